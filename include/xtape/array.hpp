@@ -1,0 +1,215 @@
+/// Arrays as xtape sees them: dtype, shape, layout, a view over anybody's memory, and an owning array.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "xtape/error.hpp"
+#include "xtape/xtensor.hpp"
+
+namespace xtape {
+
+/// The scalar type of an array, known at run time.
+enum class Dtype : std::uint8_t { float32, float64, int32, int64, boolean };
+
+std::size_t size_of(Dtype dtype);     ///< Bytes an element takes.
+const char* name_of(Dtype dtype);     ///< "float32", "float64", "int32", "int64", "bool".
+Dtype dtype_named(const std::string& name);  ///< The inverse of name_of; throws DtypeError, naming the valid names.
+inline bool is_floating(Dtype dtype) { return dtype == Dtype::float32 || dtype == Dtype::float64; }
+inline bool is_integer(Dtype dtype) { return dtype == Dtype::int32 || dtype == Dtype::int64; }
+
+/// The dtype of a C++ scalar: dtype_of<float>() is float32.
+template <class T>
+constexpr Dtype dtype_of() {
+  static_assert(std::is_same<T, bool>::value || std::is_same<T, float>::value || std::is_same<T, double>::value ||
+                    (std::is_integral<T>::value && std::is_signed<T>::value && sizeof(T) >= 4),
+                "xtape arrays hold float, double, 32- and 64-bit signed integers, or bool");
+  return std::is_same<T, bool>::value     ? Dtype::boolean
+         : std::is_same<T, float>::value  ? Dtype::float32
+         : std::is_same<T, double>::value ? Dtype::float64
+         : sizeof(T) == 4                 ? Dtype::int32
+                                          : Dtype::int64;
+}
+
+/// Up to max_rank integers without an allocation: sizes, strides, axes.
+class Shape {
+ public:
+  static constexpr std::size_t max_rank = 10;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes) : Shape(sizes.begin(), sizes.end()) {}
+  template <class Iterator, class = typename std::iterator_traits<Iterator>::iterator_category>
+  Shape(Iterator first, Iterator last) {
+    for (; first != last; ++first) push_back(static_cast<std::int64_t>(*first));
+  }
+  /// `rank` entries of `value`.
+  static Shape filled(std::size_t rank, std::int64_t value);
+
+  std::size_t size() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+  std::int64_t& operator[](std::size_t i) { return sizes_[i]; }
+  std::int64_t operator[](std::size_t i) const { return sizes_[i]; }
+  std::int64_t back() const { return sizes_[rank_ - 1]; }
+  std::int64_t& back() { return sizes_[rank_ - 1]; }
+  std::int64_t* begin() { return sizes_; }
+  std::int64_t* end() { return sizes_ + rank_; }
+  const std::int64_t* begin() const { return sizes_; }
+  const std::int64_t* end() const { return sizes_ + rank_; }
+  void push_back(std::int64_t size);                      ///< Throws ShapeError past max_rank.
+  void insert(std::size_t position, std::int64_t size);   ///< Throws ShapeError past max_rank.
+  void erase(std::size_t position);
+
+  friend bool operator==(const Shape& a, const Shape& b) {
+    if (a.rank_ != b.rank_) return false;
+    for (std::size_t i = 0; i < a.rank_; ++i)
+      if (a.sizes_[i] != b.sizes_[i]) return false;
+    return true;
+  }
+  friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+
+ private:
+  std::int64_t sizes_[max_rank] = {};
+  std::size_t rank_ = 0;
+};
+
+using Strides = Shape;  ///< Steps between neighbours along each axis, in elements.
+
+std::int64_t count_of(const Shape& shape);          ///< The number of elements: the product of the sizes.
+std::string to_string(const Shape& shape);          ///< "(2, 3)".
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+Strides dense_strides(const Shape& shape);          ///< Row-major.
+
+/// NumPy broadcasting: the shape that all of `shapes` broadcast to. Throws ShapeError, naming the shapes.
+Shape broadcast_shapes(const std::vector<Shape>& shapes);
+
+/// `axis` counted from the front: in [-rank, rank) becomes [0, rank). Throws ShapeError.
+std::size_t normal_axis(std::int64_t axis, std::size_t rank);
+
+/// Where the elements of an array lie in its buffer. Offsets and strides count elements; a stride may be 0 or negative.
+struct Layout {
+  Shape shape;
+  Strides strides;
+  std::int64_t offset = 0;
+
+  static Layout dense(const Shape& shape);  ///< Row-major from offset 0.
+  bool contiguous() const;                  ///< Row-major without gaps (axes of size 1 may have any stride).
+  /// The layout seen through `shape`, where axes of size 1 or missing in front repeat with stride 0.
+  Layout broadcast_to(const Shape& shape) const;
+};
+bool operator==(const Layout& a, const Layout& b);
+
+class Array;
+
+/// A view over memory that somebody else owns: what goes into a play and what comes out of it. Converts from xtensor
+/// containers and adaptors over contiguous or strided memory, which must outlive the view.
+class ArrayView {
+ public:
+  ArrayView() = default;
+  ArrayView(const void* data, Dtype dtype, const Layout& layout);  ///< `data` is where offset 0 lies.
+  ArrayView(const Array& array);                                   // NOLINT: converts by intent
+
+  /// From an xtensor container or adaptor (anything with data(), shape() and strides()).
+  template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
+            class = decltype(std::declval<const E&>().strides())>
+  ArrayView(const E& e)  // NOLINT: converts by intent
+      : data_(e.data()), dtype_(dtype_of<T>()) {
+    layout_.shape = Shape(e.shape().begin(), e.shape().end());
+    layout_.strides = Strides(e.strides().begin(), e.strides().end());
+    layout_.offset = static_cast<std::int64_t>(e.data_offset());
+  }
+
+  const void* data() const { return data_; }  ///< Where offset 0 lies.
+  Dtype dtype() const { return dtype_; }
+  const Shape& shape() const { return layout_.shape; }
+  const Layout& layout() const { return layout_; }
+
+  /// The first element. Throws DtypeError unless T is the view's scalar.
+  template <class T>
+  const T* as() const {
+    require(dtype_of<T>());
+    return static_cast<const T*>(data_) + layout_.offset;
+  }
+  /// A copy as an xtensor array. Throws DtypeError unless T is the view's scalar.
+  template <class T>
+  xt::xarray<T> to() const {
+    require(dtype_of<T>());
+    xt::xarray<T> copy = xt::xarray<T>::from_shape(std::vector<std::size_t>(shape().begin(), shape().end()));
+    copy_to(copy.data());
+    return copy;
+  }
+  /// Writes the elements, row-major, to `destination`.
+  void copy_to(void* destination) const;
+
+ private:
+  void require(Dtype dtype) const;
+
+  const void* data_ = nullptr;
+  Dtype dtype_ = Dtype::float32;
+  Layout layout_;
+};
+
+/// A handle to a dense row-major array that owns its memory (64-byte aligned, zero at first; on huge pages from 2 MiB).
+/// Copies of the handle share the elements.
+class Array {
+ public:
+  Array() = default;
+  Array(Dtype dtype, const Shape& shape);
+  explicit Array(const ArrayView& values);  ///< A copy of `values`.
+
+  explicit operator bool() const { return bytes_ != nullptr; }
+  Dtype dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t count() const { return count_of(shape_); }
+  std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype_); }
+  void* data() { return bytes_.get(); }
+  const void* data() const { return bytes_.get(); }
+  template <class T>
+  T* as() {
+    return const_cast<T*>(ArrayView(*this).as<T>());
+  }
+  template <class T>
+  const T* as() const {
+    return ArrayView(*this).as<T>();
+  }
+  template <class T>
+  xt::xarray<T> to() const {
+    return ArrayView(*this).to<T>();
+  }
+  /// Overwrites the elements. Throws ShapeError or DtypeError unless `values` has this array's shape and dtype.
+  void assign(const ArrayView& values);
+  Array clone() const { return Array(ArrayView(*this)); }
+
+ private:
+  std::shared_ptr<std::byte> bytes_;
+  Dtype dtype_ = Dtype::float32;
+  Shape shape_;
+};
+
+/// Named arrays that outlive tapes: weights, optimiser moments, carried states. Keeps the order of adding.
+class Store {
+ public:
+  struct Entry {
+    std::string name;
+    Array array;
+  };
+  /// Adds `array`. Throws Error where the name is taken.
+  Array add(const std::string& name, Array array);
+  /// The array of that name; throws Error, naming the nearest name, where there is none.
+  Array at(const std::string& name) const;
+  const Array* find(const std::string& name) const;  ///< Null where there is none.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+}  // namespace xtape

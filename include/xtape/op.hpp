@@ -1,0 +1,188 @@
+/// A row of the op table: all that is known of an op. The table drives recording, playing, printing, the JSON language,
+/// the reference page, and the tests that every op must pass. Users' ops enter by the same row.
+#pragma once
+
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
+#error "this layer of xtape may not see the tape layer"
+#endif
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "xtape/tape.hpp"
+
+namespace xtape {
+
+/// What an input takes.
+enum class Accept : std::uint8_t {
+  value,     ///< Any dtype; literals and mixed dtypes are promoted together with the op's other `value`/`floating` inputs.
+  floating,  ///< As `value`, and the outcome must be a float.
+  integer,   ///< int32 or int64, by itself (indices).
+  mask,      ///< bool, by itself.
+  any        ///< Any dtype, by itself.
+};
+enum class Arity : std::uint8_t { one, optional, many };  ///< optional and many only at the end of the list.
+
+struct InputSpec {
+  std::string name;
+  Accept accept = Accept::value;
+  Arity arity = Arity::one;
+};
+
+enum class AttributeType : std::uint8_t { boolean, integer, number, text, integers, dtype, named_sizes };
+const char* name_of(AttributeType type);
+
+struct AttributeSpec {
+  std::string name;
+  AttributeType type = AttributeType::integer;
+  std::string doc;
+  std::optional<Attribute> initial;  ///< The default; without one the attribute must be given.
+};
+
+/// What an op is to the player.
+enum class Kind : std::uint8_t {
+  source,       ///< A value that comes from outside the tape.
+  view,         ///< The input's elements under another layout; needs no kernel.
+  elementwise,  ///< Element i of the outputs depends on element i of the (broadcast) inputs: runs in tiles.
+  reduction,
+  product,
+  making,  ///< From attributes alone.
+  other
+};
+
+/// A call of an op, as its shape rule and the rest of its row see it.
+struct Call {
+  const Op& op;
+  const Attributes& attributes;
+  std::vector<ValueType> inputs;
+  std::vector<ValueType> outputs;  ///< Empty while the shape rule runs.
+  const Tape* body = nullptr;      ///< Null where the node has none.
+  Site site;
+
+  const Shape& shape(std::size_t input) const { return inputs[input].shape; }
+  Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
+  template <class T>
+  const T& get(const std::string& name) const {
+    return attributes.get<T>(name);
+  }
+  bool flag(const std::string& name) const { return get<bool>(name); }
+  std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
+  double number(const std::string& name) const { return get<double>(name); }
+  const std::string& text(const std::string& name) const { return get<std::string>(name); }
+  const std::vector<std::int64_t>& integers(const std::string& name) const {
+    return get<std::vector<std::int64_t>>(name);
+  }
+};
+
+/// A call with the layouts that the player chose, from which a kernel is made.
+struct KernelCall : Call {
+  KernelCall(const Call& call) : Call(call) {}  // NOLINT: converts by intent
+  std::vector<Layout> in;   ///< Offsets are 0: a Frame's pointers already stand there.
+  std::vector<Layout> out;
+  int threads = 1;
+  std::uint64_t seed = 0;  ///< The player's seed; random kernels combine it with site.key and the frame's step.
+};
+
+/// The memory of one run of a kernel.
+struct Frame {
+  const void* const* in = nullptr;
+  void* const* out = nullptr;
+  void* scratch = nullptr;  ///< 64-byte aligned; Kernel::scratch_bytes of it.
+  std::uint64_t step = 0;   ///< Random step: an input of the play.
+};
+
+/// Computes the outputs. Everything that depends on shapes is worked out when it is made; a run allocates nothing.
+struct Kernel {
+  std::function<void(const Frame&)> run;
+  std::size_t scratch_bytes = 0;
+};
+
+/// A stretch of an elementwise op's output: `count` elements from flat index `first`. All operands are dense here.
+struct Tile {
+  const void* const* in = nullptr;
+  void* const* out = nullptr;
+  std::int64_t first = 0;  ///< A multiple of 16.
+  std::int64_t count = 0;
+  std::uint64_t step = 0;
+};
+using TileFunction = std::function<void(const Tile&)>;
+
+/// What a gradient rule sees. It returns one var per input, recorded with ops; an empty var where nothing flows.
+struct GradientCall {
+  const Op& op;
+  const Node& node;  ///< A copy: it stays valid while the tape grows.
+  Vars inputs;
+  Vars outputs;
+  Vars cotangents;          ///< One per output; empty where nothing depends on that output.
+  std::vector<bool> needs;  ///< Per input: whether its gradient is wanted.
+
+  const Attributes& attributes() const { return node.attributes; }
+  /// The cotangent of an output; zeros are recorded where nothing depends on it.
+  Var cotangent(std::size_t output = 0) const;
+};
+
+/// What an `expand` sees: it records the op's meaning in simpler ops and returns the outputs.
+struct ExpandCall {
+  const Op& op;
+  const Node& node;  ///< A copy: it stays valid while the tape grows.
+  Tape tape;
+  Vars inputs;
+  const Attributes& attributes() const { return node.attributes; }
+};
+
+struct Op {
+  std::string name;
+  std::string doc;  ///< One paragraph, with the formula.
+  std::vector<InputSpec> inputs;
+  std::vector<std::string> outputs = {"y"};  ///< Names. An op whose count varies (split) has one name for all.
+  std::size_t results = 0;  ///< How many outputs a call gives its caller; the rest serve the gradient. 0: all.
+  std::vector<AttributeSpec> attributes;
+  Kind kind = Kind::other;
+
+  /// Output types from input types and attributes. Throws ShapeError or DtypeError saying what would be right.
+  std::function<std::vector<ValueType>(const Call&)> shape;
+
+  // How it is computed: one of the three (or, for want of all, by its expand).
+  std::function<Kernel(const KernelCall&)> kernel;
+  std::function<TileFunction(const KernelCall&)> tile;  ///< For Kind::elementwise.
+  /// For Kind::view: the output's layout over the input's buffer, or nothing where strides cannot say it. Must succeed
+  /// on a contiguous input.
+  std::function<std::optional<Layout>(const Call&, const Layout&)> view;
+
+  std::function<Vars(const GradientCall&)> gradient;  ///< Without one, `expand` is differentiated; without both, none flows.
+  std::function<Vars(const ExpandCall&)> expand;
+  /// How the call is recorded, where that is not one node: n-ary einsum, a part that the mode switches off.
+  std::function<Vars(Tape&, const Op&, const Vars&, const Attributes&)> record;
+  /// Records `addend + this node's output` so that the sum is made in place, or returns an empty var.
+  std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate;
+
+  // Traits.
+  bool differentiable = true;        ///< False: no gradient is ever asked of it, by its nature (comparisons, argmax …).
+  bool random = false;               ///< Draws from (seed, site, step, element).
+  std::vector<int> overwrites = {};  ///< Inputs whose buffer the first output may take, where types and layouts agree.
+  bool strided_in = false;           ///< Inputs may have any layout; else the player makes them contiguous.
+  bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
+};
+
+/// Ops by name. The library's own are `builtin_ops()`; copy it and add to it for an own language with own ops.
+class OpTable {
+ public:
+  /// Adds a row, which must outlive the tapes it is used on. Throws Error where the name is taken or the row is not whole.
+  void add(const Op& op);
+  const Op* find(const std::string& name) const;  ///< Null where there is none.
+  /// The row of that name; throws Error with the nearest name where there is none.
+  const Op& at(const std::string& name) const;
+  const std::map<std::string, const Op*>& rows() const { return rows_; }
+
+ private:
+  std::map<std::string, const Op*> rows_;
+};
+const OpTable& builtin_ops();
+
+/// Every row as a page of Markdown: the ops reference.
+void write_reference(const OpTable& table, std::ostream& out);
+
+}  // namespace xtape

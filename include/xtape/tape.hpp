@@ -1,0 +1,251 @@
+/// The tape: an append-only list of nodes, each of which applies one op to earlier nodes. Recording checks shapes and
+/// dtypes there and then and computes nothing; numbers appear when a Player plays the tape.
+#pragma once
+
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
+#error "this layer of xtape may not see the tape layer"
+#endif
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+struct Op;
+class Tape;
+
+/// What is known of a value before it is computed.
+struct ValueType {
+  Dtype dtype = Dtype::float32;
+  Shape shape;
+};
+bool operator==(const ValueType& a, const ValueType& b);
+inline bool operator!=(const ValueType& a, const ValueType& b) { return !(a == b); }
+std::string to_string(const ValueType& type);  ///< "float32 (2, 3)".
+
+/// One output of a node, by index.
+struct ValueId {
+  std::int32_t node = -1;
+  std::int32_t output = 0;
+};
+inline bool operator==(ValueId a, ValueId b) { return a.node == b.node && a.output == b.output; }
+inline bool operator!=(ValueId a, ValueId b) { return !(a == b); }
+
+/// Sizes by name, for einops patterns.
+using NamedSizes = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// The value of an attribute.
+using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, Dtype, NamedSizes>;
+std::string to_string(const Attribute& value);
+
+/// A node's attributes, by name, in the order of the op's row.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : items_(items) {}
+
+  void set(const std::string& name, Attribute value);
+  const Attribute* find(const std::string& name) const;  ///< Null where there is none.
+  /// The value, as T; throws Error where the name is absent or of another type.
+  template <class T>
+  const T& get(const std::string& name) const {
+    const Attribute* value = find(name);
+    if (value == nullptr || !std::holds_alternative<T>(*value)) missing(name);
+    return std::get<T>(*value);
+  }
+  const std::vector<std::pair<std::string, Attribute>>& items() const { return items_; }
+  friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }
+
+ private:
+  [[noreturn]] void missing(const std::string& name) const;
+  std::vector<std::pair<std::string, Attribute>> items_;
+};
+
+/// A part of a model, or a stretch of a program, in which nodes are recorded.
+struct Scope {
+  std::string path;   ///< The part's path: "h.0.attn". Empty outside definitions.
+  std::string where;  ///< For errors: "gpt2.json, block 'attention'". Empty outside definitions.
+};
+
+/// Where a call stands. Fixed at recording, copied to the gradient nodes and by every pass: it keys errors, profiles,
+/// random numbers and caches. The same call in a tape of another batch shape has the same site.
+struct Site {
+  std::shared_ptr<const Scope> scope;  ///< Never null in a recorded node.
+  std::int32_t line = 0;               ///< The line in the definition's file; 0 outside definitions.
+  std::int32_t occurrence = 0;         ///< Counts the calls of one op on one line of one part.
+  std::uint64_t key = 0;               ///< A hash of path, line, op and occurrence.
+};
+std::string to_string(const Site& site);  ///< "h.0.attn (gpt2.json, block 'attention', line 24)"; "" if nothing is known.
+
+/// Set where `grad` made a node: in which sweep, for which forward node.
+struct Provenance {
+  std::int32_t sweep = -1;    ///< Counts the calls of `grad` on the tape; -1 for nodes that `grad` did not make.
+  std::int32_t forward = -1;  ///< The forward node whose gradient rule recorded this one; -1 for sums of contributions.
+};
+
+/// A sweep's record that `value` is what the gradient of node `forward` contributes to its input number `input`.
+struct Contribution {
+  std::int32_t sweep = -1;
+  std::int32_t forward = -1;
+  std::int32_t input = 0;
+  ValueId value;
+};
+
+struct Node {
+  const Op* op = nullptr;
+  Attributes attributes;
+  std::vector<ValueId> inputs;
+  std::vector<ValueType> outputs;
+  Site site;
+  Provenance of;
+  std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse a stretch of tape.
+  Array storage;                     ///< For constants and parameters: the array itself.
+  std::string name;                  ///< For inputs and parameters.
+  std::uint32_t serial = 0;          ///< Never used twice on one tape: what makes a stale handle known.
+};
+
+/// What the caller means to do. Ops such as dropout record themselves accordingly.
+enum class Mode : std::uint8_t { train, eval, predict };
+const char* name_of(Mode mode);
+Mode mode_named(const std::string& name);  ///< Throws Error, naming the valid names.
+
+/// A handle to one output of a node. Cheap to copy. Outliving its tape or its node makes it stale: using a stale or empty
+/// handle throws HandleError.
+class Var {
+ public:
+  Var() = default;
+  explicit operator bool() const { return serial_ != 0; }  ///< False for an empty handle.
+  const Shape& shape() const { return type().shape; }
+  Dtype dtype() const { return type().dtype; }
+  const ValueType& type() const;  ///< Valid until the tape grows.
+  const Node& node() const;       ///< Valid until the tape grows.
+  ValueId id() const;             ///< Checked: throws where the handle is stale.
+  Tape tape() const;              ///< Another handle on the tape that this var is of.
+  std::size_t rank() const { return shape().size(); }
+  /// The size along `axis` (negative counts from the back).
+  std::int64_t size(std::int64_t axis) const { return shape()[normal_axis(axis, rank())]; }
+
+ private:
+  friend class Tape;
+  struct TapeData* locked() const;
+  std::weak_ptr<struct TapeData> tape_;
+  ValueId id_;
+  std::uint32_t serial_ = 0;
+};
+using Vars = std::vector<Var>;
+
+/// A var, or a number literal that takes the dtype of the vars beside it.
+class Operand {
+ public:
+  Operand(const Var& var) : var_(var) {}                                          // NOLINT: converts by intent
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  Operand(T literal) : literal_(static_cast<double>(literal)), is_literal_(true),  // NOLINT: converts by intent
+                       is_whole_(std::is_integral<T>::value) {}
+  bool is_literal() const { return is_literal_; }
+  bool is_whole() const { return is_whole_; }  ///< An integer or bool literal.
+  double literal() const { return literal_; }
+  const Var& var() const { return var_; }
+
+ private:
+  Var var_;
+  double literal_ = 0;
+  bool is_literal_ = false;
+  bool is_whole_ = false;
+};
+
+/// A handle on an append-only list of nodes. Moving or copying the handle does nothing to its vars: they belong to the
+/// list, which lives as long as some handle to it does. Not for use by two threads at once; two tapes do not meet.
+class Tape {
+ public:
+  Tape();
+  explicit Tape(Mode mode);
+
+  /// A value fed at every play. Throws Error where an input of that name exists.
+  Var input(const std::string& name, const Shape& shape, Dtype dtype = Dtype::float32);
+  /// An array of `store`, read at every play (and written by nobody but its owner). One node per array.
+  Var parameter(const Store& store, const std::string& name);
+  Var parameter(const std::string& name, const Array& array);  ///< The same, for an array held by the caller.
+  Var parameter(const std::string& name, const ArrayView& initial) { return parameter(name, Array(initial)); }
+  /// A fixed array (copied).
+  Var constant(const ArrayView& values);
+  Var constant(double value, Dtype dtype);  ///< Of rank 0.
+
+  Mode mode() const;
+  std::size_t size() const;
+  const Node& node(std::size_t index) const;
+  const ValueType& type(ValueId id) const;
+  Var var(ValueId id) const;
+  const std::vector<Contribution>& contributions() const;
+
+  /// Nodes recorded while the guard lives stand in `scope`.
+  class [[nodiscard]] InScope {
+   public:
+    InScope(InScope&&) = delete;
+    ~InScope();
+
+   private:
+    friend class Tape;
+    InScope(std::shared_ptr<struct TapeData> tape, Site site);
+    std::shared_ptr<struct TapeData> tape_;
+    Site before_;
+  };
+  InScope in_scope(std::shared_ptr<const Scope> scope, std::int32_t line);
+
+  void to_json(std::ostream& out) const;  ///< {"nodes": [{"op", "name", "attributes", "inputs", "outputs", …}]}.
+  void to_dot(std::ostream& out) const;   ///< A Graphviz digraph.
+
+  friend bool operator==(const Tape& a, const Tape& b) { return a.data_ == b.data_; }
+  friend bool operator!=(const Tape& a, const Tape& b) { return !(a == b); }
+
+  // The rest serves gradients and passes.
+
+  /// Appends `node` as it stands, unchecked but for its inputs' indices. Its serial is set here.
+  ValueId append(Node node);
+  void add_contribution(const Contribution& contribution);
+  std::int32_t new_sweep();
+  /// Nodes recorded while the guard lives have this provenance, and the site of node `of.forward` (where there is one).
+  class [[nodiscard]] InSweep {
+   public:
+    InSweep(InSweep&&) = delete;
+    ~InSweep();
+
+   private:
+    friend class Tape;
+    InSweep(std::shared_ptr<struct TapeData> tape, Provenance of);
+    std::shared_ptr<struct TapeData> tape_;
+    Provenance before_;
+  };
+  InSweep in_sweep(Provenance of);
+  /// Drops the nodes from `size` on; their handles become stale.
+  void truncate(std::size_t size);
+
+ private:
+  friend class Var;
+  explicit Tape(std::shared_ptr<struct TapeData> data) : data_(std::move(data)) {}
+  std::shared_ptr<struct TapeData> data_;
+};
+
+/// One readable line a node: index, name, op, attributes, inputs, dtype, shape.
+std::ostream& operator<<(std::ostream& out, const Tape& tape);
+
+/// Records the call of `op`: completes and checks the attributes, gives literals their dtype, promotes mixed operands
+/// (bool < int32 < int64 < float; two float widths are an error), applies the shape rule, and appends the node. Throws
+/// without a trace on the tape. `tape` is needed only where no operand is a var.
+Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {});
+Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {});
+
+/// Records what `function` records on `inputs`, then encloses it as the body of one node whose interior values are not
+/// kept for the backward part but computed again there, with the same random numbers. What `function` uses besides its
+/// inputs (parameters, other vars) becomes an input of the node too.
+Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs);
+
+}  // namespace xtape

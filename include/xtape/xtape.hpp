@@ -1,0 +1,10 @@
+/// All of xtape.
+#pragma once
+
+#include "xtape/array.hpp"
+#include "xtape/error.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/player.hpp"
+#include "xtape/tape.hpp"

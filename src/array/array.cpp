@@ -1,0 +1,237 @@
+#include "xtape/array.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "nearest.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
+  const std::size_t alignment = bytes >= huge_page ? huge_page : 64;
+  const std::size_t rounded = std::max<std::size_t>(1, (bytes + alignment - 1) / alignment) * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) throw Error("out of memory: an array of " + std::to_string(bytes) + " bytes");
+  if (alignment == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);
+  std::memset(memory, 0, bytes);
+  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+}
+
+template <class Visit>
+void visit_rows(const Layout& layout, const Visit& visit) {
+  if (count_of(layout.shape) == 0) return;
+  const std::size_t rank = layout.shape.size();
+  if (rank == 0) {
+    visit(layout.offset, 1, 1);
+    return;
+  }
+  Shape index = Shape::filled(rank, 0);
+  std::int64_t offset = layout.offset;
+  for (;;) {
+    visit(offset, layout.shape.back(), layout.strides.back());
+    std::size_t axis = rank - 1;
+    for (;;) {
+      if (axis == 0) return;
+      --axis;
+      offset += layout.strides[axis];
+      if (++index[axis] < layout.shape[axis]) break;
+      offset -= layout.strides[axis] * layout.shape[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+template <class Word>
+void copy_elements(const void* source, const Layout& layout, void* destination) {
+  const Word* from = static_cast<const Word*>(source);
+  Word* to = static_cast<Word*>(destination);
+  visit_rows(layout, [&](std::int64_t offset, std::int64_t count, std::int64_t stride) {
+    for (std::int64_t i = 0; i < count; ++i) *to++ = from[offset + i * stride];
+  });
+}
+}  // namespace
+
+std::size_t size_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float64:
+    case Dtype::int64: return 8;
+    case Dtype::boolean: return 1;
+    default: return 4;
+  }
+}
+
+const char* name_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32: return "float32";
+    case Dtype::float64: return "float64";
+    case Dtype::int32: return "int32";
+    case Dtype::int64: return "int64";
+    default: return "bool";
+  }
+}
+
+Dtype dtype_named(const std::string& name) {
+  for (Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::int64, Dtype::boolean})
+    if (name == name_of(dtype)) return dtype;
+  throw DtypeError("unknown dtype '" + name + "': use float32, float64, int32, int64 or bool");
+}
+
+Shape Shape::filled(std::size_t rank, std::int64_t value) {
+  Shape shape;
+  for (std::size_t i = 0; i < rank; ++i) shape.push_back(value);
+  return shape;
+}
+
+void Shape::push_back(std::int64_t size) { insert(rank_, size); }
+
+void Shape::insert(std::size_t position, std::int64_t size) {
+  if (rank_ == max_rank) throw ShapeError("an array has at most " + std::to_string(max_rank) + " axes");
+  std::copy_backward(sizes_ + position, sizes_ + rank_, sizes_ + rank_ + 1);
+  sizes_[position] = size;
+  ++rank_;
+}
+
+void Shape::erase(std::size_t position) {
+  std::copy(sizes_ + position + 1, sizes_ + rank_, sizes_ + position);
+  --rank_;
+}
+
+std::int64_t count_of(const Shape& shape) {
+  std::int64_t count = 1;
+  for (std::int64_t size : shape) count *= size;
+  return count;
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+
+Strides dense_strides(const Shape& shape) {
+  Strides strides = shape;
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
+  return strides;
+}
+
+Shape broadcast_shapes(const std::vector<Shape>& shapes) {
+  std::size_t rank = 0;
+  for (const Shape& shape : shapes) rank = std::max(rank, shape.size());
+  Shape result = Shape::filled(rank, 1);
+  for (const Shape& shape : shapes) {
+    const std::size_t lead = rank - shape.size();
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      std::int64_t& size = result[lead + i];
+      if (shape[i] == size || shape[i] == 1) continue;
+      if (size != 1) {
+        std::string list;
+        for (const Shape& each : shapes) list += (list.empty() ? "" : " and ") + to_string(each);
+        throw ShapeError("shapes " + list + " do not broadcast: counted from the back, sizes must be equal or 1");
+      }
+      size = shape[i];
+    }
+  }
+  return result;
+}
+
+std::size_t normal_axis(std::int64_t axis, std::size_t rank) {
+  const auto signed_rank = static_cast<std::int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank)
+    throw ShapeError("axis " + std::to_string(axis) + " is out of range for an array of " + std::to_string(rank) +
+                     (rank == 1 ? " axis" : " axes"));
+  return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
+}
+
+Layout Layout::dense(const Shape& shape) { return {shape, dense_strides(shape), 0}; }
+
+bool Layout::contiguous() const {
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0; step *= shape[i]) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != step) return false;
+  }
+  return true;
+}
+
+Layout Layout::broadcast_to(const Shape& target) const {
+  Layout result{target, Strides::filled(target.size(), 0), offset};
+  const std::size_t lead = target.size() - shape.size();
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    result.strides[lead + i] = shape[i] == 1 && target[lead + i] != 1 ? 0 : strides[i];
+  return result;
+}
+
+bool operator==(const Layout& a, const Layout& b) {
+  return a.shape == b.shape && a.strides == b.strides && a.offset == b.offset;
+}
+
+ArrayView::ArrayView(const void* data, Dtype dtype, const Layout& layout)
+    : data_(data), dtype_(dtype), layout_(layout) {}
+
+ArrayView::ArrayView(const Array& array)
+    : ArrayView(array.data(), array.dtype(), Layout::dense(array.shape())) {}
+
+void ArrayView::copy_to(void* destination) const {
+  const std::size_t bytes = static_cast<std::size_t>(count_of(shape())) * size_of(dtype_);
+  if (bytes == 0) return;
+  if (layout_.contiguous()) {
+    std::memcpy(destination, static_cast<const char*>(data_) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)),
+                bytes);
+    return;
+  }
+  switch (size_of(dtype_)) {
+    case 8: copy_elements<std::uint64_t>(data_, layout_, destination); break;
+    case 4: copy_elements<std::uint32_t>(data_, layout_, destination); break;
+    default: copy_elements<std::uint8_t>(data_, layout_, destination);
+  }
+}
+
+void ArrayView::require(Dtype dtype) const {
+  if (dtype != dtype_)
+    throw DtypeError(std::string("the array holds ") + name_of(dtype_) + ", not " + name_of(dtype));
+}
+
+Array::Array(Dtype dtype, const Shape& shape)
+    : bytes_(allocate_zeroed(static_cast<std::size_t>(count_of(shape)) * size_of(dtype))), dtype_(dtype), shape_(shape) {}
+
+Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) { values.copy_to(bytes_.get()); }
+
+void Array::assign(const ArrayView& values) {
+  if (values.dtype() != dtype_)
+    throw DtypeError(std::string("cannot assign ") + name_of(values.dtype()) + " values to an array of " +
+                     name_of(dtype_));
+  if (values.shape() != shape_)
+    throw ShapeError("cannot assign values of shape " + to_string(values.shape()) + " to an array of shape " +
+                     to_string(shape_));
+  values.copy_to(bytes_.get());
+}
+
+Array Store::add(const std::string& name, Array array) {
+  if (!index_.emplace(name, entries_.size()).second) throw Error("the store already holds an array named '" + name + "'");
+  entries_.push_back({name, std::move(array)});
+  return entries_.back().array;
+}
+
+const Array* Store::find(const std::string& name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second].array;
+}
+
+Array Store::at(const std::string& name) const {
+  if (const Array* array = find(name)) return *array;
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) names.push_back(entry.name);
+  throw Error("the store holds no array named '" + name + "'" + did_you_mean(name, names));
+}
+
+}  // namespace xtape
