@@ -1,0 +1,23 @@
+/// Arrays in files: the safetensors format (an 8-byte length, a JSON header, then the elements).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+/// Reads every array of a safetensors file. The file is mapped, and its header is checked whole (names, dtypes, shapes,
+/// that each array's bytes lie inside the file, fit its shape, and overlap no other's) before anything is allocated.
+/// F32, F64, I32, I64 and BOOL keep their dtype; F16 and BF16 become float32; U8, I8, I16, U16 become int32, U32 int64.
+/// Throws FileError, naming the file and what is wrong with it.
+Store load_arrays(const std::string& path);
+
+/// Writes the arrays of `store` under their names: beside the file, flushed to the disk, then renamed over it, so that
+/// a crash leaves either the old file or the new one. `metadata` is put into the header. Throws FileError.
+void save_arrays(const std::string& path, const Store& store,
+                 const std::vector<std::pair<std::string, std::string>>& metadata = {});
+
+}  // namespace xtape

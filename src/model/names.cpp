@@ -1,0 +1,110 @@
+// What a model is asked for by name: vars, hyper-parameters, definitions.
+#include <cstdlib>
+#include <filesystem>
+
+#include "models_directory.hpp"
+#include "nearest.hpp"
+#include "xtape/model.hpp"
+
+namespace xtape {
+
+namespace {
+const char* kind_of(const Hyper::Value& value) {
+  constexpr const char* names[] = {"a flag", "an integer", "a number", "a string"};
+  return names[value.index()];
+}
+
+template <class T>
+const T& typed(const Hyper& hyper, const std::string& name, const char* wanted) {
+  const Hyper::Value& value = hyper.at(name);
+  if (const T* typed = std::get_if<T>(&value)) return *typed;
+  throw Error("hyper-parameter '" + name + "' is " + kind_of(value) + " (" + to_string(value) + "), not " + wanted);
+}
+
+std::vector<std::string> json_files(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().filename().string());
+  return names;
+}
+}  // namespace
+
+Var at(const NamedVars& vars, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [each, var] : vars) {
+    if (each == name) return var;
+    names.push_back(each);
+  }
+  throw Error("there is no '" + name + "' here" + did_you_mean(name, names));
+}
+
+bool Hyper::has(const std::string& name) const {
+  for (const auto& item : items_)
+    if (item.first == name) return true;
+  return false;
+}
+
+const Hyper::Value& Hyper::at(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const auto& item : items_) {
+    if (item.first == name) return item.second;
+    names.push_back(item.first);
+  }
+  throw Error("there is no hyper-parameter '" + name + "'" + did_you_mean(name, names));
+}
+
+std::int64_t Hyper::integer(const std::string& name) const {
+  return typed<std::int64_t>(*this, name, "an integer");
+}
+bool Hyper::flag(const std::string& name) const {
+  return typed<bool>(*this, name, "a flag");
+}
+const std::string& Hyper::text(const std::string& name) const {
+  return typed<std::string>(*this, name, "a string");
+}
+
+double Hyper::number(const std::string& name) const {
+  if (const auto* whole = std::get_if<std::int64_t>(&at(name))) return static_cast<double>(*whole);
+  return typed<double>(*this, name, "a number");
+}
+
+void Hyper::set(const std::string& name, Value value) {
+  for (auto& item : items_)
+    if (item.first == name) {
+      item.second = std::move(value);
+      return;
+    }
+  items_.emplace_back(name, std::move(value));
+}
+
+std::string to_string(const Hyper::Value& value) {
+  struct Text {
+    std::string operator()(bool flag) const { return to_string(Attribute(flag)); }
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return to_string(Attribute(number)); }
+    std::string operator()(const std::string& text) const { return "'" + text + "'"; }
+  };
+  return std::visit(Text{}, value);
+}
+
+std::string models_directory() {
+  const char* chosen = std::getenv("XTAPE_MODELS");
+  return chosen != nullptr && *chosen != '\0' ? chosen : XTAPE_MODELS_DIRECTORY;
+}
+
+std::string find_definition(const std::string& name, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  for (const std::string& each : {name, name + ".json"})
+    if (fs::is_regular_file(each, none)) return each;
+  if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
+  const fs::path models = models_directory();
+  for (const fs::path& directory : {models, models / folder})
+    for (const std::string& each : {name, name + ".json"})
+      if (fs::is_regular_file(directory / each, none)) return (directory / each).string();
+  throw FileError("there is no file '" + name + "', here or in " + (models / folder).string() +
+                  did_you_mean(name, json_files(models / folder)));
+}
+
+}  // namespace xtape
