@@ -1,4 +1,5 @@
 // What a model is asked for by name: vars, hyper-parameters, definitions.
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 
@@ -80,9 +81,12 @@ void Hyper::set(const std::string& name, Value value) {
 
 std::string to_string(const Hyper::Value& value) {
   struct Text {
-    std::string operator()(bool flag) const { return to_string(Attribute(flag)); }
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
     std::string operator()(std::int64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return to_string(Attribute(number)); }
+    std::string operator()(double number) const {
+      char shortest[32];
+      return {shortest, std::to_chars(shortest, shortest + sizeof shortest, number).ptr};
+    }
     std::string operator()(const std::string& text) const { return "'" + text + "'"; }
   };
   return std::visit(Text{}, value);
