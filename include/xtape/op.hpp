@@ -118,6 +118,8 @@ struct GradientCall {
   Vars outputs;
   Vars cotangents;          ///< One per output; empty where nothing depends on that output.
   std::vector<bool> needs;  ///< Per input: whether its gradient is wanted.
+  /// The sweep itself, for ops with bodies: grad(outputs, inputs, cotangents) on the body's tape.
+  std::function<Vars(const Vars&, const Vars&, const Vars&)> grad;
 
   const Attributes& attributes() const { return node.attributes; }
   /// The cotangent of an output; zeros are recorded where nothing depends on it.
@@ -166,6 +168,16 @@ struct Op {
   bool strided_in = false;           ///< Inputs may have any layout; else the player makes them contiguous.
   bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
 };
+
+/// Runs the shape rule and appends the node: what `apply` does at its end, and what a row's `record` calls. Returns all
+/// outputs.
+Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
+                 std::shared_ptr<const Tape> body = nullptr);
+
+/// The rows of what comes from outside the tape, and of the fixed arrays on it.
+const Op& input_op();
+const Op& parameter_op();
+const Op& constant_op();
 
 /// Ops by name. The library's own are `builtin_ops()`; copy it and add to it for an own language with own ops.
 class OpTable {

@@ -186,19 +186,24 @@ class Tape {
   Var var(ValueId id) const;
   const std::vector<Contribution>& contributions() const;
 
-  /// Nodes recorded while the guard lives stand in `scope`.
-  class [[nodiscard]] InScope {
+  /// While it lives, nodes are recorded as standing elsewhere; then as before.
+  class [[nodiscard]] Guard {
    public:
-    InScope(InScope&&) = delete;
-    ~InScope();
+    Guard(Guard&&) = delete;
+    ~Guard();
 
    private:
     friend class Tape;
-    InScope(std::shared_ptr<struct TapeData> tape, Site site);
+    Guard(std::shared_ptr<struct TapeData> tape, Site site, bool site_is_fixed, Provenance of);
     std::shared_ptr<struct TapeData> tape_;
-    Site before_;
+    Site site_before_;
+    bool fixed_before_;
+    Provenance of_before_;
   };
-  InScope in_scope(std::shared_ptr<const Scope> scope, std::int32_t line);
+  /// Nodes recorded while the guard lives stand on `line` of `scope`.
+  Guard in_scope(std::shared_ptr<const Scope> scope, std::int32_t line);
+  /// Nodes recorded while the guard lives have exactly this site: for those that stand in for the node of that site.
+  Guard in_site(const Site& site);
 
   void to_json(std::ostream& out) const;  ///< {"nodes": [{"op", "name", "attributes", "inputs", "outputs", …}]}.
   void to_dot(std::ostream& out) const;   ///< A Graphviz digraph.
@@ -213,26 +218,25 @@ class Tape {
   void add_contribution(const Contribution& contribution);
   std::int32_t new_sweep();
   /// Nodes recorded while the guard lives have this provenance, and the site of node `of.forward` (where there is one).
-  class [[nodiscard]] InSweep {
-   public:
-    InSweep(InSweep&&) = delete;
-    ~InSweep();
-
-   private:
-    friend class Tape;
-    InSweep(std::shared_ptr<struct TapeData> tape, Provenance of);
-    std::shared_ptr<struct TapeData> tape_;
-    Provenance before_;
-  };
-  InSweep in_sweep(Provenance of);
+  Guard in_sweep(Provenance of);
   /// Drops the nodes from `size` on; their handles become stale.
   void truncate(std::size_t size);
+  /// Takes the nodes from `size` on, which `results` need, off this tape and into a body. What they use of the nodes
+  /// before becomes an input of the body, and is returned with it; sources among them stay on this tape.
+  std::pair<std::shared_ptr<const Tape>, Vars> enclose(std::size_t size, const Vars& results);
+  /// What a body gives, and what it takes: its input nodes in order.
+  const std::vector<ValueId>& results() const;
+  void set_results(std::vector<ValueId> results);
+  std::vector<ValueId> inputs() const;
 
  private:
   friend class Var;
   explicit Tape(std::shared_ptr<struct TapeData> data) : data_(std::move(data)) {}
   std::shared_ptr<struct TapeData> data_;
 };
+
+/// Records the nodes of `body` on `tape`, with `inputs` for its inputs; returns its results. Sites are kept.
+Vars inline_body(Tape tape, const Tape& body, const Vars& inputs);
 
 /// One readable line a node: index, name, op, attributes, inputs, dtype, shape.
 std::ostream& operator<<(std::ostream& out, const Tape& tape);

@@ -5,6 +5,7 @@
 #include "xtape/error.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/model.hpp"
+#include "xtape/gradcheck.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"

@@ -1,0 +1,202 @@
+// The reverse sweep: gradients recorded as nodes of the tape that they are gradients of.
+#include "xtape/grad.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+std::uint64_t key_of(ValueId id) {
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(id.node)) << 32) | static_cast<std::uint32_t>(id.output);
+}
+
+/// One walk from the outputs back to the inputs, over the nodes from `begin` on. Walks in a loop: a chain may be long.
+class Sweep {
+ public:
+  Sweep(const Tape& tape, std::int32_t number, std::size_t begin) : tape_(tape), number_(number), begin_(begin) {}
+
+  /// A sweep over the expansion of node `forward`: what it records belongs to that node.
+  void stand_for(std::int32_t forward) { forward_ = forward; }
+
+  /// One gradient per input; empty where nothing flows.
+  Vars run(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
+    std::size_t finish = begin_;
+    for (const Var& output : outputs) finish = std::max(finish, static_cast<std::size_t>(output.id().node) + 1);
+    for (const Var& input : inputs) wanted_.emplace(key_of(input.id()), Var());
+    mark_dependents(finish);
+    for (std::size_t i = 0; i < outputs.size(); ++i) contribute(outputs[i].id(), cotangents[i]);
+    for (std::size_t index = finish; index-- > begin_;) visit(index);
+    for (auto& wanted : wanted_)  // those that stand before `begin_` were not visited
+      if (!wanted.second) wanted.second = total(wanted.first);
+    Vars gradients;
+    for (const Var& input : inputs) gradients.push_back(wanted_.at(key_of(input.id())));
+    return gradients;
+  }
+
+ private:
+  void mark_dependents(std::size_t finish) {
+    depends_.assign(finish - begin_, false);
+    for (std::size_t i = begin_; i < finish; ++i) {
+      const Node& node = tape_.node(i);
+      if (!node.op->differentiable) continue;
+      depends_[i - begin_] =
+          std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return depends(id); });
+    }
+  }
+
+  bool depends(ValueId id) const {
+    const auto index = static_cast<std::size_t>(id.node);
+    return (index >= begin_ && index - begin_ < depends_.size() && depends_[index - begin_]) ||
+           wanted_.count(key_of(id)) != 0;
+  }
+
+  void contribute(ValueId id, const Var& value) { pending_[key_of(id)].push_back(value); }
+
+  /// The sum of what has been contributed to a value; empty where nothing has.
+  Var total(std::uint64_t key) {
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) return Var();
+    Vars parts = std::move(found->second);
+    pending_.erase(found);
+    Var sum = parts[0];
+    if (parts.size() > 1) {
+      const auto in_site = tape_.in_site(tape_.node(key >> 32).site);
+      const auto in_sweep = tape_.in_sweep({number_, forward_});
+      for (std::size_t i = 1; i < parts.size(); ++i) sum = add(sum, parts[i]);
+    }
+    return sum;
+  }
+
+  void visit(std::size_t index) {
+    const Node node = tape_.node(index);  // a copy: the rules below grow the tape
+    Vars cotangents;
+    bool reached = false;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const std::uint64_t key = key_of({static_cast<std::int32_t>(index), static_cast<std::int32_t>(i)});
+      cotangents.push_back(total(key));
+      reached |= static_cast<bool>(cotangents.back());
+      const auto wanted = wanted_.find(key);
+      if (wanted != wanted_.end()) wanted->second = cotangents.back();
+    }
+    if (reached && depends_[index - begin_]) flow_through(static_cast<std::int32_t>(index), node, cotangents);
+  }
+
+  void flow_through(std::int32_t index, const Node& node, const Vars& cotangents) {
+    const Op& op = *node.op;
+    GradientCall call{op, node, {}, {}, cotangents, {}, nullptr};
+    for (const ValueId& input : node.inputs) {
+      call.inputs.push_back(tape_.var(input));
+      call.needs.push_back(is_floating(tape_.type(input).dtype) && depends(input));
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      call.outputs.push_back(tape_.var({index, static_cast<std::int32_t>(i)}));
+    call.grad = [](const Vars& outputs, const Vars& inputs, const Vars& given) { return grad(outputs, inputs, given); };
+
+    const std::int32_t forward = forward_ >= 0 ? forward_ : index;
+    const auto in_sweep = tape_.in_sweep({number_, forward});
+    const Vars gradients = op.gradient ? op.gradient(call) : through_expansion(call, forward);
+    check(call, gradients);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i] || !call.needs[i]) continue;
+      contribute(node.inputs[i], gradients[i]);
+      if (forward_ < 0) tape_.add_contribution({number_, index, static_cast<std::int32_t>(i), gradients[i].id()});
+    }
+  }
+
+  /// The gradient of an op that has no rule of its own: that of its meaning in simpler ops.
+  Vars through_expansion(const GradientCall& call, std::int32_t forward) {
+    if (!call.op.expand) throw Error(call.op.name + ": has neither a gradient nor an expansion, so none can be recorded");
+    const std::size_t size = tape_.size();
+    const Vars outputs = call.op.expand({call.op, call.node, tape_, call.inputs});
+    Vars reached;
+    Vars cotangents;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!call.cotangents[i]) continue;
+      reached.push_back(outputs[i]);
+      cotangents.push_back(call.cotangents[i]);
+    }
+    Vars wanted;  // each once: an input used twice has one gradient, which is the whole of it
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      const auto same = [&](const Var& var) { return var.id() == call.inputs[i].id(); };
+      if (!call.needs[i] || std::any_of(wanted.begin(), wanted.end(), same)) continue;
+      wanted.push_back(call.inputs[i]);
+      places.push_back(i);
+    }
+    Sweep inner(tape_, number_, size);
+    inner.stand_for(forward);
+    const Vars found = inner.run(reached, wanted, cotangents);
+    Vars gradients(call.inputs.size());
+    for (std::size_t i = 0; i < found.size(); ++i) gradients[places[i]] = found[i];
+    return gradients;
+  }
+
+  static void check(const GradientCall& call, const Vars& gradients) {
+    if (gradients.size() != call.inputs.size())
+      throw Error(call.op.name + ": its gradient rule gave " + std::to_string(gradients.size()) + " vars for " +
+                  std::to_string(call.inputs.size()) + " inputs");
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (gradients[i] && call.needs[i] && gradients[i].type() != call.inputs[i].type())
+        throw Error(call.op.name + ": its gradient rule gave " + to_string(gradients[i].type()) + " for input " +
+                    std::to_string(i) + ", which is " + to_string(call.inputs[i].type()));
+  }
+
+  Tape tape_;
+  std::int32_t number_;
+  std::size_t begin_;
+  std::int32_t forward_ = -1;
+  std::vector<bool> depends_;
+  std::unordered_map<std::uint64_t, Vars> pending_;
+  std::map<std::uint64_t, Var> wanted_;
+};
+
+void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
+  if (outputs.empty()) throw Error("grad: needs at least one output");
+  if (!cotangents.empty() && cotangents.size() != outputs.size())
+    throw Error("grad: got " + std::to_string(cotangents.size()) + " cotangents for " + std::to_string(outputs.size()) +
+                " outputs");
+  const Tape tape = outputs[0].tape();
+  const auto check = [&](const Var& var, const char* what) {
+    if (var.tape() != tape) throw HandleError(std::string("grad: an ") + what + " is of another tape");
+    if (!is_floating(var.dtype()))
+      throw DtypeError(std::string("grad: an ") + what + " must be a float array, got " + to_string(var.type()));
+  };
+  for (const Var& output : outputs) check(output, "output");
+  for (const Var& input : inputs) check(input, "input");
+  for (std::size_t i = 0; i < cotangents.size(); ++i)
+    if (cotangents[i].type() != outputs[i].type())
+      throw ShapeError("grad: cotangent " + std::to_string(i) + " is " + to_string(cotangents[i].type()) +
+                       ", its output " + to_string(outputs[i].type()));
+}
+}  // namespace
+
+Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
+  check_arguments(outputs, inputs, cotangents);
+  Tape tape = outputs[0].tape();
+  const std::size_t size = tape.size();
+  try {
+    std::size_t begin = size;
+    for (const Var& input : inputs) begin = std::min(begin, static_cast<std::size_t>(input.id().node));
+    const std::int32_t number = tape.new_sweep();
+    const auto in_sweep = tape.in_sweep({number, -1});
+    Vars seeds = cotangents;
+    if (seeds.empty())
+      for (const Var& output : outputs) seeds.push_back(ones_like(output));
+    Vars gradients = Sweep(tape, number, begin).run(outputs, inputs, seeds);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (!gradients[i]) gradients[i] = zeros_like(inputs[i]);
+    return gradients;
+  } catch (...) {
+    tape.truncate(size);
+    throw;
+  }
+}
+
+Vars grad(const Var& output, const Vars& inputs) { return grad(Vars{output}, inputs); }
+
+}  // namespace xtape

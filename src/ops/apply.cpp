@@ -1,0 +1,218 @@
+// Recording a call: attributes completed, dtypes promoted, shapes checked, node appended.
+#include <algorithm>
+
+#include "nearest.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// Takes what was recorded since off the tape again, unless told to keep it.
+class Rollback {
+ public:
+  explicit Rollback(const Tape& tape) : tape_(tape), size_(tape.size()) {}
+  Rollback(const Rollback&) = delete;
+  Rollback& operator=(const Rollback&) = delete;
+  ~Rollback() {
+    if (!kept_) tape_.truncate(size_);
+  }
+  void keep() { kept_ = true; }
+
+ private:
+  Tape tape_;
+  std::size_t size_;
+  bool kept_ = false;
+};
+
+/// `value` as the attribute's type, where nothing is lost; else nothing.
+std::optional<Attribute> coerced(const Attribute& value, AttributeType type) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  switch (type) {
+    case AttributeType::boolean:
+      if (std::holds_alternative<bool>(value)) return value;
+      break;
+    case AttributeType::integer:
+      if (integer != nullptr) return value;
+      break;
+    case AttributeType::number:
+      if (std::holds_alternative<double>(value)) return value;
+      if (integer != nullptr) return static_cast<double>(*integer);
+      break;
+    case AttributeType::text:
+      if (std::holds_alternative<std::string>(value)) return value;
+      break;
+    case AttributeType::integers:
+      if (std::holds_alternative<std::vector<std::int64_t>>(value)) return value;
+      if (integer != nullptr) return std::vector<std::int64_t>{*integer};
+      break;
+    case AttributeType::dtype:
+      if (std::holds_alternative<Dtype>(value)) return value;
+      if (const auto* name = std::get_if<std::string>(&value)) return dtype_named(*name);
+      break;
+    case AttributeType::named_sizes:
+      if (std::holds_alternative<NamedSizes>(value)) return value;
+      break;
+  }
+  return std::nullopt;
+}
+
+Attributes completed(const Op& op, const Attributes& given) {
+  std::vector<std::string> names;
+  for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
+  for (const auto& item : given.items())
+    if (std::find(names.begin(), names.end(), item.first) == names.end())
+      throw Error("has no attribute '" + item.first + "'" + did_you_mean(item.first, names));
+  Attributes result;
+  for (const AttributeSpec& spec : op.attributes) {
+    const Attribute* value = given.find(spec.name);
+    if (value == nullptr && !spec.initial) throw Error("attribute '" + spec.name + "' must be given: " + spec.doc);
+    const std::optional<Attribute> fitting = coerced(value != nullptr ? *value : *spec.initial, spec.type);
+    if (!fitting)
+      throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", got " + to_string(*value));
+    result.set(spec.name, *fitting);
+  }
+  return result;
+}
+
+void check_arity(const Op& op, std::size_t count) {
+  const auto needed = std::count_if(op.inputs.begin(), op.inputs.end(),
+                                    [](const InputSpec& spec) { return spec.arity == Arity::one; });
+  const bool many = !op.inputs.empty() && op.inputs.back().arity == Arity::many;
+  if (count >= static_cast<std::size_t>(needed) && (many || count <= op.inputs.size())) return;
+  std::string list;
+  for (const InputSpec& spec : op.inputs)
+    list += (list.empty() ? "" : ", ") + spec.name +
+            (spec.arity == Arity::many ? "…" : spec.arity == Arity::optional ? "?" : "");
+  throw Error("takes (" + list + "), got " + std::to_string(count) + (count == 1 ? " operand" : " operands"));
+}
+
+const InputSpec& spec_of(const Op& op, std::size_t input) {
+  return op.inputs[std::min(input, op.inputs.size() - 1)];
+}
+
+bool promotes(Accept accept) { return accept == Accept::value || accept == Accept::floating; }
+
+/// The dtype that the operands which promote together come to.
+Dtype common_dtype(const Op& op, const std::vector<Operand>& operands) {
+  std::optional<Dtype> common;
+  bool fraction = false;
+  bool whole = false;
+  bool floating = false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Accept accept = spec_of(op, i).accept;
+    if (!promotes(accept)) continue;
+    floating |= accept == Accept::floating;
+    if (operands[i].is_literal()) {
+      (operands[i].is_whole() ? whole : fraction) = true;
+      continue;
+    }
+    const Dtype dtype = operands[i].var().dtype();
+    if (!common) {
+      common = dtype;
+      continue;
+    }
+    if (is_floating(dtype) && is_floating(*common) && dtype != *common)
+      throw DtypeError("mixes float32 and float64: cast one of them");
+    const auto rank = [](Dtype d) {
+      return d == Dtype::boolean ? 0 : d == Dtype::int32 ? 1 : d == Dtype::int64 ? 2 : 3;
+    };
+    if (rank(dtype) > rank(*common)) common = dtype;
+  }
+  if (!common) common = fraction ? Dtype::float32 : Dtype::int64;
+  if (*common == Dtype::boolean && whole) common = Dtype::int64;
+  if (!is_floating(*common) && (fraction || floating)) common = Dtype::float32;
+  return *common;
+}
+
+Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
+  const Dtype common = common_dtype(op, operands);
+  Vars inputs;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const InputSpec& spec = spec_of(op, i);
+    if (operands[i].is_literal()) {
+      const Dtype dtype = promotes(spec.accept)            ? common
+                          : spec.accept == Accept::integer ? Dtype::int64
+                          : spec.accept == Accept::mask    ? Dtype::boolean
+                                                           : Dtype::float32;
+      inputs.push_back(tape.constant(operands[i].literal(), dtype));
+      continue;
+    }
+    const Var& var = operands[i].var();
+    const auto refuse = [&](const char* wanted) {
+      throw DtypeError("'" + spec.name + "' must be " + wanted + ", got " + to_string(var.type()));
+    };
+    if (spec.accept == Accept::integer && !is_integer(var.dtype())) refuse("an integer array");
+    if (spec.accept == Accept::mask && var.dtype() != Dtype::boolean) refuse("a bool array");
+    inputs.push_back(promotes(spec.accept) && var.dtype() != common ? cast(var, common) : var);
+  }
+  return inputs;
+}
+
+template <class E>
+[[noreturn]] void rethrow_named(const Op& op, const E& error) {
+  const std::string text = error.what();
+  throw E(text.compare(0, op.name.size() + 1, op.name + ":") == 0 ? text : op.name + ": " + text);
+}
+
+template <class Body>
+Vars naming_the_op(const Op& op, const Body& body) {
+  try {
+    return body();
+  } catch (const ShapeError& error) {
+    rethrow_named(op, error);
+  } catch (const DtypeError& error) {
+    rethrow_named(op, error);
+  } catch (const HandleError& error) {
+    rethrow_named(op, error);
+  } catch (const Error& error) {
+    rethrow_named(op, error);
+  }
+}
+}  // namespace
+
+Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
+                 std::shared_ptr<const Tape> body) {
+  Call call{op, attributes, {}, {}, body.get(), {}};
+  for (const Var& input : inputs) call.inputs.push_back(input.type());
+  Node node;
+  node.op = &op;
+  node.outputs = op.shape(call);
+  node.attributes = attributes;
+  node.body = std::move(body);
+  for (const Var& input : inputs) node.inputs.push_back(input.id());
+  const std::size_t count = node.outputs.size();
+  const ValueId id = tape.append(std::move(node));
+  Vars outputs;
+  for (std::size_t i = 0; i < count; ++i) outputs.push_back(tape.var({id.node, static_cast<std::int32_t>(i)}));
+  return outputs;
+}
+
+Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes) {
+  return naming_the_op(op, [&] {
+    for (const Operand& operand : operands)
+      if (!operand.is_literal() && operand.var().tape() != tape)
+        throw HandleError("its operands are of two tapes");
+    check_arity(op, operands.size());
+    const Attributes complete = completed(op, attributes);
+    Rollback rollback(tape);
+    const Vars inputs = promoted(tape, op, operands);
+    Vars outputs = op.record ? op.record(tape, op, inputs, complete) : record_call(tape, op, inputs, complete);
+    if (op.results != 0) outputs.resize(std::min(outputs.size(), op.results));
+    rollback.keep();
+    return outputs;
+  });
+}
+
+Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes) {
+  for (const Operand& operand : operands)
+    if (!operand.is_literal())
+      return naming_the_op(op, [&] { return apply(operand.var().tape(), op, operands, attributes); });
+  throw HandleError(op.name + ": at least one operand must be a var; where none is, give the tape");
+}
+
+Var GradientCall::cotangent(std::size_t output) const {
+  return cotangents[output] ? cotangents[output] : zeros_like(outputs[output]);
+}
+
+}  // namespace xtape

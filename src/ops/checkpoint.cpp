@@ -1,0 +1,82 @@
+// checkpoint: a stretch of tape as a body, whose interior values are computed again where the gradient needs them.
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// The gradient is a checkpoint too: its body computes the forward part again and then the adjoint of it.
+Vars checkpoint_gradient(const GradientCall& call);
+
+const Op& checkpoint_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "checkpoint";
+    op.doc =
+        "The results of a body on the inputs. No value inside the body is kept for the backward part: the gradient holds "
+        "the body once more and computes them again, with the same random numbers (Chen et al., 2016, Training deep nets "
+        "with sublinear memory cost).";
+    op.inputs = {{"xs", Accept::any, Arity::many}};
+    op.outputs = {"ys"};
+    op.shape = [](const Call& call) {
+      if (call.body == nullptr) throw Error("needs a body: record it with xtape::checkpoint(function, inputs)");
+      std::vector<ValueType> types;
+      for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
+      return types;
+    };
+    op.expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); };
+    op.gradient = checkpoint_gradient;
+    return op;
+  }();
+  return row;
+}
+
+Vars checkpoint_gradient(const GradientCall& call) {
+  auto body = std::make_shared<Tape>(call.inputs[0].tape().mode());
+  Vars outer = call.inputs;
+  Vars inputs;
+  const auto enter = [&](const Var& var) {
+    return body->input("in" + std::to_string(body->size()), var.shape(), var.dtype());
+  };
+  for (const Var& input : call.inputs) inputs.push_back(enter(input));
+  Vars cotangents;
+  for (const Var& cotangent : call.cotangents) {
+    if (!cotangent) continue;
+    cotangents.push_back(enter(cotangent));
+    outer.push_back(cotangent);
+  }
+  const Vars results = inline_body(*body, *call.node.body, inputs);
+  Vars reached;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (call.cotangents[i]) reached.push_back(results[i]);
+  Vars wanted;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (call.needs[i]) wanted.push_back(inputs[i]);
+  std::vector<ValueId> ids;
+  for (const Var& gradient : call.grad(reached, wanted, cotangents)) ids.push_back(gradient.id());
+  body->set_results(ids);
+  const Vars recorded = record_call(call.inputs[0].tape(), checkpoint_op(), outer, {}, body);
+  Vars gradients(call.inputs.size());
+  for (std::size_t i = 0, next = 0; i < gradients.size(); ++i)
+    if (call.needs[i]) gradients[i] = recorded[next++];
+  return gradients;
+}
+}  // namespace
+
+Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs) {
+  if (inputs.empty()) throw Error("checkpoint: needs at least one input");
+  Tape tape = inputs[0].tape();
+  const std::size_t size = tape.size();
+  try {
+    const Vars results = function(inputs);
+    const auto [body, outer] = tape.enclose(size, results);
+    return record_call(tape, checkpoint_op(), outer, {}, body);
+  } catch (...) {
+    tape.truncate(size);
+    throw;
+  }
+}
+
+void list_checkpoint(OpTable& table) { table.add(checkpoint_op()); }
+
+}  // namespace xtape

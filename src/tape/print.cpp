@@ -1,0 +1,149 @@
+// A tape as text, JSON and Graphviz.
+#include <nlohmann/json.hpp>
+
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+std::string reference(const Tape& tape, ValueId id) {
+  const Node& node = tape.node(static_cast<std::size_t>(id.node));
+  return "#" + std::to_string(id.node) + (node.outputs.size() > 1 ? "." + std::to_string(id.output) : "");
+}
+
+std::string types_of(const Node& node) {
+  std::string text;
+  for (const ValueType& type : node.outputs) text += (text.empty() ? "" : ", ") + to_string(type);
+  return text;
+}
+
+void print(std::ostream& out, const Tape& tape, const std::string& indent) {
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    out << indent << "#" << i << " " << node.op->name;
+    if (!node.name.empty()) out << " '" << node.name << "'";
+    out << "(";
+    bool first = true;
+    for (const ValueId& input : node.inputs) out << (std::exchange(first, false) ? "" : ", ") << reference(tape, input);
+    for (const auto& item : node.attributes.items())
+      out << (std::exchange(first, false) ? "" : ", ") << item.first << "=" << to_string(item.second);
+    out << ") -> " << types_of(node);
+    if (node.of.forward >= 0) out << "  of #" << node.of.forward;
+    const std::string site = to_string(node.site);
+    if (!site.empty()) out << "  at " << site;
+    out << "\n";
+    if (node.body) print(out, *node.body, indent + "    ");
+  }
+  if (!tape.results().empty()) {
+    out << indent << "gives";
+    for (const ValueId& id : tape.results()) out << " " << reference(tape, id);
+    out << "\n";
+  }
+}
+
+nlohmann::ordered_json json_of(const Attribute& value) {
+  if (const auto* sizes = std::get_if<NamedSizes>(&value)) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (const auto& item : *sizes) object[item.first] = item.second;
+    return object;
+  }
+  if (const auto* dtype = std::get_if<Dtype>(&value)) return name_of(*dtype);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return *list;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  const double number = std::get<double>(value);
+  if (number - number != 0) return to_string(value);  // JSON has no infinity
+  return number;
+}
+
+nlohmann::ordered_json json_of(const Tape& tape) {
+  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    nlohmann::ordered_json entry = {{"index", i}, {"op", node.op->name}};
+    if (!node.name.empty()) entry["name"] = node.name;
+    for (const auto& item : node.attributes.items()) entry["attributes"][item.first] = json_of(item.second);
+    entry["inputs"] = nlohmann::ordered_json::array();
+    for (const ValueId& input : node.inputs) entry["inputs"].push_back({input.node, input.output});
+    for (const ValueType& type : node.outputs)
+      entry["outputs"].push_back(
+          {{"dtype", name_of(type.dtype)}, {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}});
+    if (node.of.forward >= 0) entry["of"] = {{"sweep", node.of.sweep}, {"node", node.of.forward}};
+    const std::string site = to_string(node.site);
+    if (!site.empty()) entry["site"] = site;
+    if (node.body) entry["body"] = json_of(*node.body);
+    nodes.push_back(std::move(entry));
+  }
+  nlohmann::ordered_json result = {{"mode", name_of(tape.mode())}, {"nodes", std::move(nodes)}};
+  for (const ValueId& id : tape.results()) result["results"].push_back({id.node, id.output});
+  return result;
+}
+
+std::string quoted(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return "\"" + result + "\"";
+}
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Tape& tape) {
+  print(out, tape, "");
+  return out;
+}
+
+void Tape::to_json(std::ostream& out) const { out << json_of(*this).dump(1) << "\n"; }
+
+void Tape::to_dot(std::ostream& out) const {
+  out << "digraph tape {\n  node [shape=box, fontname=\"Helvetica\", fontsize=10];\n";
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Node& node = this->node(i);
+    const bool backward = node.of.sweep >= 0;
+    out << "  n" << i << " [label="
+        << quoted("#" + std::to_string(i) + " " + node.op->name + (node.name.empty() ? "" : " " + node.name) + "\\n" +
+                  types_of(node))
+        << (node.op->kind == Kind::source ? ", style=rounded" : "") << (backward ? ", color=firebrick" : "") << "];\n";
+    for (const ValueId& input : node.inputs) out << "  n" << input.node << " -> n" << i << ";\n";
+  }
+  out << "}\n";
+}
+
+namespace {
+void write_row(const Op& op, std::ostream& out) {
+  static const char* const kinds[] = {"source", "view", "elementwise", "reduction", "product", "making", "other"};
+  static const char* const accepts[] = {"", " (float)", " (integer)", " (bool)", " (any)"};
+  out << "\n## " << op.name << "\n\n`" << op.name << "(";
+  bool first = true;
+  for (const InputSpec& input : op.inputs)
+    out << (std::exchange(first, false) ? "" : ", ") << input.name << (input.arity == Arity::many ? "…" : "")
+        << (input.arity == Arity::optional ? "?" : "");
+  for (const AttributeSpec& attribute : op.attributes)
+    out << (std::exchange(first, false) ? "" : ", ") << attribute.name
+        << (attribute.initial ? "=" + to_string(*attribute.initial) : "");
+  out << ")` gives ";
+  const std::size_t results = op.results == 0 ? op.outputs.size() : op.results;
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (i == results) out << "; for the gradient also ";
+    out << (i == 0 || i == results ? "" : ", ") << "`" << op.outputs[i] << "`";
+  }
+  out << ".\n\n" << op.doc << "\n\n";
+  for (const InputSpec& input : op.inputs)
+    if (input.accept != Accept::value) out << "- `" << input.name << "`" << accepts[static_cast<int>(input.accept)] << "\n";
+  for (const AttributeSpec& attribute : op.attributes)
+    out << "- `" << attribute.name << "`: " << name_of(attribute.type) << ". " << attribute.doc << "\n";
+  out << "- Kind: " << kinds[static_cast<int>(op.kind)] << (op.random ? "; random" : "")
+      << (op.expand ? "; has an expansion into simpler ops" : "")
+      << (!op.differentiable ? "; not differentiable" : "") << ".\n";
+}
+}  // namespace
+
+void write_reference(const OpTable& table, std::ostream& out) {
+  out << "# The ops\n\nMade from the op table by `xtape ops`. Inputs come first, then attributes with their defaults; a name\n"
+         "with `?` may be left out, one with `…` stands for any number.\n";
+  for (const auto& row : table.rows()) write_row(*row.second, out);
+}
+
+}  // namespace xtape

@@ -1,0 +1,130 @@
+// The rows of what comes from outside a tape, the attributes, and the table of ops.
+#include <algorithm>
+#include <cstdio>
+
+#include "nearest.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+Op source(const std::string& name, const std::string& doc) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.kind = Kind::source;
+  op.differentiable = false;
+  return op;
+}
+}  // namespace
+
+const Op& input_op() {
+  static const Op row = source("input", "A value fed at every play.");
+  return row;
+}
+
+const Op& parameter_op() {
+  static const Op row = source("parameter", "An array of a store, read where the store holds it at every play.");
+  return row;
+}
+
+const Op& constant_op() {
+  static const Op row = source("constant", "An array that never changes.");
+  return row;
+}
+
+const char* name_of(AttributeType type) {
+  switch (type) {
+    case AttributeType::boolean: return "true or false";
+    case AttributeType::integer: return "an integer";
+    case AttributeType::number: return "a number";
+    case AttributeType::text: return "a text";
+    case AttributeType::integers: return "integers";
+    case AttributeType::dtype: return "a dtype";
+    default: return "named sizes";
+  }
+}
+
+void Attributes::set(const std::string& name, Attribute value) {
+  for (auto& item : items_)
+    if (item.first == name) {
+      item.second = std::move(value);
+      return;
+    }
+  items_.emplace_back(name, std::move(value));
+}
+
+const Attribute* Attributes::find(const std::string& name) const {
+  for (const auto& item : items_)
+    if (item.first == name) return &item.second;
+  return nullptr;
+}
+
+void Attributes::missing(const std::string& name) const {
+  throw Error("attribute '" + name + (find(name) ? "' is of another type than the one asked for" : "' is not set"));
+}
+
+std::string to_string(const Attribute& value) {
+  struct Visitor {
+    std::string operator()(bool b) const { return b ? "true" : "false"; }
+    std::string operator()(std::int64_t i) const { return std::to_string(i); }
+    std::string operator()(double d) const {
+      char text[32];
+      for (int digits : {6, 9, 17}) {  // the shortest of these that reads back as the same number
+        std::snprintf(text, sizeof text, "%.*g", digits, d);
+        if (std::strtod(text, nullptr) == d) break;
+      }
+      return text;
+    }
+    std::string operator()(const std::string& s) const { return "'" + s + "'"; }
+    std::string operator()(const std::vector<std::int64_t>& list) const {
+      std::string text = "(";
+      for (std::size_t i = 0; i < list.size(); ++i) text += (i ? ", " : "") + std::to_string(list[i]);
+      return text + (list.size() == 1 ? ",)" : ")");
+    }
+    std::string operator()(Dtype dtype) const { return name_of(dtype); }
+    std::string operator()(const NamedSizes& sizes) const {
+      std::string text = "{";
+      for (std::size_t i = 0; i < sizes.size(); ++i)
+        text += (i ? ", " : "") + sizes[i].first + "=" + std::to_string(sizes[i].second);
+      return text + "}";
+    }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+std::string to_string(const ValueType& type) { return std::string(name_of(type.dtype)) + " " + to_string(type.shape); }
+
+std::string to_string(const Site& site) {
+  if (!site.scope || (site.scope->path.empty() && site.scope->where.empty())) return "";
+  std::string text = site.scope->path;
+  if (!site.scope->where.empty()) {
+    const std::string place = site.scope->where + (site.line > 0 ? ", line " + std::to_string(site.line) : "");
+    text += text.empty() ? place : " (" + place + ")";
+  }
+  return text;
+}
+
+void OpTable::add(const Op& op) {
+  const auto refuse = [&](const std::string& why) { throw Error("op '" + op.name + "' " + why); };
+  if (op.name.empty()) throw Error("an op needs a name");
+  if (rows_.count(op.name) != 0) refuse("is in the table already");
+  if (op.doc.empty()) refuse("needs a doc");
+  if (!op.shape) refuse("needs a shape rule");
+  if (!op.kernel && !op.tile && !op.view && !op.expand) refuse("needs a kernel, a tile, a view or an expand");
+  rows_.emplace(op.name, &op);
+}
+
+const Op* OpTable::find(const std::string& name) const {
+  const auto found = rows_.find(name);
+  return found == rows_.end() ? nullptr : found->second;
+}
+
+const Op& OpTable::at(const std::string& name) const {
+  if (const Op* op = find(name)) return *op;
+  std::vector<std::string> names;
+  for (const auto& row : rows_) names.push_back(row.first);
+  throw Error("unknown op '" + name + "'" + did_you_mean(name, names));
+}
+
+}  // namespace xtape

@@ -1,0 +1,286 @@
+#include "xtape/tape.hpp"
+
+#include <algorithm>
+
+#include "tape_data.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+/// FNV-1a.
+class Hash {
+ public:
+  Hash& add(const std::string& text) {
+    for (const char c : text) add_byte(static_cast<unsigned char>(c));
+    add_byte(0xff);  // so that ("a", "b") and ("ab", "") differ
+    return *this;
+  }
+  Hash& add(std::int64_t number) {
+    for (int i = 0; i < 8; ++i) add_byte(static_cast<unsigned char>(number >> (8 * i)));
+    return *this;
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 1099511628211ULL; }
+  std::uint64_t value_ = 14695981039346656037ULL;
+};
+
+std::uint64_t place_hash(const Site& site, const Op& op) {
+  return Hash().add(site.scope->path).add(site.line).add(op.name).value();
+}
+
+/// The site of the next call of `op`: the place now in force, with its occurrence counted.
+Site next_site(TapeData& data, const Op& op) {
+  if (data.site_is_fixed) return data.site;
+  Site site = data.site;
+  const std::uint64_t place = place_hash(site, op);
+  site.occurrence = data.occurrences[place]++;
+  site.key = Hash().add(static_cast<std::int64_t>(place)).add(site.occurrence).value();
+  return site;
+}
+}  // namespace
+
+const char* name_of(Mode mode) {
+  return mode == Mode::train ? "train" : mode == Mode::eval ? "eval" : "predict";
+}
+
+Mode mode_named(const std::string& name) {
+  for (Mode mode : {Mode::train, Mode::eval, Mode::predict})
+    if (name == name_of(mode)) return mode;
+  throw Error("unknown mode '" + name + "': use train, eval or predict");
+}
+
+bool operator==(const ValueType& a, const ValueType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
+
+// Var ---------------------------------------------------------------------------------------------------------------
+
+TapeData* Var::locked() const {
+  if (serial_ == 0) throw HandleError("an empty var: it was never recorded");
+  const auto data = tape_.lock();
+  if (!data) throw HandleError("a stale var: its tape is gone");
+  const auto index = static_cast<std::size_t>(id_.node);
+  if (index >= data->nodes.size() || data->nodes[index].serial != serial_)
+    throw HandleError("a stale var: its node was taken off the tape (by a failed call, or into a checkpoint)");
+  return data.get();
+}
+
+const ValueType& Var::type() const { return node().outputs[static_cast<std::size_t>(id_.output)]; }
+const Node& Var::node() const { return locked()->nodes[static_cast<std::size_t>(id_.node)]; }
+
+ValueId Var::id() const {
+  locked();
+  return id_;
+}
+
+Tape Var::tape() const {
+  locked();
+  return Tape(tape_.lock());
+}
+
+// Tape --------------------------------------------------------------------------------------------------------------
+
+Tape::Tape() : Tape(Mode::train) {}
+
+Tape::Tape(Mode mode) : data_(std::make_shared<TapeData>()) {
+  data_->mode = mode;
+  data_->site.scope = std::make_shared<const Scope>();
+}
+
+Var Tape::input(const std::string& name, const Shape& shape, Dtype dtype) {
+  if (data_->inputs.count(name) != 0) throw Error("the tape already has an input named '" + name + "'");
+  for (std::int64_t size : shape)
+    if (size < 0) throw ShapeError("input '" + name + "': sizes may not be negative, got " + to_string(shape));
+  Node node;
+  node.op = &input_op();
+  node.outputs = {{dtype, shape}};
+  node.name = name;
+  return var(append(std::move(node)));
+}
+
+Var Tape::parameter(const Store& store, const std::string& name) { return parameter(name, store.at(name)); }
+
+Var Tape::parameter(const std::string& name, const Array& array) {
+  if (!array) throw Error("parameter '" + name + "': the array is empty");
+  const auto known = data_->parameters.find(array.data());
+  if (known != data_->parameters.end()) return var({known->second, 0});
+  Node node;
+  node.op = &parameter_op();
+  node.outputs = {{array.dtype(), array.shape()}};
+  node.name = name;
+  node.storage = array;
+  return var(append(std::move(node)));
+}
+
+Var Tape::constant(const ArrayView& values) {
+  Node node;
+  node.op = &constant_op();
+  node.outputs = {{values.dtype(), values.shape()}};
+  node.storage = Array(values);
+  return var(append(std::move(node)));
+}
+
+Var Tape::constant(double value, Dtype dtype) {
+  Array array(dtype, {});
+  switch (dtype) {
+    case Dtype::float32: *array.as<float>() = static_cast<float>(value); break;
+    case Dtype::float64: *array.as<double>() = value; break;
+    case Dtype::int32: *array.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
+    case Dtype::int64: *array.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
+    case Dtype::boolean: *array.as<bool>() = value != 0; break;
+  }
+  return constant(array);
+}
+
+Mode Tape::mode() const { return data_->mode; }
+std::size_t Tape::size() const { return data_->nodes.size(); }
+const Node& Tape::node(std::size_t index) const { return data_->nodes.at(index); }
+const ValueType& Tape::type(ValueId id) const {
+  return node(static_cast<std::size_t>(id.node)).outputs.at(static_cast<std::size_t>(id.output));
+}
+
+Var Tape::var(ValueId id) const {
+  type(id);  // checks that there is such a value
+  Var var;
+  var.tape_ = data_;
+  var.id_ = id;
+  var.serial_ = node(static_cast<std::size_t>(id.node)).serial;
+  return var;
+}
+
+const std::vector<Contribution>& Tape::contributions() const { return data_->contributions; }
+void Tape::add_contribution(const Contribution& contribution) { data_->contributions.push_back(contribution); }
+std::int32_t Tape::new_sweep() { return data_->sweeps++; }
+const std::vector<ValueId>& Tape::results() const { return data_->results; }
+void Tape::set_results(std::vector<ValueId> results) { data_->results = std::move(results); }
+
+std::vector<ValueId> Tape::inputs() const {
+  std::vector<ValueId> ids;
+  for (std::size_t i = 0; i < size(); ++i)
+    if (data_->nodes[i].op == &input_op()) ids.push_back({static_cast<std::int32_t>(i), 0});
+  return ids;
+}
+
+ValueId Tape::append(Node node) {
+  const auto index = static_cast<std::int32_t>(size());
+  for (const ValueId& input : node.inputs)
+    if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that stand before it");
+  if (!node.site.scope) node.site = next_site(*data_, *node.op);
+  if (node.of.sweep < 0) node.of = data_->of;
+  node.serial = data_->next_serial++;
+  if (node.op == &input_op()) data_->inputs.emplace(node.name, index);
+  if (node.op == &parameter_op()) data_->parameters.emplace(node.storage.data(), index);
+  data_->nodes.push_back(std::move(node));
+  return {index, 0};
+}
+
+void Tape::truncate(std::size_t size) {
+  while (data_->nodes.size() > size) {
+    const Node& last = data_->nodes.back();
+    if (last.op == &input_op()) data_->inputs.erase(last.name);
+    if (last.op == &parameter_op()) data_->parameters.erase(last.storage.data());
+    const auto counted = data_->occurrences.find(place_hash(last.site, *last.op));
+    if (counted != data_->occurrences.end() && counted->second == last.site.occurrence + 1 && last.of.sweep < 0)
+      --counted->second;
+    data_->nodes.pop_back();
+  }
+  auto& contributions = data_->contributions;
+  const auto limit = static_cast<std::int32_t>(size);
+  while (!contributions.empty() && contributions.back().value.node >= limit) contributions.pop_back();
+}
+
+std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {
+  auto body = std::make_shared<Tape>(mode());
+  std::vector<Node> region(data_->nodes.begin() + static_cast<std::ptrdiff_t>(size), data_->nodes.end());
+  std::vector<ValueId> result_ids;
+  for (const Var& result : results) result_ids.push_back(result.id());
+  const auto counts = data_->occurrences;  // what was recorded stays counted: its sites live on in the body
+  truncate(size);
+  data_->occurrences = counts;
+
+  Vars outer;                                              // what the body's inputs are fed with
+  std::vector<std::pair<ValueId, ValueId>> taken;          // (outer value, body input)
+  std::vector<std::int32_t> inner(region.size(), -1);      // region node -> body node
+  std::vector<std::int32_t> hoisted(region.size(), -1);    // region source -> node of this tape
+  const auto first = static_cast<std::int32_t>(size);
+  const auto into_body = [&](ValueId id) -> ValueId {
+    if (id.node >= first && inner[static_cast<std::size_t>(id.node - first)] >= 0)
+      return {inner[static_cast<std::size_t>(id.node - first)], id.output};
+    const ValueId source = id.node >= first ? ValueId{hoisted[static_cast<std::size_t>(id.node - first)], 0} : id;
+    for (const auto& pair : taken)
+      if (pair.first == source) return pair.second;
+    const Var input = body->input("in" + std::to_string(taken.size()), type(source).shape, type(source).dtype);
+    taken.emplace_back(source, input.id());
+    outer.push_back(var(source));
+    return input.id();
+  };
+  for (std::size_t i = 0; i < region.size(); ++i) {
+    Node node = std::move(region[i]);
+    if (node.op->kind == Kind::source) {
+      hoisted[i] = append(std::move(node)).node;
+      continue;
+    }
+    for (ValueId& input : node.inputs) input = into_body(input);
+    node.of = {};  // a sweep inside the region means nothing to a sweep over the body
+    inner[i] = body->append(std::move(node)).node;
+  }
+  for (ValueId& id : result_ids) id = into_body(id);
+  body->set_results(std::move(result_ids));
+  return {body, outer};
+}
+
+// Guards ------------------------------------------------------------------------------------------------------------
+
+Tape::Guard::Guard(std::shared_ptr<TapeData> tape, Site site, bool site_is_fixed, Provenance of)
+    : tape_(std::move(tape)),
+      site_before_(tape_->site),
+      fixed_before_(tape_->site_is_fixed),
+      of_before_(tape_->of) {
+  tape_->site = std::move(site);
+  tape_->site_is_fixed = site_is_fixed;
+  tape_->of = of;
+}
+
+Tape::Guard::~Guard() {
+  tape_->site = std::move(site_before_);
+  tape_->site_is_fixed = fixed_before_;
+  tape_->of = of_before_;
+}
+
+Tape::Guard Tape::in_scope(std::shared_ptr<const Scope> scope, std::int32_t line) {
+  return Guard(data_, Site{std::move(scope), line, 0, 0}, false, data_->of);
+}
+
+Tape::Guard Tape::in_site(const Site& site) { return Guard(data_, site, true, data_->of); }
+
+Tape::Guard Tape::in_sweep(Provenance of) {
+  if (of.forward < 0) return Guard(data_, data_->site, data_->site_is_fixed, of);
+  return Guard(data_, node(static_cast<std::size_t>(of.forward)).site, true, of);
+}
+
+Vars inline_body(Tape tape, const Tape& body, const Vars& inputs) {
+  std::vector<std::int32_t> placed(body.size(), -1);
+  std::vector<ValueId> given;
+  std::size_t next_input = 0;
+  const auto outside = [&](ValueId id) -> ValueId {
+    const std::int32_t at = placed[static_cast<std::size_t>(id.node)];
+    return at >= 0 ? ValueId{at, id.output} : given[static_cast<std::size_t>(-2 - at)];
+  };
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    Node node = body.node(i);
+    if (node.op == &input_op()) {
+      given.push_back(inputs.at(next_input++).id());
+      placed[i] = -1 - static_cast<std::int32_t>(given.size());  // -2 - position in `given`
+      continue;
+    }
+    for (ValueId& input : node.inputs) input = outside(input);
+    node.of = {};
+    placed[i] = tape.append(std::move(node)).node;
+  }
+  Vars results;
+  for (const ValueId& id : body.results()) results.push_back(tape.var(outside(id)));
+  return results;
+}
+
+}  // namespace xtape
