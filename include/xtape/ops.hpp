@@ -82,9 +82,10 @@ inline Var operator<(const Var& a, const Operand& b) { return less(a, b); }
 inline Var operator<=(const Var& a, const Operand& b) { return less_equal(a, b); }
 inline Var operator>(const Var& a, const Operand& b) { return greater(a, b); }
 inline Var operator>=(const Var& a, const Operand& b) { return greater_equal(a, b); }
-inline Var operator&&(const Var& a, const Var& b) { return logical_and(a, b); }
-inline Var operator||(const Var& a, const Var& b) { return logical_or(a, b); }
-inline Var operator!(const Var& x) { return logical_not(x); }
+// Not && || !: these ask a handle whether it is empty.
+inline Var operator&(const Var& a, const Var& b) { return logical_and(a, b); }
+inline Var operator|(const Var& a, const Var& b) { return logical_or(a, b); }
+inline Var operator~(const Var& x) { return logical_not(x); }
 
 // Reductions ------------------------------------------------------------------------------------------------------------
 Var sum(const Var& x, const Axes& axis = {}, bool keepdims = false);
