@@ -154,12 +154,22 @@ struct Op {
   /// on a contiguous input.
   std::function<std::optional<Layout>(const Call&, const Layout&)> view;
 
+  /// For a view that is one to one: the input's layout which the view turns into the given output layout, or nothing.
+  std::function<std::optional<Layout>(const Call&, const Layout&)> unview;
+  /// For ops whose output is made of its inputs side by side (concat, stack): where each input lies in the output's
+  /// layout. The inputs' producers may then write there themselves.
+  std::function<std::vector<Layout>(const Call&, const Layout&)> parts;
+
   std::function<Vars(const GradientCall&)> gradient;  ///< Without one, `expand` is differentiated; without both, none flows.
   std::function<Vars(const ExpandCall&)> expand;
   /// How the call is recorded, where that is not one node: n-ary einsum, a part that the mode switches off.
   std::function<Vars(Tape&, const Op&, const Vars&, const Attributes&)> record;
   /// Records `addend + this node's output` so that the sum is made in place, or returns an empty var.
   std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate;
+
+  /// For an op that the player puts in where its expansion stands on the tape, and whose gradient then takes the place of
+  /// the expansion's: types of inputs to try the expansion on. Empty for all others.
+  std::vector<ValueType> fuses = {};
 
   // Traits.
   bool differentiable = true;        ///< False: no gradient is ever asked of it, by its nature (comparisons, argmax …).

@@ -92,11 +92,12 @@ struct Provenance {
   std::int32_t forward = -1;  ///< The forward node whose gradient rule recorded this one; -1 for sums of contributions.
 };
 
-/// A sweep's record that `value` is what the gradient of node `forward` contributes to its input number `input`.
-struct Contribution {
+/// What a sweep notes of a forward node, so that a pass can take the node's backward part as a whole.
+struct Adjoint {
   std::int32_t sweep = -1;
   std::int32_t forward = -1;
-  std::int32_t input = 0;
+  bool of_output = false;  ///< True: `value` is the cotangent of output `index`. False: what flows on to input `index`.
+  std::int32_t index = 0;
   ValueId value;
 };
 
@@ -184,7 +185,7 @@ class Tape {
   const Node& node(std::size_t index) const;
   const ValueType& type(ValueId id) const;
   Var var(ValueId id) const;
-  const std::vector<Contribution>& contributions() const;
+  const std::vector<Adjoint>& adjoints() const;
 
   /// While it lives, nodes are recorded as standing elsewhere; then as before.
   class [[nodiscard]] Guard {
@@ -215,7 +216,7 @@ class Tape {
 
   /// Appends `node` as it stands, unchecked but for its inputs' indices. Its serial is set here.
   ValueId append(Node node);
-  void add_contribution(const Contribution& contribution);
+  void add_adjoint(const Adjoint& adjoint);
   std::int32_t new_sweep();
   /// Nodes recorded while the guard lives have this provenance, and the site of node `of.forward` (where there is one).
   Guard in_sweep(Provenance of);

@@ -99,12 +99,14 @@ class Sweep {
 
     const std::int32_t forward = forward_ >= 0 ? forward_ : index;
     const auto in_sweep = tape_.in_sweep({number_, forward});
+    for (std::size_t i = 0; i < cotangents.size() && forward_ < 0; ++i)
+      if (cotangents[i]) tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
     const Vars gradients = op.gradient ? op.gradient(call) : through_expansion(call, forward);
     check(call, gradients);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i] || !call.needs[i]) continue;
       contribute(node.inputs[i], gradients[i]);
-      if (forward_ < 0) tape_.add_contribution({number_, index, static_cast<std::int32_t>(i), gradients[i].id()});
+      if (forward_ < 0) tape_.add_adjoint({number_, index, false, static_cast<std::int32_t>(i), gradients[i].id()});
     }
   }
 

@@ -149,8 +149,8 @@ Var Tape::var(ValueId id) const {
   return var;
 }
 
-const std::vector<Contribution>& Tape::contributions() const { return data_->contributions; }
-void Tape::add_contribution(const Contribution& contribution) { data_->contributions.push_back(contribution); }
+const std::vector<Adjoint>& Tape::adjoints() const { return data_->adjoints; }
+void Tape::add_adjoint(const Adjoint& adjoint) { data_->adjoints.push_back(adjoint); }
 std::int32_t Tape::new_sweep() { return data_->sweeps++; }
 const std::vector<ValueId>& Tape::results() const { return data_->results; }
 void Tape::set_results(std::vector<ValueId> results) { data_->results = std::move(results); }
@@ -185,9 +185,11 @@ void Tape::truncate(std::size_t size) {
       --counted->second;
     data_->nodes.pop_back();
   }
-  auto& contributions = data_->contributions;
-  const auto limit = static_cast<std::int32_t>(size);
-  while (!contributions.empty() && contributions.back().value.node >= limit) contributions.pop_back();
+  auto& adjoints = data_->adjoints;
+  const auto gone = [&](const Adjoint& adjoint) {
+    return std::max(adjoint.value.node, adjoint.forward) >= static_cast<std::int32_t>(size);
+  };
+  adjoints.erase(std::remove_if(adjoints.begin(), adjoints.end(), gone), adjoints.end());
 }
 
 std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {

@@ -13,7 +13,7 @@ namespace xtape {
 struct TapeData {
   Mode mode = Mode::train;
   std::deque<Node> nodes;  // a deque: references to nodes survive appending
-  std::vector<Contribution> contributions;
+  std::vector<Adjoint> adjoints;
   std::vector<ValueId> results;
   std::unordered_map<std::string, std::int32_t> inputs;          // by name
   std::unordered_map<const void*, std::int32_t> parameters;      // by the array's memory
