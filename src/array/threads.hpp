@@ -8,16 +8,17 @@
 
 namespace xtape {
 
-/// Calls body(begin, end) on contiguous pieces that cover [0, count), on at most `threads` threads, each piece (but the
-/// last) a multiple of `grain`. Where one piece is enough, no region is opened. `body` must not throw. Which thread runs
-/// a piece decides no result: bodies that reduce do so over chunks of fixed size.
+/// Calls body(begin, end, piece) on contiguous pieces that cover [0, count), on at most `threads` threads; each piece but
+/// the last is a multiple of `grain`, and no two pieces have one number in [0, threads): scratch can be kept by it. Where
+/// one piece is enough, no region is opened. `body` must not throw. Which thread runs a piece decides no result: bodies
+/// that reduce do so over chunks of fixed size.
 template <class Body>
-void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
+void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   if (count <= 0) return;
   const std::int64_t grains = (count + grain - 1) / grain;
   const std::int64_t pieces = std::min<std::int64_t>(threads, grains);
   if (pieces <= 1) {
-    body(std::int64_t{0}, count);
+    body(std::int64_t{0}, count, std::int64_t{0});
     return;
   }
   const std::int64_t piece = (grains + pieces - 1) / pieces * grain;
@@ -26,8 +27,15 @@ void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Bod
   for (std::int64_t i = omp_get_thread_num(); i < pieces; i += omp_get_num_threads()) {
     const std::int64_t begin = i * piece;
     const std::int64_t finish = std::min(count, begin + piece);
-    if (begin < finish) body(begin, finish);
+    if (begin < finish) body(begin, finish, i);
   }
+}
+
+/// As parallel_pieces, for bodies that need no piece number: body(begin, end).
+template <class Body>
+void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
+  parallel_pieces(threads, count, grain,
+                  [&](std::int64_t begin, std::int64_t finish, std::int64_t) { body(begin, finish); });
 }
 
 /// Calls body(index) for every index in [0, count), handing indices out in turn: for pieces of uneven or unknown cost.
