@@ -1,0 +1,138 @@
+#include "copy.hpp"
+
+#include <cstring>
+
+#include "loops.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t grain_elements = 16384;  // less than this is not worth another thread
+
+/// A strided copy whose loops end in [tile rows][columns]: both are walked in square tiles that fit the first-level
+/// cache, where the input runs along the rows and the output along the columns.
+constexpr std::int64_t tile = 16;
+
+template <class Word>
+void copy_tile(const Word* from, Word* to, std::int64_t rows, std::int64_t columns, std::int64_t from_row,
+               std::int64_t from_column, std::int64_t to_row, std::int64_t to_column) {
+  if (rows == tile && columns == tile && from_row == 1 && to_column == 1) {
+    Word square[tile][tile];
+    for (std::int64_t j = 0; j < tile; ++j)
+      for (std::int64_t i = 0; i < tile; ++i) square[i][j] = from[j * from_column + i];
+    for (std::int64_t i = 0; i < tile; ++i) std::memcpy(to + i * to_row, square[i], sizeof square[i]);
+    return;
+  }
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[i * to_row + j * to_column] = from[i * from_row + j * from_column];
+}
+
+template <class Word>
+std::function<void(const void*, void*)> tiled(const Loops<2>& loops, std::int64_t from_offset, std::int64_t to_offset,
+                                              int threads) {
+  const std::size_t rank = loops.rank();
+  const std::int64_t rows = loops.sizes[rank - 2];
+  const std::int64_t columns = loops.sizes[rank - 1];
+  const std::int64_t bands = (rows + tile - 1) / tile;  // a band: `tile` rows, all columns
+  const std::int64_t count = loops.count() / rows * bands / columns;
+  const std::int64_t grain = std::max<std::int64_t>(1, grain_elements / (tile * columns));
+  return [=](const void* in, void* out) {
+    const Word* from = static_cast<const Word*>(in) + from_offset;
+    Word* to = static_cast<Word*>(out) + to_offset;
+    const std::int64_t from_row = loops.strides[0][rank - 2], to_row = loops.strides[1][rank - 2];
+    const std::int64_t from_column = loops.strides[0][rank - 1], to_column = loops.strides[1][rank - 1];
+    parallel_for(threads, count, grain, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t k = begin; k < finish; ++k) {
+        const auto [from_start, to_start] = loops.offsets(k / bands, rank - 2);
+        const std::int64_t row = k % bands * tile;
+        const std::int64_t height = std::min(tile, rows - row);
+        for (std::int64_t column = 0; column < columns; column += tile)
+          copy_tile(from + from_start + row * from_row + column * from_column,
+                    to + to_start + row * to_row + column * to_column, height, std::min(tile, columns - column),
+                    from_row, from_column, to_row, to_column);
+      }
+    });
+  };
+}
+
+/// Calls row(from offset, to offset, length) for stretches of the innermost axis, shared over threads.
+template <class Row>
+void for_rows(const Loops<2>& loops, int threads, const Row& row) {
+  const std::size_t outer_rank = loops.rank() - 1;
+  const std::int64_t length = loops.sizes[outer_rank];
+  const std::int64_t stretch = std::min(length, grain_elements);
+  const std::int64_t stretches = (length + stretch - 1) / stretch;
+  const std::int64_t count = loops.count() / length * stretches;
+  const std::int64_t from_step = loops.strides[0][outer_rank], to_step = loops.strides[1][outer_rank];
+  parallel_for(threads, count, std::max<std::int64_t>(1, grain_elements / stretch),
+               [&](std::int64_t begin, std::int64_t finish) {
+                 for (std::int64_t k = begin; k < finish; ++k) {
+                   const auto [from, to] = loops.offsets(k / stretches, outer_rank);
+                   const std::int64_t start = k % stretches * stretch;
+                   row(from + start * from_step, to + start * to_step, std::min(stretch, length - start));
+                 }
+               });
+}
+
+template <class Word>
+std::function<void(const void*, void*)> by_rows(const Loops<2>& loops, std::int64_t from_offset, std::int64_t to_offset,
+                                                int threads) {
+  return [=](const void* in, void* out) {
+    const Word* from = static_cast<const Word*>(in) + from_offset;
+    Word* to = static_cast<Word*>(out) + to_offset;
+    const std::int64_t from_step = loops.strides[0].back(), to_step = loops.strides[1].back();
+    for_rows(loops, threads, [&](std::int64_t from_start, std::int64_t to_start, std::int64_t length) {
+      const Word* x = from + from_start;
+      Word* y = to + to_start;
+      if (from_step == 1 && to_step == 1) {
+        std::memcpy(y, x, static_cast<std::size_t>(length) * sizeof(Word));
+      } else if (from_step == 0 && to_step == 1) {
+        std::fill(y, y + length, *x);
+      } else {
+        for (std::int64_t i = 0; i < length; ++i) y[i * to_step] = x[i * from_step];
+      }
+    });
+  };
+}
+
+template <class Word>
+std::function<void(const void*, void*)> made(const Layout& in, const Layout& out, int threads) {
+  if (count_of(in.shape) == 0) return [](const void*, void*) {};
+  Loops<2> loops = loops_over(in, out);
+  loops.merge();
+  loops.sort_by(1);
+  loops.merge();
+  if (loops.rank() == 0) loops.add(1, {1, 1});
+  const std::size_t last = loops.rank() - 1;
+  // Where the input runs along another axis than the output, both are walked together in tiles.
+  std::size_t along = last;
+  for (std::size_t i = 0; i < last; ++i)
+    if (loops.strides[0][i] == 1 && loops.sizes[i] >= 4) along = i;
+  const std::int64_t step = loops.strides[0][last];
+  if (along == last || step == 1 || step == 0 || loops.sizes[last] < 4)
+    return by_rows<Word>(loops, in.offset, out.offset, threads);
+  for (std::size_t i = along; i + 1 < last; ++i) loops.swap(i, i + 1);
+  return tiled<Word>(loops, in.offset, out.offset, threads);
+}
+}  // namespace
+
+std::function<void(const void*, void*)> make_copy(Dtype dtype, const Layout& in, const Layout& out, int threads) {
+  switch (size_of(dtype)) {
+    case 8:
+      return made<std::uint64_t>(in, out, threads);
+    case 4:
+      return made<std::uint32_t>(in, out, threads);
+    default:
+      return made<std::uint8_t>(in, out, threads);
+  }
+}
+
+std::function<void(void*)> make_fill(Dtype dtype, const Layout& out, const void* value, int threads) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, value, size_of(dtype));
+  const Layout same{out.shape, Strides::filled(out.shape.size(), 0), 0};
+  return [word, copy = make_copy(dtype, same, out, threads)](void* to) { copy(&word, to); };
+}
+
+}  // namespace xtape

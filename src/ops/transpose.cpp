@@ -1,0 +1,68 @@
+// transpose: the axes in another order, as a view.
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// The order of the input's axes in the output; an empty attribute reverses them.
+std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
+  std::vector<std::size_t> order;
+  if (axes.empty())
+    for (std::size_t i = rank; i-- > 0;) order.push_back(i);
+  for (std::int64_t axis : axes) order.push_back(normal_axis(axis, rank));
+  return order;
+}
+
+const Op& transpose_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "transpose";
+    op.doc = "The axes of x in another order: axis i of the result is axis axes[i] of x. A view: nothing is copied.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"axes", AttributeType::integers, "Every axis of x once, in the new order; empty reverses them.",
+                      std::vector<std::int64_t>{}}};
+    op.kind = Kind::view;
+    op.shape = [](const Call& call) {
+      const Shape& from = call.shape(0);
+      const std::vector<std::size_t> order = order_of(call.integers("axes"), from.size());
+      std::vector<bool> seen(from.size(), false);
+      for (std::size_t axis : order) seen[axis] = true;
+      for (bool each : seen)
+        if (!each || order.size() != from.size())
+          throw ShapeError("axes " + to_string(Attribute(call.integers("axes"))) + " must name each of the " +
+                           std::to_string(from.size()) + " axes of " + to_string(from) + " once");
+      Shape shape;
+      for (std::size_t axis : order) shape.push_back(from[axis]);
+      return std::vector<ValueType>{{call.dtype(0), shape}};
+    };
+    op.view = [](const Call& call, const Layout& layout) {
+      Layout result{{}, {}, layout.offset};
+      for (std::size_t axis : order_of(call.integers("axes"), layout.shape.size())) {
+        result.shape.push_back(layout.shape[axis]);
+        result.strides.push_back(layout.strides[axis]);
+      }
+      return std::optional<Layout>(result);
+    };
+    op.gradient = [](const GradientCall& call) {
+      const std::size_t rank = call.inputs[0].rank();
+      const std::vector<std::size_t> order = order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank);
+      Axes inverse(rank);
+      for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
+      return Vars{transpose(call.cotangent(), inverse)};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var transpose(const Var& x, const Axes& axes) {
+  return apply(transpose_op(), {x}, {{"axes", axes}})[0];
+}
+
+void list_transpose(OpTable& table) {
+  table.add(transpose_op());
+}
+
+}  // namespace xtape
