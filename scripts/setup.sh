@@ -1,0 +1,33 @@
+#!/bin/bash
+# Installs what the build needs and this machine lacks (Debian packages). Says what it does; silent when nothing is missing.
+set -euo pipefail
+
+packages=(g++ meson ninja-build pkg-config cmake libxtensor-dev libxtensor-blas-dev libxsimd-dev libopenblas-openmp-dev
+  doctest-dev nlohmann-json3-dev libcli11-dev librandom123-dev)
+
+missing=()
+for package in "${packages[@]}"; do
+  # pkg-config may be provided by pkgconf.
+  if [ "$package" = pkg-config ] && command -v pkg-config >/dev/null; then continue; fi
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" = 0 ]; then
+  as_root=()
+elif command -v sudo >/dev/null; then
+  as_root=(sudo)
+else
+  echo "setup: these packages are missing, and installing them needs root or sudo: ${missing[*]}" >&2
+  exit 1
+fi
+install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+
+echo "setup: installing ${missing[*]}" >&2
+# The package lists are fetched only where those at hand do not do.
+install "${missing[@]}" 2>/dev/null || {
+  echo "setup: updating the package lists" >&2
+  "${as_root[@]}" apt-get update -qq >/dev/null
+  install "${missing[@]}"
+}

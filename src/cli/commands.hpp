@@ -1,0 +1,47 @@
+/// The program's commands. Each stands in its own file, src/cli/NAME.cpp, listed by name in src/cli/meson.build, and
+/// defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that does the work.
+///
+/// Conventions of every callback:
+///  - results go to stdout, progress and errors to stderr;
+///  - a failure is thrown, never printed: main() prints `what()` once and chooses the exit code (see `exit_code`);
+///  - work that can take long asks `interrupted()` now and then, leaves things in order, and throws Interrupted.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+
+#include "xtape/error.hpp"
+
+namespace xtape::cli {
+
+/// What the program exits with.
+enum ExitCode : int { done = 0, work_failed = 1, wrong_input = 2, was_interrupted = 130 };
+
+/// The words on the command line, or the input they name, are wrong: exit code 2.
+class WrongInput : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The words were right, the work itself failed (a loss that is not finite, a check that does not hold): exit code 1.
+class WorkFailed : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Ctrl-C, once everything worth keeping has been kept: exit code 130.
+class Interrupted : public Error {
+ public:
+  Interrupted() : Error("interrupted") {}
+  using Error::Error;
+};
+
+/// WrongInput and the errors of definitions, files, shapes and dtypes are of the input: 2. All others: 1.
+int exit_code(const std::exception& error);
+
+/// From here on Ctrl-C only sets a flag; a second one ends the program at once.
+void catch_interrupt();
+bool interrupted();
+
+}  // namespace xtape::cli

@@ -1,0 +1,84 @@
+/// The `xtape` program: parses words, calls the library, turns errors into exit codes.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <new>
+
+#include "all_commands.hpp"
+#include "blas_core.hpp"
+#include "nearest.hpp"
+
+namespace xtape::cli {
+
+int exit_code(const std::exception& error) {
+  if (dynamic_cast<const Interrupted*>(&error) != nullptr) return was_interrupted;
+  const bool of_the_input =
+      dynamic_cast<const WrongInput*>(&error) != nullptr || dynamic_cast<const DefinitionError*>(&error) != nullptr ||
+      dynamic_cast<const FileError*>(&error) != nullptr || dynamic_cast<const ShapeError*>(&error) != nullptr ||
+      dynamic_cast<const DtypeError*>(&error) != nullptr;
+  return of_the_input ? wrong_input : work_failed;
+}
+
+namespace {
+
+/// OpenBLAS reads these two when it is loaded, before main(), and either can halve its speed. So the program starts
+/// itself again without them. XTAPE_KEEP_BLAS_ENV keeps them, for measuring.
+void leave_blas_its_choice(char** arguments) {
+  if (std::getenv("XTAPE_KEEP_BLAS_ENV") != nullptr) return;
+  if (std::getenv("OPENBLAS_CORETYPE") == nullptr && std::getenv("OPENBLAS_L2_SIZE") == nullptr) return;
+  unsetenv("OPENBLAS_CORETYPE");
+  unsetenv("OPENBLAS_L2_SIZE");
+  execv("/proc/self/exe", arguments);
+  // Where that cannot be done the work is only slower.
+}
+
+std::string version() { return std::string("xtape " XTAPE_VERSION "\n") + blas_description(); }
+
+/// What is wrong with the words. CLI11 calls a mistyped command a missing one.
+std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+  const std::vector<std::string> left = program.remaining();
+  if (!program.get_subcommands().empty() || left.empty()) return error.what();
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return "there is no command '" + left.front() + "'" + did_you_mean(left.front(), names);
+}
+
+int run(int count, char** words) {
+  CLI::App program("Models as JSON definitions, trained and played on an explicit tape.", "xtape");
+  program.set_version_flag("--version", version);
+  program.require_subcommand(1);
+  program.set_help_all_flag("--help-all", "Print the help of every command");
+  add_commands(program);
+  try {
+    program.parse(count, words);
+    std::cout.flush();
+    if (!std::cout) throw WorkFailed("cannot write to the standard output");
+    return done;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      program.exit(error);  // --help and --version
+      return done;
+    }
+    std::cerr << "xtape: " << complaint(program, error)
+              << "\nxtape --help and xtape COMMAND --help say what is understood\n";
+    return wrong_input;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "xtape: not enough memory\n";
+    return work_failed;
+  } catch (const std::exception& error) {
+    std::cout.flush();
+    std::cerr << "xtape: " << error.what() << '\n';
+    return exit_code(error);
+  }
+}
+
+}  // namespace
+}  // namespace xtape::cli
+
+int main(int count, char** words) {
+  xtape::cli::leave_blas_its_choice(words);
+  return xtape::cli::run(count, words);
+}

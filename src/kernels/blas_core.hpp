@@ -1,0 +1,11 @@
+/// What BLAS is at work, for reports.
+#pragma once
+
+#include <string>
+
+namespace xtape {
+
+/// "OpenBLAS 0.3.21 …, kernels for SkylakeX".
+std::string blas_description();
+
+}  // namespace xtape
