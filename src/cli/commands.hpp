@@ -1,5 +1,6 @@
 /// The program's commands. Each stands in its own file, src/cli/NAME.cpp, listed by name in src/cli/meson.build, and
-/// defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that does the work.
+/// defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that does the
+/// work.
 ///
 /// Conventions of every callback:
 ///  - results go to stdout, progress and errors to stderr;

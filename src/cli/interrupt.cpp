@@ -14,8 +14,12 @@ void on_interrupt(int signal) {
 
 }  // namespace
 
-void catch_interrupt() { std::signal(SIGINT, on_interrupt); }
+void catch_interrupt() {
+  std::signal(SIGINT, on_interrupt);
+}
 
-bool interrupted() { return flag != 0; }
+bool interrupted() {
+  return flag != 0;
+}
 
 }  // namespace xtape::cli

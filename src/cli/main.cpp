@@ -33,7 +33,9 @@ void leave_blas_its_choice(char** arguments) {
   // Where that cannot be done the work is only slower.
 }
 
-std::string version() { return std::string("xtape " XTAPE_VERSION "\n") + blas_description(); }
+std::string version() {
+  return std::string("xtape " XTAPE_VERSION "\n") + blas_description();
+}
 
 /// What is wrong with the words. CLI11 calls a mistyped command a missing one.
 std::string complaint(const CLI::App& program, const CLI::ParseError& error) {

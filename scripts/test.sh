@@ -1,0 +1,14 @@
+#!/bin/bash
+# Sets up, builds, runs every test suite. The last line is "N passed, N failed"; the exit code is 1 if anything failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
+
+give_up() {
+  echo "$1" >&2
+  echo "0 passed, 1 failed"
+  exit 1
+}
+bash scripts/setup.sh || give_up "the set-up failed"
+bash scripts/build.sh build || give_up "the build failed"
+python3 tests/run.py build

@@ -1,0 +1,116 @@
+// What every row of the op table must have, whatever the op.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "xtape/op.hpp"
+
+using namespace xtape;
+
+namespace {
+
+template <class Check>
+void for_every_row(const Check& check) {
+  REQUIRE(builtin_ops().rows().size() >= 60);
+  for (const auto& [name, row] : builtin_ops().rows()) {
+    CAPTURE(name);
+    check(*row);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every op has a doc of some substance") {
+  for_every_row([](const Op& op) {
+    CHECK(op.doc.size() >= 20);
+    CHECK((op.doc.back() == '.' || op.doc.back() == ')'));
+  });
+}
+
+TEST_CASE("every attribute is named once, documented, and has a default of its type") {
+  for_every_row([](const Op& op) {
+    std::set<std::string> names;
+    for (const AttributeSpec& attribute : op.attributes) {
+      CAPTURE(attribute.name);
+      CHECK(names.insert(attribute.name).second);
+      CHECK(attribute.doc.size() >= 5);
+      if (!attribute.initial) continue;
+      const Attribute& initial = *attribute.initial;
+      switch (attribute.type) {
+        case AttributeType::boolean:
+          CHECK(std::holds_alternative<bool>(initial));
+          break;
+        case AttributeType::integer:
+          CHECK(std::holds_alternative<std::int64_t>(initial));
+          break;
+        case AttributeType::number:
+          CHECK(std::holds_alternative<double>(initial));
+          break;
+        case AttributeType::text:
+          CHECK(std::holds_alternative<std::string>(initial));
+          break;
+        case AttributeType::integers:
+          CHECK(std::holds_alternative<std::vector<std::int64_t>>(initial));
+          break;
+        case AttributeType::dtype:
+          CHECK(std::holds_alternative<Dtype>(initial));
+          break;
+        case AttributeType::named_sizes:
+          CHECK(std::holds_alternative<NamedSizes>(initial));
+          break;
+      }
+    }
+  });
+}
+
+TEST_CASE("every op names its inputs once, those that may be missing last") {
+  for_every_row([](const Op& op) {
+    std::set<std::string> names;
+    bool last = false;
+    for (const InputSpec& input : op.inputs) {
+      CHECK(names.insert(input.name).second);
+      CHECK((!last || input.arity == Arity::optional));
+      last = last || input.arity != Arity::one;
+    }
+    CHECK(!op.outputs.empty());
+    CHECK(op.results <= op.outputs.size());
+  });
+}
+
+TEST_CASE("every op is computed in exactly the way that its kind needs") {
+  for_every_row([](const Op& op) {
+    CHECK(op.shape);
+    const int ways = (op.kernel ? 1 : 0) + (op.tile ? 1 : 0) + (op.view ? 1 : 0);
+    CHECK(ways <= 1);
+    CHECK((ways == 1 || op.expand));
+    CHECK(static_cast<bool>(op.view) == (op.kind == Kind::view));
+    if (op.kind == Kind::elementwise) CHECK((op.tile || op.expand));
+    if (op.tile) CHECK(op.kind == Kind::elementwise);
+    CHECK(op.kind != Kind::source);
+    for (int input : op.overwrites) CHECK((input >= 0 && input < static_cast<int>(op.inputs.size())));
+    if (op.random) CHECK((op.kernel || op.expand));
+  });
+}
+
+TEST_CASE("every op that can be differentiated says how") {
+  for_every_row([](const Op& op) {
+    if (op.kind == Kind::making || !op.differentiable) {
+      CHECK(!op.gradient);
+    } else {
+      CHECK((op.gradient || op.expand));
+    }
+  });
+}
+
+TEST_CASE("docs/ops.md is what `xtape ops` prints") {
+  std::ifstream file(XTAPE_SOURCE_ROOT "/docs/ops.md");
+  REQUIRE(file);
+  std::ostringstream kept;
+  kept << file.rdbuf();
+  std::ostringstream current;
+  write_reference(builtin_ops(), current);
+  INFO("the page is made by: xtape ops > docs/ops.md");
+  CHECK(kept.str() == current.str());
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Runs every test of the build directories given, one after the other, and adds up what they report.
+
+usage: run.py BUILD_DIRECTORY[:SUITE,SUITE…] …
+
+A test reports in doctest's words ("[doctest] test cases: 3 | 3 passed | …") or with a last line "3 passed, 0 failed".
+One that reports nothing, runs nothing, dies or takes too long counts as a failure. The last line printed is
+"N passed, N failed", and the exit code is 1 unless the second N is 0."""
+import json, os, re, subprocess, sys, time
+
+DOCTEST = re.compile(r"\[doctest\] test cases:\s*\d+ \|\s*(\d+) passed \|\s*(\d+) failed \|\s*(\d+) skipped")
+PLAIN = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+
+
+def tests_of(directory, wanted):
+    listed = json.loads(subprocess.check_output(["meson", "introspect", "--tests", directory]))
+    names = [test["name"] for test in listed]
+    for name in wanted:
+        if name not in names:
+            sys.exit(f"{directory}: no test is named {name!r}")
+    return [test for test in listed if not wanted or test["name"] in wanted]
+
+
+def run(test):
+    """What the test printed, its exit code (None: too slow)."""
+    environment = {**os.environ, **test["env"]}
+    try:
+        done = subprocess.run(test["cmd"], cwd=test["workdir"], env=environment, timeout=test["timeout"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.stdout.decode(errors="replace"), done.returncode
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").decode(errors="replace"), None
+    except OSError as error:
+        return f"cannot be run: {error}\n", 127
+
+
+def counts(output, code):
+    reports = DOCTEST.findall(output) or PLAIN.findall(output)
+    passed, failed, skipped = (int(n or 0) for n in reports[-1]) if reports else (0, 0, 0)
+    if failed == 0 and (code != 0 or passed == 0):
+        failed = 1
+    return passed, failed, skipped
+
+
+def main(words):
+    total_passed = total_failed = total_skipped = 0
+    for word in words:
+        directory, _, wanted = word.partition(":")
+        for test in tests_of(directory, [name for name in wanted.split(",") if name]):
+            start = time.time()
+            output, code = run(test)
+            passed, failed, skipped = counts(output, code)
+            note = f", {skipped} SKIPPED" if skipped else ""
+            if code is None:
+                note += f", stopped after {test['timeout']} s"
+            elif failed and passed == 0:
+                note += f", exit code {code}, no case passed"
+            if failed:
+                print(output)
+            print(f"{directory}: {test['name']}: {passed} passed, {failed} failed{note} ({time.time() - start:.1f} s)",
+                  flush=True)
+            total_passed += passed
+            total_failed += failed
+            total_skipped += skipped
+    if total_skipped:
+        print(f"{total_skipped} SKIPPED")
+    print(f"{total_passed} passed, {total_failed} failed")
+    return 0 if total_failed == 0 and total_passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

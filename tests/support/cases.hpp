@@ -1,0 +1,8 @@
+/// What has run in this test program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+/// The titles of the test cases that have started, in order, the present one included.
+const std::vector<std::string>& cases_started();

@@ -1,0 +1,35 @@
+// The last cases of the ops suite (doctest orders by path, and this one's comes last): what all the others together
+// must have done.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "cases.hpp"
+#include "gradient_coverage.hpp"
+#include "xtape/op.hpp"
+
+using namespace xtape;
+
+TEST_CASE("the suite names every row in the title of a case") {
+  std::string missing;
+  for (const auto& row : builtin_ops().rows()) {
+    const std::string start = "op " + row.first + ":";
+    const auto& titles = cases_started();
+    const bool named = std::any_of(titles.begin(), titles.end(), [&](const std::string& title) {
+      return title.compare(0, start.size(), start) == 0;
+    });
+    if (!named) missing += " " + row.first;
+  }
+  INFO("without a case titled 'op NAME: …' (run the whole suite):" << missing);
+  CHECK(missing.empty());
+}
+
+TEST_CASE("the suite checks the gradient of every row that has one") {
+  std::string missing;
+  for (const auto& [name, row] : builtin_ops().rows()) {
+    const bool has_gradient = row->differentiable && row->kind != Kind::making && row->kind != Kind::source;
+    if (has_gradient && gradient_checked_ops().count(name) == 0) missing += " " + name;
+  }
+  INFO("without a gradient check that passed (run the whole suite):" << missing);
+  CHECK(missing.empty());
+}
