@@ -1,0 +1,130 @@
+/// Loops over dense arrays, and the transcendental functions they apply, several elements at a time.
+///
+/// Every element is computed by the same instructions wherever it stands, a loop's tail included: cutting an array into
+/// pieces elsewhere changes no bit of the result.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <xsimd/xsimd.hpp>
+
+namespace xtape::vector_math {
+
+/// Calls f(batch...) on the elements of `in`, one register at a time, and stores what it returns to `out`, which may be
+/// one of `in`.
+template <class T, std::size_t n, class F>
+void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, const F& f) {
+  using Batch = xsimd::batch<T>;
+  constexpr std::int64_t width = Batch::size;
+  const auto call =
+      [&f]<std::size_t... each>(const std::array<const T*, n>& from, std::int64_t at, std::index_sequence<each...>) {
+    return Batch(f(Batch::load_unaligned(from[each] + at)...));
+  };
+  constexpr auto all = std::make_index_sequence<n>{};
+  std::int64_t i = 0;
+  for (; i + width <= count; i += width) call(in, i, all).store_unaligned(out + i);
+  if (i == count) return;
+  // The tail goes through whole registers too, padded with ones: no function traps or is slow there.
+  std::array<std::array<T, Batch::size>, n> padded;
+  std::array<const T*, n> from;
+  for (std::size_t k = 0; k < n; ++k) {
+    padded[k].fill(T{1});
+    for (std::int64_t j = i; j < count; ++j) padded[k][static_cast<std::size_t>(j - i)] = in[k][j];
+    from[k] = padded[k].data();
+  }
+  std::array<T, Batch::size> result;
+  call(from, 0, all).store_unaligned(result.data());
+  for (std::int64_t j = i; j < count; ++j) out[j] = result[static_cast<std::size_t>(j - i)];
+}
+
+/// e^x. xsimd's float32 version gives infinity from 88.376 on, where the true limit is 88.723.
+template <class T>
+xsimd::batch<T> exp(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch y = xsimd::exp(x);
+  if constexpr (sizeof(T) == 4) {
+    const auto high = x > Batch(T{88});
+    if (xsimd::any(high)) {
+      const Batch root = xsimd::exp(x * Batch(T{0.5}));
+      return xsimd::select(high, root * root, y);
+    }
+  }
+  return y;
+}
+
+/// The error function. xsimd's float64 version is wrong by up to 70 units in the last place; the C library's is not.
+template <class T>
+xsimd::batch<T> erf(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 4) {
+    return xsimd::erf(x);
+  } else {
+    std::array<T, xsimd::batch<T>::size> lanes;
+    x.store_unaligned(lanes.data());
+    for (T& lane : lanes) lane = std::erf(lane);
+    return xsimd::batch<T>::load_unaligned(lanes.data());
+  }
+}
+
+/// 1 / (1 + e^-x), from the exponential of a negative number alone, so that nothing overflows.
+template <class T>
+xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch one(T{1});
+  const Batch e = xsimd::exp(-xsimd::abs(x));
+  return xsimd::select(x < Batch(T{0}), e, one) / (one + e);
+}
+
+/// log(1 + e^x), without overflow.
+template <class T>
+xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch tail = xsimd::log1p(xsimd::exp(-xsimd::abs(x)));
+  return xsimd::select(x > Batch(T{0}), x + tail, tail);
+}
+
+/// x times the normal distribution function of x.
+template <class T>
+xsimd::batch<T> gelu_erf(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch half_x = x * Batch(T(0.5));
+  return xsimd::fma(half_x, vector_math::erf(x * Batch(T(M_SQRT1_2))), half_x);
+}
+
+/// The derivative of gelu_erf.
+template <class T>
+xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch half(T(0.5));
+  const Batch below = xsimd::fma(half, vector_math::erf(x * Batch(T(M_SQRT1_2))), half);
+  const Batch density = xsimd::exp(x * x * Batch(T(-0.5))) * Batch(T(M_SQRT1_2 * 0.5 * M_2_SQRTPI));
+  return xsimd::fma(x, density, below);
+}
+
+inline constexpr double gelu_scale = M_SQRT2 * M_2_SQRTPI * 0.5;  ///< The root of 2/pi.
+inline constexpr double gelu_cubic = 0.044715;
+
+/// GPT-2's approximation of gelu: x/2 * (1 + tanh(u)) with u = gelu_scale * (x + gelu_cubic x^3). As (1 + tanh u)/2 is
+/// sigmoid(2u), one exponential is enough.
+template <class T>
+xsimd::batch<T> gelu_tanh(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch twice_u = x * xsimd::fma(x * x, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  return x * vector_math::sigmoid(twice_u);
+}
+
+/// The derivative of gelu_tanh.
+template <class T>
+xsimd::batch<T> gelu_tanh_slope(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch x2 = x * x;
+  const Batch twice_u = x * xsimd::fma(x2, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  const Batch s = vector_math::sigmoid(twice_u);
+  const Batch slope = xsimd::fma(x2, Batch(T(6 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  return s * xsimd::fma(x * slope, Batch(T{1}) - s, Batch(T{1}));
+}
+
+}  // namespace xtape::vector_math

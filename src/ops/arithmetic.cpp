@@ -1,0 +1,360 @@
+// Arithmetic, element by element.
+#include <algorithm>
+#include <cmath>
+
+#include "elementwise.hpp"
+#include "rows.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+using GradientRule = Vars (*)(const GradientCall&);
+
+template <class F>
+Op binary(const char* name, const char* doc, const F& f, GradientRule gradient) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"a"}, {"b"}};
+  op.kind = Kind::elementwise;
+  op.shape = same_number_dtype;
+  op.tile = [f](const KernelCall& call) { return binary_loop(call.dtype(0), f); };
+  op.gradient = gradient;
+  op.overwrites = {0, 1};
+  return op;
+}
+
+template <class F>
+Op unary(const char* name, const char* doc, const F& f, GradientRule gradient) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"x"}};
+  op.kind = Kind::elementwise;
+  op.shape = same_number_dtype;
+  op.tile = [f](const KernelCall& call) { return unary_loop(call.dtype(0), f); };
+  op.gradient = gradient;
+  op.differentiable = gradient != nullptr;
+  op.overwrites = {0};
+  return op;
+}
+
+/// The gradients of a broadcasting binary op: `to_a` and `to_b` record them in the shape of the output.
+template <class A, class B>
+Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
+  Vars gradients(2);
+  if (call.needs[0]) gradients[0] = sum_to(to_a(), call.inputs[0].shape());
+  if (call.needs[1]) gradients[1] = sum_to(to_b(), call.inputs[1].shape());
+  return gradients;
+}
+
+const Op& add_op() {
+  static const Op row = binary(
+      "add", "a + b.", [](auto a, auto b) { return a + b; },
+      [](const GradientCall& call) {
+        const Var g = call.cotangent();
+        return per_operand(
+            call, [&] { return g; }, [&] { return g; });
+      });
+  return row;
+}
+
+const Op& sub_op() {
+  static const Op row = binary(
+      "sub", "a - b.", [](auto a, auto b) { return a - b; },
+      [](const GradientCall& call) {
+        const Var g = call.cotangent();
+        return per_operand(
+            call, [&] { return g; }, [&] { return -g; });
+      });
+  return row;
+}
+
+const Op& mul_op() {
+  static const Op row = binary(
+      "mul", "a * b.", [](auto a, auto b) { return a * b; },
+      [](const GradientCall& call) {
+        const Var g = call.cotangent();
+        return per_operand(
+            call, [&] { return g * call.inputs[1]; }, [&] { return g * call.inputs[0]; });
+      });
+  return row;
+}
+
+const Op& div_op() {
+  static const Op row = [] {
+    const auto quotient = [](auto a, auto b) { return a / b; };
+    Op op = binary("div", "a / b, true division: integers are cast to float32 first.", quotient,
+                   [](const GradientCall& call) {
+                     const Var g = call.cotangent() / call.inputs[1];
+                     return per_operand(
+                         call, [&] { return g; }, [&] { return -(g * call.outputs[0]); });
+                   });
+    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
+      Vars floats = inputs;
+      for (Var& input : floats)
+        if (is_integer(input.dtype())) input = cast(input, Dtype::float32);
+      return record_call(tape, self, floats, attributes);
+    };
+    op.tile = [quotient](const KernelCall& call) {
+      return call.dtype(0) == Dtype::float64 ? loop_tile<double, double, double>(quotient)
+                                             : loop_tile<float, float, float>(quotient);
+    };
+    return op;
+  }();
+  return row;
+}
+
+/// Half of the cotangent where both are equal, all of it where `x` wins (or is NaN), none where it `loses`.
+Var winners_share(const Var& g, const Var& tie, const Var& loses) {
+  return where(loses, 0, where(tie, g * 0.5, g));
+}
+
+const Op& maximum_op() {
+  static const Op row = binary(
+      "maximum", "The greater of a and b. NaN wins; ties send half of the gradient to each.",
+      [](auto a, auto b) { return a > b || a != a ? a : b; },
+      [](const GradientCall& call) {
+        const Var g = call.cotangent();
+        const Var &a = call.inputs[0], &b = call.inputs[1];
+        return per_operand(
+            call, [&] { return winners_share(g, a == b, a < b); }, [&] { return winners_share(g, a == b, a > b); });
+      });
+  return row;
+}
+
+const Op& minimum_op() {
+  static const Op row = binary(
+      "minimum", "The lesser of a and b. NaN wins; ties send half of the gradient to each.",
+      [](auto a, auto b) { return a < b || a != a ? a : b; },
+      [](const GradientCall& call) {
+        const Var g = call.cotangent();
+        const Var &a = call.inputs[0], &b = call.inputs[1];
+        return per_operand(
+            call, [&] { return winners_share(g, a == b, a > b); }, [&] { return winners_share(g, a == b, a < b); });
+      });
+  return row;
+}
+
+struct Remainder {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T r = std::fmod(a, b);
+      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    } else {
+      // Division by zero gives 0, as NumPy does; by -1 always 0 too, and the lowest integer by -1 would trap.
+      if (b == 0 || b == T{-1}) return 0;
+      const T r = static_cast<T>(a % b);
+      return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+    }
+  }
+};
+
+const Op& mod_op() {
+  static const Op row =
+      binary("mod", "a - floor(a / b) * b: the remainder with the sign of b, as in Python. Integers modulo 0 give 0.",
+             Remainder{}, [](const GradientCall& call) {
+               const Var g = call.cotangent();
+               return per_operand(
+                   call, [&] { return g; }, [&] { return -(g * floor(call.inputs[0] / call.inputs[1])); });
+             });
+  return row;
+}
+
+struct Power {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::pow(a, b);
+    } else {
+      if (b < 0) return a == 1 ? T{1} : a == T{-1} ? (b % 2 ? T{-1} : T{1}) : T{0};
+      std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);  // wraps like the products of integers
+      for (auto e = static_cast<std::uint64_t>(b); e != 0; e >>= 1, base *= base)
+        if (e & 1) result *= base;
+      return static_cast<T>(result);
+    }
+  }
+};
+
+/// The value of a constant of one element, and NaN for anything else.
+double known_scalar(const Var& x) {
+  const Node& node = x.node();
+  if (node.op != &constant_op() || node.storage.count() != 1) return std::nan("");
+  if (node.storage.dtype() == Dtype::float32) return node.storage.as<float>()[0];
+  if (node.storage.dtype() == Dtype::float64) return node.storage.as<double>()[0];
+  return std::nan("");
+}
+
+const Op& pow_op() {
+  static const Op row = [] {
+    Op op = binary(
+        "pow",
+        "a ** b. The gradient towards a is b * a ** (b - 1), and 0 where b is 0; towards b it is a ** b * log(a), and "
+        "0 "
+        "where a is 0 and b is not negative. Literal exponents 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. "
+        "Integers to a negative power are rounded towards 0.",
+        Power{}, [](const GradientCall& call) {
+          const Var g = call.cotangent();
+          const Var &a = call.inputs[0], &b = call.inputs[1];
+          const auto to_a = [&] {
+            const Var slope = b * pow(a, b - 1);
+            const double exponent = known_scalar(b);
+            if (exponent == 0) return zeros_like(call.outputs[0]);
+            return g * (std::isnan(exponent) ? where(b == 0, 0, slope) : slope);
+          };
+          const auto to_b = [&] {
+            const Var flat = (a == 0) & (b >= 0);
+            return g * where(flat, 0, call.outputs[0] * log(where(flat, 1, a)));
+          };
+          return per_operand(call, to_a, to_b);
+        });
+    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
+      if (inputs[1].rank() == 0) {
+        const double exponent = known_scalar(inputs[1]);
+        if (exponent == 1) return {inputs[0]};
+        if (exponent == 2) return {square(inputs[0])};
+        if (exponent == 0.5) return {sqrt(inputs[0])};
+        if (exponent == -0.5) return {rsqrt(inputs[0])};
+      }
+      return record_call(tape, self, inputs, attributes);
+    };
+    return op;
+  }();
+  return row;
+}
+
+const Op& neg_op() {
+  static const Op row = unary(
+      "neg", "-x.", [](auto x) { return -x; }, [](const GradientCall& call) { return Vars{-call.cotangent()}; });
+  return row;
+}
+
+const Op& abs_op() {
+  static const Op row = unary(
+      "abs", "|x|. The gradient at 0 is 0.", [](auto x) { return std::abs(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
+  return row;
+}
+
+const Op& sign_op() {
+  static const Op row = unary(
+      "sign", "-1, 0 or 1, as x is negative, zero or positive. NaN stays NaN.",
+      [](auto x) { return x != x ? x : static_cast<decltype(x)>((x > 0) - (x < 0)); }, nullptr);
+  return row;
+}
+
+const Op& floor_op() {
+  static const Op row = unary(
+      "floor", "The greatest whole number that is not greater than x. Integers stay as they are.",
+      [](auto x) {
+        if constexpr (std::is_floating_point_v<decltype(x)>)
+          return std::floor(x);
+        else
+          return x;
+      },
+      nullptr);
+  return row;
+}
+
+const Op& square_op() {
+  static const Op row = [] {
+    Op op = unary(
+        "square", "x * x.", [](auto x) { return x * x; },
+        [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; });
+    op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };
+    return op;
+  }();
+  return row;
+}
+
+const Op& clip_op() {
+  static const Op row = [] {
+    Op op = unary(
+        "clip", "minimum(maximum(x, low), high). The gradient passes where low <= x <= high, bounds included.",
+        [](auto x) { return x; },
+        [](const GradientCall& call) {
+          const Var& x = call.inputs[0];
+          const Var inside = (x >= call.attributes().get<double>("low")) & (x <= call.attributes().get<double>("high"));
+          return Vars{where(inside, call.cotangent(), 0)};
+        });
+    op.inputs = {{"x", Accept::floating}};
+    op.attributes = {{"low", AttributeType::number, "The least result; -inf for none.", std::nullopt},
+                     {"high", AttributeType::number, "The greatest result; inf for none.", std::nullopt}};
+    op.shape = [](const Call& call) {
+      const double low = call.number("low"), high = call.number("high");
+      if (!(low <= high))
+        throw Error("low must not be above high, got low " + to_string(Attribute{low}) + " and high " +
+                    to_string(Attribute{high}));
+      return same_number_dtype(call);
+    };
+    op.tile = [](const KernelCall& call) {
+      const double low = call.number("low"), high = call.number("high");
+      const auto cut = [low, high](auto x) {
+        using T = decltype(x);
+        const T least = static_cast<T>(low), most = static_cast<T>(high);
+        return x < least ? least : x > most ? most : x;
+      };
+      return unary_loop(call.dtype(0), cut);
+    };
+    op.expand = [](const ExpandCall& call) {
+      return Vars{minimum(maximum(call.inputs[0], call.attributes().get<double>("low")),
+                          call.attributes().get<double>("high"))};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var add(const Operand& a, const Operand& b) {
+  return apply(add_op(), {a, b})[0];
+}
+Var sub(const Operand& a, const Operand& b) {
+  return apply(sub_op(), {a, b})[0];
+}
+Var mul(const Operand& a, const Operand& b) {
+  return apply(mul_op(), {a, b})[0];
+}
+Var div(const Operand& a, const Operand& b) {
+  return apply(div_op(), {a, b})[0];
+}
+Var pow(const Operand& a, const Operand& b) {
+  return apply(pow_op(), {a, b})[0];
+}
+Var maximum(const Operand& a, const Operand& b) {
+  return apply(maximum_op(), {a, b})[0];
+}
+Var minimum(const Operand& a, const Operand& b) {
+  return apply(minimum_op(), {a, b})[0];
+}
+Var mod(const Operand& a, const Operand& b) {
+  return apply(mod_op(), {a, b})[0];
+}
+Var neg(const Var& x) {
+  return apply(neg_op(), {x})[0];
+}
+Var abs(const Var& x) {
+  return apply(abs_op(), {x})[0];
+}
+Var sign(const Var& x) {
+  return apply(sign_op(), {x})[0];
+}
+Var square(const Var& x) {
+  return apply(square_op(), {x})[0];
+}
+Var floor(const Var& x) {
+  return apply(floor_op(), {x})[0];
+}
+Var clip(const Var& x, double low, double high) {
+  return apply(clip_op(), {x}, {{"low", low}, {"high", high}})[0];
+}
+
+void list_arithmetic(OpTable& table) {
+  for (const Op* op : {&add_op(), &sub_op(), &mul_op(), &div_op(), &pow_op(), &maximum_op(), &minimum_op(), &mod_op(),
+                       &neg_op(), &abs_op(), &sign_op(), &square_op(), &floor_op(), &clip_op()})
+    table.add(*op);
+}
+
+}  // namespace xtape

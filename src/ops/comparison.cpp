@@ -1,0 +1,116 @@
+// Comparisons and logic: bool results, through which no gradient flows.
+#include "elementwise.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+template <class F>
+Op comparison(const char* name, const char* doc, const F& f) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"a"}, {"b"}};
+  op.kind = Kind::elementwise;
+  op.shape = [](const Call& call) -> std::vector<ValueType> { return {{Dtype::boolean, broadcast_inputs(call)}}; };
+  op.tile = [f](const KernelCall& call) {
+    return with_scalar(call.dtype(0),
+                       [&](auto scalar) { return loop_tile<bool, decltype(scalar), decltype(scalar)>(f); });
+  };
+  op.differentiable = false;
+  return op;
+}
+
+template <class... In, class F>
+Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs, const F& f) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = inputs;
+  op.kind = Kind::elementwise;
+  op.shape = same_dtype;
+  op.tile = [f](const KernelCall&) { return loop_tile<bool, In...>(f); };
+  op.differentiable = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) op.overwrites.push_back(static_cast<int>(i));
+  return op;
+}
+
+const Op& equal_op() {
+  static const Op row = comparison("equal", "a == b.", [](auto a, auto b) { return a == b; });
+  return row;
+}
+const Op& not_equal_op() {
+  static const Op row = comparison("not_equal", "a != b.", [](auto a, auto b) { return a != b; });
+  return row;
+}
+const Op& less_op() {
+  static const Op row = comparison("less", "a < b.", [](auto a, auto b) { return a < b; });
+  return row;
+}
+const Op& less_equal_op() {
+  static const Op row = comparison("less_equal", "a <= b.", [](auto a, auto b) { return a <= b; });
+  return row;
+}
+const Op& greater_op() {
+  static const Op row = comparison("greater", "a > b.", [](auto a, auto b) { return a > b; });
+  return row;
+}
+const Op& greater_equal_op() {
+  static const Op row = comparison("greater_equal", "a >= b.", [](auto a, auto b) { return a >= b; });
+  return row;
+}
+
+const Op& logical_and_op() {
+  static const Op row =
+      logic<bool, bool>("logical_and", "True where both a and b are.", {{"a", Accept::mask}, {"b", Accept::mask}},
+                        [](bool a, bool b) { return a & b; });
+  return row;
+}
+const Op& logical_or_op() {
+  static const Op row =
+      logic<bool, bool>("logical_or", "True where a or b is, or both.", {{"a", Accept::mask}, {"b", Accept::mask}},
+                        [](bool a, bool b) { return a | b; });
+  return row;
+}
+const Op& logical_not_op() {
+  static const Op row =
+      logic<bool>("logical_not", "True where x is false.", {{"x", Accept::mask}}, [](bool x) { return !x; });
+  return row;
+}
+}  // namespace
+
+Var equal(const Operand& a, const Operand& b) {
+  return apply(equal_op(), {a, b})[0];
+}
+Var not_equal(const Operand& a, const Operand& b) {
+  return apply(not_equal_op(), {a, b})[0];
+}
+Var less(const Operand& a, const Operand& b) {
+  return apply(less_op(), {a, b})[0];
+}
+Var less_equal(const Operand& a, const Operand& b) {
+  return apply(less_equal_op(), {a, b})[0];
+}
+Var greater(const Operand& a, const Operand& b) {
+  return apply(greater_op(), {a, b})[0];
+}
+Var greater_equal(const Operand& a, const Operand& b) {
+  return apply(greater_equal_op(), {a, b})[0];
+}
+Var logical_and(const Var& a, const Var& b) {
+  return apply(logical_and_op(), {a, b})[0];
+}
+Var logical_or(const Var& a, const Var& b) {
+  return apply(logical_or_op(), {a, b})[0];
+}
+Var logical_not(const Var& x) {
+  return apply(logical_not_op(), {x})[0];
+}
+
+void list_comparison(OpTable& table) {
+  for (const Op* op : {&equal_op(), &not_equal_op(), &less_op(), &less_equal_op(), &greater_op(), &greater_equal_op(),
+                       &logical_and_op(), &logical_or_op(), &logical_not_op()})
+    table.add(*op);
+}
+
+}  // namespace xtape

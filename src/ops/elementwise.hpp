@@ -1,0 +1,99 @@
+/// What the rows of elementwise ops share: shape rules and the making of tile functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "vector_math.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+/// The shape that all inputs broadcast to. Throws ShapeError, naming the shapes.
+inline Shape broadcast_inputs(const Call& call) {
+  std::vector<Shape> shapes;
+  for (const ValueType& input : call.inputs) shapes.push_back(input.shape);
+  return broadcast_shapes(shapes);
+}
+
+/// Throws DtypeError where the inputs are bool.
+inline void require_numbers(const Call& call) {
+  if (call.dtype(0) == Dtype::boolean)
+    throw DtypeError("takes numbers, received bool: cast to a number first, or use the logical ops");
+}
+
+/// The shape rule of inputs that broadcast together to an output of their dtype.
+inline std::vector<ValueType> same_dtype(const Call& call) {
+  return {{call.dtype(0), broadcast_inputs(call)}};
+}
+inline std::vector<ValueType> same_number_dtype(const Call& call) {
+  require_numbers(call);
+  return same_dtype(call);
+}
+
+/// Calls f(T{}) with T the C++ scalar of `dtype`, which is not bool.
+template <class F>
+auto with_number(Dtype dtype, const F& f) {
+  switch (dtype) {
+    case Dtype::float64:
+      return f(double{});
+    case Dtype::int32:
+      return f(std::int32_t{});
+    case Dtype::int64:
+      return f(std::int64_t{});
+    default:
+      return f(float{});
+  }
+}
+/// Calls f(T{}) with T the C++ scalar of `dtype`.
+template <class F>
+auto with_scalar(Dtype dtype, const F& f) {
+  return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
+}
+
+/// A tile function for inputs of types In... and an output of type Out that applies `f` to one element after the other:
+/// for arithmetic that the compiler turns into vector instructions by itself. The output may be one of the inputs.
+template <class Out, class... In, class F>
+TileFunction loop_tile(const F& f) {
+  return [f](const Tile& tile) {
+    const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
+      const auto loop = [&f, &tile](Out* out, const In*... in) {
+        const std::int64_t count = tile.count;
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Out>(f(in[i]...));
+      };
+      loop(static_cast<Out*>(tile.out[0]), static_cast<const In*>(tile.in[each])...);
+    };
+    run(std::index_sequence_for<In...>{});
+  };
+}
+
+/// loop_tile for an op from numbers of one dtype to that dtype, chosen at run time. `f` is a generic lambda.
+template <class F>
+TileFunction unary_loop(Dtype dtype, const F& f) {
+  return with_number(dtype, [&](auto scalar) { return loop_tile<decltype(scalar), decltype(scalar)>(f); });
+}
+template <class F>
+TileFunction binary_loop(Dtype dtype, const F& f) {
+  return with_number(dtype,
+                     [&](auto scalar) { return loop_tile<decltype(scalar), decltype(scalar), decltype(scalar)>(f); });
+}
+
+/// A tile function for n floating inputs of one dtype that applies `f` to xsimd batches.
+template <std::size_t n, class F>
+TileFunction vector_tile(Dtype dtype, const F& f) {
+  const auto make = [&f](auto scalar) -> TileFunction {
+    using T = decltype(scalar);
+    return [f](const Tile& tile) {
+      std::array<const T*, n> in;
+      for (std::size_t k = 0; k < n; ++k) in[k] = static_cast<const T*>(tile.in[k]);
+      vector_math::map_vectors(in, static_cast<T*>(tile.out[0]), tile.count, f);
+    };
+  };
+  return dtype == Dtype::float64 ? make(double{}) : make(float{});
+}
+
+}  // namespace xtape

@@ -1,0 +1,309 @@
+// Functions of one variable, element by element. All take floats.
+#include <cmath>
+
+#include "elementwise.hpp"
+#include "rows.hpp"
+#include "vector_math.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+using GradientRule = Vars (*)(const GradientCall&);
+
+/// A row whose tile applies `f` to xsimd batches.
+template <class F>
+Op function(const char* name, const char* doc, const F& f, GradientRule gradient) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"x", Accept::floating}};
+  op.kind = Kind::elementwise;
+  op.shape = same_dtype;
+  op.tile = [f](const KernelCall& call) { return vector_tile<1>(call.dtype(0), f); };
+  op.gradient = gradient;
+  op.overwrites = {0};
+  return op;
+}
+
+const Op& sqrt_op() {
+  static const Op row = function(
+      "sqrt", "The square root of x; NaN where x is negative.", [](const auto& x) { return xsimd::sqrt(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
+  return row;
+}
+
+const Op& rsqrt_op() {
+  static const Op row = [] {
+    Op op = function(
+        "rsqrt", "1 / sqrt(x).", [](const auto& x) { return std::decay_t<decltype(x)>(1) / xsimd::sqrt(x); },
+        [](const GradientCall& call) {
+          const Var& y = call.outputs[0];
+          return Vars{call.cotangent() * (square(y) * y * -0.5)};
+        });
+    op.expand = [](const ExpandCall& call) { return Vars{1 / sqrt(call.inputs[0])}; };
+    return op;
+  }();
+  return row;
+}
+
+const Op& exp_op() {
+  static const Op row = function(
+      "exp", "e ** x.", [](const auto& x) { return vector_math::exp(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() * call.outputs[0]}; });
+  return row;
+}
+
+const Op& expm1_op() {
+  static const Op row = function(
+      "expm1", "e ** x - 1, exact near 0.", [](const auto& x) { return xsimd::expm1(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() * (call.outputs[0] + 1)}; });
+  return row;
+}
+
+const Op& log_op() {
+  static const Op row = function(
+      "log", "The natural logarithm of x; -inf at 0, NaN where x is negative.",
+      [](const auto& x) { return xsimd::log(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() / call.inputs[0]}; });
+  return row;
+}
+
+const Op& log1p_op() {
+  static const Op row = function(
+      "log1p", "log(1 + x), exact near 0.", [](const auto& x) { return xsimd::log1p(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() / (call.inputs[0] + 1)}; });
+  return row;
+}
+
+const Op& sin_op() {
+  static const Op row = function(
+      "sin", "The sine of x, in radians.", [](const auto& x) { return xsimd::sin(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0])}; });
+  return row;
+}
+
+const Op& cos_op() {
+  static const Op row = function(
+      "cos", "The cosine of x, in radians.", [](const auto& x) { return xsimd::cos(x); },
+      [](const GradientCall& call) { return Vars{-(call.cotangent() * sin(call.inputs[0]))}; });
+  return row;
+}
+
+const Op& tanh_op() {
+  static const Op row = function(
+      "tanh", "The hyperbolic tangent of x.", [](const auto& x) { return xsimd::tanh(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() * (1 - square(call.outputs[0]))}; });
+  return row;
+}
+
+const Op& erf_op() {
+  static const Op row = function(
+      "erf", "The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x.",
+      [](const auto& x) { return vector_math::erf(x); },
+      [](const GradientCall& call) { return Vars{call.cotangent() * (exp(-square(call.inputs[0])) * M_2_SQRTPI)}; });
+  return row;
+}
+
+const Op& sigmoid_op() {
+  static const Op row = [] {
+    Op op = function(
+        "sigmoid", "1 / (1 + exp(-x)).", [](const auto& x) { return vector_math::sigmoid(x); },
+        [](const GradientCall& call) {
+          const Var& y = call.outputs[0];
+          return Vars{call.cotangent() * (y * (1 - y))};
+        });
+    op.expand = [](const ExpandCall& call) { return Vars{1 / (1 + exp(-call.inputs[0]))}; };
+    return op;
+  }();
+  return row;
+}
+
+const Op& relu_op() {
+  static const Op row = [] {
+    Op op = function(
+        "relu", "maximum(x, 0). The gradient at 0 is 0.",
+        [](const auto& x) {
+          const std::decay_t<decltype(x)> zero(0);
+          return xsimd::select(x <= zero, zero, x);  // NaN is not <= 0, so it stays
+        },
+        [](const GradientCall& call) { return Vars{where(call.outputs[0] > 0, call.cotangent(), 0)}; });
+    op.expand = [](const ExpandCall& call) { return Vars{where(call.inputs[0] <= 0, 0, call.inputs[0])}; };
+    return op;
+  }();
+  return row;
+}
+
+const Op& silu_op() {
+  static const Op row = [] {
+    Op op = function(
+        "silu", "x * sigmoid(x) (Hendrycks and Gimpel, 2016; also called swish).",
+        [](const auto& x) { return x * vector_math::sigmoid(x); },
+        [](const GradientCall& call) {
+          const Var& x = call.inputs[0];
+          const Var s = sigmoid(x);
+          return Vars{call.cotangent() * (s + call.outputs[0] * (1 - s))};
+        });
+    op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * sigmoid(call.inputs[0])}; };
+    return op;
+  }();
+  return row;
+}
+
+const Op& softplus_op() {
+  static const Op row = [] {
+    Op op = function(
+        "softplus", "log(1 + exp(x)), without overflow.", [](const auto& x) { return vector_math::softplus(x); },
+        [](const GradientCall& call) { return Vars{call.cotangent() * sigmoid(call.inputs[0])}; });
+    op.expand = [](const ExpandCall& call) {
+      const Var& x = call.inputs[0];
+      return Vars{relu(x) + log1p(exp(-abs(x)))};
+    };
+    return op;
+  }();
+  return row;
+}
+
+/// Whether gelu's tanh form is meant. Throws Error for names that are neither form's.
+bool tanh_form(const std::string& approximate) {
+  if (approximate != "none" && approximate != "tanh")
+    throw Error("approximate must be 'none' or 'tanh', got '" + approximate + "'");
+  return approximate == "tanh";
+}
+
+std::vector<AttributeSpec> gelu_attributes() {
+  return {{"approximate", AttributeType::text, "'none': by the error function; 'tanh': GPT-2's approximation.",
+           std::string("none")}};
+}
+
+/// What gelu's tanh form takes the hyperbolic tangent of.
+Var tanh_argument(const Var& x) {
+  return vector_math::gelu_scale * (x + vector_math::gelu_cubic * (x * square(x)));
+}
+
+const Op& gelu_grad_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "gelu_grad";
+    op.doc =
+        "The cotangent times the derivative of gelu at x. With approximate 'none' that is F(x) + x * f(x), where F and "
+        "f "
+        "are the distribution function and the density of the normal distribution; with 'tanh' it is (1 + t) / 2 + "
+        "x / 2 * (1 - t * t) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x), where t is the hyperbolic tangent in gelu.";
+    op.inputs = {{"x", Accept::floating}, {"cotangent", Accept::floating}};
+    op.attributes = gelu_attributes();
+    op.kind = Kind::elementwise;
+    op.shape = [](const Call& call) {
+      tanh_form(call.text("approximate"));
+      return same_dtype(call);
+    };
+    op.tile = [](const KernelCall& call) {
+      if (tanh_form(call.text("approximate")))
+        return vector_tile<2>(call.dtype(0),
+                              [](const auto& x, const auto& g) { return g * vector_math::gelu_tanh_slope(x); });
+      return vector_tile<2>(call.dtype(0),
+                            [](const auto& x, const auto& g) { return g * vector_math::gelu_erf_slope(x); });
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Var& x = call.inputs[0];
+      if (tanh_form(call.attributes().get<std::string>("approximate"))) {
+        const Var t = tanh(tanh_argument(x));
+        const Var slope = vector_math::gelu_scale * (1 + 3 * vector_math::gelu_cubic * square(x));
+        return Vars{call.inputs[1] * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * slope)};
+      }
+      const Var below = 0.5 * (1 + erf(x * M_SQRT1_2));
+      const Var density = exp(square(x) * -0.5) * (M_SQRT1_2 * 0.5 * M_2_SQRTPI);
+      return Vars{call.inputs[1] * (below + x * density)};
+    };
+    op.overwrites = {0, 1};
+    return op;
+  }();
+  return row;
+}
+
+const Op& gelu_op() {
+  static const Op row = [] {
+    Op op = function(
+        "gelu",
+        "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + erf(x "
+        "/ "
+        "sqrt(2))); with 'tanh', as in GPT-2, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))).",
+        [](const auto& x) { return x; },
+        [](const GradientCall& call) {
+          return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());
+        });
+    op.attributes = gelu_attributes();
+    op.shape = [](const Call& call) {
+      tanh_form(call.text("approximate"));
+      return same_dtype(call);
+    };
+    op.tile = [](const KernelCall& call) {
+      if (tanh_form(call.text("approximate")))
+        return vector_tile<1>(call.dtype(0), [](const auto& x) { return vector_math::gelu_tanh(x); });
+      return vector_tile<1>(call.dtype(0), [](const auto& x) { return vector_math::gelu_erf(x); });
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Var& x = call.inputs[0];
+      const bool by_tanh = tanh_form(call.attributes().get<std::string>("approximate"));
+      return Vars{0.5 * x * (1 + (by_tanh ? tanh(tanh_argument(x)) : erf(x * M_SQRT1_2)))};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var sqrt(const Var& x) {
+  return apply(sqrt_op(), {x})[0];
+}
+Var rsqrt(const Var& x) {
+  return apply(rsqrt_op(), {x})[0];
+}
+Var exp(const Var& x) {
+  return apply(exp_op(), {x})[0];
+}
+Var expm1(const Var& x) {
+  return apply(expm1_op(), {x})[0];
+}
+Var log(const Var& x) {
+  return apply(log_op(), {x})[0];
+}
+Var log1p(const Var& x) {
+  return apply(log1p_op(), {x})[0];
+}
+Var sin(const Var& x) {
+  return apply(sin_op(), {x})[0];
+}
+Var cos(const Var& x) {
+  return apply(cos_op(), {x})[0];
+}
+Var tanh(const Var& x) {
+  return apply(tanh_op(), {x})[0];
+}
+Var erf(const Var& x) {
+  return apply(erf_op(), {x})[0];
+}
+Var sigmoid(const Var& x) {
+  return apply(sigmoid_op(), {x})[0];
+}
+Var relu(const Var& x) {
+  return apply(relu_op(), {x})[0];
+}
+Var silu(const Var& x) {
+  return apply(silu_op(), {x})[0];
+}
+Var softplus(const Var& x) {
+  return apply(softplus_op(), {x})[0];
+}
+Var gelu(const Var& x, const std::string& approximate) {
+  return apply(gelu_op(), {x}, {{"approximate", approximate}})[0];
+}
+
+void list_functions(OpTable& table) {
+  for (const Op* op :
+       {&sqrt_op(), &rsqrt_op(), &exp_op(), &expm1_op(), &log_op(), &log1p_op(), &sin_op(), &cos_op(), &tanh_op(),
+        &erf_op(), &sigmoid_op(), &relu_op(), &silu_op(), &softplus_op(), &gelu_op(), &gelu_grad_op()})
+    table.add(*op);
+}
+
+}  // namespace xtape

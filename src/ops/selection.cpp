@@ -1,0 +1,136 @@
+// Choosing between values, and between dtypes, element by element.
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "elementwise.hpp"
+#include "rows.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+const Op& where_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "where";
+    op.doc = "a where the condition is true, b elsewhere. What is not chosen gets no gradient, not even a NaN.";
+    op.inputs = {{"condition", Accept::mask}, {"a"}, {"b"}};
+    op.kind = Kind::elementwise;
+    op.shape = [](const Call& call) -> std::vector<ValueType> { return {{call.dtype(1), broadcast_inputs(call)}}; };
+    op.tile = [](const KernelCall& call) {
+      return with_scalar(call.dtype(1), [](auto scalar) {
+        using T = decltype(scalar);
+        return loop_tile<T, bool, T, T>([](bool condition, T a, T b) { return condition ? a : b; });
+      });
+    };
+    op.gradient = [](const GradientCall& call) {
+      const Var g = call.cotangent();
+      const Var& condition = call.inputs[0];
+      Vars gradients(3);
+      if (call.needs[1]) gradients[1] = sum_to(where(condition, g, 0), call.inputs[1].shape());
+      if (call.needs[2]) gradients[2] = sum_to(where(condition, 0, g), call.inputs[2].shape());
+      return gradients;
+    };
+    op.overwrites = {0, 1, 2};
+    return op;
+  }();
+  return row;
+}
+
+const Op& masked_fill_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "masked_fill";
+    op.doc = "value where the mask is true, x elsewhere. No gradient flows to what was filled over.";
+    op.inputs = {{"x"}, {"mask", Accept::mask}};
+    op.attributes = {{"value", AttributeType::number, "What is filled in.", std::nullopt}};
+    op.kind = Kind::elementwise;
+    op.shape = [](const Call& call) -> std::vector<ValueType> {
+      require_numbers(call);
+      const double value = call.number("value");
+      if (is_integer(call.dtype(0)) && !(std::isfinite(value) && value == std::floor(value)))
+        throw DtypeError(std::string("x is ") + name_of(call.dtype(0)) + ", which cannot hold the value " +
+                         to_string(Attribute{value}));
+      return {{call.dtype(0), broadcast_inputs(call)}};
+    };
+    op.tile = [](const KernelCall& call) {
+      return with_number(call.dtype(0), [&](auto scalar) {
+        using T = decltype(scalar);
+        const T value = static_cast<T>(call.number("value"));
+        return loop_tile<T, T, bool>([value](T x, bool mask) { return mask ? value : x; });
+      });
+    };
+    op.gradient = [](const GradientCall& call) {
+      return Vars{sum_to(masked_fill(call.cotangent(), call.inputs[1], 0), call.inputs[0].shape()), Var()};
+    };
+    op.expand = [](const ExpandCall& call) {
+      return Vars{where(call.inputs[1], call.attributes().get<double>("value"), call.inputs[0])};
+    };
+    op.overwrites = {0};
+    return op;
+  }();
+  return row;
+}
+
+/// A float becomes the whole number towards 0; what does not fit becomes the nearest that does, and NaN becomes 0.
+template <class To, class From>
+To converted(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From{0};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    constexpr From limit = static_cast<From>(std::uint64_t{1} << (8 * sizeof(To) - 1));  // exact: a power of two
+    if (x >= limit) return std::numeric_limits<To>::max();
+    if (x < -limit) return std::numeric_limits<To>::min();
+    return x == x ? static_cast<To>(x) : To{0};
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+const Op& cast_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "cast";
+    op.doc =
+        "x as another dtype. A float becomes an integer by rounding towards 0 (NaN becomes 0; what does not fit, the "
+        "nearest that does), and a bool by being other than 0. To x's own dtype it records nothing.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"dtype", AttributeType::dtype, "The dtype of the result.", std::nullopt}};
+    op.kind = Kind::elementwise;
+    op.shape = [](const Call& call) -> std::vector<ValueType> { return {{call.get<Dtype>("dtype"), call.shape(0)}}; };
+    op.tile = [](const KernelCall& call) {
+      return with_scalar(call.dtype(0), [&](auto from) {
+        return with_scalar(call.get<Dtype>("dtype"), [](auto to) {
+          using From = decltype(from);
+          using To = decltype(to);
+          return loop_tile<To, From>([](From x) { return converted<To>(x); });
+        });
+      });
+    };
+    op.gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; };
+    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
+      if (inputs[0].dtype() == attributes.get<Dtype>("dtype")) return inputs;
+      return record_call(tape, self, inputs, attributes);
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var where(const Var& condition, const Operand& a, const Operand& b) {
+  return apply(where_op(), {condition, a, b})[0];
+}
+Var masked_fill(const Var& x, const Var& mask, double value) {
+  return apply(masked_fill_op(), {x, mask}, {{"value", value}})[0];
+}
+Var cast(const Var& x, Dtype dtype) {
+  return apply(cast_op(), {x}, {{"dtype", dtype}})[0];
+}
+
+void list_selection(OpTable& table) {
+  for (const Op* op : {&where_op(), &masked_fill_op(), &cast_op()}) table.add(*op);
+}
+
+}  // namespace xtape
