@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scalar.hpp"
 #include "vector_math.hpp"
 #include "xtape/op.hpp"
 
@@ -32,26 +33,6 @@ inline std::vector<ValueType> same_dtype(const Call& call) {
 inline std::vector<ValueType> same_number_dtype(const Call& call) {
   require_numbers(call);
   return same_dtype(call);
-}
-
-/// Calls f(T{}) with T the C++ scalar of `dtype`, which is not bool.
-template <class F>
-auto with_number(Dtype dtype, const F& f) {
-  switch (dtype) {
-    case Dtype::float64:
-      return f(double{});
-    case Dtype::int32:
-      return f(std::int32_t{});
-    case Dtype::int64:
-      return f(std::int64_t{});
-    default:
-      return f(float{});
-  }
-}
-/// Calls f(T{}) with T the C++ scalar of `dtype`.
-template <class F>
-auto with_scalar(Dtype dtype, const F& f) {
-  return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
 }
 
 /// A tile function for inputs of types In... and an output of type Out that applies `f` to one element after the other:

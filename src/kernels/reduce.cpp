@@ -1,0 +1,253 @@
+#include "reduce.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "scalar.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t lanes = 64;   // partial results side by side in registers
+constexpr std::int64_t strip = 128;  // columns that are combined together, in the first-level cache
+constexpr std::int64_t block = 32;   // rows that are added one after the other before going pairwise
+constexpr std::int64_t chunk_elements = std::int64_t{1} << 15;  // elements behind a partial result, about
+
+struct Add {
+  template <class T>
+  static constexpr T start() {
+    return T{0};
+  }
+  template <class T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Greatest {
+  template <class T>
+  static constexpr T start() {
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::lowest();
+  }
+  template <class T>
+  T operator()(T a, T b) const {
+    return b > a || b != b ? b : a;
+  }
+};
+struct Least {
+  template <class T>
+  static constexpr T start() {
+    return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  }
+  template <class T>
+  T operator()(T a, T b) const {
+    return b < a || b != b ? b : a;
+  }
+};
+struct Or {
+  template <class T>
+  static constexpr T start() {
+    return T{false};
+  }
+  template <class T>
+  T operator()(T a, T b) const {
+    return a | b;
+  }
+};
+struct And {
+  template <class T>
+  static constexpr T start() {
+    return T{true};
+  }
+  template <class T>
+  T operator()(T a, T b) const {
+    return a & b;
+  }
+};
+
+/// Neighbouring elements, at most a chunk of them.
+template <class In, class Out, class Combine>
+Out reduce_row(const In* row, std::int64_t size, Combine combine) {
+  if (size < block) {
+    Out result = Combine::template start<Out>();
+    for (std::int64_t i = 0; i < size; ++i) result = combine(result, static_cast<Out>(row[i]));
+    return result;
+  }
+  alignas(64) Out partial[lanes];
+  std::fill(partial, partial + lanes, Combine::template start<Out>());
+  std::int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      partial[lane] = combine(partial[lane], static_cast<Out>(row[i + lane]));
+  }
+  for (std::int64_t lane = 0; i < size; ++i, ++lane) partial[lane] = combine(partial[lane], static_cast<Out>(row[i]));
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t lane = 0; lane < half; ++lane) partial[lane] = combine(partial[lane], partial[lane + half]);
+  return partial[0];
+}
+
+/// At most `strip` columns side by side of `size` rows that are `step` apart.
+template <class In, class Out, class Combine>
+void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int64_t columns, Out* out,
+                    Combine combine) {
+  if (size <= block) {
+    for (std::int64_t j = 0; j < columns; ++j)
+      out[j] = size > 0 ? static_cast<Out>(in[j]) : Combine::template start<Out>();
+    for (std::int64_t i = 1; i < size; ++i) {
+      const In* row = in + i * step;
+#pragma omp simd
+      for (std::int64_t j = 0; j < columns; ++j) out[j] = combine(out[j], static_cast<Out>(row[j]));
+    }
+    return;
+  }
+  // Halves of whole blocks, so that the sums form a balanced tree. The depth is that of a chunk's blocks: a few.
+  const std::int64_t first = (size / 2 + block - 1) / block * block;
+  reduce_columns(in, first, step, columns, out, combine);
+  alignas(64) Out second[strip];
+  reduce_columns(in + first * step, size - first, step, columns, second, combine);
+  for (std::int64_t j = 0; j < columns; ++j) out[j] = combine(out[j], second[j]);
+}
+
+/// Reduces chunk after chunk of the middle of `in`: out is [outer, chunks, inner].
+template <class In, class Out, class Combine>
+void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::int64_t chunks, Out* out, int threads,
+                   Combine combine) {
+  const auto [outer, size, inner] = extent;
+  const std::int64_t strips = inner == 1 ? 1 : (inner + strip - 1) / strip;
+  const std::int64_t work = std::min(chunk, size) * std::min(inner, strip) + 1;
+  const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 14) / work);
+  parallel_for(threads, outer * chunks * strips, grain,
+               [&, size = size, inner = inner](std::int64_t begin, std::int64_t finish) {
+                 for (std::int64_t unit = begin; unit < finish; ++unit) {
+                   const std::int64_t column = unit % strips * strip;
+                   const std::int64_t row = unit / strips % chunks * chunk;
+                   const std::int64_t slab = unit / strips / chunks;
+                   const In* from = in + (slab * size + row) * inner + column;
+                   Out* to = out + (unit / strips) * inner + column;
+                   const std::int64_t rows = std::min(chunk, size - row);
+                   if (inner == 1)
+                     *to = reduce_row<In, Out>(from, rows, combine);
+                   else
+                     reduce_columns(from, rows, inner, std::min(strip, inner - column), to, combine);
+                 }
+               });
+}
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+/// How many rows of the middle make a partial result.
+std::int64_t chunk_of(const Middle& extent) {
+  const std::int64_t wide = std::min(extent.inner, strip);
+  // Wide arrays have strips enough for all threads; their columns stay whole until they are long.
+  const std::int64_t elements = extent.outer * extent.inner >= 64 * strip ? 8 * chunk_elements : chunk_elements;
+  return std::max<std::int64_t>(block, elements / wide);
+}
+}  // namespace
+
+Middle Middle::around(const Shape& shape, std::size_t axis) {
+  Middle result;
+  for (std::size_t i = 0; i < axis; ++i) result.outer *= shape[i];
+  result.size = shape[axis];
+  for (std::size_t i = axis + 1; i < shape.size(); ++i) result.inner *= shape[i];
+  return result;
+}
+
+Reducer::Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes, int threads)
+    : reduction_(reduction), in_(in), out_(in), threads_(threads) {
+  if (reduction == Reduction::sum && !is_floating(in)) out_ = Dtype::int64;
+  struct Group {
+    bool reduced;
+    std::int64_t size;
+  };
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    (axes[i] ? count_ : results_) *= shape[i];
+    if (shape[i] == 1) continue;
+    if (!groups.empty() && groups.back().reduced == axes[i])
+      groups.back().size *= shape[i];
+    else
+      groups.push_back({axes[i], shape[i]});
+  }
+  for (std::size_t i = groups.size(); i-- > 0;) {
+    if (!groups[i].reduced) continue;
+    Pass pass;
+    for (std::size_t j = 0; j < i; ++j) pass.extent.outer *= groups[j].size;
+    pass.extent.size = groups[i].size;
+    for (std::size_t j = i + 1; j < groups.size(); ++j)
+      if (!groups[j].reduced) pass.extent.inner *= groups[j].size;
+    passes_.push_back(pass);
+  }
+  if (passes_.empty()) passes_.push_back({{1, 1, count_of(shape)}});
+  std::size_t partial = 0;
+  for (Pass& pass : passes_) {
+    const Middle& extent = pass.extent;
+    pass.chunk = chunk_of(extent);
+    pass.chunks = std::max<std::int64_t>(1, (extent.size + pass.chunk - 1) / pass.chunk);
+    if (pass.chunks > 1)
+      pass.partial_bytes = aligned(static_cast<std::size_t>(extent.outer * pass.chunks * extent.inner) * size_of(out_));
+    partial = std::max(partial, pass.partial_bytes);
+    if (&pass != &passes_.back())
+      between_bytes_ =
+          std::max(between_bytes_, aligned(static_cast<std::size_t>(extent.outer * extent.inner) * size_of(out_)));
+  }
+  scratch_bytes_ = partial + 2 * between_bytes_;  // passes read one intermediate result while they write the other
+}
+
+template <class In, class Out, class Combine>
+void Reducer::run_as(const void* in, void* out, void* scratch, Combine combine) const {
+  auto* partial = static_cast<Out*>(scratch);
+  auto* between = reinterpret_cast<std::byte*>(scratch) + (scratch_bytes_ - 2 * between_bytes_);
+  const void* from = in;
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    const Pass& pass = passes_[i];
+    const bool last = i + 1 == passes_.size();
+    Out* to = last ? static_cast<Out*>(out) : reinterpret_cast<Out*>(between + (i % 2) * between_bytes_);
+    Out* first = pass.chunks > 1 ? partial : to;
+    if (i == 0)
+      reduce_chunks(static_cast<const In*>(from), pass.extent, pass.chunk, pass.chunks, first, threads_, combine);
+    else
+      reduce_chunks(static_cast<const Out*>(from), pass.extent, pass.chunk, pass.chunks, first, threads_, combine);
+    if (pass.chunks > 1)
+      reduce_chunks(static_cast<const Out*>(partial), {pass.extent.outer, pass.chunks, pass.extent.inner}, pass.chunks,
+                    1, to, threads_, combine);
+    from = to;
+  }
+}
+
+void Reducer::run(const void* in, void* out, void* scratch) const {
+  switch (reduction_) {
+    case Reduction::sum:
+    case Reduction::mean:
+      with_scalar(in_, [&](auto scalar) {
+        using T = decltype(scalar);
+        using Out = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+        run_as<T, Out>(in, out, scratch, Add{});
+        if (reduction_ == Reduction::mean)
+          for (std::int64_t i = 0; i < results_; ++i) static_cast<Out*>(out)[i] /= static_cast<Out>(count_);
+      });
+      break;
+    case Reduction::maximum:
+    case Reduction::minimum:
+      with_number(in_, [&](auto scalar) {
+        using T = decltype(scalar);
+        if (reduction_ == Reduction::maximum)
+          run_as<T, T>(in, out, scratch, Greatest{});
+        else
+          run_as<T, T>(in, out, scratch, Least{});
+      });
+      break;
+    case Reduction::any:
+      run_as<bool, bool>(in, out, scratch, Or{});
+      break;
+    case Reduction::all:
+      run_as<bool, bool>(in, out, scratch, And{});
+      break;
+  }
+}
+
+}  // namespace xtape

@@ -1,0 +1,31 @@
+/// From a dtype known at run time to a C++ scalar type.
+#pragma once
+
+#include <cstdint>
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+/// Calls f(T{}) with T the C++ scalar of `dtype`, which is not bool.
+template <class F>
+auto with_number(Dtype dtype, const F& f) {
+  switch (dtype) {
+    case Dtype::float64:
+      return f(double{});
+    case Dtype::int32:
+      return f(std::int32_t{});
+    case Dtype::int64:
+      return f(std::int64_t{});
+    default:
+      return f(float{});
+  }
+}
+
+/// Calls f(T{}) with T the C++ scalar of `dtype`.
+template <class F>
+auto with_scalar(Dtype dtype, const F& f) {
+  return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
+}
+
+}  // namespace xtape

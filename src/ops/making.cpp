@@ -1,0 +1,230 @@
+// Arrays made of attributes alone.
+#include "making.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "fill.hpp"
+#include "threads.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+Shape shape_attribute(const Call& call) {
+  const std::vector<std::int64_t>& sizes = call.integers("shape");
+  std::int64_t count = 1;
+  for (std::int64_t size : sizes) {
+    if (size < 0) throw ShapeError("sizes must not be negative, got shape " + to_string(Attribute{sizes}));
+    if (__builtin_mul_overflow(count, size, &count))
+      throw ShapeError("shape " + to_string(Attribute{sizes}) + " has more elements than memory could ever hold");
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+Attribute shape_value(const Shape& shape) {
+  return std::vector<std::int64_t>(shape.begin(), shape.end());
+}
+
+namespace {
+AttributeSpec shape_spec() {
+  return {"shape", AttributeType::integers, "The shape of the result.", std::nullopt};
+}
+AttributeSpec dtype_spec(Dtype initial) {
+  return {"dtype", AttributeType::dtype, "The dtype of the result.", initial};
+}
+
+std::vector<ValueType> typed_shape(const Call& call) {
+  return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
+}
+
+/// A row whose kernel fills its output with one value.
+Op filling(const char* name, const char* doc, double (*value)(const Attributes&)) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.attributes = {shape_spec(), dtype_spec(Dtype::float32)};
+  op.kind = Kind::making;
+  op.shape = typed_shape;
+  op.kernel = [value](const KernelCall& call) {
+    const ValueType type = call.outputs[0];
+    return Kernel{[type, fill_value = value(call.attributes), threads = call.threads](const Frame& frame) {
+      fill_with(frame.out[0], type.dtype, count_of(type.shape), fill_value, threads);
+    }};
+  };
+  op.expand = [value](const ExpandCall& call) {
+    const ValueType& type = call.node.outputs[0];
+    Tape tape = call.tape;
+    return Vars{broadcast_to(tape.constant(value(call.attributes()), type.dtype), type.shape)};
+  };
+  op.differentiable = false;
+  return op;
+}
+
+const Op& zeros_op() {
+  static const Op row = filling("zeros", "Zeros.", [](const Attributes&) { return 0.0; });
+  return row;
+}
+
+const Op& ones_op() {
+  static const Op row = filling("ones", "Ones.", [](const Attributes&) { return 1.0; });
+  return row;
+}
+
+const Op& full_op() {
+  static const Op row = [] {
+    Op op = filling("full", "One value, everywhere.",
+                    [](const Attributes& attributes) { return attributes.get<double>("value"); });
+    op.attributes.insert(op.attributes.begin() + 1, {"value", AttributeType::number, "The value.", std::nullopt});
+    return op;
+  }();
+  return row;
+}
+
+const Op& iota_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "iota";
+    op.doc = "Each element is its index along `axis`.";
+    op.attributes = {shape_spec(),
+                     {"axis", AttributeType::integer, "The axis that is counted.", std::int64_t{0}},
+                     dtype_spec(Dtype::int64)};
+    op.kind = Kind::making;
+    op.shape = [](const Call& call) {
+      const std::vector<ValueType> types = typed_shape(call);
+      normal_axis(call.integer("axis"), types[0].shape.size());
+      if (types[0].dtype == Dtype::boolean) throw DtypeError("a bool cannot count: use a number dtype");
+      return types;
+    };
+    op.kernel = [](const KernelCall& call) {
+      const ValueType type = call.outputs[0];
+      const std::size_t axis = normal_axis(call.integer("axis"), type.shape.size());
+      return Kernel{[type, axis, threads = call.threads](const Frame& frame) {
+        fill_indices(frame.out[0], type.dtype, type.shape, axis, threads);
+      }};
+    };
+    op.differentiable = false;
+    return op;
+  }();
+  return row;
+}
+
+const Op& eye_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "eye";
+    op.doc = "A matrix with ones on its diagonal and zeros elsewhere.";
+    op.attributes = {
+        {"rows", AttributeType::integer, "The number of rows.", std::nullopt},
+        {"columns", AttributeType::integer, "The number of columns; -1: as many as rows.", std::int64_t{-1}},
+        dtype_spec(Dtype::float32)};
+    op.kind = Kind::making;
+    op.shape = [](const Call& call) -> std::vector<ValueType> {
+      const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
+      if (rows < 0 || columns < -1)
+        throw ShapeError("sizes must not be negative, got " + std::to_string(rows) + " rows and " +
+                         std::to_string(columns) + " columns");
+      return {{call.get<Dtype>("dtype"), {rows, columns == -1 ? rows : columns}}};
+    };
+    op.kernel = [](const KernelCall& call) {
+      const ValueType type = call.outputs[0];
+      return Kernel{[type, threads = call.threads](const Frame& frame) {
+        fill_with(frame.out[0], type.dtype, count_of(type.shape), 0, threads);
+        fill_diagonal(frame.out[0], type.dtype, type.shape[0], type.shape[1], 1);
+      }};
+    };
+    op.expand = [](const ExpandCall& call) {
+      const ValueType& type = call.node.outputs[0];
+      const Var down = iota(call.tape, {type.shape[0], 1}, 0);
+      const Var across = iota(call.tape, {1, type.shape[1]}, 1);
+      return Vars{cast(down == across, type.dtype)};
+    };
+    op.differentiable = false;
+    return op;
+  }();
+  return row;
+}
+
+/// A row that takes from its argument a length alone, and is recorded as its expand.
+Op of_length(const char* name, const char* doc, std::function<ValueType(std::int64_t)> type,
+             std::function<Var(const Tape&, std::int64_t)> meaning) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"tokens", Accept::any}};
+  op.attributes = {{"axis", AttributeType::integer, "The axis of the argument that is meant.", std::int64_t{-1}}};
+  op.kind = Kind::making;
+  op.shape = [type](const Call& call) -> std::vector<ValueType> {
+    return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
+  };
+  op.expand = [meaning](const ExpandCall& call) {
+    return Vars{meaning(call.tape, call.inputs[0].size(call.attributes().get<std::int64_t>("axis")))};
+  };
+  op.record = [meaning](Tape& tape, const Op&, const Vars& inputs, const Attributes& attributes) {
+    return Vars{meaning(tape, inputs[0].size(attributes.get<std::int64_t>("axis")))};
+  };
+  op.differentiable = false;
+  return op;
+}
+
+const Op& positions_op() {
+  static const Op row = of_length(
+      "positions",
+      "0, 1, 2 … as int64, one for each place along `axis` of the argument, whose values do not matter. Recorded as "
+      "iota.",
+      [](std::int64_t t) {
+        return ValueType{Dtype::int64, {t}};
+      },
+      [](const Tape& tape, std::int64_t t) { return iota(tape, {t}); });
+  return row;
+}
+
+const Op& causal_mask_op() {
+  static const Op row = of_length(
+      "causal_mask",
+      "bool [t, t], true where the second index is greater than the first: what a place must not see, because it comes "
+      "later. t is the size of the argument along `axis`; its values do not matter. Recorded as a comparison of iotas.",
+      [](std::int64_t t) {
+        return ValueType{Dtype::boolean, {t, t}};
+      },
+      [](const Tape& tape, std::int64_t t) {
+        return iota(tape, {1, t}, 1) > iota(tape, {t, 1}, 0);
+      });
+  return row;
+}
+}  // namespace
+
+Var zeros(Tape tape, const Shape& shape, Dtype dtype) {
+  return apply(tape, zeros_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}})[0];
+}
+Var ones(Tape tape, const Shape& shape, Dtype dtype) {
+  return apply(tape, ones_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}})[0];
+}
+Var full(Tape tape, const Shape& shape, double value, Dtype dtype) {
+  return apply(tape, full_op(), {}, {{"shape", shape_value(shape)}, {"value", value}, {"dtype", dtype}})[0];
+}
+Var zeros_like(const Var& x) {
+  return zeros(x.tape(), x.shape(), x.dtype());
+}
+Var ones_like(const Var& x) {
+  return ones(x.tape(), x.shape(), x.dtype());
+}
+Var iota(Tape tape, const Shape& shape, std::int64_t axis, Dtype dtype) {
+  return apply(tape, iota_op(), {}, {{"shape", shape_value(shape)}, {"axis", axis}, {"dtype", dtype}})[0];
+}
+Var eye(Tape tape, std::int64_t rows, std::int64_t columns, Dtype dtype) {
+  return apply(tape, eye_op(), {}, {{"rows", rows}, {"columns", columns}, {"dtype", dtype}})[0];
+}
+Var positions(const Var& tokens, std::int64_t axis) {
+  return apply(positions_op(), {tokens}, {{"axis", axis}})[0];
+}
+Var causal_mask(const Var& tokens, std::int64_t axis) {
+  return apply(causal_mask_op(), {tokens}, {{"axis", axis}})[0];
+}
+
+void list_making(OpTable& table) {
+  for (const Op* op : {&zeros_op(), &ones_op(), &full_op(), &iota_op(), &eye_op(), &positions_op(), &causal_mask_op()})
+    table.add(*op);
+}
+
+}  // namespace xtape
