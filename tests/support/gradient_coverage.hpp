@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "xtape/grad.hpp"
+#include "xtape/gradcheck.hpp"
 
 namespace xtape {
 
