@@ -1,0 +1,32 @@
+/// Products of two arrays, summed over the axes they share and the result lacks, straight from their strides.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+/// c[c_axes] = sum a[a_axes] * b[b_axes]. Axes are letters, one an axis; a letter that stands twice in one operand
+/// means its diagonal. Every letter of c stands in a or b, once in c; every letter that c lacks stands in both a and b.
+/// Sizes of equal letters are equal. The elements of c must not overlap one another, a or b.
+struct Product {
+  Dtype dtype = Dtype::float32;  ///< Of all three; not boolean.
+  Layout a, b, c;                ///< Their offsets count.
+  std::string a_axes, b_axes, c_axes;
+  bool accumulate = false;  ///< Adds to what c holds.
+  int threads = 1;
+};
+
+/// A product made ready. Equal calls give equal bits for any number of threads.
+struct PlannedProduct {
+  std::function<void(const void* a, const void* b, void* c, void* scratch)> run;
+  std::size_t scratch_bytes = 0;  ///< `scratch` must be 64-byte aligned.
+  bool uses_blas = false;
+  int packed = 0;  ///< How many of the three had to be rearranged because no stride said it.
+};
+PlannedProduct make_product(const Product& product);
+
+}  // namespace xtape

@@ -1,0 +1,123 @@
+#include "product_gemm.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+/// The step from row to row of a matrix whose columns stand side by side, or nothing if it is not such a matrix.
+std::optional<int> leading(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
+                           std::int64_t column_stride) {
+  if (columns > 1 && column_stride != 1) return std::nullopt;
+  const std::int64_t step = rows == 1 ? columns : row_stride;
+  if (step < columns || step > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(step);
+}
+
+/// One matrix as BLAS wants it.
+struct Matrix {
+  bool rows_run = false;  ///< Its columns stand side by side: row-major as it is. Else its rows do.
+  int step = 0;
+};
+std::optional<Matrix> matrix_of(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
+                                std::int64_t column_stride) {
+  if (const auto step = leading(rows, columns, row_stride, column_stride)) return Matrix{true, *step};
+  if (const auto step = leading(columns, rows, column_stride, row_stride)) return Matrix{false, *step};
+  return std::nullopt;
+}
+std::optional<Matrix> a_of(const GemmPlan& p) {
+  return matrix_of(p.m, p.k, p.m_strides[0], p.k_strides[0]);
+}
+std::optional<Matrix> b_of(const GemmPlan& p) {
+  return matrix_of(p.k, p.n, p.k_strides[1], p.n_strides[1]);
+}
+std::optional<Matrix> c_of(const GemmPlan& p) {
+  return matrix_of(p.m, p.n, p.m_strides[2], p.n_strides[2]);
+}
+
+/// How the result is cut into pieces. By the shape alone, never by the number of threads: BLAS may take another path
+/// for another shape, and so give other last bits.
+struct Pieces {
+  bool along_n = true;
+  std::int64_t width = 0;
+  std::int64_t count = 1;
+};
+Pieces pieces_of(const GemmPlan& plan) {
+  constexpr double worth_a_piece = 2e6;     // multiply-adds
+  constexpr std::int64_t most_pieces = 16;  // of all products together
+  constexpr std::int64_t suits_kernel = 16;
+  Pieces pieces;
+  pieces.along_n = plan.n >= plan.m;  // each piece packs the other operand again: cut along the longer side
+  const std::int64_t length = pieces.along_n ? plan.n : plan.m;
+  const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k) *
+                      static_cast<double>(plan.sums.count());
+  const std::int64_t wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(work / worth_a_piece), 1,
+                                                       std::max<std::int64_t>(1, most_pieces / plan.outer.count()));
+  const std::int64_t even = wanted > 1 ? wanted / 2 * 2 : 1;  // an odd piece would leave one of two threads idle
+  pieces.width = ((length + even - 1) / even + suits_kernel - 1) / suits_kernel * suits_kernel;
+  pieces.count = (length + pieces.width - 1) / pieces.width;
+  return pieces;
+}
+
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda,
+          const float* b, int ldb, float beta, float* c, int ldc) {
+  cblas_sgemm(order, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+}
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda,
+          const double* b, int ldb, double beta, double* c, int ldc) {
+  cblas_dgemm(order, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
+}
+}  // namespace
+
+bool gemm_can(const GemmPlan& plan) {
+  return a_of(plan) && b_of(plan) && c_of(plan) &&
+         std::max({plan.m, plan.n, plan.k}) <= std::numeric_limits<int>::max();
+}
+
+double gemm_cost(const GemmPlan& plan) {
+  const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n), k = static_cast<double>(plan.k);
+  const auto calls = static_cast<double>(plan.outer.count()) * static_cast<double>(plan.sums.count());
+  constexpr double per_call = 300, per_multiply_add = 0.02;
+  return calls * (per_call + per_multiply_add * (m + 8) * (n + 8) * (k + 24));
+}
+
+template <class T>
+std::function<void(const T*, const T*, T*)> make_gemm(const GemmPlan& plan) {
+  const Matrix a_matrix = *a_of(plan), b_matrix = *b_of(plan), c_matrix = *c_of(plan);
+  // A result whose rows stand side by side is written in BLAS's column-major order, which swaps the operands for us.
+  const CBLAS_ORDER order = c_matrix.rows_run ? CblasRowMajor : CblasColMajor;
+  const auto transposed = [&](const Matrix& matrix) {
+    return matrix.rows_run == c_matrix.rows_run ? CblasNoTrans : CblasTrans;
+  };
+  const CBLAS_TRANSPOSE ta = transposed(a_matrix), tb = transposed(b_matrix);
+  const Pieces pieces = pieces_of(plan);
+  return [plan, order, ta, tb, pieces, lda = a_matrix.step, ldb = b_matrix.step, ldc = c_matrix.step](
+             const T* a, const T* b, T* c) {
+    const std::int64_t count = plan.outer.count() * pieces.count;
+    parallel_for(plan.threads, count, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t task = begin; task < finish; ++task) {
+        auto at = plan.outer.offsets(task / pieces.count, plan.outer.rank());
+        const std::int64_t first = task % pieces.count * pieces.width;
+        const std::int64_t length = std::min(pieces.width, (pieces.along_n ? plan.n : plan.m) - first);
+        for (std::size_t i = 0; i < 3; ++i)
+          at[i] += plan.offsets[i] + first * (pieces.along_n ? plan.n_strides : plan.m_strides)[i];
+        const int m = static_cast<int>(pieces.along_n ? plan.m : length);
+        const int n = static_cast<int>(pieces.along_n ? length : plan.n);
+        for (std::int64_t s = 0; s < plan.sums.count(); ++s) {
+          const auto [sum_a, sum_b] = plan.sums.offsets(s, plan.sums.rank());
+          gemm(order, ta, tb, m, n, static_cast<int>(plan.k), a + at[0] + sum_a, lda, b + at[1] + sum_b, ldb,
+               plan.accumulate || s > 0 ? T{1} : T{0}, c + at[2], ldc);
+        }
+      }
+    });
+  };
+}
+template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);
+template std::function<void(const double*, const double*, double*)> make_gemm<double>(const GemmPlan&);
+
+}  // namespace xtape

@@ -1,0 +1,33 @@
+/// Batches of matrix products on BLAS, one thread a call, shared out by us.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "loops.hpp"
+
+namespace xtape {
+
+/// Strides of one matrix product and of the loops around it, in elements: [0] of a, [1] of b, [2] of c.
+struct GemmPlan {
+  std::int64_t m = 1, n = 1, k = 1;
+  std::array<std::int64_t, 3> m_strides{}, n_strides{}, k_strides{};
+  Loops<3> outer;  ///< Independent products.
+  Loops<2> sums;   ///< Products added up one after another into one result; strides of a and b.
+  std::array<std::int64_t, 3> offsets{};
+  bool accumulate = false;
+  int threads = 1;
+};
+
+/// Whether BLAS can say it: in each matrix one stride is 1 and the other at least the length of a row.
+bool gemm_can(const GemmPlan& plan);
+
+/// Nanoseconds on one thread, roughly: to choose between plans.
+double gemm_cost(const GemmPlan& plan);
+
+template <class T>
+std::function<void(const T* a, const T* b, T* c)> make_gemm(const GemmPlan& plan);
+extern template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);
+extern template std::function<void(const double*, const double*, double*)> make_gemm<double>(const GemmPlan&);
+
+}  // namespace xtape

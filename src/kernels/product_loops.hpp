@@ -1,0 +1,36 @@
+/// Products by plain loops: integers, vectors, elementwise and outer products, and what is too small for BLAS.
+#pragma once
+
+#include <functional>
+
+#include "loops.hpp"
+
+namespace xtape {
+
+struct LoopsPlan {
+  Loops<3> free;  ///< The axes of the result; strides of a, b and c.
+  Loops<2> sums;  ///< The axes summed over; strides of a and b.
+  std::array<std::int64_t, 3> offsets{};
+  bool accumulate = false;
+  int threads = 1;
+};
+
+/// Sorts and merges the axes, and puts innermost those over which the loops run fastest.
+void arrange(LoopsPlan& plan);
+
+/// Nanoseconds on one thread, roughly, of an arranged plan.
+double loops_cost(const LoopsPlan& plan);
+
+/// What the sums of long vectors need for their parts.
+std::size_t loops_scratch_bytes(const LoopsPlan& plan, std::size_t element_bytes);
+
+template <class T>
+std::function<void(const T* a, const T* b, T* c, void* scratch)> make_loops(const LoopsPlan& plan);
+extern template std::function<void(const float*, const float*, float*, void*)> make_loops(const LoopsPlan&);
+extern template std::function<void(const double*, const double*, double*, void*)> make_loops(const LoopsPlan&);
+extern template std::function<void(const std::int32_t*, const std::int32_t*, std::int32_t*, void*)> make_loops(
+    const LoopsPlan&);
+extern template std::function<void(const std::int64_t*, const std::int64_t*, std::int64_t*, void*)> make_loops(
+    const LoopsPlan&);
+
+}  // namespace xtape

@@ -1,0 +1,233 @@
+#include "product.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "random_layouts.hpp"
+
+using namespace xtape;
+
+namespace {
+/// 64-byte aligned memory for scratch.
+struct Scratch {
+  explicit Scratch(std::size_t bytes) : array(Dtype::float64, {static_cast<std::int64_t>(bytes / 8 + 8)}) {}
+  void* data() { return array.data(); }
+  Array array;
+};
+
+struct Case {
+  std::string a, b, c;
+  std::map<char, std::int64_t> sizes;
+
+  Shape shape_of(const std::string& letters) const {
+    Shape shape;
+    for (char letter : letters) shape.push_back(sizes.at(letter));
+    return shape;
+  }
+};
+
+Shape pick(const std::string& letters, const std::string& from, const Shape& index) {
+  Shape result;
+  for (char letter : letters) result.push_back(index[from.find(letter)]);
+  return result;
+}
+
+/// Runs the product on random layouts and compares it with plain loops; the numbers are small integers, so that every
+/// order of summing gives the same.
+template <class T>
+PlannedProduct check_product(const Case& test, std::mt19937& random, bool accumulate, LayoutFreedom freedom) {
+  Product product;
+  product.dtype = dtype_of<T>();
+  product.a_axes = test.a;
+  product.b_axes = test.b;
+  product.c_axes = test.c;
+  product.accumulate = accumulate;
+  freedom.repeats = freedom.reorders;
+  Scattered<T> a = scattered<T>(test.shape_of(test.a), random, freedom);
+  Scattered<T> b = scattered<T>(test.shape_of(test.b), random, freedom);
+  freedom.repeats = false;
+  Scattered<T> c = scattered<T>(test.shape_of(test.c), random, freedom);
+  product.a = a.layout;
+  product.b = b.layout;
+  product.c = c.layout;
+
+  Scattered<T> expected = c;
+  std::string all;
+  for (const auto& [letter, size] : test.sizes) all += letter;
+  if (!accumulate) for_each_index(c.layout.shape, [&](const Shape& index) { expected.at(index) = 0; });
+  for_each_index(test.shape_of(all), [&](const Shape& index) {
+    expected.at(pick(test.c, all, index)) += a.at(pick(test.a, all, index)) * b.at(pick(test.b, all, index));
+  });
+
+  CAPTURE(test.a + "," + test.b + "->" + test.c);
+  CAPTURE(a.layout.shape);
+  CAPTURE(a.layout.strides);
+  CAPTURE(b.layout.shape);
+  CAPTURE(b.layout.strides);
+  CAPTURE(c.layout.strides);
+  PlannedProduct planned;
+  const std::vector<T> before = c.memory;
+  for (int threads : {1, 2, 3}) {
+    product.threads = threads;
+    planned = make_product(product);
+    Scratch scratch(planned.scratch_bytes);
+    c.memory = before;
+    planned.run(a.memory.data(), b.memory.data(), c.memory.data(), scratch.data());
+    CHECK(c.memory == expected.memory);
+  }
+  return planned;
+}
+
+Case random_case(std::mt19937& random, std::int64_t largest) {
+  Case test;
+  char next = 'a';
+  for (int role = 0; role < 4; ++role)
+    for (std::size_t count = random() % 3; count > 0; --count, ++next) {
+      const bool empty = random() % 40 == 0;
+      test.sizes[next] = empty ? 0 : 1 + static_cast<std::int64_t>(random() % static_cast<unsigned>(largest));
+      if (role != 0) test.a += next;  // 0: of b and c; 1: of a and c; 2: summed; 3: batch
+      if (role != 1) test.b += next;
+      if (role != 2) test.c += next;
+    }
+  for (std::string* letters : {&test.a, &test.b, &test.c}) std::shuffle(letters->begin(), letters->end(), random);
+  return test;
+}
+}  // namespace
+
+TEST_CASE("products of any axes under any layouts agree with plain loops") {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    const Case test = random_case(random, 5);
+    const bool accumulate = random() % 2 == 0;
+    check_product<float>(test, random, accumulate, {});
+    check_product<double>(test, random, accumulate, {});
+    check_product<std::int32_t>(test, random, accumulate, {});
+    check_product<std::int64_t>(test, random, accumulate, {});
+  }
+}
+
+TEST_CASE("products large enough for BLAS, under any layouts, agree with plain loops") {
+  std::mt19937 random(2);
+  int blas = 0, packed = 0, loops = 0;
+  for (int round = 0; round < 150; ++round) {
+    Case test = random_case(random, 4);
+    for (char letter : {'x', 'y', 'z'}) test.sizes[letter] = 4 + random() % 30;
+    test.a += "xz";
+    test.b += "zy";
+    test.c += "xy";
+    std::int64_t work = 1;
+    for (const auto& [letter, size] : test.sizes) work *= size;
+    if (work > 300'000 || test.sizes.size() > Shape::max_rank) continue;
+    const PlannedProduct planned = check_product<float>(test, random, round % 2 == 0, {});
+    (planned.uses_blas ? blas : loops) += 1;
+    packed += planned.packed > 0;
+    check_product<double>(test, random, round % 2 == 1, {});
+  }
+  CHECK(blas > 10);  // each way has been taken
+  CHECK(packed > 3);
+  CHECK(loops > 5);
+}
+
+TEST_CASE("the products of models run on BLAS without rearranging anything") {
+  std::mt19937 random(3);
+  const LayoutFreedom dense{false, false, false, false};
+  const std::map<char, std::int64_t> sizes{{'b', 2}, {'t', 24}, {'d', 32}, {'f', 40}};
+  for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{{"btd", "df", "btf"},
+                                                                       {"btd", "fd", "btf"},
+                                                                       {"btf", "df", "btd"},
+                                                                       {"btd", "btf", "df"},
+                                                                       {"btd", "btf", "fd"}}) {
+    CAPTURE(a + "," + b + "->" + c);
+    const PlannedProduct planned = check_product<float>({a, b, c, sizes}, random, false, dense);
+    CHECK(planned.uses_blas);
+    CHECK(planned.packed == 0);
+    CHECK(planned.scratch_bytes == 0);
+  }
+  const std::map<char, std::int64_t> heads{{'b', 2}, {'q', 24}, {'k', 24}, {'h', 3}, {'e', 16}};
+  for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{
+           {"bqhe", "bkhe", "bhqk"}, {"bhqk", "bkhe", "bqhe"}, {"bhqk", "bqhe", "bkhe"}, {"bqhe", "bkhe", "bhkq"}}) {
+    CAPTURE(a + "," + b + "->" + c);
+    const PlannedProduct planned = check_product<float>({a, b, c, heads}, random, true, dense);
+    CHECK(planned.uses_blas);
+    CHECK(planned.packed == 0);
+  }
+}
+
+TEST_CASE("a letter that stands twice in an operand means its diagonal") {
+  Product product;
+  product.dtype = Dtype::float64;
+  product.a = Layout::dense({3, 3, 2});
+  product.b = Layout::dense({2, 4});
+  product.c = Layout::dense({3, 4});
+  product.a_axes = "iij";
+  product.b_axes = "jk";
+  product.c_axes = "ik";
+  std::vector<double> a(18), b(8), c(12);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i * i);
+  const PlannedProduct planned = make_product(product);
+  Scratch scratch(planned.scratch_bytes);
+  planned.run(a.data(), b.data(), c.data(), scratch.data());
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t k = 0; k < 4; ++k) {
+      double sum = 0;
+      for (std::size_t j = 0; j < 2; ++j) sum += a[i * 8 + j] * b[j * 4 + k];
+      CHECK(c[i * 4 + k] == sum);
+    }
+}
+
+TEST_CASE("float32 products are near float64, with the same bits on any number of threads") {
+  std::mt19937 random(4);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  struct Size {
+    std::int64_t m, k, n;
+  };
+  for (const Size& size : {Size{1, 3000, 700}, Size{64, 512, 300}, Size{1, 500000, 1}, Size{3, 2000, 5},
+                           Size{300, 1, 200}, Size{130, 70, 1}}) {
+    const auto count = [](std::int64_t x, std::int64_t y) { return static_cast<std::size_t>(x * y); };
+    std::vector<double> a(count(size.m, size.k)), b(count(size.k, size.n)), c(count(size.m, size.n));
+    for (double& each : a) each = static_cast<float>(uniform(random));
+    for (double& each : b) each = static_cast<float>(uniform(random));
+    const std::vector<float> a32(a.begin(), a.end()), b32(b.begin(), b.end());
+    for (bool transposed : {false, true}) {
+      Product product;
+      product.a = Layout::dense({size.m, size.k});
+      product.b = transposed ? Layout{{size.k, size.n}, {1, size.k}, 0} : Layout::dense({size.k, size.n});
+      product.c = Layout::dense({size.m, size.n});
+      product.a_axes = "mk";
+      product.b_axes = "kn";
+      product.c_axes = "mn";
+      std::vector<float> first;
+      for (int threads : {1, 2, 4}) {
+        product.threads = threads;
+        product.dtype = Dtype::float32;
+        const PlannedProduct planned = make_product(product);
+        Scratch scratch(planned.scratch_bytes);
+        std::vector<float> c32(c.size());
+        planned.run(a32.data(), b32.data(), c32.data(), scratch.data());
+        if (threads == 1) first = c32;
+        CHECK(std::memcmp(first.data(), c32.data(), c32.size() * sizeof(float)) == 0);
+      }
+      product.dtype = Dtype::float64;
+      const PlannedProduct planned = make_product(product);
+      Scratch scratch(planned.scratch_bytes);
+      planned.run(a.data(), b.data(), c.data(), scratch.data());
+      double worst = 0;
+      for (std::size_t i = 0; i < c.size(); ++i)
+        worst = std::max(worst, std::abs(c[i] - static_cast<double>(first[i])));
+      CHECK(worst < 1e-6 * std::sqrt(static_cast<double>(size.k)) * 2);
+    }
+  }
+}
+
+TEST_CASE("there is no product of bool arrays") {
+  Product product;
+  product.dtype = Dtype::boolean;
+  product.a = product.b = product.c = Layout::dense({2});
+  product.a_axes = product.b_axes = product.c_axes = "i";
+  CHECK_THROWS_WITH_AS(make_product(product), "there is no product of bool arrays: cast them to numbers", DtypeError);
+}
