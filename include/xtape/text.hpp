@@ -1,0 +1,164 @@
+/// Text as numbers: tokenizers, data sets, and the batches that training and evaluation read from them.
+#pragma once
+
+#if defined(XTAPE_LAYER) && XTAPE_LAYER > 0 && XTAPE_LAYER < 7
+#error "this layer of xtape may not see the text layer"
+#endif
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+using Tokens = std::vector<std::int32_t>;
+
+/// The target that no loss counts: batches hold it where there is nothing to predict.
+inline constexpr std::int32_t ignored_target = -1;
+
+/// The whole of a file. Throws FileError, with the path and the system's reason.
+std::string read_text(const std::string& path);
+
+/// Turns text into tokens, numbers in [0, size()), and back. `text` is UTF-8 throughout.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  virtual std::int64_t size() const = 0;  ///< How many tokens there are: a model's vocabulary size.
+  /// Throws Error where `text` is not UTF-8 or holds what the vocabulary does not.
+  virtual Tokens encode(const std::string& text) const = 0;
+  /// Throws Error where a token is outside the vocabulary.
+  virtual std::string decode(const Tokens& tokens) const = 0;
+  virtual std::string to_json() const = 0;  ///< What load_tokenizer reads.
+};
+
+/// The tokenizer that a file holds, of whatever kind. Throws FileError where the file is not one.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+
+/// One token a character (Unicode code point).
+class CharacterTokenizer : public Tokenizer {
+ public:
+  /// What becomes of characters that are not in the vocabulary.
+  enum class Unknown : std::uint8_t {
+    error,  ///< encode throws, naming the character and where it stands.
+    token   ///< They become one more token, the last; it decodes as U+FFFD.
+  };
+  /// The vocabulary is the characters of `text`, in the order of their code points.
+  explicit CharacterTokenizer(const std::string& text, Unknown unknown = Unknown::error);
+
+  std::int64_t size() const override;
+  Tokens encode(const std::string& text) const override;
+  std::string decode(const Tokens& tokens) const override;
+  std::string to_json() const override;
+
+ private:
+  std::vector<char32_t> characters_;  // sorted: a character's place is its token
+  Unknown unknown_;
+};
+
+/// The arrays of one batch, under the names of the loss function's inputs.
+struct Batch {
+  struct Field {
+    std::string name;
+    Array array;  ///< int64, as definitions take "int".
+  };
+  std::vector<Field> fields;
+  /// The array of that name; throws Error where there is none.
+  Array at(const std::string& name) const;
+};
+
+/// A prompt and the answer that should follow it.
+struct Question {
+  Tokens prompt;
+  Tokens answer;
+};
+
+/// A data set cut into batches of one shape. A batch is a function of the seed and its index alone, so that the index
+/// is all that a checkpoint needs to remember of the data order.
+class Batches {
+ public:
+  virtual ~Batches() = default;
+  virtual std::int64_t rows() const = 0;
+  virtual std::int64_t columns() const = 0;  ///< Tokens in a row.
+  /// Arrays "tokens" and "targets", int64 [rows, columns], for the functions below to fill.
+  Batch blank() const;
+  /// Batch `index` of the training part, in the data order of the seed; it never ends.
+  virtual void training(std::uint64_t index, Batch& batch) const = 0;
+  /// The batches that together hold every token of the validation part exactly once.
+  virtual std::int64_t validation_batches() const = 0;
+  virtual void validation(std::int64_t index, Batch& batch) const = 0;
+  /// Batch `index` of randomly chosen rows of the validation part.
+  virtual void validation_sample(std::uint64_t index, Batch& batch) const = 0;
+  /// Prompts with known answers, held out of training; empty where the data has none.
+  virtual std::vector<Question> questions() const { return {}; }
+};
+
+struct TextBatchesOptions {
+  std::int64_t rows = 1;
+  std::int64_t block_size = 64;  ///< Tokens in a row.
+  std::uint64_t seed = 0;        ///< Of the data order.
+};
+
+/// Next-token batches: targets are the tokens one further on. Training rows are blocks from random places; validation
+/// rows are consecutive blocks, the last one filled up with ignored targets.
+class TextBatches : public Batches {
+ public:
+  /// Throws Error where a part is too short for one block (training) or one target (validation).
+  TextBatches(Tokens training, Tokens validation, const TextBatchesOptions& options);
+  std::int64_t rows() const override { return options_.rows; }
+  std::int64_t columns() const override { return options_.block_size; }
+  void training(std::uint64_t index, Batch& batch) const override;
+  std::int64_t validation_batches() const override;
+  void validation(std::int64_t index, Batch& batch) const override;
+  void validation_sample(std::uint64_t index, Batch& batch) const override;
+
+ private:
+  void random_rows(const Tokens& part, std::uint64_t stream, std::uint64_t index, Batch& batch) const;
+  Tokens training_;
+  Tokens validation_;
+  TextBatchesOptions options_;
+};
+
+/// The two parts of a text: the first `fraction` of its characters, and the rest. Never cuts a character.
+struct TextSplit {
+  std::string training;
+  std::string validation;
+};
+TextSplit split_text(const std::string& text, double fraction);
+
+struct AdderOptions {
+  std::int64_t rows = 1;
+  std::int64_t digits = 2;       ///< Of each number added, 1 to 3.
+  std::int64_t held_out = 2000;  ///< Sums kept out of training: the validation part. The same ones for every seed.
+  bool reversed = false;         ///< The sum is written with its last digit first.
+  bool padded = false;           ///< Numbers are written with leading zeros.
+  std::uint64_t seed = 0;        ///< Of the data order.
+};
+
+/// Sums of two numbers, made by the program: lines such as `47+85=132`, one a row. Only the answer and the line's end
+/// are targets. An epoch goes through all training sums in a shuffled order.
+class AdderBatches : public Batches {
+ public:
+  /// Every line of the data, those held out too: what a tokenizer is made from.
+  static std::string text(const AdderOptions& options);
+  /// Throws Error where the options make no sense or `tokenizer` does not give one token a character.
+  AdderBatches(const Tokenizer& tokenizer, const AdderOptions& options);
+  std::int64_t rows() const override { return options_.rows; }
+  std::int64_t columns() const override { return columns_; }
+  void training(std::uint64_t index, Batch& batch) const override;
+  std::int64_t validation_batches() const override;
+  void validation(std::int64_t index, Batch& batch) const override;
+  void validation_sample(std::uint64_t index, Batch& batch) const override;
+  std::vector<Question> questions() const override;
+
+ private:
+  void write_row(const Question& line, std::int64_t row, Batch& batch) const;
+  AdderOptions options_;
+  std::int64_t columns_ = 0;
+  std::vector<Question> training_;
+  std::vector<Question> held_out_;
+};
+
+}  // namespace xtape

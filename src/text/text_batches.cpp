@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+
+#include "order.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::uint64_t training_stream = 1;
+constexpr std::uint64_t sample_stream = 2;
+
+/// Writes tokens[start, start + columns) and the tokens after each to a row; what the part does not reach is ignored.
+void write_block(const Tokens& part, std::size_t start, std::int64_t columns, std::int64_t* tokens,
+                 std::int64_t* targets) {
+  const std::size_t pairs = part.size() - 1;  // a token is paired with its successor
+  for (std::size_t i = 0; i < static_cast<std::size_t>(columns); ++i) {
+    const bool inside = start + i < pairs;
+    tokens[i] = inside ? part[start + i] : 0;
+    targets[i] = inside ? part[start + i + 1] : ignored_target;
+  }
+}
+}  // namespace
+
+Array Batch::at(const std::string& name) const {
+  for (const Field& field : fields)
+    if (field.name == name) return field.array;
+  throw Error("the batch has no array '" + name + "'");
+}
+
+Batch Batches::blank() const {
+  const Shape shape = {rows(), columns()};
+  return {{{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}}};
+}
+
+TextSplit split_text(const std::string& text, double fraction) {
+  if (!(fraction > 0 && fraction <= 1))
+    throw Error("the training part is a fraction in (0, 1] of the text, not " + std::to_string(fraction));
+  // Counted in characters, so that the split does not depend on how many bytes they take.
+  const auto starts_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+  const auto characters = std::count_if(text.begin(), text.end(), starts_character);
+  auto left = static_cast<std::ptrdiff_t>(std::floor(static_cast<double>(characters) * fraction));
+  std::size_t at = 0;
+  for (; at < text.size(); ++at)
+    if (starts_character(text[at]) && left-- == 0) break;
+  return {text.substr(0, at), text.substr(at)};
+}
+
+TextBatches::TextBatches(Tokens training, Tokens validation, const TextBatchesOptions& options)
+    : training_(std::move(training)), validation_(std::move(validation)), options_(options) {
+  if (options.rows < 1 || options.block_size < 1) throw Error("a batch has at least one row of one token");
+  if (training_.size() <= static_cast<std::size_t>(options.block_size))
+    throw Error("the training part has " + std::to_string(training_.size()) + " tokens; blocks of " +
+                std::to_string(options.block_size) + " need at least " + std::to_string(options.block_size + 1));
+  if (validation_.size() < 2)
+    throw Error("the validation part has " + std::to_string(validation_.size()) +
+                " tokens; it needs at least 2: a smaller data.split leaves it more");
+}
+
+void TextBatches::random_rows(const Tokens& part, std::uint64_t stream, std::uint64_t index, Batch& batch) const {
+  std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
+  std::int64_t* targets = batch.at("targets").as<std::int64_t>();
+  const std::int64_t places = std::max<std::int64_t>(1, static_cast<std::int64_t>(part.size()) - columns());
+  for (std::int64_t row = 0; row < rows(); ++row) {
+    const std::uint64_t counter = index * static_cast<std::uint64_t>(rows()) + static_cast<std::uint64_t>(row);
+    const std::uint64_t start = draw_below(static_cast<std::uint64_t>(places), options_.seed, stream, counter);
+    write_block(part, start, columns(), tokens + row * columns(), targets + row * columns());
+  }
+}
+
+void TextBatches::training(std::uint64_t index, Batch& batch) const {
+  random_rows(training_, training_stream, index, batch);
+}
+
+void TextBatches::validation_sample(std::uint64_t index, Batch& batch) const {
+  random_rows(validation_, sample_stream, index, batch);
+}
+
+std::int64_t TextBatches::validation_batches() const {
+  const std::int64_t pairs = static_cast<std::int64_t>(validation_.size()) - 1;
+  return (pairs + rows() * columns() - 1) / (rows() * columns());
+}
+
+void TextBatches::validation(std::int64_t index, Batch& batch) const {
+  std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
+  std::int64_t* targets = batch.at("targets").as<std::int64_t>();
+  for (std::int64_t row = 0; row < rows(); ++row)
+    write_block(validation_, static_cast<std::size_t>((index * rows() + row) * columns()), columns(),
+                tokens + row * columns(), targets + row * columns());
+}
+
+}  // namespace xtape

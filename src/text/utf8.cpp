@@ -1,0 +1,60 @@
+#include "utf8.hpp"
+
+#include <cstdio>
+
+#include "xtape/error.hpp"
+
+namespace xtape {
+
+char32_t next_character(const std::string& text, std::size_t& at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::size_t first = at;
+  const unsigned char lead = byte(at);
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                             : (lead & 0xF0) == 0xE0       ? 3
+                             : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                           : 0;
+  char32_t character = length == 1 ? lead : lead & (0x7F >> length);
+  bool valid = length > 0 && first + length <= text.size();
+  for (std::size_t i = 1; valid && i < length; ++i) {
+    valid = (byte(first + i) & 0xC0) == 0x80;
+    character = character << 6 | (byte(first + i) & 0x3F);
+  }
+  // Overlong forms, surrogates and numbers beyond the last plane.
+  if (length == 3) valid = valid && character >= 0x800 && (character < 0xD800 || character > 0xDFFF);
+  if (length == 4) valid = valid && character >= 0x10000 && character <= 0x10FFFF;
+  if (!valid) throw Error("the text is not UTF-8 at byte " + std::to_string(first));
+  at = first + length;
+  return character;
+}
+
+void append_character(std::string& text, char32_t character) {
+  const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };
+  if (character < 0x80) {
+    put(character);
+  } else if (character < 0x800) {
+    put(0xC0 | character >> 6);
+    put(0x80 | (character & 0x3F));
+  } else if (character < 0x10000) {
+    put(0xE0 | character >> 12);
+    put(0x80 | (character >> 6 & 0x3F));
+    put(0x80 | (character & 0x3F));
+  } else {
+    put(0xF0 | character >> 18);
+    put(0x80 | (character >> 12 & 0x3F));
+    put(0x80 | (character >> 6 & 0x3F));
+    put(0x80 | (character & 0x3F));
+  }
+}
+
+std::string describe_character(char32_t character) {
+  char number[16];
+  std::snprintf(number, sizeof number, "U+%04X", static_cast<unsigned>(character));
+  if (character < 0x20 || (character >= 0x7F && character < 0xA0)) return number;
+  std::string text = "'";
+  append_character(text, character);
+  return text + "' (" + number + ")";
+}
+
+}  // namespace xtape

@@ -1,0 +1,17 @@
+/// UTF-8, decoded strictly.
+#pragma once
+
+#include <string>
+
+namespace xtape {
+
+/// The character at byte `at`, which moves behind it. Throws Error, with the byte's place, where the text is not UTF-8.
+char32_t next_character(const std::string& text, std::size_t& at);
+
+/// Appends the character as UTF-8.
+void append_character(std::string& text, char32_t character);
+
+/// For messages: "'é' (U+00E9)"; control characters by number only.
+std::string describe_character(char32_t character);
+
+}  // namespace xtape

@@ -1,0 +1,110 @@
+#include <doctest/doctest.h>
+
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "order.hpp"
+#include "xtape/text.hpp"
+
+using namespace xtape;
+
+namespace {
+Tokens counting(std::int32_t first, std::int32_t count) {
+  Tokens tokens(static_cast<std::size_t>(count));
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+std::vector<std::int64_t> elements(const Batch& batch, const std::string& name) {
+  const Array array = batch.at(name);
+  return {array.as<std::int64_t>(), array.as<std::int64_t>() + array.count()};
+}
+}  // namespace
+
+TEST_CASE("the split cuts at a fraction of the characters, never inside one") {
+  const TextSplit split = split_text("ééééééééab", 0.9);
+  CHECK(split.training ==
+        "éééééééé"
+        "a");
+  CHECK(split.validation == "b");
+  CHECK(split_text("abcd", 1).validation.empty());
+  CHECK(split_text("abc", 0.5).training == "a");
+  CHECK_THROWS_AS(split_text("abc", 0), Error);
+  CHECK_THROWS_AS(split_text("abc", 1.5), Error);
+}
+
+TEST_CASE("training rows are blocks of the training part with the next tokens as targets") {
+  const TextBatches batches(counting(0, 50), counting(50, 20), {.rows = 3, .block_size = 8, .seed = 7});
+  Batch batch = batches.blank();
+  CHECK(batch.at("tokens").shape() == Shape{3, 8});
+  std::set<std::int64_t> starts;
+  for (std::uint64_t index = 0; index < 200; ++index) {
+    batches.training(index, batch);
+    const auto tokens = elements(batch, "tokens");
+    const auto targets = elements(batch, "targets");
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      CHECK(tokens[i] == tokens[i / 8 * 8] + static_cast<std::int64_t>(i % 8));
+      CHECK(targets[i] == tokens[i] + 1);
+      CHECK(targets[i] < 50);
+    }
+    for (std::size_t row = 0; row < 3; ++row) starts.insert(tokens[row * 8]);
+  }
+  CHECK(starts.size() == 42);  // every place a block can start at, nanoGPT's len - block_size
+}
+
+TEST_CASE("a batch is a function of seed and index alone") {
+  const TextBatches a(counting(0, 500), counting(0, 20), {.rows = 4, .block_size = 8, .seed = 1});
+  const TextBatches again(counting(0, 500), counting(0, 20), {.rows = 4, .block_size = 8, .seed = 1});
+  const TextBatches other(counting(0, 500), counting(0, 20), {.rows = 4, .block_size = 8, .seed = 2});
+  Batch x = a.blank();
+  Batch y = a.blank();
+  for (std::uint64_t i = 0; i < 5; ++i) a.training(i, x);
+  again.training(4, y);
+  CHECK(elements(x, "tokens") == elements(y, "tokens"));
+  other.training(4, y);
+  CHECK(elements(x, "tokens") != elements(y, "tokens"));
+  a.training(5, y);
+  CHECK(elements(x, "tokens") != elements(y, "tokens"));
+}
+
+TEST_CASE("validation counts every token once, whatever the batch") {
+  for (const std::int32_t size : {2, 8, 9, 10, 49, 50, 64}) {
+    for (const std::int64_t rows : {1, 3}) {
+      const TextBatches batches(counting(0, 50), counting(100, size), {.rows = rows, .block_size = 8});
+      Batch batch = batches.blank();
+      std::vector<std::int64_t> seen;
+      for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
+        batches.validation(index, batch);
+        const auto tokens = elements(batch, "tokens");
+        const auto targets = elements(batch, "targets");
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+          if (targets[i] == ignored_target) continue;
+          CHECK(targets[i] == tokens[i] + 1);
+          seen.push_back(targets[i]);
+        }
+      }
+      const Tokens all = counting(101, size - 1);  // the first token is nobody's successor
+      CHECK(seen == std::vector<std::int64_t>(all.begin(), all.end()));
+    }
+  }
+}
+
+TEST_CASE("parts that are too short are refused") {
+  CHECK_THROWS_WITH_AS(TextBatches(counting(0, 8), counting(0, 9), {.rows = 1, .block_size = 8}),
+                       "the training part has 8 tokens; blocks of 8 need at least 9", Error);
+  CHECK_THROWS_WITH_AS(TextBatches(counting(0, 9), counting(0, 1), {.rows = 1, .block_size = 8}),
+                       doctest::Contains("needs at least 2"), Error);
+  CHECK_THROWS_AS(TextBatches(counting(0, 9), counting(0, 9), {.rows = 0}), Error);
+}
+
+TEST_CASE("draws are uniform and a shuffle is a permutation") {
+  std::map<std::uint64_t, int> seen;
+  for (std::uint64_t i = 0; i < 60000; ++i) ++seen[draw_below(6, 3, 1, i)];
+  CHECK(seen.size() == 6);
+  for (const auto& [value, count] : seen) CHECK(count == doctest::Approx(10000).epsilon(0.05));
+  const auto order = shuffled(1000, 3, 1);
+  CHECK(std::set<std::uint32_t>(order.begin(), order.end()).size() == 1000);
+  CHECK(order != shuffled(1000, 3, 2));
+  CHECK(order == shuffled(1000, 3, 1));
+}
