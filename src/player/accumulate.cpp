@@ -1,0 +1,54 @@
+// Sums made inside the op that computes the last of their terms.
+#include "passes.hpp"
+
+namespace xtape {
+
+namespace {
+/// For each node whose output is added to something and used for nothing else: the `add`; else -1.
+std::vector<std::int32_t> absorbing_sums(const Program& program, const Op& add_row) {
+  const auto users = users_of(program.tape);
+  std::vector<bool> requested(program.tape.size(), false);
+  for (const ValueId& id : program.outputs) requested[static_cast<std::size_t>(id.node)] = true;
+  std::vector<std::int32_t> sums(program.tape.size(), -1);
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const Node& sum = program.tape.node(i);
+    if (sum.op != &add_row) continue;
+    const ValueId last = sum.inputs[0].node > sum.inputs[1].node ? sum.inputs[0] : sum.inputs[1];
+    const ValueId first = last == sum.inputs[0] ? sum.inputs[1] : sum.inputs[0];
+    const auto term = static_cast<std::size_t>(last.node);
+    const bool one_type = program.tape.type(last) == sum.outputs[0] && program.tape.type(first) == sum.outputs[0];
+    if (one_type && first != last && program.tape.node(term).op->accumulate && users[term].size() == 1 &&
+        users[term][0].size() == 1 && !requested[term] && program.regions[term] == program.regions[i])
+      sums[term] = static_cast<std::int32_t>(i);
+  }
+  return sums;
+}
+}  // namespace
+
+Program accumulate_pass(const Program& program) {
+  const Op& add_row = builtin_ops().at("add");
+  const std::vector<std::int32_t> sums = absorbing_sums(program, add_row);
+  std::vector<std::int32_t> terms(program.tape.size(), -1);  // add -> the term that takes it in
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    if (sums[i] >= 0) terms[static_cast<std::size_t>(sums[i])] = static_cast<std::int32_t>(i);
+  Rewriter rewriter(program);
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const auto index = static_cast<std::int32_t>(i);
+    const Node& node = program.node(index);
+    if (terms[i] >= 0) {
+      const Node& term = program.node(terms[i]);
+      const ValueId other = node.inputs[0].node == terms[i] ? node.inputs[1] : node.inputs[0];
+      const auto in_site = rewriter.tape().in_site(term.site);
+      const Var sum = term.op->accumulate(term, rewriter.now(term.inputs), rewriter.now(other));
+      if (sum) {
+        rewriter.replace({index, 0}, sum);
+        rewriter.close_region(program.regions[i]);
+        continue;
+      }
+    }
+    rewriter.keep(index);  // a term too, in case its rule declines; pruned if not
+  }
+  return rewriter.finish();
+}
+
+}  // namespace xtape

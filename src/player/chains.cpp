@@ -1,0 +1,142 @@
+// Elementwise ops gathered into chains.
+#include <algorithm>
+
+#include "passes.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::size_t longest_chain = 64;  // beyond this a tile's interior values would leave the cache
+
+/// Groups by number; -1 for nodes that stand alone.
+class Groups {
+ public:
+  explicit Groups(const Program& program)
+      : program_(program), users_(users_of(program.tape)), group_(program.tape.size(), -1) {
+    for (std::size_t i = program.tape.size(); i-- > 0;) place(static_cast<std::int32_t>(i));
+  }
+  std::int32_t of(std::size_t node) const { return group_[node]; }
+  const std::vector<std::int32_t>& members(std::int32_t group) const { return members_[static_cast<std::size_t>(group)]; }
+  bool used_outside(std::int32_t node, std::size_t output) const {
+    const auto& users = users_[static_cast<std::size_t>(node)][output];
+    const std::int32_t own = group_[static_cast<std::size_t>(node)];
+    return std::any_of(users.begin(), users.end(), [&](std::int32_t user) { return group_[static_cast<std::size_t>(user)] != own; });
+  }
+
+ private:
+  /// Nodes come last first. A group runs where its last member, the root, stands; so a node may join the group of a user
+  /// if no user outside that group stands before the root.
+  void place(std::int32_t index) {
+    const auto i = static_cast<std::size_t>(index);
+    const Node& node = program_.node(index);
+    if (node.op->kind != Kind::elementwise) return;
+    for (const auto& users : users_[i])
+      for (std::int32_t user : users)
+        if (const std::int32_t group = group_[static_cast<std::size_t>(user)]; group >= 0 && may_join(index, group)) {
+          group_[i] = group;
+          members_[static_cast<std::size_t>(group)].push_back(index);
+          return;
+        }
+    group_[i] = static_cast<std::int32_t>(members_.size());
+    members_.push_back({index});
+  }
+
+  bool may_join(std::int32_t index, std::int32_t group) const {
+    const auto i = static_cast<std::size_t>(index);
+    const auto& members = members_[static_cast<std::size_t>(group)];
+    const std::int32_t root = members.front();
+    if (members.size() >= longest_chain || program_.regions[i] != program_.regions[static_cast<std::size_t>(root)])
+      return false;
+    if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
+    for (const auto& users : users_[i])
+      for (std::int32_t user : users)
+        if (group_[static_cast<std::size_t>(user)] != group && user < root) return false;
+    return true;
+  }
+
+  const Program& program_;
+  std::vector<std::vector<std::vector<std::int32_t>>> users_;
+  std::vector<std::int32_t> group_;
+  std::vector<std::vector<std::int32_t>> members_;  // root first, then in descending order
+};
+
+/// A group as one node, recorded where its root stands.
+void record_chain(const Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
+  std::vector<std::int32_t> members = groups.members(group);
+  std::reverse(members.begin(), members.end());
+  auto body = std::make_shared<Tape>(program.tape.mode());
+  Node chain;
+  std::vector<std::pair<ValueId, ValueId>> inside;  // (value of the program, value of the body)
+  const auto find = [&](ValueId id) -> ValueId {
+    for (const auto& pair : inside)
+      if (pair.first == id) return pair.second;
+    const ValueType& type = program.tape.type(id);
+    const ValueId input = body->input("in" + std::to_string(chain.inputs.size()), type.shape, type.dtype).id();
+    chain.inputs.push_back(rewriter.now(id).id());
+    inside.emplace_back(id, input);
+    return input;
+  };
+  std::vector<ValueId> given;    // values of the program that the chain gives
+  std::vector<ValueId> results;  // the same in the body
+  for (std::int32_t index : members) {
+    Node node = program.node(index);
+    for (ValueId& input : node.inputs) input = find(input);
+    node.of = {};
+    const std::int32_t placed = body->append(node).node;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId old{index, static_cast<std::int32_t>(k)};
+      const ValueId fresh{placed, static_cast<std::int32_t>(k)};
+      inside.emplace_back(old, fresh);
+      const bool requested = std::find(program.outputs.begin(), program.outputs.end(), old) != program.outputs.end();
+      if (!requested && !groups.used_outside(index, k)) continue;
+      given.push_back(old);
+      results.push_back(fresh);
+      chain.outputs.push_back(node.outputs[k]);
+    }
+  }
+  body->set_results(results);
+  const Node& root = program.node(members.back());
+  chain.op = &chain_op();
+  chain.site = root.site;
+  chain.body = body;
+  const std::int32_t placed = rewriter.tape().append(std::move(chain)).node;
+  for (std::size_t k = 0; k < given.size(); ++k)
+    rewriter.replace(given[k], rewriter.tape().var({placed, static_cast<std::int32_t>(k)}));
+  rewriter.close_region(program.regions[static_cast<std::size_t>(members.back())]);
+}
+}  // namespace
+
+const Op& chain_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "chain";
+    op.doc = "Elementwise ops that run together, tile by tile.";
+    op.inputs = {{"xs", Accept::any, Arity::many}};
+    op.outputs = {"ys"};
+    op.kind = Kind::elementwise;
+    op.shape = [](const Call& call) {
+      std::vector<ValueType> types;
+      for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
+      return types;
+    };
+    op.expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); };
+    return op;
+  }();
+  return row;
+}
+
+Program chain_pass(const Program& program) {
+  const Groups groups(program);
+  Rewriter rewriter(program);
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const std::int32_t group = groups.of(i);
+    const auto index = static_cast<std::int32_t>(i);
+    if (group < 0 || groups.members(group).size() == 1)
+      rewriter.keep(index);
+    else if (groups.members(group).front() == index)
+      record_chain(program, groups, group, rewriter);
+  }
+  return rewriter.finish();
+}
+
+}  // namespace xtape

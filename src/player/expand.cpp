@@ -1,0 +1,40 @@
+// Bodies and expansions in place of the ops that stand for them.
+#include "passes.hpp"
+
+namespace xtape {
+
+namespace {
+bool must_expand(const Op& op) { return op.expand && !op.kernel && !op.tile && !op.view && !op.parts; }
+
+bool expands(const Op& op, bool all) { return all ? static_cast<bool>(op.expand) : must_expand(op); }
+
+bool any_expands(const Program& program, bool all) {
+  for (std::size_t i = 0; i < program.tape.size(); ++i)
+    if (expands(*program.tape.node(i).op, all)) return true;
+  return false;
+}
+}  // namespace
+
+Program expand_pass(const Program& program, bool all) {
+  Program current = program;
+  for (int depth = 0; any_expands(current, all); ++depth) {
+    if (depth > 100) throw Error("expanding ops does not come to an end: some op's expansion contains itself");
+    Rewriter rewriter(current);
+    for (std::size_t i = 0; i < current.tape.size(); ++i) {
+      const auto index = static_cast<std::int32_t>(i);
+      const Node& node = current.node(index);
+      if (!expands(*node.op, all)) {
+        rewriter.keep(index);
+        continue;
+      }
+      const auto in_site = rewriter.tape().in_site(node.site);
+      const Vars outputs = node.op->expand({*node.op, node, rewriter.tape(), rewriter.now(node.inputs)});
+      for (std::size_t k = 0; k < outputs.size(); ++k) rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
+      rewriter.close_region(node.body ? rewriter.new_region() : current.regions[i]);
+    }
+    current = rewriter.finish();
+  }
+  return current;
+}
+
+}  // namespace xtape

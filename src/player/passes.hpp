@@ -1,0 +1,32 @@
+/// The passes: each takes a program to an equal one that plays faster or in less memory. In the order of playing.
+#pragma once
+
+#include "program.hpp"
+
+namespace xtape {
+
+/// Replaces bodies that have no kernel of their own (checkpoint) by their nodes; with `all`, every op by its expansion.
+Program expand_pass(const Program& program, bool all);
+
+/// Puts in the ops that have `fuses` where their expansion stands, and takes the backward part along by provenance.
+Program fuse_pass(const Program& program);
+
+/// Computes small values that depend on constants alone.
+Program fold_pass(const Program& program);
+
+/// Makes equal calls on equal inputs once. What comes out of different bodies is kept apart.
+Program common_pass(const Program& program);
+
+/// Turns `a + product` into a product that adds onto a, by the ops' `accumulate`.
+Program accumulate_pass(const Program& program);
+
+/// Gathers elementwise ops of one shape into chains, which run tile by tile.
+Program chain_pass(const Program& program);
+
+/// The op of a chain: a node whose body holds the elementwise ops.
+const Op& chain_op();
+
+/// The kernel of an elementwise op by itself, or of a chain.
+Kernel make_elementwise(const KernelCall& call);
+
+}  // namespace xtape

@@ -1,0 +1,122 @@
+#include "program.hpp"
+
+namespace xtape {
+
+namespace {
+/// Which nodes of the program its outputs need.
+std::vector<bool> needed(const Tape& tape, const std::vector<ValueId>& outputs) {
+  std::vector<bool> need(tape.size(), false);
+  for (const ValueId& id : outputs) need[static_cast<std::size_t>(id.node)] = true;
+  for (std::size_t i = tape.size(); i-- > 0;)
+    if (need[i])
+      for (const ValueId& input : tape.node(i).inputs) need[static_cast<std::size_t>(input.node)] = true;
+  return need;
+}
+
+Program pruned(const Program& from) {
+  const std::vector<bool> need = needed(from.tape, from.outputs);
+  Program to(from.tape.mode());
+  to.region_count = from.region_count;
+  std::vector<std::int32_t> map(from.tape.size(), -1);
+  const auto moved = [&](ValueId id) {
+    return ValueId{id.node < 0 ? -1 : map[static_cast<std::size_t>(id.node)], id.output};
+  };
+  for (std::size_t i = 0; i < from.tape.size(); ++i) {
+    if (!need[i]) continue;
+    Node node = from.tape.node(i);
+    for (ValueId& input : node.inputs) input = moved(input);
+    if (node.of.forward >= 0) node.of.forward = map[static_cast<std::size_t>(node.of.forward)];
+    map[i] = to.tape.append(std::move(node)).node;
+    to.regions.push_back(from.regions[i]);
+  }
+  for (Adjoint adjoint : from.tape.adjoints()) {
+    adjoint.forward = map[static_cast<std::size_t>(adjoint.forward)];
+    adjoint.value = moved(adjoint.value);
+    if (adjoint.forward >= 0 && adjoint.value.node >= 0) to.tape.add_adjoint(adjoint);
+  }
+  for (const ValueId& id : from.outputs) to.outputs.push_back(moved(id));
+  for (const auto& carry : from.carries) to.carries.emplace_back(moved(carry.first), moved(carry.second));
+  return to;
+}
+}  // namespace
+
+Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
+  if (outputs.empty()) throw Error("a player needs at least one output");
+  Program whole(tape.mode());
+  whole.tape = tape;  // the same list: nothing is recorded on it, it is only read
+  whole.regions.assign(tape.size(), 0);
+  const auto own = [&](const Var& var) {
+    if (var.tape() != tape) throw HandleError("a player's vars must be of its tape");
+    return var.id();
+  };
+  for (const Var& output : outputs) whole.outputs.push_back(own(output));
+  for (const Carry& carry : carries) {
+    if (carry.input.node().op != &input_op()) throw Error("a carry's first var must be an input of the tape");
+    if (carry.input.type() != carry.output.type())
+      throw ShapeError("a carry's vars must have one type, got " + to_string(carry.input.type()) + " and " +
+                       to_string(carry.output.type()));
+    whole.carries.emplace_back(own(carry.input), own(carry.output));
+    whole.outputs.push_back(own(carry.output));
+  }
+  return pruned(whole);
+}
+
+std::vector<std::vector<std::vector<std::int32_t>>> users_of(const Tape& tape) {
+  std::vector<std::vector<std::vector<std::int32_t>>> users(tape.size());
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    users[i].resize(node.outputs.size());
+    for (const ValueId& input : node.inputs)
+      users[static_cast<std::size_t>(input.node)][static_cast<std::size_t>(input.output)].push_back(
+          static_cast<std::int32_t>(i));
+  }
+  return users;
+}
+
+Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape.mode()), map_(from.tape.size()) {
+  to_.region_count = from.region_count;
+  for (std::size_t i = 0; i < map_.size(); ++i) map_[i].resize(from.tape.node(i).outputs.size());
+}
+
+ValueId Rewriter::now_id(ValueId old) const {
+  return map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)];
+}
+
+bool Rewriter::known(ValueId old) const { return old.node >= 0 && now_id(old).node >= 0; }
+
+Vars Rewriter::now(const std::vector<ValueId>& old) const {
+  Vars vars;
+  for (const ValueId& id : old) vars.push_back(now(id));
+  return vars;
+}
+
+void Rewriter::keep(std::int32_t index) {
+  Node node = from_.node(index);
+  for (ValueId& input : node.inputs) input = now_id(input);
+  if (node.of.forward >= 0) node.of.forward = now_id({node.of.forward, 0}).node;
+  const std::int32_t fresh = to_.tape.append(std::move(node)).node;
+  for (std::size_t i = 0; i < map_[static_cast<std::size_t>(index)].size(); ++i)
+    map_[static_cast<std::size_t>(index)][i] = {fresh, static_cast<std::int32_t>(i)};
+  close_region(from_.regions[static_cast<std::size_t>(index)]);
+}
+
+void Rewriter::replace(ValueId old, const Var& fresh) {
+  map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)] = fresh.id();
+}
+
+void Rewriter::close_region(std::int32_t region) { to_.regions.resize(to_.tape.size(), region); }
+
+Program Rewriter::finish() {
+  for (const ValueId& id : from_.outputs) to_.outputs.push_back(now_id(id));
+  for (const auto& carry : from_.carries)
+    to_.carries.emplace_back(known(carry.first) ? now_id(carry.first) : ValueId{}, now_id(carry.second));
+  for (Adjoint adjoint : from_.tape.adjoints()) {
+    if (!known({adjoint.forward, 0}) || !known(adjoint.value)) continue;
+    adjoint.forward = now_id({adjoint.forward, 0}).node;
+    adjoint.value = now_id(adjoint.value);
+    to_.tape.add_adjoint(adjoint);
+  }
+  return pruned(to_);
+}
+
+}  // namespace xtape

@@ -1,0 +1,60 @@
+/// A part of a tape on its way to being played: what the passes rewrite, one into the next.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "xtape/op.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+struct Program {
+  explicit Program(Mode mode) : tape(mode) {}
+
+  Tape tape;
+  std::vector<ValueId> outputs;                        ///< What the player was asked for, and then the carries' outputs.
+  std::vector<std::pair<ValueId, ValueId>> carries;    ///< (input, output); an input that nothing reads is {-1, 0}.
+  std::vector<std::int32_t> regions;                   ///< Per node: 0, or the number of the body that it came out of.
+  std::int32_t region_count = 1;
+
+  Var var(ValueId id) const { return tape.var(id); }
+  const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }
+};
+
+/// The nodes of `tape` that `outputs` and the carries' outputs need.
+Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
+
+/// Which nodes use each value: `users[node][output]` lists node indices, one for each use.
+std::vector<std::vector<std::vector<std::int32_t>>> users_of(const Tape& tape);
+
+/// Builds the next program from the last, node by node in order.
+class Rewriter {
+ public:
+  explicit Rewriter(const Program& from);
+
+  /// The next program's tape, to record on.
+  Tape& tape() { return to_.tape; }
+  /// Copies node `index` of the last program as it stands.
+  void keep(std::int32_t index);
+  /// From here on `old` is `fresh`.
+  void replace(ValueId old, const Var& fresh);
+  /// What stands for a value of the last program.
+  Var now(ValueId old) const { return to_.tape.var(now_id(old)); }
+  Vars now(const std::vector<ValueId>& old) const;
+  bool known(ValueId old) const;
+  /// Nodes recorded on the tape since the last call belong to `region`.
+  void close_region(std::int32_t region);
+  std::int32_t new_region() { return to_.region_count++; }
+  /// The next program, without what nothing needs.
+  Program finish();
+
+ private:
+  ValueId now_id(ValueId old) const;
+
+  const Program& from_;
+  Program to_;
+  std::vector<std::vector<ValueId>> map_;
+};
+
+}  // namespace xtape

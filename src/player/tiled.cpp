@@ -1,0 +1,219 @@
+// The kernel of a chain: all its ops on one tile, then on the next, so that what lies between them stays in cache.
+#include <algorithm>
+#include <memory>
+
+#include "operand_tiles.hpp"
+#include "passes.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t tile_size = 2048;        // elements: a few operands of 8 KiB each lie in the first-level cache
+constexpr std::int64_t shortest_row = 128;      // shorter rows are gathered into full tiles
+constexpr std::int64_t elements_a_thread = 16384;  // less is not worth waking a thread for
+
+/// Where a value is found while a tile runs.
+struct Place {
+  enum { external, slot, result } kind = external;
+  std::int32_t index = 0;
+};
+
+struct Member {
+  TileFunction run;
+  std::vector<Place> in;
+  std::vector<Place> out;
+};
+
+struct TiledProgram {
+  std::vector<OperandTiles> externals;
+  std::vector<std::int32_t> external_slots;  // -1: never copied
+  std::vector<Member> members;
+  std::vector<std::size_t> result_bytes;  // of an element
+  std::size_t most_operands = 1;
+  std::int32_t slots = 0;
+  std::int64_t count = 0;  // elements of the shape
+  std::int64_t row = 0;    // tiles do not cross multiples of this
+  int threads = 1;
+
+  std::int64_t tiles_a_row() const { return (row + tile_size - 1) / tile_size; }
+  std::size_t slot_bytes() const { return static_cast<std::size_t>(tile_size) * 8; }
+  std::size_t pointers() const { return externals.size() + 2 * most_operands; }
+  std::size_t thread_bytes() const {
+    return static_cast<std::size_t>(slots) * slot_bytes() + (pointers() * sizeof(void*) + 63) / 64 * 64;
+  }
+};
+
+void run_tile(const TiledProgram& program, const Frame& frame, char* slots, const void** external, const void** in,
+              void** out, std::int64_t first, std::int64_t count) {
+  for (std::size_t i = 0; i < program.externals.size(); ++i)
+    if (!program.externals[i].uniform())
+      external[i] = program.externals[i].tile(
+          frame.in[i], first, count,
+          program.external_slots[i] < 0 ? nullptr : slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes());
+  const auto slot = [&](const Place& place) { return slots + static_cast<std::size_t>(place.index) * program.slot_bytes(); };
+  const auto result = [&](const Place& place) {
+    const auto k = static_cast<std::size_t>(place.index);
+    return static_cast<char*>(frame.out[k]) + first * static_cast<std::int64_t>(program.result_bytes[k]);
+  };
+  for (const Member& member : program.members) {
+    for (std::size_t i = 0; i < member.in.size(); ++i) {
+      const Place& place = member.in[i];
+      in[i] = place.kind == Place::external ? external[place.index]
+              : place.kind == Place::slot   ? slot(place)
+                                            : result(place);
+    }
+    for (std::size_t i = 0; i < member.out.size(); ++i)
+      out[i] = member.out[i].kind == Place::slot ? slot(member.out[i]) : result(member.out[i]);
+    member.run({in, out, first, count, frame.step});
+  }
+}
+
+void run_tiles(const TiledProgram& program, const Frame& frame) {
+  const std::int64_t tiles_a_row = program.tiles_a_row();
+  const std::int64_t tiles = program.count / program.row * tiles_a_row;
+  const std::int64_t grain = std::max<std::int64_t>(1, elements_a_thread / std::min(program.row, tile_size));
+  parallel_pieces(program.threads, tiles, grain, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
+    char* own = static_cast<char*>(frame.scratch) + static_cast<std::size_t>(piece) * program.thread_bytes();
+    char* slots = own;
+    const void** external = reinterpret_cast<const void**>(own + static_cast<std::size_t>(program.slots) * program.slot_bytes());
+    const void** in = external + program.externals.size();
+    void** out = const_cast<void**>(in + program.most_operands);
+    for (std::size_t i = 0; i < program.externals.size(); ++i)
+      if (program.externals[i].uniform()) {
+        char* filled = slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes();
+        program.externals[i].fill(frame.in[i], std::min(program.row, tile_size), filled);
+        external[i] = filled;
+      }
+    for (std::int64_t tile = begin; tile < finish; ++tile) {
+      const std::int64_t within = tile % tiles_a_row * tile_size;
+      run_tile(program, frame, slots, external, in, out, tile / tiles_a_row * program.row + within,
+               std::min(tile_size, program.row - within));
+    }
+  });
+}
+
+/// Gives out scratch tiles, and takes them back when their value has been read for the last time.
+class SlotPool {
+ public:
+  std::int32_t take() {
+    if (free_.empty()) return count_++;
+    const std::int32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  void give_back(std::int32_t slot) { free_.push_back(slot); }
+  std::int32_t count() const { return count_; }
+
+ private:
+  std::vector<std::int32_t> free_;
+  std::int32_t count_ = 0;
+};
+
+TileFunction tile_of(const KernelCall& chain, const Tape& body, const Node& node) {
+  Call call{*node.op, node.attributes, {}, node.outputs, nullptr, node.site};
+  for (const ValueId& id : node.inputs) call.inputs.push_back(body.type(id));
+  KernelCall made(call);
+  for (const ValueType& type : call.inputs) made.in.push_back(Layout::dense(type.shape));
+  for (const ValueType& type : call.outputs) made.out.push_back(Layout::dense(type.shape));
+  made.threads = chain.threads;
+  made.seed = chain.seed;
+  return node.op->tile(made);
+}
+
+/// The elementwise node by itself as a body of one.
+Tape body_of_one(const KernelCall& call) {
+  Tape body;
+  Node node;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    node.inputs.push_back(body.input("in" + std::to_string(i), call.inputs[i].shape, call.inputs[i].dtype).id());
+  node.op = &call.op;
+  node.attributes = call.attributes;
+  node.outputs = call.outputs;
+  node.site = call.site;
+  const std::int32_t placed = body.append(std::move(node)).node;
+  std::vector<ValueId> results;
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) results.push_back({placed, static_cast<std::int32_t>(i)});
+  body.set_results(results);
+  return body;
+}
+
+/// For each value of the body, the last node that reads it.
+std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
+  std::vector<std::vector<std::size_t>> last(body.size());
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    last[i].assign(body.node(i).outputs.size(), i);
+    for (const ValueId& id : body.node(i).inputs)
+      last[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = i;
+  }
+  return last;
+}
+
+void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, TiledProgram& program) {
+  const auto last = last_reads(body);
+  std::vector<std::vector<Place>> places(body.size());
+  std::int32_t externals = 0;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const Node& node = body.node(i);
+    places[i].resize(node.outputs.size());
+    if (node.op == &input_op()) {
+      places[i][0] = {Place::external, externals++};
+      continue;
+    }
+    Member member;
+    member.run = tile_of(call, body, node);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
+      const auto found = std::find(body.results().begin(), body.results().end(), id);
+      places[i][k] = found == body.results().end()
+                         ? Place{Place::slot, pool.take()}
+                         : Place{Place::result, static_cast<std::int32_t>(found - body.results().begin())};
+      member.out.push_back(places[i][k]);
+    }
+    for (const ValueId& id : node.inputs)
+      member.in.push_back(places[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)]);
+    program.most_operands = std::max({program.most_operands, member.in.size(), member.out.size()});
+    program.members.push_back(std::move(member));
+    std::vector<std::int32_t> dead;  // each once, though an op may read one value twice
+    const auto note = [&](ValueId id) {
+      const Place& place = places[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+      if (place.kind == Place::slot && last[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] == i &&
+          std::find(dead.begin(), dead.end(), place.index) == dead.end())
+        dead.push_back(place.index);
+    };
+    for (const ValueId& id : node.inputs) note(id);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) note({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
+    for (std::int32_t slot : dead) pool.give_back(slot);
+  }
+}
+}  // namespace
+
+Kernel make_elementwise(const KernelCall& call) {
+  const Tape body = call.body != nullptr ? *call.body : body_of_one(call);
+  const Shape& shape = call.outputs[0].shape;
+  auto program = std::make_shared<TiledProgram>();
+  program->threads = call.threads;
+  program->count = program->row = count_of(shape);
+  for (const ValueType& type : call.outputs) program->result_bytes.push_back(size_of(type.dtype));
+  if (program->count == 0) return {[](const Frame&) {}, 0};
+
+  bool random = false;
+  for (std::size_t i = 0; i < body.size(); ++i) random |= body.node(i).op->random;
+  std::int64_t shortest = program->count;
+  for (std::size_t i = 0; i < call.in.size(); ++i) {
+    program->externals.emplace_back(call.in[i], shape, size_of(call.inputs[i].dtype));
+    const OperandTiles& operand = program->externals.back();
+    if (!operand.dense() && !operand.uniform()) shortest = std::min(shortest, operand.run());
+  }
+  if (shortest >= shortest_row && program->count % shortest == 0 && (!random || shortest % 16 == 0))
+    program->row = shortest;
+
+  SlotPool pool;
+  for (const OperandTiles& operand : program->externals) program->external_slots.push_back(operand.dense() ? -1 : pool.take());
+  place_members(call, body, pool, *program);
+  program->slots = pool.count();
+  return {[program](const Frame& frame) { run_tiles(*program, frame); },
+          program->thread_bytes() * static_cast<std::size_t>(call.threads)};
+}
+
+}  // namespace xtape
