@@ -1,0 +1,204 @@
+// Ops put in where their expansion stands on the tape, the backward part taken along by provenance.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "passes.hpp"
+
+namespace xtape {
+
+namespace {
+/// A fused op's expansion on its sample inputs: what to look for.
+struct Pattern {
+  const Op* op = nullptr;
+  Tape tape;
+  Vars inputs;
+  ValueId root;
+};
+
+Pattern pattern_of(const Op& op) {
+  Pattern pattern;
+  pattern.op = &op;
+  for (std::size_t i = 0; i < op.fuses.size(); ++i)
+    pattern.inputs.push_back(pattern.tape.input("in" + std::to_string(i), op.fuses[i].shape, op.fuses[i].dtype));
+  Node sample;
+  sample.op = &op;
+  pattern.root = op.expand({op, sample, pattern.tape, pattern.inputs}).at(0).id();
+  return pattern;
+}
+
+/// A place in a program where a pattern stands.
+struct Match {
+  std::vector<ValueId> inputs;     // for the pattern's inputs
+  std::set<std::int32_t> forward;  // the nodes of the expansion
+  std::int32_t root = -1;
+  // The backward part, where a sweep has been over it:
+  std::set<std::int32_t> backward;
+  std::int32_t sweep = -1;
+  ValueId cotangent;                                      // of the root's output
+  std::vector<std::pair<std::size_t, ValueId>> gradients;  // (input of the pattern, what flows on to it)
+  std::int32_t first_backward = -1;
+};
+
+/// Finds where one pattern stands, looking from one node on backwards.
+class Matcher {
+ public:
+  Matcher(const Program& program, const Pattern& pattern)
+      : program_(program), pattern_(pattern), users_(users_of(program.tape)) {}
+
+  std::optional<Match> at(std::int32_t root) {
+    match_ = Match();
+    match_.root = root;
+    match_.inputs.assign(pattern_.inputs.size(), ValueId{});
+    if (!same(pattern_.root, {root, 0}) || !backward_part() || !closed() || !types_fit()) return std::nullopt;
+    return match_;
+  }
+
+ private:
+  bool same(ValueId wanted, ValueId found) {
+    for (std::size_t i = 0; i < pattern_.inputs.size(); ++i)
+      if (pattern_.inputs[i].id() == wanted) {
+        if (match_.inputs[i].node >= 0) return match_.inputs[i] == found;
+        match_.inputs[i] = found;
+        return true;
+      }
+    const Node& pattern = pattern_.tape.node(static_cast<std::size_t>(wanted.node));
+    const Node& node = program_.node(found.node);
+    if (pattern.op != node.op || wanted.output != found.output || !(pattern.attributes == node.attributes) ||
+        pattern.inputs.size() != node.inputs.size())
+      return false;
+    match_.forward.insert(found.node);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (!same(pattern.inputs[i], node.inputs[i])) return false;
+    return true;
+  }
+
+  /// What one sweep recorded for the forward nodes, what comes into it, and what flows out of it.
+  bool backward_part() {
+    for (const Adjoint& adjoint : program_.tape.adjoints()) {
+      if (match_.forward.count(adjoint.forward) == 0) continue;
+      if (match_.sweep >= 0 && match_.sweep != adjoint.sweep) return false;  // two sweeps: leave it alone
+      match_.sweep = adjoint.sweep;
+      if (adjoint.of_output) {
+        if (adjoint.forward == match_.root && adjoint.index == 0) match_.cotangent = adjoint.value;
+        continue;
+      }
+      const ValueId flows_to = program_.node(adjoint.forward).inputs[static_cast<std::size_t>(adjoint.index)];
+      for (std::size_t i = 0; i < match_.inputs.size(); ++i)
+        if (match_.inputs[i] == flows_to) match_.gradients.emplace_back(i, adjoint.value);
+    }
+    for (std::size_t i = 0; i < program_.tape.size(); ++i) {
+      const Provenance& of = program_.tape.node(i).of;
+      if (of.sweep >= 0 && match_.forward.count(of.forward) != 0) match_.backward.insert(static_cast<std::int32_t>(i));
+    }
+    if (match_.backward.empty()) return true;
+    match_.first_backward = *match_.backward.begin();
+    return match_.cotangent.node >= 0 && match_.cotangent.node < match_.first_backward && !match_.gradients.empty();
+  }
+
+  bool inside(std::int32_t node) const { return match_.forward.count(node) != 0 || match_.backward.count(node) != 0; }
+
+  /// No interior value is used elsewhere or asked for, and what the backward part takes stands before it.
+  bool closed() const {
+    for (std::int32_t node : match_.forward)
+      if (node != match_.root && !only_used_inside(node)) return false;
+    for (std::int32_t node : match_.backward) {
+      const bool flows_out = std::any_of(match_.gradients.begin(), match_.gradients.end(),
+                                         [&](const auto& gradient) { return gradient.second.node == node; });
+      if (!flows_out && !only_used_inside(node)) return false;
+      for (const ValueId& id : program_.node(node).inputs)
+        if (match_.backward.count(id.node) == 0 && id.node >= match_.first_backward) return false;
+    }
+    return true;
+  }
+
+  bool only_used_inside(std::int32_t node) const {
+    for (const ValueId& id : program_.outputs)
+      if (id.node == node) return false;
+    for (const auto& users : users_[static_cast<std::size_t>(node)])
+      for (std::int32_t user : users)
+        if (!inside(user)) return false;
+    return true;
+  }
+
+  bool types_fit() const {
+    const Attributes none;
+    Call typed{*pattern_.op, none, {}, {}, nullptr, {}};
+    for (const ValueId& id : match_.inputs) {
+      if (id.node < 0) return false;
+      typed.inputs.push_back(program_.tape.type(id));
+    }
+    try {
+      return pattern_.op->shape(typed).at(0) == program_.node(match_.root).outputs[0];
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  const Program& program_;
+  const Pattern& pattern_;
+  std::vector<std::vector<std::vector<std::int32_t>>> users_;
+  Match match_;
+};
+
+/// Records the fused gradient in the backward part's place.
+void record_backward(const Program& program, const Match& match, const Op& op, const Vars& fused, Rewriter& rewriter) {
+  GradientCall call{op, fused[0].node(), {}, fused, Vars(fused.size()), {}, nullptr};
+  for (const ValueId& id : match.inputs) call.inputs.push_back(rewriter.now(id));
+  call.cotangents[0] = rewriter.now(match.cotangent);
+  call.needs.assign(match.inputs.size(), false);
+  for (const auto& gradient : match.gradients) call.needs[gradient.first] = true;
+  const auto in_site = rewriter.tape().in_site(program.node(match.root).site);
+  const Vars gradients = op.gradient(call);
+  for (const auto& gradient : match.gradients) rewriter.replace(gradient.second, gradients[gradient.first]);
+  rewriter.close_region(program.regions[static_cast<std::size_t>(match.first_backward)]);
+}
+
+Program fuse_one(const Program& program, const Pattern& pattern) {
+  Matcher matcher(program, pattern);
+  std::vector<Match> matches;
+  std::vector<std::int32_t> match_of_root(program.tape.size(), -1);
+  std::vector<std::int32_t> match_of_backward(program.tape.size(), -1);
+  std::vector<bool> taken(program.tape.size(), false);
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const std::optional<Match> match = matcher.at(static_cast<std::int32_t>(i));
+    if (!match) continue;
+    const auto free = [&](std::int32_t node) { return !taken[static_cast<std::size_t>(node)]; };
+    if (!std::all_of(match->forward.begin(), match->forward.end(), free)) continue;
+    for (std::int32_t node : match->forward) taken[static_cast<std::size_t>(node)] = true;
+    for (std::int32_t node : match->backward) taken[static_cast<std::size_t>(node)] = true;
+    match_of_root[i] = static_cast<std::int32_t>(matches.size());
+    if (match->first_backward >= 0)
+      match_of_backward[static_cast<std::size_t>(match->first_backward)] = static_cast<std::int32_t>(matches.size());
+    matches.push_back(*match);
+  }
+  if (matches.empty()) return program;
+  Rewriter rewriter(program);
+  std::vector<Vars> fused(matches.size());
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const auto index = static_cast<std::int32_t>(i);
+    if (match_of_root[i] >= 0) {
+      const auto m = static_cast<std::size_t>(match_of_root[i]);
+      const auto in_site = rewriter.tape().in_site(program.node(index).site);
+      fused[m] = record_call(rewriter.tape(), *pattern.op, rewriter.now(matches[m].inputs), {});
+      rewriter.replace({index, 0}, fused[m][0]);
+      rewriter.close_region(program.regions[i]);
+    } else if (match_of_backward[i] >= 0) {
+      const auto m = static_cast<std::size_t>(match_of_backward[i]);
+      record_backward(program, matches[m], *pattern.op, fused[m], rewriter);
+    } else if (!taken[i]) {
+      rewriter.keep(index);
+    }
+  }
+  return rewriter.finish();
+}
+}  // namespace
+
+Program fuse_pass(const Program& program) {
+  Program current = program;
+  for (const auto& row : builtin_ops().rows())
+    if (!row.second->fuses.empty()) current = fuse_one(current, pattern_of(*row.second));
+  return current;
+}
+
+}  // namespace xtape

@@ -1,0 +1,131 @@
+#include "memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace xtape {
+
+namespace {
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+}  // namespace
+
+Arena::Arena() {
+  const std::size_t machine =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t wanted = rounded_up(machine, huge_page) + huge_page;
+  void* memory = mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw Error("cannot reserve address space for an arena");
+  const std::size_t address = reinterpret_cast<std::size_t>(memory);
+  const std::size_t lead = rounded_up(address, huge_page) - address;
+  if (lead > 0) munmap(memory, lead);
+  base_ = static_cast<std::byte*>(memory) + lead;
+  reserved_ = wanted - lead;
+}
+
+Arena::~Arena() { munmap(base_, reserved_); }
+
+void Arena::grow(std::size_t bytes) {
+  if (bytes <= usable_) return;
+  const std::size_t wanted = rounded_up(bytes, huge_page);
+  if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
+    throw Error("out of memory: the plan needs an arena of " + std::to_string(bytes >> 20) + " MiB");
+  madvise(base_, wanted, MADV_HUGEPAGE);
+  usable_ = wanted;
+}
+
+std::shared_ptr<Arena> make_arena() { return std::make_shared<Arena>(); }
+
+namespace {
+/// Gaps between buffers in use, found by size and by place.
+class Gaps {
+ public:
+  std::size_t take(std::size_t bytes) {
+    const auto fit = by_size_.lower_bound({bytes, 0});
+    if (fit != by_size_.end()) {
+      const auto [size, offset] = *fit;
+      remove(offset, size);
+      if (size > bytes) insert(offset + bytes, size - bytes);
+      return offset;
+    }
+    std::size_t offset = total_;  // no gap is large enough: the end grows, from the last gap if that touches it
+    if (!by_offset_.empty()) {
+      const auto [last, size] = *by_offset_.rbegin();
+      if (last + size == total_) {
+        remove(last, size);
+        offset = last;
+      }
+    }
+    total_ = offset + bytes;
+    return offset;
+  }
+
+  void give_back(std::size_t offset, std::size_t bytes) {
+    const auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && offset + bytes == next->first) {
+      const std::size_t size = next->second;
+      remove(next->first, size);
+      bytes += size;
+    }
+    const auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.begin()) {
+      const auto [before, size] = *std::prev(after);
+      if (before + size == offset) {
+        remove(before, size);
+        offset = before;
+        bytes += size;
+      }
+    }
+    insert(offset, bytes);
+  }
+
+  std::size_t total() const { return total_; }
+
+ private:
+  void insert(std::size_t offset, std::size_t bytes) {
+    by_offset_.emplace(offset, bytes);
+    by_size_.emplace(bytes, offset);
+  }
+  void remove(std::size_t offset, std::size_t bytes) {
+    by_offset_.erase(offset);
+    by_size_.erase({bytes, offset});
+  }
+
+  std::map<std::size_t, std::size_t> by_offset_;
+  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // (bytes, offset)
+  std::size_t total_ = 0;
+};
+}  // namespace
+
+Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse) {
+  Offsets offsets;
+  offsets.of.assign(lifetimes.size(), 0);
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (lifetimes[a].first != lifetimes[b].first) return lifetimes[a].first < lifetimes[b].first;
+    return lifetimes[a].bytes > lifetimes[b].bytes;
+  });
+  Gaps gaps;
+  std::multimap<int, std::size_t> alive;  // by last step
+  for (std::size_t i : order) {
+    while (reuse && !alive.empty() && alive.begin()->first < lifetimes[i].first) {
+      const std::size_t ended = alive.begin()->second;
+      gaps.give_back(offsets.of[ended], rounded_up(lifetimes[ended].bytes, 64));
+      alive.erase(alive.begin());
+    }
+    if (lifetimes[i].bytes == 0) continue;
+    offsets.of[i] = gaps.take(rounded_up(lifetimes[i].bytes, 64));
+    alive.emplace(lifetimes[i].last, i);
+  }
+  offsets.total = gaps.total();
+  return offsets;
+}
+
+}  // namespace xtape

@@ -1,0 +1,207 @@
+#include "placement.hpp"
+
+#include <algorithm>
+
+#include "passes.hpp"
+
+namespace xtape {
+
+Call call_of(const Program& program, const Node& node) {
+  Call call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
+  for (const ValueId& id : node.inputs) call.inputs.push_back(program.tape.type(id));
+  return call;
+}
+
+namespace {
+std::size_t bytes_of(const ValueType& type) {
+  return static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+}
+}  // namespace
+
+Placements::Placements(const Program& program, const Passes& passes) : program_(program), passes_(passes) {
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const std::size_t outputs = program.tape.node(i).outputs.size();
+    places_.emplace_back(outputs);
+    last_.emplace_back(outputs, static_cast<std::int32_t>(i));
+    requested_.emplace_back(outputs, false);
+  }
+  for (const ValueId& id : program.outputs)
+    requested_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = true;
+  find_last_uses();
+  if (passes.views) place_backwards();
+}
+
+bool Placements::requested(ValueId id) const {
+  return requested_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+}
+
+void Placements::find_last_uses() {
+  for (std::size_t i = program_.tape.size(); i-- > 0;) {
+    const Node& node = program_.tape.node(i);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      if (requested_[i][k]) last_[i][k] = static_cast<std::int32_t>(program_.tape.size());
+    const bool passes_on = node.op->kind == Kind::view || node.op->parts;  // the reader may read through it
+    const std::int32_t use = passes_on ? std::max(static_cast<std::int32_t>(i), last_[i][0]) : static_cast<std::int32_t>(i);
+    for (const ValueId& id : node.inputs) {
+      std::int32_t& last = last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+      last = std::max(last, use);
+    }
+  }
+}
+
+int Placements::make_buffer(const std::string& name, BufferKind kind, std::size_t bytes) {
+  Buffer buffer;
+  buffer.name = name;
+  buffer.kind = kind;
+  buffer.bytes = bytes;
+  buffers.push_back(std::move(buffer));
+  buffer_last_.push_back(-1);
+  merged_into_.push_back(-1);
+  return static_cast<int>(buffers.size()) - 1;
+}
+
+int Placements::resolved(int buffer) const {
+  while (merged_into_[static_cast<std::size_t>(buffer)] >= 0) buffer = merged_into_[static_cast<std::size_t>(buffer)];
+  return buffer;
+}
+
+void Placements::set(ValueId id, const Placement& placement) {
+  places_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = placement;
+  std::int32_t& last = buffer_last_[static_cast<std::size_t>(resolved(placement.buffer))];
+  last = std::max(last, last_use(id));
+}
+
+Placement Placements::make(ValueId id) {
+  const Node& node = program_.node(id.node);
+  const std::string name = "#" + std::to_string(id.node) + " " + node.op->name;
+  const ValueType& type = program_.tape.type(id);
+  const int buffer = make_buffer(name, requested(id) ? BufferKind::output : BufferKind::arena, bytes_of(type));
+  const Placement placement{buffer, Layout::dense(type.shape)};
+  set(id, placement);
+  return placement;
+}
+
+Placement Placements::make_copy_of(const ValueType& type, const std::string& name, std::int32_t until) {
+  const int buffer = make_buffer(name, BufferKind::arena, bytes_of(type));
+  buffer_last_[static_cast<std::size_t>(buffer)] = until;
+  return {buffer, Layout::dense(type.shape)};
+}
+
+bool Placements::takes_place(ValueId id, const Layout& layout) const {
+  const Node& producer = program_.node(id.node);
+  if (of(id) || requested(id) || producer.op->kind == Kind::source) return false;
+  return producer.op->kind == Kind::view || producer.op->strided_out || layout.contiguous();
+}
+
+/// From the last node to the first, so that a value's place is known before its parts' producers are placed.
+void Placements::place_backwards() {
+  for (std::size_t i = program_.tape.size(); i-- > 0;) {
+    const Node& node = program_.tape.node(i);
+    if (node.op->parts) place_parts(static_cast<std::int32_t>(i));
+    if (node.op->kind == Kind::view && node.op->unview) place_view_input(static_cast<std::int32_t>(i));
+  }
+}
+
+void Placements::place_parts(std::int32_t index) {
+  const Node& node = program_.node(index);
+  const Placement whole = of({index, 0}) ? of({index, 0}) : make({index, 0});
+  const std::vector<Layout> parts = node.op->parts(call_of(program_, node), whole.layout);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (takes_place(node.inputs[i], parts[i])) set(node.inputs[i], {whole.buffer, parts[i]});
+}
+
+/// Where strides could not say the view of a dense input, the input's producer is made to write so that they can.
+void Placements::place_view_input(std::int32_t index) {
+  const Node& node = program_.node(index);
+  const ValueId input = node.inputs[0];
+  const ValueId output{index, 0};
+  const Call call = call_of(program_, node);
+  if (!of(output)) {
+    const bool strides_can = node.op->view(call, Layout::dense(call.inputs[0].shape)).has_value();
+    if (strides_can && !requested(output)) return;
+    const std::optional<Layout> dense = node.op->unview(call, Layout::dense(node.outputs[0].shape));
+    if (!dense || !takes_place(input, *dense)) return;
+    make(output);
+  }
+  const std::optional<Layout> layout = node.op->unview(call, of(output).layout);
+  if (layout && takes_place(input, *layout)) set(input, {of(output).buffer, *layout});
+}
+
+// Over inputs -------------------------------------------------------------------------------------------------------
+
+namespace {
+/// For a chain: the inputs that its first result may be written over, tile by tile. All who read such an input must have
+/// done so when the result is written.
+std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
+  const std::int32_t writer = body.results()[0].node;
+  std::vector<std::size_t> inputs;
+  const std::vector<ValueId> given = body.inputs();
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    bool read_later = false;
+    for (std::size_t i = static_cast<std::size_t>(writer) + 1; i < body.size(); ++i)
+      for (const ValueId& id : body.node(i).inputs) read_later |= id == given[k];
+    if (!read_later && body.type(given[k]).shape == body.type(body.results()[0]).shape) inputs.push_back(k);
+  }
+  return inputs;
+}
+}  // namespace
+
+std::vector<std::size_t> Placements::overwritable(const Node& node) const {
+  std::vector<std::size_t> inputs;
+  if (node.op == &chain_op()) return overwritable_in_chain(*node.body);
+  if (node.op->kind == Kind::elementwise && node.op->tile) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
+  } else {
+    for (int i : node.op->overwrites)
+      if (static_cast<std::size_t>(i) < node.inputs.size()) inputs.push_back(static_cast<std::size_t>(i));
+  }
+  return inputs;
+}
+
+bool Placements::may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const {
+  const Node& node = program_.node(index);
+  const ValueId id = node.inputs[input];
+  const Placement& place = of(id);
+  const int buffer = resolved(place.buffer);
+  const Buffer& held = buffers[static_cast<std::size_t>(buffer)];
+  const ValueType& type = program_.tape.type(id);
+  if (type.shape != output.shape || size_of(type.dtype) != size_of(output.dtype)) return false;
+  if (held.bytes != bytes_of(type) || held.bytes == 0 || place.layout.offset != 0 || !place.layout.contiguous())
+    return false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (i != input && resolved(of(node.inputs[i]).buffer) == buffer) return false;
+  if (buffer_last_[static_cast<std::size_t>(buffer)] > index) return false;
+  if (held.kind == BufferKind::carry)
+    return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
+      return carry.first.node >= 0 && resolved(of(carry.first).buffer) == buffer && carry.second == ValueId{index, 0};
+    });
+  return held.kind == BufferKind::arena;
+}
+
+int Placements::place_over_input(std::int32_t index) {
+  const Node& node = program_.node(index);
+  const ValueId output{index, 0};
+  const Placement& own = of(output);
+  if (own && (!own.layout.contiguous() || own.layout.offset != 0 ||
+              buffers[static_cast<std::size_t>(resolved(own.buffer))].bytes != bytes_of(node.outputs[0])))
+    return -1;
+  for (std::size_t input : overwritable(node)) {
+    if (!may_overwrite(index, input, node.outputs[0])) continue;
+    const int taken = resolved(of(node.inputs[input]).buffer);
+    const bool carry = buffers[static_cast<std::size_t>(taken)].kind == BufferKind::carry;
+    if (own && resolved(own.buffer) == taken) return static_cast<int>(input);
+    if (own && carry) continue;
+    if (!own && (carry || !requested(output))) {
+      set(output, {taken, Layout::dense(node.outputs[0].shape)});
+    } else {  // the output's place is fixed: the input moves there
+      const Placement placement = own ? own : make(output);
+      const int target = resolved(placement.buffer);
+      if (buffer_last_[static_cast<std::size_t>(target)] > last_use(output)) continue;
+      merged_into_[static_cast<std::size_t>(taken)] = target;
+    }
+    return static_cast<int>(input);
+  }
+  return -1;
+}
+
+}  // namespace xtape

@@ -1,0 +1,274 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "copy.hpp"
+#include "memory.hpp"
+#include "passes.hpp"
+#include "placement.hpp"
+
+namespace xtape {
+
+const char* name_of(BufferKind kind) {
+  static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry"};
+  return names[static_cast<int>(kind)];
+}
+
+namespace {
+class Planner {
+ public:
+  Planner(const Program& program, const PlayerOptions& options, int threads)
+      : program_(program), options_(options), threads_(threads), places_(program, options.passes) {}
+
+  PlannedProgram run() {
+    for (std::size_t i = 0; i < program_.tape.size(); ++i) plan_node(static_cast<std::int32_t>(i));
+    plan_outputs();
+    plan_carries();
+    return finish();
+  }
+
+ private:
+  void plan_node(std::int32_t index) {
+    const Node& node = program_.node(index);
+    if (node.op->kind == Kind::source)
+      plan_source(index, node);
+    else if (node.op->kind == Kind::view && node.op->view)
+      plan_view(index, node);
+    else if (node.op->parts && options_.passes.views)
+      plan_parts(index, node);
+    else
+      plan_kernel(index, node);
+  }
+
+  void plan_source(std::int32_t index, const Node& node) {
+    const ValueType& type = node.outputs[0];
+    const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+    const auto is_carry = [&](const auto& carry) { return carry.first == ValueId{index, 0}; };
+    const auto carry = std::find_if(program_.carries.begin(), program_.carries.end(), is_carry);
+    const BufferKind kind = carry != program_.carries.end() ? BufferKind::carry
+                            : node.op == &parameter_op()    ? BufferKind::parameter
+                            : node.op == &constant_op()     ? BufferKind::constant
+                                                            : BufferKind::input;
+    const std::string name = node.name.empty() ? "#" + std::to_string(index) + " " + node.op->name : node.name;
+    const int buffer = places_.make_buffer(name, kind, bytes);
+    places_.buffers.back().array =
+        kind == BufferKind::parameter || kind == BufferKind::constant ? node.storage : Array(type.dtype, type.shape);
+    if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
+    places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
+  }
+
+  /// The elements of `from` under a layout over `to`'s buffer.
+  void add_copy(const ValueType& type, const Placement& from, const Placement& to, const Site& site) {
+    PlannedStep step;
+    step.op = "copy";
+    step.site = site;
+    step.types = {type};
+    Layout in = from.layout;
+    Layout out = to.layout;
+    step.in.push_back(spot(type.dtype, from));
+    step.out.push_back(spot(type.dtype, to));
+    in.offset = out.offset = 0;
+    const auto copy = make_copy(type.dtype, in, out, threads_);
+    step.kernel.run = [copy](const Frame& frame) { copy(frame.in[0], frame.out[0]); };
+    result_.steps.push_back(std::move(step));
+  }
+
+  static Spot spot(Dtype dtype, const Placement& placement) {
+    return {placement.buffer, placement.layout.offset * static_cast<std::int64_t>(size_of(dtype))};
+  }
+
+  /// The value, dense: as it lies, or a copy that is made once.
+  Placement contiguous(ValueId id, const Site& site) {
+    const Placement& place = places_.of(id);
+    if (place.layout.contiguous()) return place;
+    const auto key = std::make_pair(id.node, id.output);
+    const auto made = dense_copies_.find(key);
+    if (made != dense_copies_.end()) return made->second;
+    const ValueType& type = program_.tape.type(id);
+    const Placement copy = places_.make_copy_of(type, "copy of #" + std::to_string(id.node), places_.last_use(id));
+    add_copy(type, place, copy, site);
+    dense_copies_.emplace(key, copy);
+    return copy;
+  }
+
+  void plan_view(std::int32_t index, const Node& node) {
+    const Call call = call_of(program_, node);
+    const ValueId output{index, 0};
+    const Placement& input = places_.of(node.inputs[0]);
+    if (!options_.passes.views) {
+      const Placement dense = contiguous(node.inputs[0], node.site);
+      add_copy(node.outputs[0], {dense.buffer, *node.op->view(call, dense.layout)}, places_.make(output), node.site);
+      return;
+    }
+    const std::optional<Layout> seen = node.op->view(call, input.layout);
+    if (seen) {
+      const Placement alias{input.buffer, *seen};
+      if (!places_.of(output)) {
+        places_.set(output, alias);
+      } else if (!(places_.of(output) == alias)) {
+        add_copy(node.outputs[0], alias, places_.of(output), node.site);
+      }
+      return;
+    }
+    if (!places_.of(output)) places_.make(output);
+    const Placement target = places_.of(output);
+    std::optional<Layout> source;
+    if (node.op->unview) source = node.op->unview(call, target.layout);
+    if (source) {  // the input, written so that the view of it is the output
+      add_copy(call.inputs[0], input, {target.buffer, *source}, node.site);
+      return;
+    }
+    const Placement dense = contiguous(node.inputs[0], node.site);
+    add_copy(node.outputs[0], {dense.buffer, *node.op->view(call, dense.layout)}, target, node.site);
+  }
+
+  void plan_parts(std::int32_t index, const Node& node) {
+    const ValueId output{index, 0};
+    if (!places_.of(output)) places_.make(output);
+    const Placement whole = places_.of(output);
+    const std::vector<Layout> parts = node.op->parts(call_of(program_, node), whole.layout);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Placement target{whole.buffer, parts[i]};
+      if (places_.of(node.inputs[i]) == target) continue;
+      add_copy(program_.tape.type(node.inputs[i]), places_.of(node.inputs[i]), target, node.site);
+    }
+  }
+
+  void plan_kernel(std::int32_t index, const Node& node) {
+    const bool tiled = node.op == &chain_op() || (node.op->kind == Kind::elementwise && node.op->tile);
+    if (!tiled && !node.op->kernel)
+      throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
+    KernelCall call(call_of(program_, node));
+    call.threads = threads_;
+    call.seed = options_.seed;
+    PlannedStep step;
+    step.op = node.op == &chain_op() ? chain_name(*node.body) : node.op->name;
+    step.site = node.site;
+    step.types = node.outputs;
+    const bool any_layout = tiled || (node.op->strided_in && options_.passes.views);
+    for (const ValueId& id : node.inputs) {
+      Placement place = any_layout ? places_.of(id) : contiguous(id, node.site);
+      step.in.push_back(spot(program_.tape.type(id).dtype, place));
+      place.layout.offset = 0;
+      call.in.push_back(place.layout);
+    }
+    if (options_.passes.in_place) places_.place_over_input(index);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      if (!places_.of(id)) places_.make(id);
+      Placement place = places_.of(id);
+      step.out.push_back(spot(node.outputs[k].dtype, place));
+      place.layout.offset = 0;
+      call.out.push_back(place.layout);
+    }
+    step.kernel = tiled ? make_elementwise(call) : node.op->kernel(call);
+    if (step.kernel.scratch_bytes > 0) {
+      step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel.scratch_bytes);
+      places_.buffers.back().scratch = true;
+    }
+    result_.steps.push_back(std::move(step));
+  }
+
+  static std::string chain_name(const Tape& body) {
+    std::string name;
+    for (std::size_t i = 0; i < body.size(); ++i)
+      if (body.node(i).op->kind != Kind::source) name += (name.empty() ? "" : "+") + body.node(i).op->name;
+    return name;
+  }
+
+  /// An output that is a view of something, or comes from outside, gets a dense copy that stays.
+  void plan_outputs() {
+    for (const ValueId& id : program_.outputs) {
+      const ValueType& type = program_.tape.type(id);
+      Placement place = places_.of(id);
+      const BufferKind kind = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))].kind;
+      const bool written_by_carry = kind == BufferKind::carry && program_.node(id.node).op->kind != Kind::source &&
+                                    is_carried_by(id, places_.resolved(place.buffer));
+      if (!(kind == BufferKind::output || written_by_carry) || !place.layout.contiguous()) {
+        const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+        const Placement copy{places_.make_buffer("output of #" + std::to_string(id.node), BufferKind::output, bytes),
+                             Layout::dense(type.shape)};
+        add_copy(type, place, copy, program_.node(id.node).site);
+        place = copy;
+      }
+      result_.outputs.push_back({place.buffer, place.layout, type.dtype});
+    }
+  }
+
+  bool is_carried_by(ValueId output, int buffer) const {
+    return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
+      return carry.second == output && carry.first.node >= 0 &&
+             places_.resolved(places_.of(carry.first).buffer) == buffer;
+    });
+  }
+
+  /// What an op did not write over the state itself is copied there at the end.
+  void plan_carries() {
+    const std::size_t first = program_.outputs.size() - program_.carries.size();
+    for (std::size_t i = 0; i < program_.carries.size(); ++i) {
+      const ValueId input = program_.carries[i].first;
+      if (input.node < 0) {
+        result_.carried.push_back(-1);
+        continue;
+      }
+      const Placement state = places_.of(input);
+      result_.carried.push_back(places_.resolved(state.buffer));
+      const PlannedOutput& output = result_.outputs[first + i];
+      if (places_.resolved(output.buffer) != places_.resolved(state.buffer))
+        add_copy(program_.tape.type(input), {output.buffer, output.layout}, state, program_.node(input.node).site);
+    }
+  }
+
+  PlannedProgram finish() {
+    const auto resolve = [&](Spot& spot) {
+      if (spot.buffer >= 0) spot.buffer = places_.resolved(spot.buffer);
+    };
+    result_.buffers = std::move(places_.buffers);
+    for (std::size_t s = 0; s < result_.steps.size(); ++s) {
+      PlannedStep& step = result_.steps[s];
+      const auto touch = [&](Spot& spot) {
+        resolve(spot);
+        if (spot.buffer < 0) return;
+        Buffer& buffer = result_.buffers[static_cast<std::size_t>(spot.buffer)];
+        if (buffer.first < 0) buffer.first = static_cast<int>(s);
+        buffer.last = static_cast<int>(s);
+      };
+      for (Spot& spot : step.in) touch(spot);
+      for (Spot& spot : step.out) touch(spot);
+      touch(step.scratch);
+    }
+    for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
+    lay_out_memory();
+    return std::move(result_);
+  }
+
+  void lay_out_memory() {
+    std::vector<Lifetime> lifetimes;
+    std::vector<Buffer*> in_arena;
+    for (Buffer& buffer : result_.buffers) {
+      if (buffer.first < 0) continue;  // merged into another, or never touched
+      if (buffer.kind == BufferKind::output) buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
+      if (buffer.kind != BufferKind::arena) continue;
+      lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
+      in_arena.push_back(&buffer);
+    }
+    const Offsets offsets = assign_offsets(lifetimes, options_.passes.reuse);
+    for (std::size_t i = 0; i < in_arena.size(); ++i) in_arena[i]->offset = offsets.of[i];
+    result_.arena_bytes = offsets.total;
+  }
+
+  const Program& program_;
+  const PlayerOptions& options_;
+  int threads_;
+  Placements places_;
+  std::map<std::pair<std::int32_t, std::int32_t>, Placement> dense_copies_;
+  PlannedProgram result_;
+};
+}  // namespace
+
+PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads) {
+  return Planner(program, options, threads).run();
+}
+
+}  // namespace xtape

@@ -1,0 +1,65 @@
+/// From a program to steps over buffers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace xtape {
+
+enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input, carry };
+const char* name_of(BufferKind kind);
+
+struct Buffer {
+  std::string name;
+  BufferKind kind = BufferKind::arena;
+  std::size_t bytes = 0;
+  bool scratch = false;
+  int first = -1;          ///< First step that writes it.
+  int last = -1;           ///< Last step that reads it.
+  std::size_t offset = 0;  ///< In the arena.
+  Array array;             ///< The memory of all kinds but arena.
+};
+
+/// A place in a buffer.
+struct Spot {
+  int buffer = -1;
+  std::int64_t byte_offset = 0;
+};
+
+struct PlannedStep {
+  std::string op;
+  Site site;
+  std::vector<ValueType> types;  ///< Of the outputs.
+  Kernel kernel;
+  std::vector<Spot> in;
+  std::vector<Spot> out;
+  Spot scratch;
+};
+
+/// Where an output is to be found after a play.
+struct PlannedOutput {
+  int buffer = -1;
+  Layout layout;
+  Dtype dtype = Dtype::float32;
+};
+
+struct PlannedInput {
+  std::string name;
+  int buffer = -1;
+  ValueType type;
+};
+
+struct PlannedProgram {
+  std::vector<Buffer> buffers;
+  std::vector<PlannedStep> steps;
+  std::vector<PlannedOutput> outputs;  ///< As the program's.
+  std::vector<PlannedInput> inputs;    ///< Those that are fed.
+  std::vector<int> carried;            ///< Per carry: the buffer of its input; -1 where nothing reads it.
+  std::size_t arena_bytes = 0;
+};
+
+PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads);
+
+}  // namespace xtape

@@ -1,0 +1,271 @@
+#include "xtape/player.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iomanip>
+#include <sstream>
+
+#include "memory.hpp"
+#include "passes.hpp"
+#include "plan.hpp"
+
+namespace xtape {
+
+Passes Passes::reference() {
+  Passes passes;
+  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.chains = passes.views = false;
+  passes.in_place = passes.reuse = false;
+  passes.expand = true;
+  return passes;
+}
+
+namespace {
+/// While it lives, BLAS calls of this thread run on one thread: splitting is ours. The caller's setting comes back.
+class SingleThreadedBlas {
+ public:
+  SingleThreadedBlas() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  SingleThreadedBlas(const SingleThreadedBlas&) = delete;
+  SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
+  ~SingleThreadedBlas() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  const Passes& passes = options.passes;
+  Program program = extract(tape, outputs, options.carries);
+  if (passes.fuse && !passes.expand) program = fuse_pass(program);
+  program = expand_pass(program, passes.expand);
+  if (passes.fold) program = fold_pass(program);
+  if (passes.common) program = common_pass(program);
+  if (passes.accumulate) program = accumulate_pass(program);
+  if (passes.chains) program = chain_pass(program);
+  return program;
+}
+
+/// A step with its pointers in place.
+struct ReadyStep {
+  Kernel kernel;
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  void* scratch = nullptr;
+
+  void run(std::uint64_t step) const { kernel.run({in.data(), out.data(), scratch, step}); }
+};
+}  // namespace
+
+struct Player::Data {
+  Tape tape;  // the caller's, for looking for what is not finite
+  Vars outputs;
+  PlayerOptions options;
+  int threads = 1;
+  std::shared_ptr<Arena> arena;
+  PlannedProgram planned;
+  std::vector<ReadyStep> steps;
+  std::vector<char> fed;  // per planned input
+  Plan plan;
+  bool played = false;
+
+  void* address(const Spot& spot) {
+    Buffer& buffer = planned.buffers[static_cast<std::size_t>(spot.buffer)];
+    std::byte* base = buffer.kind == BufferKind::arena ? arena->base() + buffer.offset
+                                                       : static_cast<std::byte*>(buffer.array.data());
+    return base + spot.byte_offset;
+  }
+
+  void ready_steps() {
+    arena->grow(planned.arena_bytes);
+    for (PlannedStep& step : planned.steps) {
+      ReadyStep ready;
+      ready.kernel = std::move(step.kernel);
+      for (const Spot& spot : step.in) ready.in.push_back(address(spot));
+      for (const Spot& spot : step.out) ready.out.push_back(address(spot));
+      if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
+      steps.push_back(std::move(ready));
+    }
+    fed.assign(planned.inputs.size(), 0);
+  }
+
+  void describe() {
+    for (const PlannedStep& step : planned.steps) {
+      std::string types;
+      for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
+      plan.steps.push_back({step.op, to_string(step.site), types});
+    }
+    for (const Buffer& buffer : planned.buffers) {
+      const bool outside = buffer.kind == BufferKind::parameter || buffer.kind == BufferKind::carry;
+      if (buffer.first < 0 && !outside) continue;
+      plan.buffers.push_back({buffer.name, name_of(buffer.kind), buffer.bytes, buffer.offset, buffer.first, buffer.last});
+      if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) plan.output_bytes += buffer.bytes;
+      if (buffer.kind == BufferKind::constant || buffer.kind == BufferKind::input) plan.constant_bytes += buffer.bytes;
+      if (buffer.kind == BufferKind::parameter) plan.parameter_bytes += buffer.bytes;
+      if (buffer.scratch) plan.scratch_bytes = std::max(plan.scratch_bytes, buffer.bytes);
+    }
+    plan.arena_bytes = planned.arena_bytes;
+  }
+
+  void feed(const Feed& feed) {
+    const Node& node = feed.var.node();
+    if (feed.var.tape() != tape) throw HandleError("play: a feed's var is of another tape");
+    if (node.op != &input_op()) throw Error("play: only inputs are fed, not the output of " + node.op->name);
+    const auto found = std::find_if(planned.inputs.begin(), planned.inputs.end(),
+                                    [&](const PlannedInput& input) { return input.name == node.name; });
+    const ValueType& type = node.outputs[0];
+    if (feed.values.dtype() != type.dtype || feed.values.shape() != type.shape)
+      throw ShapeError("play: input '" + node.name + "' is " + to_string(type) + ", fed with " +
+                       to_string(ValueType{feed.values.dtype(), feed.values.shape()}));
+    if (found == planned.inputs.end()) return;  // nothing that is played needs it
+    const auto index = static_cast<std::size_t>(found - planned.inputs.begin());
+    feed.values.copy_to(planned.buffers[static_cast<std::size_t>(found->buffer)].array.data());
+    fed[index] = 1;
+  }
+
+  void feed_all(const Feed* feeds, std::size_t count) {
+    std::fill(fed.begin(), fed.end(), char{0});
+    for (std::size_t i = 0; i < count; ++i) feed(feeds[i]);
+    for (std::size_t i = 0; i < fed.size(); ++i)
+      if (!fed[i])
+        throw Error("play: input '" + planned.inputs[i].name + "' (" + to_string(planned.inputs[i].type) +
+                    ") is not fed");
+  }
+
+  const PlannedOutput& output(const Var& var) const {
+    const ValueId id = var.id();
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].id() == id) return planned.outputs[i];
+    throw Error("the player was not asked for this var (#" + std::to_string(id.node) + " " + var.node().op->name +
+                "): name it among its outputs");
+  }
+};
+
+Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options) : data_(new Data{}) {
+  data_->tape = tape;
+  data_->outputs = outputs;
+  for (const Carry& carry : options.carries) data_->outputs.push_back(carry.output);
+  data_->options = options;
+  data_->threads = options.threads > 0 ? options.threads : std::max(1, omp_get_max_threads());
+  data_->arena = options.arena ? options.arena : make_arena();
+  const SingleThreadedBlas guard;  // folding constants plays, too
+  data_->planned = xtape::plan(optimised(tape, outputs, options), options, data_->threads);
+  data_->describe();
+  data_->ready_steps();
+}
+
+Player::Player(Player&&) noexcept = default;
+Player& Player::operator=(Player&&) noexcept = default;
+Player::~Player() = default;
+
+void Player::play(const Feed* feeds, std::size_t count, std::uint64_t step) {
+  data_->feed_all(feeds, count);
+  const SingleThreadedBlas guard;
+  for (const ReadyStep& ready : data_->steps) ready.run(step);
+  data_->played = true;
+}
+
+ArrayView Player::view(const Var& output) const {
+  const PlannedOutput& planned = data_->output(output);
+  if (!data_->played) throw Error("the player has not played yet");
+  return ArrayView(data_->planned.buffers[static_cast<std::size_t>(planned.buffer)].array.data(), planned.dtype,
+                   planned.layout);
+}
+
+double Player::scalar(const Var& output) const {
+  const ArrayView found = view(output);
+  if (count_of(found.shape()) != 1)
+    throw ShapeError("scalar: the output has shape " + to_string(found.shape()) + ", not one element");
+  switch (found.dtype()) {
+    case Dtype::float32: return *found.as<float>();
+    case Dtype::float64: return *found.as<double>();
+    case Dtype::int32: return *found.as<std::int32_t>();
+    case Dtype::int64: return static_cast<double>(*found.as<std::int64_t>());
+    default: return *found.as<bool>() ? 1 : 0;
+  }
+}
+
+Array Player::carried(const Var& input) {
+  const ValueId id = input.id();
+  for (std::size_t i = 0; i < data_->options.carries.size(); ++i)
+    if (data_->options.carries[i].input.id() == id && data_->planned.carried[i] >= 0)
+      return data_->planned.buffers[static_cast<std::size_t>(data_->planned.carried[i])].array;
+  throw Error("carried: '" + input.node().name + "' is not the input of a carry that anything reads");
+}
+
+const Plan& Player::plan() const { return data_->plan; }
+int Player::threads() const { return data_->threads; }
+
+namespace {
+enum class Bad { none, negative_infinity, worse };
+
+template <class T>
+Bad worst(const T* values, std::int64_t count) {
+  Bad found = Bad::none;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (std::isfinite(values[i])) continue;
+    if (!(std::isinf(values[i]) && values[i] < 0)) return Bad::worse;
+    found = Bad::negative_infinity;
+  }
+  return found;
+}
+
+Bad worst(const void* values, const ValueType& type) {
+  if (type.dtype == Dtype::float32) return worst(static_cast<const float*>(values), count_of(type.shape));
+  if (type.dtype == Dtype::float64) return worst(static_cast<const double*>(values), count_of(type.shape));
+  return Bad::none;
+}
+}  // namespace
+
+std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step) const {
+  PlayerOptions options = data_->options;
+  options.arena.reset();
+  options.passes.chains = options.passes.fuse = options.passes.accumulate = options.passes.views = false;
+  Player slow(data_->tape, Vars(data_->outputs.begin(), data_->outputs.end()), options);
+  slow.data_->feed_all(feeds.data(), feeds.size());
+  const SingleThreadedBlas guard;
+  std::string mild;  // minus infinity is what masks are made of: named only if nothing is worse
+  for (std::size_t i = 0; i < slow.data_->steps.size(); ++i) {
+    const ReadyStep& ready = slow.data_->steps[i];
+    ready.run(step);
+    const PlannedStep& planned = slow.data_->planned.steps[i];
+    for (std::size_t k = 0; k < ready.out.size(); ++k) {
+      const Bad bad = worst(ready.out[k], planned.types[k]);
+      if (bad == Bad::none) continue;
+      const std::string site = to_string(planned.site);
+      const std::string text = planned.op + " -> " + to_string(planned.types[k]) + (site.empty() ? "" : " at " + site);
+      if (bad == Bad::worse) return text;
+      if (mild.empty()) mild = text;
+    }
+  }
+  return mild;
+}
+
+std::ostream& operator<<(std::ostream& out, const Plan& plan) {
+  const auto mib = [](std::size_t bytes) {
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(2) << static_cast<double>(bytes) / (1 << 20) << " MiB";
+    return text.str();
+  };
+  out << plan.steps.size() << " steps; peak " << mib(plan.peak_bytes()) << ": arena " << mib(plan.arena_bytes)
+      << " (of it scratch " << mib(plan.scratch_bytes) << "), outputs " << mib(plan.output_bytes) << ", constants and inputs "
+      << mib(plan.constant_bytes) << ", parameters " << mib(plan.parameter_bytes) << "\n";
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    out << "step " << i << ": " << plan.steps[i].op << " -> " << plan.steps[i].outputs
+        << (plan.steps[i].site.empty() ? "" : "  at " + plan.steps[i].site) << "\n";
+  for (const Plan::Buffer& buffer : plan.buffers)
+    out << buffer.kind << " " << buffer.name << ": " << buffer.bytes << " bytes at " << buffer.offset << ", steps "
+        << buffer.first << " to " << buffer.last << "\n";
+  return out;
+}
+
+Array evaluate(const Var& var, const std::vector<Feed>& feeds) {
+  PlayerOptions options;
+  options.passes = Passes::reference();
+  Player player(var.tape(), {var}, options);
+  player.play(feeds);
+  return Array(player.view(var));
+}
+
+}  // namespace xtape
