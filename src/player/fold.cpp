@@ -8,7 +8,8 @@ namespace {
 constexpr std::int64_t largest_folded = 4096;
 
 bool folds(const Program& program, const Node& node, const std::vector<bool>& constant) {
-  if (node.op->kind == Kind::source || node.op->kind == Kind::making || node.op->random || node.body) return false;
+  if (node.op->kind == Kind::source || node.op->random || node.body) return false;
+  if (node.inputs.empty() && count_of(node.outputs[0].shape) != 1) return false;
   std::int64_t count = 0;
   for (const ValueId& id : node.inputs) {
     if (!constant[static_cast<std::size_t>(id.node)]) return false;
@@ -16,7 +17,7 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
   }
   for (const ValueType& type : node.outputs)
     if (count_of(type.shape) > std::max<std::int64_t>(1, std::min(count, largest_folded))) return false;
-  return !node.inputs.empty();
+  return true;
 }
 
 /// The outputs of `node` on constant inputs, as constants on the rewriter's tape.
@@ -24,7 +25,7 @@ Vars computed(const Node& node, const std::vector<Array>& inputs, Tape& target) 
   Tape tape(target.mode());
   Vars constants;
   for (const Array& input : inputs) constants.push_back(tape.constant(input));
-  const Vars outputs = record_call(tape, *node.op, constants, node.attributes);
+  const Vars outputs = record_call(tape, *node.op, constants, node.attributes);  // one call, as it stands
   PlayerOptions options;
   options.passes = Passes::reference();
   options.passes.expand = false;

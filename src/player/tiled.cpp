@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t tile_size = 2048;        // elements: a few operands of 8 KiB each lie in the first-level cache
+constexpr std::int64_t largest_tile = 2048;     // elements: a few operands of 8 KiB each lie in the first-level cache
 constexpr std::int64_t shortest_row = 128;      // shorter rows are gathered into full tiles
 constexpr std::int64_t elements_a_thread = 16384;  // less is not worth waking a thread for
 
@@ -34,10 +34,11 @@ struct TiledProgram {
   std::int32_t slots = 0;
   std::int64_t count = 0;  // elements of the shape
   std::int64_t row = 0;    // tiles do not cross multiples of this
+  std::int64_t tile = 0;   // elements of a full tile
   int threads = 1;
 
-  std::int64_t tiles_a_row() const { return (row + tile_size - 1) / tile_size; }
-  std::size_t slot_bytes() const { return static_cast<std::size_t>(tile_size) * 8; }
+  std::int64_t tiles_a_row() const { return (row + tile - 1) / tile; }
+  std::size_t slot_bytes() const { return static_cast<std::size_t>(tile + 7) / 8 * 64; }
   std::size_t pointers() const { return externals.size() + 2 * most_operands; }
   std::size_t thread_bytes() const {
     return static_cast<std::size_t>(slots) * slot_bytes() + (pointers() * sizeof(void*) + 63) / 64 * 64;
@@ -72,7 +73,7 @@ void run_tile(const TiledProgram& program, const Frame& frame, char* slots, cons
 void run_tiles(const TiledProgram& program, const Frame& frame) {
   const std::int64_t tiles_a_row = program.tiles_a_row();
   const std::int64_t tiles = program.count / program.row * tiles_a_row;
-  const std::int64_t grain = std::max<std::int64_t>(1, elements_a_thread / std::min(program.row, tile_size));
+  const std::int64_t grain = std::max<std::int64_t>(1, elements_a_thread / program.tile);
   parallel_pieces(program.threads, tiles, grain, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
     char* own = static_cast<char*>(frame.scratch) + static_cast<std::size_t>(piece) * program.thread_bytes();
     char* slots = own;
@@ -82,13 +83,13 @@ void run_tiles(const TiledProgram& program, const Frame& frame) {
     for (std::size_t i = 0; i < program.externals.size(); ++i)
       if (program.externals[i].uniform()) {
         char* filled = slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes();
-        program.externals[i].fill(frame.in[i], std::min(program.row, tile_size), filled);
+        program.externals[i].fill(frame.in[i], program.tile, filled);
         external[i] = filled;
       }
     for (std::int64_t tile = begin; tile < finish; ++tile) {
-      const std::int64_t within = tile % tiles_a_row * tile_size;
+      const std::int64_t within = tile % tiles_a_row * program.tile;
       run_tile(program, frame, slots, external, in, out, tile / tiles_a_row * program.row + within,
-               std::min(tile_size, program.row - within));
+               std::min(program.tile, program.row - within));
     }
   });
 }
@@ -207,6 +208,7 @@ Kernel make_elementwise(const KernelCall& call) {
   }
   if (shortest >= shortest_row && program->count % shortest == 0 && (!random || shortest % 16 == 0))
     program->row = shortest;
+  program->tile = std::min(program->row, largest_tile);
 
   SlotPool pool;
   for (const OperandTiles& operand : program->externals) program->external_slots.push_back(operand.dense() ? -1 : pool.take());
