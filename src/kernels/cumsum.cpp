@@ -1,0 +1,57 @@
+#include "cumsum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "scalar.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+/// A sum whose rounding errors do not build up: float32 is summed in double, float64 keeps what each addition lost
+/// (Neumaier, 1974), integers are exact.
+template <class T>
+class LongSum {
+ public:
+  T add(T x) {
+    if constexpr (std::is_same_v<T, double>) {
+      const double next = sum_ + x;
+      lost_ += std::abs(sum_) >= std::abs(x) ? (sum_ - next) + x : (x - next) + sum_;
+      sum_ = next;
+      // An infinite sum has lost a NaN, not a remainder.
+      return std::abs(next) <= std::numeric_limits<double>::max() ? next + lost_ : next;
+    } else {
+      sum_ += x;
+      return static_cast<T>(sum_);
+    }
+  }
+
+ private:
+  std::conditional_t<std::is_floating_point_v<T>, double, T> sum_ = 0;
+  double lost_ = 0;
+};
+}  // namespace
+
+void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse, void* out, int threads) {
+  with_number(dtype, [&](auto scalar) {
+    using T = decltype(scalar);
+    const auto [outer, size, inner] = extent;
+    const std::int64_t grain = std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(1, size));
+    const std::int64_t step = reverse ? -inner : inner;
+    const std::int64_t start = reverse ? (size - 1) * inner : 0;
+    parallel_for(threads, outer * inner, grain,
+                 [=, size = size, inner = inner](std::int64_t begin, std::int64_t finish) {
+                   for (std::int64_t unit = begin; unit < finish; ++unit) {
+                     const std::int64_t first = unit / inner * size * inner + unit % inner + start;
+                     LongSum<T> sum;
+                     for (std::int64_t i = 0; i < size; ++i)
+                       static_cast<T*>(out)[first + i * step] = sum.add(static_cast<const T*>(in)[first + i * step]);
+                   }
+                 });
+  });
+}
+
+}  // namespace xtape

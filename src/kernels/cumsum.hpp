@@ -1,0 +1,12 @@
+/// Running sums along an axis of a dense array.
+#pragma once
+
+#include "reduce.hpp"
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+/// out[o, i, j] is the sum of in[o, 0 … i, j], or of in[o, i …, j] in reverse. `out` may be `in`.
+void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse, void* out, int threads);
+
+}  // namespace xtape

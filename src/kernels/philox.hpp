@@ -1,0 +1,135 @@
+/// Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011, Parallel random numbers: as easy as 1, 2, 3), with
+/// the constants of Random123.
+///
+/// Element i of a draw is word i % 4 of the block with counter (i / 4, step) under a key made of seed and site. So any
+/// part of a draw can be computed by itself: threads, tiles and batches of another shape see the same numbers.
+#pragma once
+
+#include <Random123/philox.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <xsimd/xsimd.hpp>
+
+namespace xtape {
+
+/// What a random number is a function of, besides the element.
+struct RandomStream {
+  std::uint64_t key = 0;
+  std::uint64_t step = 0;
+
+  /// The key of a site under a seed.
+  static std::uint64_t key_of(std::uint64_t seed, std::uint64_t site) { return mixed(mixed(seed) + site); }
+
+ private:
+  /// The finaliser of splitmix64 (Steele et al., 2014): every bit of the input decides over every bit of the output.
+  static std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+  }
+};
+
+namespace philox {
+using Lanes = xsimd::batch<std::uint64_t>;
+constexpr std::size_t registers = Lanes::size >= 8 ? 2 : 4;  ///< Under way at once, to hide the multiply's latency.
+constexpr std::int64_t words = 4 * registers * Lanes::size;  ///< What one call of `fill` gives.
+
+// Products of the lower halves of 64-bit lanes: the one instruction that Philox needs and xsimd has not.
+#if defined(__AVX512F__)
+inline __m512i multiplied(__m512i a, __m512i b) {
+  return _mm512_mul_epu32(a, b);
+}
+#endif
+#if defined(__AVX2__)
+inline __m256i multiplied(__m256i a, __m256i b) {
+  return _mm256_mul_epu32(a, b);
+}
+#endif
+#if defined(__SSE2__)
+inline __m128i multiplied(__m128i a, __m128i b) {
+  return _mm_mul_epu32(a, b);
+}
+#endif
+inline Lanes product(const Lanes& a, const Lanes& b) {
+#if defined(__SSE2__)
+  return Lanes(multiplied(static_cast<Lanes::register_type>(a), static_cast<Lanes::register_type>(b)));
+#else
+  const Lanes low(0xFFFFFFFFu);
+  return (a & low) * (b & low);
+#endif
+}
+
+/// The words of elements [first, first + words); `first` is a multiple of 4.
+inline void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* out) {
+  // Each 64-bit lane holds a 32-bit word of another block; what stands in its upper half never matters, as the
+  // multiplication takes the lower half alone.
+  std::array<Lanes, registers> a, b, c, d;
+  std::array<std::uint64_t, Lanes::size> ramp;
+  for (std::size_t i = 0; i < Lanes::size; ++i) ramp[i] = static_cast<std::uint64_t>(first) / 4 + i;
+  for (std::size_t u = 0; u < registers; ++u) {
+    a[u] = Lanes::load_unaligned(ramp.data()) + Lanes(std::uint64_t{u * Lanes::size});
+    b[u] = a[u] >> 32;
+    c[u] = Lanes(stream.step);
+    d[u] = Lanes(stream.step >> 32);
+  }
+  const Lanes m0(std::uint64_t{PHILOX_M4x32_0});
+  const Lanes m1(std::uint64_t{PHILOX_M4x32_1});
+  auto k0 = static_cast<std::uint32_t>(stream.key);
+  auto k1 = static_cast<std::uint32_t>(stream.key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const Lanes key0(std::uint64_t{k0});
+    const Lanes key1(std::uint64_t{k1});
+    for (std::size_t u = 0; u < registers; ++u) {
+      const Lanes p0 = product(a[u], m0);
+      const Lanes p1 = product(c[u], m1);
+      a[u] = (p1 >> 32) ^ b[u] ^ key0;
+      c[u] = (p0 >> 32) ^ d[u] ^ key1;
+      b[u] = p1;
+      d[u] = p0;
+    }
+    k0 += PHILOX_W32_0;
+    k1 += PHILOX_W32_1;
+  }
+  const Lanes low(std::uint64_t{0xFFFFFFFFu});
+  for (std::size_t u = 0; u < registers; ++u) {
+    std::array<std::uint64_t, Lanes::size> front, back;
+    ((a[u] & low) | (b[u] << 32)).store_unaligned(front.data());
+    ((c[u] & low) | (d[u] << 32)).store_unaligned(back.data());
+    std::uint32_t* to = out + 4 * u * Lanes::size;
+    for (std::size_t i = 0; i < Lanes::size; ++i) {
+      to[4 * i] = static_cast<std::uint32_t>(front[i]);
+      to[4 * i + 1] = static_cast<std::uint32_t>(front[i] >> 32);
+      to[4 * i + 2] = static_cast<std::uint32_t>(back[i]);
+      to[4 * i + 3] = static_cast<std::uint32_t>(back[i] >> 32);
+    }
+  }
+}
+}  // namespace philox
+
+/// Calls use(words, i, n) with the words of elements [first + i, first + i + n), for pieces that cover `count`
+/// elements. `first` is a multiple of 4.
+template <class Use>
+void for_random_words(const RandomStream& stream, std::int64_t first, std::int64_t count, const Use& use) {
+  alignas(64) std::uint32_t buffer[philox::words];
+  for (std::int64_t i = 0; i < count; i += philox::words) {
+    philox::fill(stream, first + i, buffer);
+    use(static_cast<const std::uint32_t*>(buffer), i, count - i < philox::words ? count - i : philox::words);
+  }
+}
+
+/// Uniform over [0, 1), from the upper 24 bits of a word.
+inline float unit_float(std::uint32_t word) {
+  return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
+}
+
+/// What `word >> 8` must be below with probability p.
+inline std::int32_t threshold_of(double p) {
+  const double scaled = p * 0x1p24;
+  const auto whole = static_cast<std::int32_t>(scaled);
+  return whole < scaled ? whole + 1 : whole;
+}
+
+}  // namespace xtape

@@ -1,0 +1,108 @@
+#include "random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "scalar.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t grain = 1 << 12;  // elements; a multiple of what Philox gives at a time
+
+/// The second word of elements that need more than 32 bits: of the same block under a step that no play reaches.
+RandomStream second_word(RandomStream stream) {
+  stream.step ^= std::uint64_t{1} << 63;
+  return stream;
+}
+
+double unit_double(std::uint32_t first, std::uint32_t second) {
+  const std::uint64_t bits = (std::uint64_t{first} << 21) | (second >> 11);
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+/// `unit` scaled to [low, high), where rounding could reach `high`.
+template <class T>
+T scaled(T unit, T low, T width, T last) {
+  return std::min(low + width * unit, last);
+}
+}  // namespace
+
+void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, double low, double high, void* out,
+                  int threads) {
+  if (dtype == Dtype::float32) {
+    const auto from = static_cast<float>(low), width = static_cast<float>(high - low);
+    const float last = std::nextafter(static_cast<float>(high), from);
+    parallel_for(threads, count, grain, [=](std::int64_t begin, std::int64_t finish) {
+      float* to = static_cast<float*>(out) + begin;
+      for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+#pragma omp simd
+        for (std::int64_t j = 0; j < n; ++j) to[i + j] = scaled(unit_float(words[j]), from, width, last);
+      });
+    });
+    return;
+  }
+  const double last = std::nextafter(high, low);
+  parallel_for(threads, count, grain, [=](std::int64_t begin, std::int64_t finish) {
+    double* to = static_cast<double*>(out) + begin;
+    for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+      alignas(64) std::uint32_t more[philox::words];
+      philox::fill(second_word(stream), begin + i, more);
+      for (std::int64_t j = 0; j < n; ++j) to[i + j] = scaled(unit_double(words[j], more[j]), low, high - low, last);
+    });
+  });
+}
+
+void draw_bernoulli(const RandomStream& stream, std::int64_t count, double p, bool* out, int threads) {
+  const std::int32_t threshold = threshold_of(p);
+  parallel_for(threads, count, grain, [=](std::int64_t begin, std::int64_t finish) {
+    bool* to = out + begin;
+    for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+#pragma omp simd
+      for (std::int64_t j = 0; j < n; ++j) to[i + j] = static_cast<std::int32_t>(words[j] >> 8) < threshold;
+    });
+  });
+}
+
+namespace {
+/// The index at which the running sum of exp(logit - greatest) passes `unit` of the whole.
+template <class T>
+std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
+  const double greatest = *std::max_element(row, row + classes);
+  if (greatest == -std::numeric_limits<double>::infinity()) return 0;
+  const auto weight = [&](std::int64_t i) { return std::exp(static_cast<double>(row[i]) - greatest); };
+  double total = 0;
+  for (std::int64_t i = 0; i < classes; ++i) total += weight(i);
+  double left = unit * total;
+  std::int64_t last = 0;  // the last class that can be drawn at all: where rounding runs past the end
+  for (std::int64_t i = 0; i < classes; ++i) {
+    const double each = weight(i);
+    if (each > 0) last = i;
+    if (left < each) return i;
+    left -= each;
+  }
+  return last;
+}
+}  // namespace
+
+void draw_categorical(const RandomStream& stream, Dtype dtype, const void* logits, std::int64_t rows,
+                      std::int64_t classes, std::int64_t* out, int threads) {
+  const auto draw = [&](const auto* first) {
+    parallel_for(threads, rows, 4, [&](std::int64_t begin, std::int64_t finish) {
+      for_random_words(stream, begin, finish - begin, [&](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+        alignas(64) std::uint32_t more[philox::words];
+        philox::fill(second_word(stream), begin + i, more);
+        for (std::int64_t j = 0; j < n; ++j)
+          out[begin + i + j] = chosen_class(first + (begin + i + j) * classes, classes, unit_double(words[j], more[j]));
+      });
+    });
+  };
+  if (dtype == Dtype::float64)
+    draw(static_cast<const double*>(logits));
+  else
+    draw(static_cast<const float*>(logits));
+}
+
+}  // namespace xtape

@@ -1,0 +1,38 @@
+/// Kernels that draw random numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "philox.hpp"
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+/// Uniform over [low, high): 24 random bits for float32, 53 for float64. Equal floats of both types come from equal
+/// words.
+void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, double low, double high, void* out,
+                  int threads);
+
+/// True with probability p: where the float32 uniform of the same stream is less than p.
+void draw_bernoulli(const RandomStream& stream, std::int64_t count, double p, bool* out, int threads);
+
+/// For each row of `classes` logits an index, drawn from softmax(row). A row of -inf gives 0.
+void draw_categorical(const RandomStream& stream, Dtype dtype, const void* logits, std::int64_t rows,
+                      std::int64_t classes, std::int64_t* out, int threads);
+
+/// Elements [first, first + count) of dropout: x * scale where a Bernoulli draw with probability `keep` is true, else
+/// 0. `out` may be `x`.
+template <class T>
+void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x,
+          T* out) {
+  const std::int32_t threshold = threshold_of(keep);
+  for_random_words(stream, first, count, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+    const T* from = x + i;
+    T* to = out + i;
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j)
+      to[j] = static_cast<std::int32_t>(words[j] >> 8) < threshold ? from[j] * scale : T{0};
+  });
+}
+
+}  // namespace xtape

@@ -1,0 +1,107 @@
+// Reductions that are made of other reductions: var and logsumexp.
+#include <algorithm>
+#include <limits>
+
+#include "reductions.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+const std::vector<std::int64_t>& axis_of(const Attributes& attributes) {
+  return attributes.get<std::vector<std::int64_t>>("axis");
+}
+
+std::vector<ValueType> reduced_type(const Call& call) {
+  const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
+  return {{call.dtype(0), reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
+}
+
+/// What the sum of squares is divided by.
+double divisor(const Shape& shape, const Attributes& attributes) {
+  const std::int64_t count = count_behind(shape, axis_of(attributes)) - attributes.get<std::int64_t>("correction");
+  return static_cast<double>(std::max<std::int64_t>(0, count));
+}
+
+const Op& var_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "var";
+    op.doc =
+        "The variance over the axes: the sum of square(x - mean(x)) divided by (n - correction), where n is how many "
+        "elements there are. Where n is not above the correction the result is NaN or inf.";
+    op.inputs = {{"x", Accept::floating}};
+    op.attributes = reduction_attributes();
+    op.attributes.push_back({"correction", AttributeType::integer,
+                             "0 for the variance of the elements; 1 for an estimate from a sample.", std::int64_t{0}});
+    op.kind = Kind::reduction;
+    op.shape = [](const Call& call) {
+      if (call.integer("correction") < 0)
+        throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
+      return reduced_type(call);
+    };
+    op.gradient = [](const GradientCall& call) {
+      const Var& x = call.inputs[0];
+      const Var share =
+          with_reduced_axes(call.cotangent(), x, call.attributes()) * (2 / divisor(x.shape(), call.attributes()));
+      return Vars{share * (x - mean(x, axis_of(call.attributes()), true))};
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Var& x = call.inputs[0];
+      const Axes& axis = axis_of(call.attributes());
+      const Var squares = sum(square(x - mean(x, axis, true)), axis, call.attributes().get<bool>("keepdims"));
+      return Vars{squares / divisor(x.shape(), call.attributes())};
+    };
+    return op;
+  }();
+  return row;
+}
+
+const Op& logsumexp_op() {
+  static const Op row = [] {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Op op;
+    op.name = "logsumexp";
+    op.doc =
+        "log(sum(exp(x))) over the axes, without overflow: the greatest element is taken out first. Where all elements "
+        "are -inf (or there are none) the result is -inf, and the gradient 0.";
+    op.inputs = {{"x", Accept::floating}};
+    op.attributes = reduction_attributes();
+    op.kind = Kind::reduction;
+    op.shape = reduced_type;
+    op.gradient = [](const GradientCall& call) {
+      const Var& x = call.inputs[0];
+      const Var y = with_reduced_axes(call.outputs[0], x, call.attributes());
+      const Var finite = masked_fill(y, y == -infinity, 0);
+      return Vars{with_reduced_axes(call.cotangent(), x, call.attributes()) * exp(x - finite)};
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Var& x = call.inputs[0];
+      const Axes& axis = axis_of(call.attributes());
+      const bool keepdims = call.attributes().get<bool>("keepdims");
+      if (count_behind(x.shape(), axis) == 0) return Vars{log(sum(exp(x), axis, keepdims))};
+      const Var greatest = stop_gradient(max(x, axis, true));
+      const Var shift = masked_fill(greatest, abs(greatest) == infinity, 0);
+      const Var y = log(sum(exp(x - shift), axis, true)) + shift;
+      return Vars{keepdims ? y : reshape(y, reduced_shape(x.shape(), reduced_axes(axis, x.rank()), false))};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var var(const Var& x, const Axes& axis, bool keepdims, std::int64_t correction) {
+  return apply(var_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}, {"correction", correction}})[0];
+}
+Var logsumexp(const Var& x, const Axes& axis, bool keepdims) {
+  return apply(logsumexp_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
+}
+
+void list_statistics(OpTable& table) {
+  table.add(var_op());
+  table.add(logsumexp_op());
+}
+
+}  // namespace xtape
