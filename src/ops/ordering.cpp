@@ -1,5 +1,5 @@
 // Which elements are greatest: argmax and top_k.
-#include "order.hpp"
+#include "greatest.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 

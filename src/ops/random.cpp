@@ -1,6 +1,6 @@
 // Random arrays, and dropout. The numbers depend on the player's seed, the call's site, the play's step and the
 // element's index, and on nothing else.
-#include "random.hpp"
+#include "draws.hpp"
 
 #include "making.hpp"
 #include "xtape/op.hpp"

@@ -1,4 +1,4 @@
-#include "random.hpp"
+#include "draws.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "order.hpp"
+#include "greatest.hpp"
 
 #include <algorithm>
 #include <numeric>
