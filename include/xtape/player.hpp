@@ -47,6 +47,7 @@ struct PlayerOptions {
   Passes passes;
   std::vector<Carry> carries;
   std::shared_ptr<Arena> arena;  ///< Null: an arena of its own.
+  bool profile = false;          ///< Measures every step: see Player::seconds.
 };
 
 /// What is fed to an input.
@@ -111,6 +112,8 @@ class Player {
   Array carried(const Var& input);
 
   const Plan& plan() const;
+  /// With `profile`: the seconds that each step of the plan took, summed over all plays; else empty.
+  const std::vector<double>& seconds() const;
   int threads() const;
   /// Names the first node whose output holds a NaN or infinity when played on `feeds` again, with its site; empty if none.
   /// Slow (plays without reuse): for finding out why a loss is not finite.

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <iomanip>
@@ -67,6 +68,7 @@ struct Player::Data {
   PlannedProgram planned;
   std::vector<ReadyStep> steps;
   std::vector<char> fed;  // per planned input
+  std::vector<double> seconds;  // per step, where profiled
   Plan plan;
   bool played = false;
 
@@ -88,6 +90,19 @@ struct Player::Data {
       steps.push_back(std::move(ready));
     }
     fed.assign(planned.inputs.size(), 0);
+    if (options.profile) seconds.assign(steps.size(), 0);
+  }
+
+  void run_steps(std::uint64_t step) {
+    if (!options.profile) {
+      for (const ReadyStep& ready : steps) ready.run(step);
+      return;
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      steps[i].run(step);
+      seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    }
   }
 
   void describe() {
@@ -162,7 +177,7 @@ Player::~Player() = default;
 void Player::play(const Feed* feeds, std::size_t count, std::uint64_t step) {
   data_->feed_all(feeds, count);
   const SingleThreadedBlas guard;
-  for (const ReadyStep& ready : data_->steps) ready.run(step);
+  data_->run_steps(step);
   data_->played = true;
 }
 
@@ -195,6 +210,7 @@ Array Player::carried(const Var& input) {
 }
 
 const Plan& Player::plan() const { return data_->plan; }
+const std::vector<double>& Player::seconds() const { return data_->seconds; }
 int Player::threads() const { return data_->threads; }
 
 namespace {
