@@ -160,7 +160,9 @@ struct Op {
   /// layout. The inputs' producers may then write there themselves.
   std::function<std::vector<Layout>(const Call&, const Layout&)> parts;
 
-  std::function<Vars(const GradientCall&)> gradient;  ///< Without one, `expand` is differentiated; without both, none flows.
+  /// Without one, `expand` is differentiated; without both, none flows. A rule that returns no vars at all leaves this
+  /// call to `expand` too (where a cotangent reaches an output that the rule does not provide for).
+  std::function<Vars(const GradientCall&)> gradient;
   std::function<Vars(const ExpandCall&)> expand;
   /// How the call is recorded, where that is not one node: n-ary einsum, a part that the mode switches off.
   std::function<Vars(Tape&, const Op&, const Vars&, const Attributes&)> record;

@@ -101,7 +101,9 @@ class Sweep {
     const auto in_sweep = tape_.in_sweep({number_, forward});
     for (std::size_t i = 0; i < cotangents.size() && forward_ < 0; ++i)
       if (cotangents[i]) tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
-    const Vars gradients = op.gradient ? op.gradient(call) : through_expansion(call, forward);
+    Vars gradients;
+    if (op.gradient) gradients = op.gradient(call);
+    if (gradients.empty()) gradients = through_expansion(call, forward);
     check(call, gradients);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i] || !call.needs[i]) continue;

@@ -1,0 +1,134 @@
+#include "cross_entropy.hpp"
+
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "lanes.hpp"
+#include "threads.hpp"
+#include "xtape/error.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t block = 2048;  // of logits: what stays in the first cache between finding its maximum and its sum
+
+template <class Target>
+void check_targets(const Target* targets, const CrossEntropy& call) {
+  for (std::int64_t r = 0; r < call.rows; ++r) {
+    const std::int64_t target = targets[r];
+    if ((target < 0 || target >= call.classes) && target != call.ignore)
+      throw Error("cross_entropy: target " + std::to_string(target) + " (element " + std::to_string(r) +
+                  ") is neither in [0, " + std::to_string(call.classes) + "), the classes of the logits, nor " +
+                  std::to_string(call.ignore) + ", the ignored one");
+  }
+}
+
+/// The log of the sum of exponentials, and the plain sum (only where asked for), in one pass over memory.
+template <bool with_sum, class T>
+std::pair<double, double> row_sums(const T* row, std::int64_t count) {
+  using Batch = xsimd::batch<T>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  T shift = lowest;
+  double total = 0;
+  double plain = 0;
+  for (std::int64_t first = 0; first < count; first += block) {
+    const T* part = row + first;
+    const std::int64_t length = std::min(block, count - first);
+    const T largest = max_of_lanes(part, length);
+    if (largest > shift) {
+      if (total != 0) total *= std::exp(static_cast<double>(shift) - static_cast<double>(largest));
+      shift = largest;
+    }
+    const Batch by(shift == lowest ? T{0} : shift);
+    if constexpr (with_sum)
+      plain += sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(part + i); });
+    total += sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) {
+      return xsimd::exp(lanes.load(part + i, lowest) - by);
+    });
+  }
+  if (total == 0) return {0, plain};
+  return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};
+}
+
+/// Adds up in blocks.
+double sum_of(const double* values, std::int64_t count) {
+  double total = 0;
+  for (std::int64_t first = 0; first < count; first += 64) {
+    double part = 0;
+    for (std::int64_t i = first; i < std::min(count, first + 64); ++i) part += values[i];
+    total += part;
+  }
+  return total;
+}
+}  // namespace
+
+double CrossEntropy::spread() const {
+  const std::int64_t over = excluded >= 0 ? classes - 1 : classes;
+  return smoothing == 0 || over == 0 ? 0 : smoothing / static_cast<double>(over);
+}
+
+template <class T, class Target>
+void cross_entropy(const T* logits, const Target* targets, const CrossEntropy& call, T* sum, std::int64_t* count,
+                   T* logsumexp, double* scratch, int threads) {
+  check_targets(targets, call);
+  const double spread = call.spread();
+  parallel_for(threads, call.rows, rows_a_piece(call.classes), [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t r = begin; r < finish; ++r) {
+      const T* row = logits + r * call.classes;
+      if (targets[r] == call.ignore) {
+        scratch[r] = 0;
+        logsumexp[r] = 0;
+        continue;
+      }
+      const auto [log_total, plain] =
+          spread == 0 ? row_sums<false>(row, call.classes) : row_sums<true>(row, call.classes);
+      logsumexp[r] = static_cast<T>(log_total);
+      // The target distribution sums to 1, so the log of the total enters once.
+      double loss = log_total - (1 - call.smoothing) * static_cast<double>(row[targets[r]]);
+      if (spread != 0) loss -= spread * (plain - (call.excluded >= 0 ? static_cast<double>(row[call.excluded]) : 0));
+      scratch[r] = loss;
+    }
+  });
+  *sum = static_cast<T>(sum_of(scratch, call.rows));
+  *count = 0;
+  for (std::int64_t r = 0; r < call.rows; ++r) *count += targets[r] != call.ignore;
+}
+
+template <class T, class Target>
+void cross_entropy_grad(const T* logits, const Target* targets, const T* logsumexp, T dsum, const CrossEntropy& call,
+                        T* dlogits, int threads) {
+  using Batch = xsimd::batch<T>;
+  check_targets(targets, call);
+  const T spread = static_cast<T>(call.spread());
+  const T on_target = static_cast<T>(1 - call.smoothing);
+  parallel_for(threads, call.rows, rows_a_piece(call.classes), [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t r = begin; r < finish; ++r) {
+      T* out = dlogits + r * call.classes;
+      if (targets[r] == call.ignore) {
+        std::fill_n(out, call.classes, T{});
+        continue;
+      }
+      const T* row = logits + r * call.classes;
+      const Batch shift(logsumexp[r]);
+      const Batch scale(dsum);
+      const Batch less(spread);
+      for_lanes<T>(call.classes, [&](std::int64_t i, const auto& lanes) {
+        lanes.store(out + i, (xsimd::exp(lanes.load(row + i) - shift) - less) * scale);
+      });
+      out[targets[r]] -= on_target * dsum;
+      if (call.excluded >= 0) out[call.excluded] += spread * dsum;
+    }
+  });
+}
+
+#define XTAPE_CROSS_ENTROPY(T, Target)                                                                           \
+  template void cross_entropy(const T*, const Target*, const CrossEntropy&, T*, std::int64_t*, T*, double*, int); \
+  template void cross_entropy_grad(const T*, const Target*, const T*, T, const CrossEntropy&, T*, int);
+XTAPE_CROSS_ENTROPY(float, std::int32_t)
+XTAPE_CROSS_ENTROPY(float, std::int64_t)
+XTAPE_CROSS_ENTROPY(double, std::int32_t)
+XTAPE_CROSS_ENTROPY(double, std::int64_t)
+#undef XTAPE_CROSS_ENTROPY
+
+}  // namespace xtape

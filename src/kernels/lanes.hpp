@@ -1,0 +1,126 @@
+/// Rows of contiguous elements, a register at a time: what the kernels that normalise rows are made of.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <xsimd/xsimd.hpp>
+
+namespace xtape {
+
+/// A whole register.
+template <class T>
+struct AllLanes {
+  using Batch = xsimd::batch<T>;
+  Batch load(const T* from, T /*fill*/ = T{}) const { return Batch::load_unaligned(from); }
+  void store(T* to, const Batch& batch) const { batch.store_unaligned(to); }
+};
+
+/// The first lanes of a register, where a row ends within it. The others hold what the caller says, and are not stored.
+template <class T>
+struct FirstLanes {
+  using Batch = xsimd::batch<T>;
+  std::int64_t count;
+  Batch load(const T* from, T fill = T{}) const {
+    std::array<T, Batch::size> lanes;
+    lanes.fill(fill);
+    std::copy_n(from, count, lanes.data());
+    return Batch::load_unaligned(lanes.data());
+  }
+  void store(T* to, const Batch& batch) const {
+    std::array<T, Batch::size> lanes;
+    batch.store_unaligned(lanes.data());
+    std::copy_n(lanes.data(), count, to);
+  }
+};
+
+/// Calls visit(i, lanes) for i = 0, width, 2 width … below `count`.
+template <class T, class Visit>
+void for_lanes(std::int64_t count, const Visit& visit) {
+  constexpr std::int64_t width = xsimd::batch<T>::size;
+  std::int64_t i = 0;
+  for (; i + width <= count; i += width) visit(i, AllLanes<T>{});
+  if (i < count) visit(i, FirstLanes<T>{count - i});
+}
+
+/// All lanes brought together by `combine`, pairwise. (xsimd's hadd makes GCC 12 warn of its own headers.)
+template <class T, class Combine>
+T fold_lanes(const xsimd::batch<T>& batch, const Combine& combine) {
+  std::array<T, xsimd::batch<T>::size> lanes;
+  batch.store_unaligned(lanes.data());
+  for (std::size_t half = lanes.size() / 2; half > 0; half /= 2)
+    for (std::size_t k = 0; k < half; ++k) lanes[k] = combine(lanes[k], lanes[k + half]);
+  return lanes[0];
+}
+template <class T>
+T add_lanes(const xsimd::batch<T>& batch) {
+  return fold_lanes(batch, [](T a, T b) { return a + b; });
+}
+
+/// The sums over a row of the batches that term(i, lanes) returns, an array of them. Lanes beyond the row's end must be
+/// zero in it. The sums of blocks of a fixed size are added up in double: no chain of roundings is long.
+template <class T, std::size_t sums, class Term>
+std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
+  using Batch = xsimd::batch<T>;
+  constexpr std::int64_t width = Batch::size;
+  constexpr std::int64_t step = 4 * width;  // four additions under way at once hide their latency
+  constexpr std::int64_t block = 2048 / step * step;
+  std::array<double, sums> totals{};
+  std::int64_t i = 0;
+  while (i + step <= count) {
+    std::array<Batch, sums> parts[4];
+    for (auto& part : parts) part.fill(Batch(T{}));
+    const std::int64_t stop = std::min(count, i + block);
+    for (; i + step <= stop; i += step)
+      for (std::int64_t k = 0; k < 4; ++k) {
+        const std::array<Batch, sums> terms = term(i + k * width, AllLanes<T>{});
+        for (std::size_t s = 0; s < sums; ++s) parts[k][s] += terms[s];
+      }
+    for (std::size_t s = 0; s < sums; ++s)
+      totals[s] += add_lanes<T>((parts[0][s] + parts[1][s]) + (parts[2][s] + parts[3][s]));
+  }
+  if (i == count) return totals;
+  std::array<Batch, sums> rest;
+  rest.fill(Batch(T{}));
+  for_lanes<T>(count - i, [&](std::int64_t k, const auto& lanes) {
+    const std::array<Batch, sums> terms = term(i + k, lanes);
+    for (std::size_t s = 0; s < sums; ++s) rest[s] += terms[s];
+  });
+  for (std::size_t s = 0; s < sums; ++s) totals[s] += add_lanes<T>(rest[s]);
+  return totals;
+}
+
+/// The same for one sum, of a term that returns a batch.
+template <class T, class Term>
+double sum_of_lanes(std::int64_t count, const Term& term) {
+  return sum_lanes<T, 1>(count, [&term](std::int64_t i, const auto& lanes) {
+    return std::array<xsimd::batch<T>, 1>{term(i, lanes)};
+  })[0];
+}
+
+/// The largest element; -inf for none. What a NaN among them does to it is not said.
+template <class T>
+T max_of_lanes(const T* row, std::int64_t count) {
+  using Batch = xsimd::batch<T>;
+  constexpr std::int64_t width = Batch::size;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  Batch a(lowest), b(lowest), c(lowest), d(lowest);
+  std::int64_t i = 0;
+  for (; i + 4 * width <= count; i += 4 * width) {
+    a = xsimd::max(a, Batch::load_unaligned(row + i));
+    b = xsimd::max(b, Batch::load_unaligned(row + i + width));
+    c = xsimd::max(c, Batch::load_unaligned(row + i + 2 * width));
+    d = xsimd::max(d, Batch::load_unaligned(row + i + 3 * width));
+  }
+  for_lanes<T>(count - i, [&](std::int64_t k, const auto& lanes) { a = xsimd::max(a, lanes.load(row + i + k, lowest)); });
+  return fold_lanes(xsimd::max(xsimd::max(a, b), xsimd::max(c, d)), [](T p, T q) { return std::max(p, q); });
+}
+
+/// How many rows a thread should take at least, for the work to be worth sharing out.
+inline std::int64_t rows_a_piece(std::int64_t length) {
+  return std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, length));
+}
+
+}  // namespace xtape

@@ -1,0 +1,152 @@
+#include "normalise.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "lanes.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+/// Rows whose contributions to dweight and dbias are added up before they meet those of others.
+std::int64_t chunk_rows(std::int64_t rows) { return std::max<std::int64_t>(8, (rows + 63) / 64); }
+std::int64_t chunk_count(std::int64_t rows) { return (rows + chunk_rows(rows) - 1) / chunk_rows(rows); }
+
+template <class T>
+void write_row(const T* x, const T* weight, const T* bias, T mean, T rstd, T* y, std::int64_t length) {
+  using Batch = xsimd::batch<T>;
+  const Batch centre(mean);
+  const Batch scale(rstd);
+  for_lanes<T>(length, [&](std::int64_t i, const auto& lanes) {
+    Batch value = (lanes.load(x + i) - centre) * scale;
+    if (weight != nullptr) value *= lanes.load(weight + i);
+    if (bias != nullptr) value += lanes.load(bias + i);
+    lanes.store(y + i, value);
+  });
+}
+
+template <class T>
+double mean_square(const T* x, T centre, std::int64_t length) {
+  const xsimd::batch<T> shift(centre);
+  return sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) {
+           const auto deviation = lanes.load(x + i, centre) - shift;
+           return deviation * deviation;
+         }) / static_cast<double>(length);
+}
+
+/// What the gradient of one row needs of it.
+template <class T>
+struct Row {
+  const T* dy;
+  const T* x;
+  T mean;
+  T rstd;
+  std::int64_t length;
+};
+
+/// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) where nothing was centred. Adds
+/// dy * xhat to `dweight` and dy to `dbias`, where they are not null.
+template <bool centred, class T>
+void row_grad(const Row<T>& row, const T* weight, T* dx, T* dweight, T* dbias) {
+  using Batch = xsimd::batch<T>;
+  const Batch centre(row.mean);
+  const Batch scale(row.rstd);
+  const std::array<double, 2> sums = sum_lanes<T, 2>(row.length, [&](std::int64_t i, const auto& lanes) {
+    const Batch dy = lanes.load(row.dy + i);
+    const Batch normal = (lanes.load(row.x + i) - centre) * scale;
+    if (dweight != nullptr) lanes.store(dweight + i, lanes.load(dweight + i) + dy * normal);
+    if (dbias != nullptr) lanes.store(dbias + i, lanes.load(dbias + i) + dy);
+    const Batch g = weight != nullptr ? dy * lanes.load(weight + i) : dy;  // 0 beyond the end, as dy is
+    return std::array<Batch, 2>{g, g * normal};
+  });
+  const double count = static_cast<double>(row.length);
+  const Batch common(centred ? static_cast<T>(sums[0] / count) : T{0});
+  const Batch along(static_cast<T>(sums[1] / count));
+  for_lanes<T>(row.length, [&](std::int64_t i, const auto& lanes) {
+    const Batch dy = lanes.load(row.dy + i);
+    const Batch normal = (lanes.load(row.x + i) - centre) * scale;
+    const Batch g = weight != nullptr ? dy * lanes.load(weight + i) : dy;
+    lanes.store(dx + i, (g - common - normal * along) * scale);
+  });
+}
+
+/// out[i] = the sum over chunks of parts[chunk * stride + i].
+template <class T>
+void add_chunks(const T* parts, std::int64_t chunks, std::int64_t stride, std::int64_t length, T* out, int threads) {
+  parallel_for(threads, length, 1024, [&](std::int64_t begin, std::int64_t finish) {
+    std::fill(out + begin, out + finish, T{});
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+      for (std::int64_t i = begin; i < finish; ++i) out[i] += parts[chunk * stride + i];
+  });
+}
+}  // namespace
+
+template <class T>
+void layer_norm(const T* x, const T* weight, const T* bias, double epsilon, T* y, T* mean, T* rstd, std::int64_t rows,
+                std::int64_t length, int threads) {
+  parallel_for(threads, rows, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t r = begin; r < finish; ++r) {
+      const T* row = x + r * length;
+      mean[r] = static_cast<T>(
+          sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(row + i); }) /
+          static_cast<double>(length));
+      rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, mean[r], length) + epsilon));
+      write_row(row, weight, bias, mean[r], rstd[r], y + r * length, length);
+    }
+  });
+}
+
+template <class T>
+void rms_norm(const T* x, const T* weight, double epsilon, T* y, T* rstd, std::int64_t rows, std::int64_t length,
+              int threads) {
+  parallel_for(threads, rows, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t r = begin; r < finish; ++r) {
+      const T* row = x + r * length;
+      rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, T{0}, length) + epsilon));
+      write_row<T>(row, weight, nullptr, T{0}, rstd[r], y + r * length, length);
+    }
+  });
+}
+
+template <class T>
+void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
+               void* scratch, std::int64_t rows, std::int64_t length, int threads) {
+  const std::int64_t in_chunk = chunk_rows(rows);
+  const std::int64_t chunks = chunk_count(rows);
+  T* parts = static_cast<T*>(scratch);  // [chunks, 2, length]
+  parallel_for(threads, chunks, 1, [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t chunk = begin; chunk < finish; ++chunk) {
+      T* weight_part = dweight != nullptr ? parts + chunk * 2 * length : nullptr;
+      T* bias_part = dbias != nullptr ? parts + (chunk * 2 + 1) * length : nullptr;
+      if (weight_part != nullptr) std::fill_n(weight_part, length, T{});
+      if (bias_part != nullptr) std::fill_n(bias_part, length, T{});
+      for (std::int64_t r = chunk * in_chunk; r < std::min(rows, (chunk + 1) * in_chunk); ++r) {
+        const Row<T> row{dy + r * length, x + r * length, mean != nullptr ? mean[r] : T{}, rstd[r], length};
+        if (mean != nullptr)
+          row_grad<true>(row, weight, dx + r * length, weight_part, bias_part);
+        else
+          row_grad<false>(row, weight, dx + r * length, weight_part, bias_part);
+      }
+    }
+  });
+  if (dweight != nullptr) add_chunks(parts, chunks, 2 * length, length, dweight, threads);
+  if (dbias != nullptr) add_chunks(parts + length, chunks, 2 * length, length, dbias, threads);
+}
+
+std::size_t norm_grad_scratch(std::int64_t rows, std::int64_t length, std::size_t element) {
+  return static_cast<std::size_t>(chunk_count(rows) * 2 * length) * element;
+}
+
+template void layer_norm(const float*, const float*, const float*, double, float*, float*, float*, std::int64_t,
+                         std::int64_t, int);
+template void layer_norm(const double*, const double*, const double*, double, double*, double*, double*, std::int64_t,
+                         std::int64_t, int);
+template void rms_norm(const float*, const float*, double, float*, float*, std::int64_t, std::int64_t, int);
+template void rms_norm(const double*, const double*, double, double*, double*, std::int64_t, std::int64_t, int);
+template void norm_grad(const float*, const float*, const float*, const float*, const float*, float*, float*, float*,
+                        void*, std::int64_t, std::int64_t, int);
+template void norm_grad(const double*, const double*, const double*, const double*, const double*, double*, double*,
+                        double*, void*, std::int64_t, std::int64_t, int);
+
+}  // namespace xtape

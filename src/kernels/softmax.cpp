@@ -1,0 +1,205 @@
+#include "softmax.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "lanes.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t columns_at_once = 16;
+
+/// Threads times operands times this many elements are wanted where the axis is not the last.
+std::int64_t gathered_elements(const AxisExtent& extent) { return (extent.length * columns_at_once + 15) / 16 * 16; }
+
+/// Calls row(in, out, length) on every row. Where the axis is not the last, some neighbouring rows are gathered into
+/// scratch first, so that every cache line is used whole, worked on in place, and put back.
+template <class T, std::size_t operands, class Row>
+void for_rows(const std::array<const T*, operands>& in, T* out, const AxisExtent& extent, void* scratch, int threads,
+              const Row& row) {
+  const std::int64_t length = extent.length;
+  if (extent.inner == 1) {
+    parallel_for(threads, extent.outer, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t r = begin; r < finish; ++r) {
+        std::array<const T*, operands> at;
+        for (std::size_t k = 0; k < operands; ++k) at[k] = in[k] + r * length;
+        row(at, out + r * length, length);
+      }
+    });
+    return;
+  }
+  const std::int64_t groups_across = (extent.inner + columns_at_once - 1) / columns_at_once;
+  const std::int64_t groups = extent.outer * groups_across;
+  parallel_for(threads, threads, 1, [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t slot = begin; slot < finish; ++slot) {
+      std::array<T*, operands> gathered;
+      for (std::size_t k = 0; k < operands; ++k)
+        gathered[k] = static_cast<T*>(scratch) +
+                      (slot * static_cast<std::int64_t>(operands) + static_cast<std::int64_t>(k)) *
+                          gathered_elements(extent);
+      for (std::int64_t group = slot; group < groups; group += threads) {
+        const std::int64_t first = group % groups_across * columns_at_once;
+        const std::int64_t columns = std::min(columns_at_once, extent.inner - first);
+        const std::int64_t base = group / groups_across * length * extent.inner + first;
+        for (std::size_t k = 0; k < operands; ++k)
+          for (std::int64_t i = 0; i < length; ++i)
+            for (std::int64_t c = 0; c < columns; ++c)
+              gathered[k][c * length + i] = in[k][base + i * extent.inner + c];
+        for (std::int64_t c = 0; c < columns; ++c) {
+          std::array<const T*, operands> at;
+          for (std::size_t k = 0; k < operands; ++k) at[k] = gathered[k] + c * length;
+          row(at, gathered[0] + c * length, length);
+        }
+        for (std::int64_t i = 0; i < length; ++i)
+          for (std::int64_t c = 0; c < columns; ++c)
+            out[base + i * extent.inner + c] = gathered[0][c * length + i];
+      }
+    }
+  });
+}
+
+/// The largest element, or 0 for a row of -inf, which exp(x - it) then maps to zeros.
+template <class T>
+T finite_max(const T* x, std::int64_t count) {
+  const T largest = max_of_lanes(x, count);
+  return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
+}
+
+template <class T>
+void softmax_row(const T* x, T* y, std::int64_t count) {
+  using Batch = xsimd::batch<T>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  const Batch shift(finite_max(x, count));
+  const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+    const Batch e = xsimd::exp(lanes.load(x + i, lowest) - shift);
+    lanes.store(y + i, e);
+    return e;
+  });
+  const Batch scale(total == 0 ? T{0} : static_cast<T>(1 / total));
+  for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, lanes.load(y + i) * scale); });
+}
+
+template <class T>
+void log_softmax_row(const T* x, T* y, std::int64_t count) {
+  using Batch = xsimd::batch<T>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  const Batch shift(finite_max(x, count));
+  const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+    return xsimd::exp(lanes.load(x + i, lowest) - shift);
+  });
+  const Batch logarithm(total == 0 ? T{0} : static_cast<T>(std::log(total)));
+  for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+    lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm);
+  });
+}
+
+/// The offset of row `r`, counted row-major over all axes but the last.
+std::int64_t row_offset(const Layout& layout, std::int64_t r) {
+  std::int64_t offset = 0;
+  for (std::size_t axis = layout.shape.size() - 1; axis-- > 0; r /= layout.shape[axis])
+    offset += r % layout.shape[axis] * layout.strides[axis];
+  return offset;
+}
+
+/// Writes x * factor, or -inf where the mask is true. Dense rows under a mask of stride 0 or 1 are what attention has, and
+/// loops over them become vector instructions.
+template <class T>
+void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask, std::int64_t mask_step, T* y,
+                    std::int64_t count) {
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  if (x_step == 1 && mask_step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = mask[i] ? lowest : x[i] * factor;
+  } else if (x_step == 1 && mask_step == 0) {
+    const bool hidden = mask[0];
+    for (std::int64_t i = 0; i < count; ++i) y[i] = hidden ? lowest : x[i] * factor;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = mask[i * mask_step] ? lowest : x[i * x_step] * factor;
+  }
+}
+}  // namespace
+
+AxisExtent AxisExtent::of(const Shape& shape, std::size_t axis) {
+  AxisExtent extent;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    (i < axis ? extent.outer : i == axis ? extent.length : extent.inner) *= shape[i];
+  return extent;
+}
+
+std::size_t softmax_scratch(const AxisExtent& extent, int operands, std::size_t element, int threads) {
+  if (extent.inner == 1) return 0;
+  return static_cast<std::size_t>(gathered_elements(extent) * operands * threads) * element;
+}
+
+template <class T>
+void softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads) {
+  for_rows<T, 1>({x}, y, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
+    softmax_row(in[0], out, count);
+  });
+}
+
+template <class T>
+void log_softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads) {
+  for_rows<T, 1>({x}, y, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
+    log_softmax_row(in[0], out, count);
+  });
+}
+
+template <class T>
+void softmax_grad(const T* y, const T* dy, T* dx, T scale, const AxisExtent& extent, void* scratch, int threads) {
+  using Batch = xsimd::batch<T>;
+  for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [scale](const auto& in, T* out, std::int64_t count) {
+    const double dot = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+      return lanes.load(in[0] + i) * lanes.load(in[1] + i);
+    });
+    const Batch shift(static_cast<T>(dot));
+    const Batch factor(scale);
+    for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+      lanes.store(out + i, lanes.load(in[0] + i) * (lanes.load(in[1] + i) - shift) * factor);
+    });
+  });
+}
+
+template <class T>
+void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, void* scratch, int threads) {
+  using Batch = xsimd::batch<T>;
+  for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
+    const double sum =
+        sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[1] + i); });
+    const Batch total(static_cast<T>(sum));
+    for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+      lanes.store(out + i, lanes.load(in[1] + i) - xsimd::exp(lanes.load(in[0] + i)) * total);
+    });
+  });
+}
+
+template <class T>
+void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* mask, const Layout& mask_layout, T* y,
+                    int threads) {
+  const std::int64_t length = x_layout.shape.back();
+  if (length == 0) return;
+  const std::int64_t rows = count_of(x_layout.shape) / length;
+  const T factor = T{1} / divisor;
+  parallel_for(threads, rows, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t r = begin; r < finish; ++r) {
+      T* row = y + r * length;
+      scale_and_mask(x + row_offset(x_layout, r), x_layout.strides.back(), factor, mask + row_offset(mask_layout, r),
+                     mask_layout.strides.back(), row, length);
+      softmax_row(row, row, length);
+    }
+  });
+}
+
+template void softmax(const float*, float*, const AxisExtent&, void*, int);
+template void softmax(const double*, double*, const AxisExtent&, void*, int);
+template void log_softmax(const float*, float*, const AxisExtent&, void*, int);
+template void log_softmax(const double*, double*, const AxisExtent&, void*, int);
+template void softmax_grad(const float*, const float*, float*, float, const AxisExtent&, void*, int);
+template void softmax_grad(const double*, const double*, double*, double, const AxisExtent&, void*, int);
+template void log_softmax_grad(const float*, const float*, float*, const AxisExtent&, void*, int);
+template void log_softmax_grad(const double*, const double*, double*, const AxisExtent&, void*, int);
+template void masked_softmax(const float*, const Layout&, float, const bool*, const Layout&, float*, int);
+template void masked_softmax(const double*, const Layout&, double, const bool*, const Layout&, double*, int);
+
+}  // namespace xtape

@@ -1,0 +1,46 @@
+/// Softmax and its kin along one axis of dense arrays.
+///
+/// An array is seen as (outer, length, inner), the axis in the middle. Outputs may be any of the inputs. A row whose
+/// elements are all -inf gives zeros (log_softmax: -inf).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+struct AxisExtent {
+  std::int64_t outer = 1;
+  std::int64_t length = 1;
+  std::int64_t inner = 1;
+  static AxisExtent of(const Shape& shape, std::size_t axis);
+};
+
+/// What the functions below want for `scratch` when they read `operands` arrays of elements of `element` bytes.
+std::size_t softmax_scratch(const AxisExtent& extent, int operands, std::size_t element, int threads);
+
+/// y = exp(x - max x) / sum exp(x - max x).
+template <class T>
+void softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads);
+
+/// y = x - max x - log sum exp(x - max x).
+template <class T>
+void log_softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads);
+
+/// dx = scale * y * (dy - sum(dy * y)).
+template <class T>
+void softmax_grad(const T* y, const T* dy, T* dx, T scale, const AxisExtent& extent, void* scratch, int threads);
+
+/// dx = dy - exp(y) * sum(dy).
+template <class T>
+void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, void* scratch, int threads);
+
+/// y = softmax(x / divisor) along the last axis, taking x as -inf where `mask` is true. Both layouts have one shape, and
+/// any strides; y is dense.
+template <class T>
+void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* mask, const Layout& mask_layout, T* y,
+                    int threads);
+
+}  // namespace xtape

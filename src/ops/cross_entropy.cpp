@@ -1,0 +1,191 @@
+// cross_entropy and its gradient.
+#include "cross_entropy.hpp"
+
+#include "floating.hpp"
+#include "rows.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+std::vector<AttributeSpec> loss_attributes() {
+  return {{"ignore", AttributeType::integer, "Targets of this value have no loss and are not counted.", std::int64_t{-100}},
+          {"label_smoothing", AttributeType::number, "The share of the target distribution that is spread evenly.", 0.0},
+          {"smoothing_excludes", AttributeType::integer,
+           "A class that gets nothing of what is spread (the padding); -1 for none.", std::int64_t{-1}}};
+}
+
+void check_loss(const Call& call) {
+  const Shape rows = without_last(call.shape(0));
+  require_shape(call, 1, rows, "that of the logits without their last axis, the classes");
+  const std::int64_t classes = call.shape(0).back();
+  if (classes == 0) throw ShapeError("logits of shape " + to_string(call.shape(0)) + " have no classes");
+  const double smoothing = call.number("label_smoothing");
+  if (!(smoothing >= 0 && smoothing <= 1))
+    throw Error("label_smoothing must be between 0 and 1, got " + std::to_string(smoothing));
+  const std::int64_t excluded = call.integer("smoothing_excludes");
+  if (excluded >= classes)
+    throw Error("smoothing_excludes is class " + std::to_string(excluded) + ", but the logits have " +
+                std::to_string(classes) + " classes");
+}
+
+CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {
+  CrossEntropy loss;
+  loss.classes = logits.back();
+  loss.rows = loss.classes == 0 ? 0 : count_of(logits) / loss.classes;
+  loss.ignore = attributes.get<std::int64_t>("ignore");
+  loss.smoothing = attributes.get<double>("label_smoothing");
+  loss.excluded = attributes.get<std::int64_t>("smoothing_excludes");
+  return loss;
+}
+
+/// Calls f(T{}, Target{}) with the scalars of logits and targets.
+template <class F>
+auto with_scalars(const Call& call, const F& f) {
+  return with_floating(call.dtype(0), [&](auto scalar) {
+    return call.dtype(1) == Dtype::int32 ? f(scalar, std::int32_t{}) : f(scalar, std::int64_t{});
+  });
+}
+
+Kernel cross_entropy_kernel(const KernelCall& call) {
+  const CrossEntropy loss = loss_of(call.attributes, call.shape(0));
+  const int threads = call.threads;
+  return with_scalars(call, [&](auto scalar, auto target) {
+    using T = decltype(scalar);
+    using Target = decltype(target);
+    return Kernel{[loss, threads](const Frame& frame) {
+                    cross_entropy<T, Target>(in<T>(frame, 0), in<Target>(frame, 1), loss, out<T>(frame, 0),
+                                             out<std::int64_t>(frame, 1), out<T>(frame, 2),
+                                             static_cast<double*>(frame.scratch), threads);
+                  },
+                  static_cast<std::size_t>(loss.rows) * sizeof(double)};
+  });
+}
+
+Vars expand_cross_entropy(const ExpandCall& call) {
+  const Var& logits = call.inputs[0];
+  const Var& targets = call.inputs[1];
+  const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
+  const Var real = targets != loss.ignore;  // the shape of the targets, as all below that is not named otherwise
+  const Var safe = where(real, targets, 0);
+  const auto [y, total] = log_softmax_parts(logits, -1);  // [..., classes], [..., 1]
+  Var losses = squeeze(gather(y, expand_dims(safe, -1), -1), {-1}) * -(1 - loss.smoothing);
+  if (loss.spread() != 0) {
+    Var all = sum(y, {-1});
+    if (loss.excluded >= 0) {
+      std::vector<std::int64_t> start(y.rank(), 0);
+      std::vector<std::int64_t> stop(y.rank(), end);
+      start.back() = loss.excluded;
+      stop.back() = loss.excluded + 1;
+      all = all - squeeze(slice(y, start, stop), {-1});
+    }
+    losses = losses - all * loss.spread();
+  }
+  return {sum(where(real, losses, 0)), sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
+}
+
+Kernel cross_entropy_grad_kernel(const KernelCall& call) {
+  const CrossEntropy loss = loss_of(call.attributes, call.shape(0));
+  const int threads = call.threads;
+  return with_scalars(call, [&](auto scalar, auto target) {
+    using T = decltype(scalar);
+    using Target = decltype(target);
+    return Kernel{[loss, threads](const Frame& frame) {
+      cross_entropy_grad<T, Target>(in<T>(frame, 0), in<Target>(frame, 1), in<T>(frame, 2), *in<T>(frame, 3), loss,
+                                    out<T>(frame, 0), threads);
+    }};
+  });
+}
+
+Vars expand_cross_entropy_grad(const ExpandCall& call) {
+  const Var& logits = call.inputs[0];
+  const Var& targets = call.inputs[1];
+  const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
+  const Var real = targets != loss.ignore;
+  Var wanted = one_hot(where(real, targets, 0), loss.classes, logits.dtype()) * (1 - loss.smoothing);
+  if (loss.spread() != 0) {
+    wanted = wanted + loss.spread();
+    if (loss.excluded >= 0) {
+      Tape tape = call.tape;
+      const Var excluded = tape.constant(static_cast<double>(loss.excluded), Dtype::int64);
+      wanted = wanted - one_hot(excluded, loss.classes, logits.dtype()) * loss.spread();
+    }
+  }
+  const Var difference = exp(logits - expand_dims(call.inputs[2], -1)) - wanted;
+  return {where(expand_dims(real, -1), difference * call.inputs[3], 0)};
+}
+
+const Op& cross_entropy_grad_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "cross_entropy_grad";
+    op.doc =
+        "The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), with q the target "
+        "distribution; zeros where the target is ignored.";
+    op.inputs = {{"logits", Accept::floating},
+                 {"targets", Accept::integer},
+                 {"logsumexp", Accept::floating},
+                 {"dsum", Accept::floating}};
+    op.outputs = {"dlogits"};
+    op.attributes = loss_attributes();
+    op.shape = [](const Call& call) {
+      check_loss(call);
+      require_shape(call, 2, call.shape(1), "that of the targets");
+      require_shape(call, 3, {}, "a single number");
+      return std::vector<ValueType>{call.inputs[0]};
+    };
+    op.kernel = cross_entropy_grad_kernel;
+    op.expand = expand_cross_entropy_grad;
+    op.overwrites = {0};
+    return op;
+  }();
+  return row;
+}
+
+const Op& cross_entropy_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "cross_entropy";
+    op.doc =
+        "The sum over all targets t that are not `ignore` of -sum_c q_c log softmax(logits)_c, and the count of those "
+        "targets (int64); divide the one by the other for the mean. The target distribution q has 1 - label_smoothing on t; "
+        "the rest is spread evenly over all classes (Szegedy et al., 2016; as PyTorch does it), or over all but "
+        "smoothing_excludes. Keeps log sum exp(logits) of every row (0 where the target is ignored, or all logits are "
+        "-inf). A target that is neither a class nor `ignore` is an error when played.";
+    op.inputs = {{"logits", Accept::floating}, {"targets", Accept::integer}};
+    op.outputs = {"sum", "count", "logsumexp"};
+    op.results = 2;
+    op.attributes = loss_attributes();
+    op.shape = [](const Call& call) {
+      check_loss(call);
+      return std::vector<ValueType>{{call.dtype(0), {}}, {Dtype::int64, {}}, {call.dtype(0), call.shape(1)}};
+    };
+    op.kernel = cross_entropy_kernel;
+    op.expand = expand_cross_entropy;
+    op.gradient = [](const GradientCall& call) {
+      if (call.cotangents[2]) return Vars{};  // of second derivatives: left to the expansion
+      const Vars dlogits = apply(cross_entropy_grad_op(),
+                                 {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()}, call.attributes());
+      return Vars{dlogits[0], Var()};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+std::pair<Var, Var> cross_entropy(const Var& logits, const Var& targets, std::int64_t ignore, double label_smoothing,
+                                  std::int64_t smoothing_excludes) {
+  const Vars results = apply(cross_entropy_op(), {logits, targets},
+                             {{"ignore", ignore},
+                              {"label_smoothing", label_smoothing},
+                              {"smoothing_excludes", smoothing_excludes}});
+  return {results[0], results[1]};
+}
+
+void list_cross_entropy(OpTable& table) {
+  table.add(cross_entropy_op());
+  table.add(cross_entropy_grad_op());
+}
+
+}  // namespace xtape

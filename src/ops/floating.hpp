@@ -1,0 +1,44 @@
+/// What the rows of float ops share.
+#pragma once
+
+#include <string>
+
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+/// Calls f(T{}) with T the C++ scalar of `dtype`, a float.
+template <class F>
+auto with_floating(Dtype dtype, const F& f) {
+  return dtype == Dtype::float64 ? f(double{}) : f(float{});
+}
+
+/// Element pointers of a frame.
+template <class T>
+const T* in(const Frame& frame, std::size_t input) {
+  return static_cast<const T*>(frame.in[input]);
+}
+template <class T>
+T* out(const Frame& frame, std::size_t output) {
+  return static_cast<T*>(frame.out[output]);
+}
+
+/// `call.axis` counted from the front.
+inline std::size_t axis_of(const Call& call) { return normal_axis(call.integer("axis"), call.shape(0).size()); }
+
+/// Throws ShapeError unless input number `input` has shape `wanted`, which `why` explains.
+inline void require_shape(const Call& call, std::size_t input, const Shape& wanted, const std::string& why) {
+  if (call.shape(input) != wanted)
+    throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) + " should be " +
+                     to_string(wanted) + ", " + why);
+}
+
+/// `shape` without its last axis. Throws ShapeError where it has none.
+inline Shape without_last(const Shape& shape) {
+  if (shape.empty()) throw ShapeError("needs at least one axis, received an array of shape ()");
+  Shape rest = shape;
+  rest.erase(rest.size() - 1);
+  return rest;
+}
+
+}  // namespace xtape

@@ -1,0 +1,162 @@
+// layer_norm and its gradient.
+#include "floating.hpp"
+#include "normalise.hpp"
+#include "rows.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+AttributeSpec epsilon_spec() {
+  return {"epsilon", AttributeType::number, "Added to the variance, inside the root.", 1e-5};
+}
+
+std::vector<ValueType> layer_norm_shape(const Call& call) {
+  const Shape rows = without_last(call.shape(0));
+  for (std::size_t i = 1; i < call.inputs.size(); ++i)
+    require_shape(call, i, {call.shape(0).back()}, "one number for each place of the last axis of x");
+  return {call.inputs[0], {call.dtype(0), rows}, {call.dtype(0), rows}};
+}
+
+Kernel layer_norm_kernel(const KernelCall& call) {
+  const std::int64_t length = call.shape(0).back();
+  const std::int64_t rows = count_of(call.outputs[1].shape);
+  const double epsilon = call.number("epsilon");
+  const int threads = call.threads;
+  const bool weighted = call.inputs.size() > 1;
+  const bool biased = call.inputs.size() > 2;
+  return with_floating(call.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=](const Frame& frame) {
+      layer_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, biased ? in<T>(frame, 2) : nullptr, epsilon,
+                    out<T>(frame, 0), out<T>(frame, 1), out<T>(frame, 2), rows, length, threads);
+    }};
+  });
+}
+
+Vars expand_layer_norm(const ExpandCall& call) {
+  const Var& x = call.inputs[0];
+  const Var centre = mean(x, {-1}, true);
+  const Var centred = x - centre;
+  const Var rstd = rsqrt(mean(square(centred), {-1}, true) + call.attributes().get<double>("epsilon"));
+  Var y = centred * rstd;
+  if (call.inputs.size() > 1) y = y * call.inputs[1];
+  if (call.inputs.size() > 2) y = y + call.inputs[2];
+  return {y, squeeze(centre, {-1}), squeeze(rstd, {-1})};
+}
+
+std::vector<ValueType> layer_norm_grad_shape(const Call& call) {
+  const Shape rows = without_last(call.shape(1));
+  require_shape(call, 0, call.shape(1), "that of x");
+  require_shape(call, 2, rows, "that of x without its last axis");
+  require_shape(call, 3, rows, "that of x without its last axis");
+  std::vector<ValueType> outputs = {call.inputs[1]};
+  if (call.inputs.size() > 4) {
+    require_shape(call, 4, {call.shape(1).back()}, "one number for each place of the last axis of x");
+    outputs.push_back(call.inputs[4]);
+  }
+  if (call.flag("bias")) outputs.push_back({call.dtype(1), {call.shape(1).back()}});
+  return outputs;
+}
+
+Kernel layer_norm_grad_kernel(const KernelCall& call) {
+  const std::int64_t length = call.shape(1).back();
+  const std::int64_t rows = count_of(call.shape(2));
+  const int threads = call.threads;
+  const bool weighted = call.inputs.size() > 4;
+  const bool biased = call.flag("bias");
+  return with_floating(call.dtype(1), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=](const Frame& frame) {
+                    norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
+                                 weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0),
+                                 weighted ? out<T>(frame, 1) : nullptr,
+                                 biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
+                  },
+                  weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0};
+  });
+}
+
+Vars expand_layer_norm_grad(const ExpandCall& call) {
+  const Var& dy = call.inputs[0];
+  const Var rstd = expand_dims(call.inputs[3], -1);
+  const Var normal = (call.inputs[1] - expand_dims(call.inputs[2], -1)) * rstd;
+  const bool weighted = call.inputs.size() > 4;
+  const Shape places = {dy.size(-1)};
+  const Var g = weighted ? dy * call.inputs[4] : dy;
+  Vars gradients = {rstd * (g - mean(g, {-1}, true) - normal * mean(g * normal, {-1}, true))};
+  if (weighted) gradients.push_back(sum_to(dy * normal, places));
+  if (call.attributes().get<bool>("bias")) gradients.push_back(sum_to(dy, places));
+  return gradients;
+}
+
+const Op& layer_norm_grad_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "layer_norm_grad";
+    op.doc =
+        "The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g) - xhat * "
+        "mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias = sum(dy) over all other axes. "
+        "dweight is given where weight is, dbias where `bias` is true.";
+    op.inputs = {{"dy", Accept::floating},
+                 {"x", Accept::floating},
+                 {"mean", Accept::floating},
+                 {"rstd", Accept::floating},
+                 {"weight", Accept::floating, Arity::optional}};
+    op.outputs = {"dx", "dweight", "dbias"};
+    op.attributes = {{"bias", AttributeType::boolean, "Whether dbias is wanted.", false}};
+    op.shape = layer_norm_grad_shape;
+    op.kernel = layer_norm_grad_kernel;
+    op.expand = expand_layer_norm_grad;
+    op.overwrites = {0, 1};
+    return op;
+  }();
+  return row;
+}
+
+Vars layer_norm_gradient(const GradientCall& call) {
+  if (call.cotangents[1] || call.cotangents[2]) return {};  // of second derivatives: left to the expansion
+  std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1], call.outputs[2]};
+  if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
+  return apply(layer_norm_grad_op(), operands, {{"bias", call.inputs.size() > 2}});
+}
+
+const Op& layer_norm_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "layer_norm";
+    op.doc =
+        "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x along its "
+        "last axis (Ba et al., 2016). weight and bias may be left out, bias alone too. Keeps the mean and rstd = 1 / "
+        "sqrt(variance + epsilon) of every row.";
+    op.inputs = {{"x", Accept::floating},
+                 {"weight", Accept::floating, Arity::optional},
+                 {"bias", Accept::floating, Arity::optional}};
+    op.outputs = {"y", "mean", "rstd"};
+    op.results = 1;
+    op.attributes = {epsilon_spec()};
+    op.shape = layer_norm_shape;
+    op.kernel = layer_norm_kernel;
+    op.expand = expand_layer_norm;
+    op.gradient = layer_norm_gradient;
+    op.overwrites = {0};
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var layer_norm(const Var& x, double epsilon) { return apply(layer_norm_op(), {x}, {{"epsilon", epsilon}})[0]; }
+Var layer_norm(const Var& x, const Var& weight, double epsilon) {
+  return apply(layer_norm_op(), {x, weight}, {{"epsilon", epsilon}})[0];
+}
+Var layer_norm(const Var& x, const Var& weight, const Var& bias, double epsilon) {
+  return apply(layer_norm_op(), {x, weight, bias}, {{"epsilon", epsilon}})[0];
+}
+
+void list_layer_norm(OpTable& table) {
+  table.add(layer_norm_op());
+  table.add(layer_norm_grad_op());
+}
+
+}  // namespace xtape

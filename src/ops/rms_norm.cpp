@@ -1,0 +1,133 @@
+// rms_norm and its gradient.
+#include "floating.hpp"
+#include "normalise.hpp"
+#include "rows.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+std::vector<ValueType> rms_norm_shape(const Call& call) {
+  const Shape rows = without_last(call.shape(0));
+  if (call.inputs.size() > 1)
+    require_shape(call, 1, {call.shape(0).back()}, "one number for each place of the last axis of x");
+  return {call.inputs[0], {call.dtype(0), rows}};
+}
+
+Kernel rms_norm_kernel(const KernelCall& call) {
+  const std::int64_t length = call.shape(0).back();
+  const std::int64_t rows = count_of(call.outputs[1].shape);
+  const double epsilon = call.number("epsilon");
+  const int threads = call.threads;
+  const bool weighted = call.inputs.size() > 1;
+  return with_floating(call.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=](const Frame& frame) {
+      rms_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, epsilon, out<T>(frame, 0), out<T>(frame, 1), rows,
+                  length, threads);
+    }};
+  });
+}
+
+std::vector<ValueType> rms_norm_grad_shape(const Call& call) {
+  require_shape(call, 0, call.shape(1), "that of x");
+  require_shape(call, 2, without_last(call.shape(1)), "that of x without its last axis");
+  std::vector<ValueType> outputs = {call.inputs[1]};
+  if (call.inputs.size() > 3) {
+    require_shape(call, 3, {call.shape(1).back()}, "one number for each place of the last axis of x");
+    outputs.push_back(call.inputs[3]);
+  }
+  return outputs;
+}
+
+Kernel rms_norm_grad_kernel(const KernelCall& call) {
+  const std::int64_t length = call.shape(1).back();
+  const std::int64_t rows = count_of(call.shape(2));
+  const int threads = call.threads;
+  const bool weighted = call.inputs.size() > 3;
+  return with_floating(call.dtype(1), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=](const Frame& frame) {
+                    norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2),
+                                 weighted ? in<T>(frame, 3) : nullptr, out<T>(frame, 0),
+                                 weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length, threads);
+                  },
+                  weighted ? norm_grad_scratch(rows, length, sizeof(T)) : 0};
+  });
+}
+
+Vars expand_rms_norm_grad(const ExpandCall& call) {
+  const Var& dy = call.inputs[0];
+  const Var rstd = expand_dims(call.inputs[2], -1);
+  const Var normal = call.inputs[1] * rstd;
+  const bool weighted = call.inputs.size() > 3;
+  const Var g = weighted ? dy * call.inputs[3] : dy;
+  Vars gradients = {rstd * (g - normal * mean(g * normal, {-1}, true))};
+  if (weighted) gradients.push_back(sum_to(dy * normal, {dy.size(-1)}));
+  return gradients;
+}
+
+const Op& rms_norm_grad_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "rms_norm_grad";
+    op.doc =
+        "The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g * xhat)), the "
+        "mean along the last axis; dweight = sum(dy * xhat) over all other axes, given where weight is.";
+    op.inputs = {{"dy", Accept::floating},
+                 {"x", Accept::floating},
+                 {"rstd", Accept::floating},
+                 {"weight", Accept::floating, Arity::optional}};
+    op.outputs = {"dx", "dweight"};
+    op.shape = rms_norm_grad_shape;
+    op.kernel = rms_norm_grad_kernel;
+    op.expand = expand_rms_norm_grad;
+    op.overwrites = {0, 1};
+    return op;
+  }();
+  return row;
+}
+
+const Op& rms_norm_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "rms_norm";
+    op.doc =
+        "y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019). weight may be "
+        "left out. Keeps rstd = 1 / sqrt(mean(x^2) + epsilon) of every row.";
+    op.inputs = {{"x", Accept::floating}, {"weight", Accept::floating, Arity::optional}};
+    op.outputs = {"y", "rstd"};
+    op.results = 1;
+    op.attributes = {{"epsilon", AttributeType::number, "Added to the mean square, inside the root.", 1e-6}};
+    op.shape = rms_norm_shape;
+    op.kernel = rms_norm_kernel;
+    op.expand = [](const ExpandCall& call) {
+      const Var& x = call.inputs[0];
+      const Var rstd = rsqrt(mean(square(x), {-1}, true) + call.attributes().get<double>("epsilon"));
+      const Var y = x * rstd;
+      return Vars{call.inputs.size() > 1 ? y * call.inputs[1] : y, squeeze(rstd, {-1})};
+    };
+    op.gradient = [](const GradientCall& call) {
+      if (call.cotangents[1]) return Vars{};  // of second derivatives: left to the expansion
+      std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1]};
+      if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
+      return apply(rms_norm_grad_op(), operands);
+    };
+    op.overwrites = {0};
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var rms_norm(const Var& x, double epsilon) { return apply(rms_norm_op(), {x}, {{"epsilon", epsilon}})[0]; }
+Var rms_norm(const Var& x, const Var& weight, double epsilon) {
+  return apply(rms_norm_op(), {x, weight}, {{"epsilon", epsilon}})[0];
+}
+
+void list_rms_norm(OpTable& table) {
+  table.add(rms_norm_op());
+  table.add(rms_norm_grad_op());
+}
+
+}  // namespace xtape
