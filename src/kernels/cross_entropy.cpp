@@ -11,7 +11,8 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t block = 2048;  // of logits: what stays in the first cache between finding its maximum and its sum
+constexpr std::int64_t block =
+    2048;  // of logits: what stays in the first cache between finding its maximum and its sum
 
 template <class Target>
 void check_targets(const Target* targets, const CrossEntropy& call) {
@@ -43,9 +44,8 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
     const Batch by(shift == lowest ? T{0} : shift);
     if constexpr (with_sum)
       plain += sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(part + i); });
-    total += sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) {
-      return xsimd::exp(lanes.load(part + i, lowest) - by);
-    });
+    total += sum_of_lanes<T>(
+        length, [&](std::int64_t i, const auto& lanes) { return xsimd::exp(lanes.load(part + i, lowest) - by); });
   }
   if (total == 0) return {0, plain};
   return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};
@@ -122,7 +122,7 @@ void cross_entropy_grad(const T* logits, const Target* targets, const T* logsume
   });
 }
 
-#define XTAPE_CROSS_ENTROPY(T, Target)                                                                           \
+#define XTAPE_CROSS_ENTROPY(T, Target)                                                                            \
   template void cross_entropy(const T*, const Target*, const CrossEntropy&, T*, std::int64_t*, T*, double*, int); \
   template void cross_entropy_grad(const T*, const Target*, const T*, T, const CrossEntropy&, T*, int);
 XTAPE_CROSS_ENTROPY(float, std::int32_t)

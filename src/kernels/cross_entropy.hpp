@@ -18,9 +18,9 @@ struct CrossEntropy {
   double spread() const;  ///< What smoothing puts on one class.
 };
 
-/// sum = the sum of the rows' losses, count = how many rows were not ignored; `logsumexp` [rows] keeps log sum exp(logits)
-/// of every row (0 for a row of -inf). `scratch` holds rows doubles. Throws Error, and writes nothing, where a target is
-/// neither a class nor `ignore`.
+/// sum = the sum of the rows' losses, count = how many rows were not ignored; `logsumexp` [rows] keeps log sum
+/// exp(logits) of every row (0 for a row of -inf). `scratch` holds rows doubles. Throws Error, and writes nothing,
+/// where a target is neither a class nor `ignore`.
 template <class T, class Target>
 void cross_entropy(const T* logits, const Target* targets, const CrossEntropy& call, T* sum, std::int64_t* count,
                    T* logsumexp, double* scratch, int threads);

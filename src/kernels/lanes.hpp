@@ -95,9 +95,8 @@ std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
 /// The same for one sum, of a term that returns a batch.
 template <class T, class Term>
 double sum_of_lanes(std::int64_t count, const Term& term) {
-  return sum_lanes<T, 1>(count, [&term](std::int64_t i, const auto& lanes) {
-    return std::array<xsimd::batch<T>, 1>{term(i, lanes)};
-  })[0];
+  return sum_lanes<T, 1>(
+      count, [&term](std::int64_t i, const auto& lanes) { return std::array<xsimd::batch<T>, 1>{term(i, lanes)}; })[0];
 }
 
 /// The largest element; -inf for none. What a NaN among them does to it is not said.
@@ -114,7 +113,8 @@ T max_of_lanes(const T* row, std::int64_t count) {
     c = xsimd::max(c, Batch::load_unaligned(row + i + 2 * width));
     d = xsimd::max(d, Batch::load_unaligned(row + i + 3 * width));
   }
-  for_lanes<T>(count - i, [&](std::int64_t k, const auto& lanes) { a = xsimd::max(a, lanes.load(row + i + k, lowest)); });
+  for_lanes<T>(count - i,
+               [&](std::int64_t k, const auto& lanes) { a = xsimd::max(a, lanes.load(row + i + k, lowest)); });
   return fold_lanes(xsimd::max(xsimd::max(a, b), xsimd::max(c, d)), [](T p, T q) { return std::max(p, q); });
 }
 

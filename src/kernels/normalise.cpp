@@ -10,8 +10,12 @@ namespace xtape {
 
 namespace {
 /// Rows whose contributions to dweight and dbias are added up before they meet those of others.
-std::int64_t chunk_rows(std::int64_t rows) { return std::max<std::int64_t>(8, (rows + 63) / 64); }
-std::int64_t chunk_count(std::int64_t rows) { return (rows + chunk_rows(rows) - 1) / chunk_rows(rows); }
+std::int64_t chunk_rows(std::int64_t rows) {
+  return std::max<std::int64_t>(8, (rows + 63) / 64);
+}
+std::int64_t chunk_count(std::int64_t rows) {
+  return (rows + chunk_rows(rows) - 1) / chunk_rows(rows);
+}
 
 template <class T>
 void write_row(const T* x, const T* weight, const T* bias, T mean, T rstd, T* y, std::int64_t length) {
@@ -29,10 +33,12 @@ void write_row(const T* x, const T* weight, const T* bias, T mean, T rstd, T* y,
 template <class T>
 double mean_square(const T* x, T centre, std::int64_t length) {
   const xsimd::batch<T> shift(centre);
-  return sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) {
-           const auto deviation = lanes.load(x + i, centre) - shift;
-           return deviation * deviation;
-         }) / static_cast<double>(length);
+  return sum_of_lanes<T>(length,
+                         [&](std::int64_t i, const auto& lanes) {
+                           const auto deviation = lanes.load(x + i, centre) - shift;
+                           return deviation * deviation;
+                         }) /
+         static_cast<double>(length);
 }
 
 /// What the gradient of one row needs of it.
@@ -45,8 +51,8 @@ struct Row {
   std::int64_t length;
 };
 
-/// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) where nothing was centred. Adds
-/// dy * xhat to `dweight` and dy to `dbias`, where they are not null.
+/// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) where nothing was centred.
+/// Adds dy * xhat to `dweight` and dy to `dbias`, where they are not null.
 template <bool centred, class T>
 void row_grad(const Row<T>& row, const T* weight, T* dx, T* dweight, T* dbias) {
   using Batch = xsimd::batch<T>;

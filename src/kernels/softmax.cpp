@@ -12,7 +12,9 @@ namespace {
 constexpr std::int64_t columns_at_once = 16;
 
 /// Threads times operands times this many elements are wanted where the axis is not the last.
-std::int64_t gathered_elements(const AxisExtent& extent) { return (extent.length * columns_at_once + 15) / 16 * 16; }
+std::int64_t gathered_elements(const AxisExtent& extent) {
+  return (extent.length * columns_at_once + 15) / 16 * 16;
+}
 
 /// Calls row(in, out, length) on every row. Where the axis is not the last, some neighbouring rows are gathered into
 /// scratch first, so that every cache line is used whole, worked on in place, and put back.
@@ -36,25 +38,23 @@ void for_rows(const std::array<const T*, operands>& in, T* out, const AxisExtent
     for (std::int64_t slot = begin; slot < finish; ++slot) {
       std::array<T*, operands> gathered;
       for (std::size_t k = 0; k < operands; ++k)
-        gathered[k] = static_cast<T*>(scratch) +
-                      (slot * static_cast<std::int64_t>(operands) + static_cast<std::int64_t>(k)) *
-                          gathered_elements(extent);
+        gathered[k] =
+            static_cast<T*>(scratch) +
+            (slot * static_cast<std::int64_t>(operands) + static_cast<std::int64_t>(k)) * gathered_elements(extent);
       for (std::int64_t group = slot; group < groups; group += threads) {
         const std::int64_t first = group % groups_across * columns_at_once;
         const std::int64_t columns = std::min(columns_at_once, extent.inner - first);
         const std::int64_t base = group / groups_across * length * extent.inner + first;
         for (std::size_t k = 0; k < operands; ++k)
           for (std::int64_t i = 0; i < length; ++i)
-            for (std::int64_t c = 0; c < columns; ++c)
-              gathered[k][c * length + i] = in[k][base + i * extent.inner + c];
+            for (std::int64_t c = 0; c < columns; ++c) gathered[k][c * length + i] = in[k][base + i * extent.inner + c];
         for (std::int64_t c = 0; c < columns; ++c) {
           std::array<const T*, operands> at;
           for (std::size_t k = 0; k < operands; ++k) at[k] = gathered[k] + c * length;
           row(at, gathered[0] + c * length, length);
         }
         for (std::int64_t i = 0; i < length; ++i)
-          for (std::int64_t c = 0; c < columns; ++c)
-            out[base + i * extent.inner + c] = gathered[0][c * length + i];
+          for (std::int64_t c = 0; c < columns; ++c) out[base + i * extent.inner + c] = gathered[0][c * length + i];
       }
     }
   });
@@ -86,13 +86,11 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   const Batch shift(finite_max(x, count));
-  const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-    return xsimd::exp(lanes.load(x + i, lowest) - shift);
-  });
+  const double total = sum_of_lanes<T>(
+      count, [&](std::int64_t i, const auto& lanes) { return xsimd::exp(lanes.load(x + i, lowest) - shift); });
   const Batch logarithm(total == 0 ? T{0} : static_cast<T>(std::log(total)));
-  for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-    lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm);
-  });
+  for_lanes<T>(count,
+               [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm); });
 }
 
 /// The offset of row `r`, counted row-major over all axes but the last.
@@ -103,8 +101,8 @@ std::int64_t row_offset(const Layout& layout, std::int64_t r) {
   return offset;
 }
 
-/// Writes x * factor, or -inf where the mask is true. Dense rows under a mask of stride 0 or 1 are what attention has, and
-/// loops over them become vector instructions.
+/// Writes x * factor, or -inf where the mask is true. Dense rows under a mask of stride 0 or 1 are what attention has,
+/// and loops over them become vector instructions.
 template <class T>
 void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask, std::int64_t mask_step, T* y,
                     std::int64_t count) {
@@ -134,25 +132,22 @@ std::size_t softmax_scratch(const AxisExtent& extent, int operands, std::size_t 
 
 template <class T>
 void softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads) {
-  for_rows<T, 1>({x}, y, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
-    softmax_row(in[0], out, count);
-  });
+  for_rows<T, 1>({x}, y, extent, scratch, threads,
+                 [](const auto& in, T* out, std::int64_t count) { softmax_row(in[0], out, count); });
 }
 
 template <class T>
 void log_softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads) {
-  for_rows<T, 1>({x}, y, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
-    log_softmax_row(in[0], out, count);
-  });
+  for_rows<T, 1>({x}, y, extent, scratch, threads,
+                 [](const auto& in, T* out, std::int64_t count) { log_softmax_row(in[0], out, count); });
 }
 
 template <class T>
 void softmax_grad(const T* y, const T* dy, T* dx, T scale, const AxisExtent& extent, void* scratch, int threads) {
   using Batch = xsimd::batch<T>;
   for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [scale](const auto& in, T* out, std::int64_t count) {
-    const double dot = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-      return lanes.load(in[0] + i) * lanes.load(in[1] + i);
-    });
+    const double dot = sum_of_lanes<T>(
+        count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[0] + i) * lanes.load(in[1] + i); });
     const Batch shift(static_cast<T>(dot));
     const Batch factor(scale);
     for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
@@ -165,8 +160,7 @@ template <class T>
 void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, void* scratch, int threads) {
   using Batch = xsimd::batch<T>;
   for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
-    const double sum =
-        sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[1] + i); });
+    const double sum = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[1] + i); });
     const Batch total(static_cast<T>(sum));
     for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
       lanes.store(out + i, lanes.load(in[1] + i) - xsimd::exp(lanes.load(in[0] + i)) * total);

@@ -9,10 +9,11 @@ namespace xtape {
 
 namespace {
 std::vector<AttributeSpec> loss_attributes() {
-  return {{"ignore", AttributeType::integer, "Targets of this value have no loss and are not counted.", std::int64_t{-100}},
-          {"label_smoothing", AttributeType::number, "The share of the target distribution that is spread evenly.", 0.0},
-          {"smoothing_excludes", AttributeType::integer,
-           "A class that gets nothing of what is spread (the padding); -1 for none.", std::int64_t{-1}}};
+  return {
+      {"ignore", AttributeType::integer, "Targets of this value have no loss and are not counted.", std::int64_t{-100}},
+      {"label_smoothing", AttributeType::number, "The share of the target distribution that is spread evenly.", 0.0},
+      {"smoothing_excludes", AttributeType::integer,
+       "A class that gets nothing of what is spread (the padding); -1 for none.", std::int64_t{-1}}};
 }
 
 void check_loss(const Call& call) {
@@ -120,7 +121,8 @@ const Op& cross_entropy_grad_op() {
     Op op;
     op.name = "cross_entropy_grad";
     op.doc =
-        "The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), with q the target "
+        "The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), with q the "
+        "target "
         "distribution; zeros where the target is ignored.";
     op.inputs = {{"logits", Accept::floating},
                  {"targets", Accept::integer},
@@ -148,7 +150,8 @@ const Op& cross_entropy_op() {
     op.name = "cross_entropy";
     op.doc =
         "The sum over all targets t that are not `ignore` of -sum_c q_c log softmax(logits)_c, and the count of those "
-        "targets (int64); divide the one by the other for the mean. The target distribution q has 1 - label_smoothing on t; "
+        "targets (int64); divide the one by the other for the mean. The target distribution q has 1 - label_smoothing "
+        "on t; "
         "the rest is spread evenly over all classes (Szegedy et al., 2016; as PyTorch does it), or over all but "
         "smoothing_excludes. Keeps log sum exp(logits) of every row (0 where the target is ignored, or all logits are "
         "-inf). A target that is neither a class nor `ignore` is an error when played.";
@@ -164,8 +167,9 @@ const Op& cross_entropy_op() {
     op.expand = expand_cross_entropy;
     op.gradient = [](const GradientCall& call) {
       if (call.cotangents[2]) return Vars{};  // of second derivatives: left to the expansion
-      const Vars dlogits = apply(cross_entropy_grad_op(),
-                                 {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()}, call.attributes());
+      const Vars dlogits =
+          apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},
+                call.attributes());
       return Vars{dlogits[0], Var()};
     };
     return op;
@@ -176,10 +180,9 @@ const Op& cross_entropy_op() {
 
 std::pair<Var, Var> cross_entropy(const Var& logits, const Var& targets, std::int64_t ignore, double label_smoothing,
                                   std::int64_t smoothing_excludes) {
-  const Vars results = apply(cross_entropy_op(), {logits, targets},
-                             {{"ignore", ignore},
-                              {"label_smoothing", label_smoothing},
-                              {"smoothing_excludes", smoothing_excludes}});
+  const Vars results =
+      apply(cross_entropy_op(), {logits, targets},
+            {{"ignore", ignore}, {"label_smoothing", label_smoothing}, {"smoothing_excludes", smoothing_excludes}});
   return {results[0], results[1]};
 }
 

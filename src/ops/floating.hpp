@@ -24,7 +24,9 @@ T* out(const Frame& frame, std::size_t output) {
 }
 
 /// `call.axis` counted from the front.
-inline std::size_t axis_of(const Call& call) { return normal_axis(call.integer("axis"), call.shape(0).size()); }
+inline std::size_t axis_of(const Call& call) {
+  return normal_axis(call.integer("axis"), call.shape(0).size());
+}
 
 /// Throws ShapeError unless input number `input` has shape `wanted`, which `why` explains.
 inline void require_shape(const Call& call, std::size_t input, const Shape& wanted, const std::string& why) {

@@ -68,10 +68,10 @@ Kernel layer_norm_grad_kernel(const KernelCall& call) {
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
     return Kernel{[=](const Frame& frame) {
-                    norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
-                                 weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0),
-                                 weighted ? out<T>(frame, 1) : nullptr,
-                                 biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
+                    norm_grad<T>(
+                        in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
+                        weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr,
+                        biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
                   },
                   weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0};
   });
@@ -95,8 +95,10 @@ const Op& layer_norm_grad_op() {
     Op op;
     op.name = "layer_norm_grad";
     op.doc =
-        "The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g) - xhat * "
-        "mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias = sum(dy) over all other axes. "
+        "The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g) - "
+        "xhat * "
+        "mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias = sum(dy) over all other "
+        "axes. "
         "dweight is given where weight is, dbias where `bias` is true.";
     op.inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
@@ -118,7 +120,7 @@ Vars layer_norm_gradient(const GradientCall& call) {
   if (call.cotangents[1] || call.cotangents[2]) return {};  // of second derivatives: left to the expansion
   std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1], call.outputs[2]};
   if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
-  return apply(layer_norm_grad_op(), operands, {{"bias", call.inputs.size() > 2}});
+  return xtape::apply(layer_norm_grad_op(), operands, {{"bias", call.inputs.size() > 2}});
 }
 
 const Op& layer_norm_op() {
@@ -126,7 +128,8 @@ const Op& layer_norm_op() {
     Op op;
     op.name = "layer_norm";
     op.doc =
-        "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x along its "
+        "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x along "
+        "its "
         "last axis (Ba et al., 2016). weight and bias may be left out, bias alone too. Keeps the mean and rstd = 1 / "
         "sqrt(variance + epsilon) of every row.";
     op.inputs = {{"x", Accept::floating},
@@ -146,7 +149,9 @@ const Op& layer_norm_op() {
 }
 }  // namespace
 
-Var layer_norm(const Var& x, double epsilon) { return apply(layer_norm_op(), {x}, {{"epsilon", epsilon}})[0]; }
+Var layer_norm(const Var& x, double epsilon) {
+  return apply(layer_norm_op(), {x}, {{"epsilon", epsilon}})[0];
+}
 Var layer_norm(const Var& x, const Var& weight, double epsilon) {
   return apply(layer_norm_op(), {x, weight}, {{"epsilon", epsilon}})[0];
 }

@@ -56,7 +56,8 @@ const Op& log_softmax_op() {
     Op op;
     op.name = "log_softmax";
     op.doc =
-        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, without its loss of digits. A row "
+        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, without its loss of digits. A "
+        "row "
         "of -inf gives -inf, and passes its cotangent on.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = {{"axis", AttributeType::integer, "The axis along which exp(y) sums to 1.", std::int64_t{-1}}};
@@ -90,7 +91,9 @@ const Op& log_softmax_op() {
 }
 }  // namespace
 
-Var log_softmax(const Var& x, std::int64_t axis) { return apply(log_softmax_op(), {x}, {{"axis", axis}})[0]; }
+Var log_softmax(const Var& x, std::int64_t axis) {
+  return apply(log_softmax_op(), {x}, {{"axis", axis}})[0];
+}
 
 void list_log_softmax(OpTable& table) {
   table.add(log_softmax_op());

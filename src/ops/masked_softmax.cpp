@@ -1,4 +1,5 @@
-// masked_softmax: scale, mask and softmax in one kernel, which the player puts in where it finds the three; its gradient.
+// masked_softmax: scale, mask and softmax in one kernel, which the player puts in where it finds the three; its
+// gradient.
 #include <limits>
 
 #include "floating.hpp"
@@ -13,7 +14,8 @@ const Op& masked_softmax_grad_op() {
     Op op;
     op.name = "masked_softmax_grad";
     op.doc =
-        "The gradient of masked_softmax for x, from its output: dx = y * (dy - sum(dy * y)) / divisor, the sum along the "
+        "The gradient of masked_softmax for x, from its output: dx = y * (dy - sum(dy * y)) / divisor, the sum along "
+        "the "
         "last axis. Zero where the mask was true, as y is.";
     op.inputs = {{"y", Accept::floating}, {"dy", Accept::floating}, {"divisor", Accept::floating}};
     op.outputs = {"dx"};
@@ -50,7 +52,8 @@ const Op& masked_softmax_op() {
     Op op;
     op.name = "masked_softmax";
     op.doc =
-        "y = softmax(masked_fill(x / divisor, mask, -inf)) along the last axis, in one kernel: attention's scale, mask and "
+        "y = softmax(masked_fill(x / divisor, mask, -inf)) along the last axis, in one kernel: attention's scale, mask "
+        "and "
         "softmax. The mask broadcasts to x. The player puts it in for the three; write those.";
     op.inputs = {{"x", Accept::floating}, {"divisor", Accept::floating}, {"mask", Accept::mask}};
     op.shape = [](const Call& call) {
@@ -78,7 +81,8 @@ const Op& masked_softmax_op() {
     };
     op.gradient = [](const GradientCall& call) {
       if (call.needs[1]) return Vars{};
-      return Vars{apply(masked_softmax_grad_op(), {call.outputs[0], call.cotangent(), call.inputs[1]})[0], Var(), Var()};
+      return Vars{apply(masked_softmax_grad_op(), {call.outputs[0], call.cotangent(), call.inputs[1]})[0], Var(),
+                  Var()};
     };
     op.fuses = {{Dtype::float32, {2, 3, 4}}, {Dtype::float32, {}}, {Dtype::boolean, {3, 4}}};
     op.overwrites = {0};

@@ -23,8 +23,8 @@ Kernel rms_norm_kernel(const KernelCall& call) {
   return with_floating(call.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
     return Kernel{[=](const Frame& frame) {
-      rms_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, epsilon, out<T>(frame, 0), out<T>(frame, 1), rows,
-                  length, threads);
+      rms_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, epsilon, out<T>(frame, 0), out<T>(frame, 1),
+                  rows, length, threads);
     }};
   });
 }
@@ -72,7 +72,8 @@ const Op& rms_norm_grad_op() {
     Op op;
     op.name = "rms_norm_grad";
     op.doc =
-        "The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g * xhat)), the "
+        "The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g * xhat)), "
+        "the "
         "mean along the last axis; dweight = sum(dy * xhat) over all other axes, given where weight is.";
     op.inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
@@ -93,7 +94,8 @@ const Op& rms_norm_op() {
     Op op;
     op.name = "rms_norm";
     op.doc =
-        "y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019). weight may be "
+        "y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019). weight "
+        "may be "
         "left out. Keeps rstd = 1 / sqrt(mean(x^2) + epsilon) of every row.";
     op.inputs = {{"x", Accept::floating}, {"weight", Accept::floating, Arity::optional}};
     op.outputs = {"y", "rstd"};
@@ -111,7 +113,7 @@ const Op& rms_norm_op() {
       if (call.cotangents[1]) return Vars{};  // of second derivatives: left to the expansion
       std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1]};
       if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
-      return apply(rms_norm_grad_op(), operands);
+      return xtape::apply(rms_norm_grad_op(), operands);
     };
     op.overwrites = {0};
     return op;
@@ -120,7 +122,9 @@ const Op& rms_norm_op() {
 }
 }  // namespace
 
-Var rms_norm(const Var& x, double epsilon) { return apply(rms_norm_op(), {x}, {{"epsilon", epsilon}})[0]; }
+Var rms_norm(const Var& x, double epsilon) {
+  return apply(rms_norm_op(), {x}, {{"epsilon", epsilon}})[0];
+}
 Var rms_norm(const Var& x, const Var& weight, double epsilon) {
   return apply(rms_norm_op(), {x, weight}, {{"epsilon", epsilon}})[0];
 }

@@ -27,7 +27,8 @@ const Op& softmax_grad_op() {
     Op op;
     op.name = "softmax_grad";
     op.doc =
-        "The gradient of softmax from its output: dx = y * (dy - sum(dy * y)), the sum along `axis`. A row of zeros in y "
+        "The gradient of softmax from its output: dx = y * (dy - sum(dy * y)), the sum along `axis`. A row of zeros in "
+        "y "
         "(one that was fully masked) gives zeros.";
     op.inputs = {{"y", Accept::floating}, {"dy", Accept::floating}};
     op.outputs = {"dx"};
@@ -65,7 +66,8 @@ const Op& softmax_op() {
     Op op;
     op.name = "softmax";
     op.doc =
-        "y = exp(x - max x) / sum exp(x - max x) along `axis`: positive numbers that sum to 1. A row of -inf (one that is "
+        "y = exp(x - max x) / sum exp(x - max x) along `axis`: positive numbers that sum to 1. A row of -inf (one that "
+        "is "
         "fully masked) gives zeros, and zero gradients.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = {{"axis", AttributeType::integer, "The axis along which y sums to 1.", std::int64_t{-1}}};
@@ -97,7 +99,9 @@ const Op& softmax_op() {
 }
 }  // namespace
 
-Var softmax(const Var& x, std::int64_t axis) { return apply(softmax_op(), {x}, {{"axis", axis}})[0]; }
+Var softmax(const Var& x, std::int64_t axis) {
+  return apply(softmax_op(), {x}, {{"axis", axis}})[0];
+}
 
 void list_softmax(OpTable& table) {
   table.add(softmax_op());
