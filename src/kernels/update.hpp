@@ -1,0 +1,41 @@
+/// What optimisers do to a stretch of an array, in one pass over it.
+#pragma once
+
+#include <cstdint>
+
+namespace xtape {
+
+/// Stochastic gradient descent: g = scale * gradient + decay * w, v = momentum * v + g, w -= rate * v (with Nesterov's
+/// momentum, rate * (g + momentum * v)).
+struct SgdStep {
+  double rate = 0;
+  double scale = 1;
+  double momentum = 0;
+  bool nesterov = false;
+  double decay = 0;
+};
+/// `velocity` may be null where momentum is 0.
+template <class T>
+void sgd_update(T* weights, const T* gradient, T* velocity, std::int64_t count, const SgdStep& step);
+
+/// Adam: g = scale * gradient + decay * w, m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+/// w = shrink * w - rate * (m / correction1) / (sqrt(v / correction2) + epsilon).
+struct AdamStep {
+  double rate = 0;
+  double scale = 1;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double decay = 0;        ///< Of Adam.
+  double shrink = 1;       ///< Of AdamW: 1 - rate * weight decay.
+  double correction1 = 1;  ///< 1 - beta1^updates.
+  double correction2 = 1;  ///< 1 - beta2^updates.
+};
+template <class T>
+void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_t count, const AdamStep& step);
+
+/// The sum of squares, in double.
+template <class T>
+double square_sum(const T* values, std::int64_t count);
+
+}  // namespace xtape
