@@ -1,0 +1,130 @@
+#include "definition.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "definition_blocks.hpp"
+#include "nearest.hpp"
+#include "xtape/model.hpp"
+
+namespace xtape::model {
+
+namespace {
+/// Reads files, each once, and notices when they use each other in a circle.
+class Reader {
+ public:
+  std::shared_ptr<const Definition> file(const std::string& path) {
+    return add(canonical(path), [&] { return JsonNode(parse_json(read_text(path), path)); });
+  }
+
+  std::shared_ptr<const Definition> text(const std::string& text, const std::string& name) {
+    return add(name, [&] { return JsonNode(parse_json(text, name)); });
+  }
+
+ private:
+  static std::string canonical(const std::string& path) {
+    std::error_code none;
+    return std::filesystem::weakly_canonical(path, none).string();
+  }
+
+  template <class Open>
+  std::shared_ptr<const Definition> add(const std::string& key, const Open& open) {
+    if (const auto found = done_.find(key); found != done_.end()) return found->second;
+    auto definition = std::make_shared<Definition>();
+    definition->node = open();
+    definition->file = definition->node.file();
+    if (definition->node.has("files")) embedded_ = definition->node.at("files");
+    reading_.push_back(key);
+    read(*definition);
+    reading_.pop_back();
+    done_.emplace(key, definition);
+    return definition;
+  }
+
+  std::shared_ptr<const Definition> use(const JsonNode& entry, const std::string& from) {
+    const std::string& name = entry.text();
+    const bool inside = embedded_.has(name);
+    std::string path = (std::filesystem::path(from).parent_path() / name).string();
+    std::error_code none;
+    if (!inside && !std::filesystem::is_regular_file(path, none)) {
+      try {
+        path = find_definition(name);
+      } catch (const FileError&) {
+        const auto shared = std::filesystem::path(models_directory()) / name;
+        if (!std::filesystem::is_regular_file(shared, none)) entry.fail("cannot find '" + name + "' (looked for " + path + ")");
+        path = shared.string();
+      }
+    }
+    const std::string key = inside ? name : canonical(path);
+    if (std::find(reading_.begin(), reading_.end(), key) != reading_.end())
+      entry.fail("'" + name + "' uses this file in turn: files cannot use each other in a circle");
+    return inside ? add(key, [&] { return embedded_.at(name); }) : file(path);
+  }
+
+  void read(Definition& definition) {
+    const JsonNode& node = definition.node;
+    node.only({"xtape", "name", "about", "use", "hyper", "blocks", "model", "files"});
+    const JsonNode version = node.at("xtape");
+    if (version.json() != 1) version.fail("this program reads definitions of version 1");
+    if (node.has("name")) definition.name = node.at("name").text();
+    if (node.has("about")) definition.about = node.at("about").text();
+    if (node.has("use"))
+      for (const JsonNode& entry : node.at("use").elements()) definition.used.push_back(use(entry, definition.file));
+    if (node.has("hyper")) definition.hyper = read_parameters(node.at("hyper").owned_by("hyper"));
+    if (node.has("blocks")) read_blocks(definition, node.at("blocks"));
+    if (node.has("model")) {
+      const JsonNode model = node.at("model").owned_by("model");
+      definition.model = read_model(model, definition);
+      definition.functions = read_functions(model.at("functions"));
+    }
+  }
+
+  /// Parts name blocks, so all names must be known before any block is read: each is entered as a bare name first.
+  static void read_blocks(Definition& definition, const JsonNode& node) {
+    std::vector<Block*> bare;
+    for (const auto& [name, entry] : node.entries()) {
+      for (const auto& used : definition.used)
+        for (const auto& other : used->blocks)
+          if (other->name == name)
+            entry.fail("a block '" + name + "' comes from " + used->file + " already: give this one another name");
+      auto block = std::make_unique<Block>();
+      block->name = name;
+      bare.push_back(block.get());
+      definition.blocks.push_back(std::move(block));
+    }
+    std::size_t next = 0;
+    for (const auto& [name, entry] : node.entries())
+      *bare[next++] = std::move(const_cast<Block&>(*read_block(name, entry.owned_by("block '" + name + "'"), definition)));
+  }
+
+  std::map<std::string, std::shared_ptr<const Definition>> done_;
+  std::vector<std::string> reading_;
+  JsonNode embedded_;
+};
+}  // namespace
+
+const Block* Definition::find_block(const std::string& name) const {
+  for (const auto& block : blocks)
+    if (block->name == name) return block.get();
+  for (const auto& file : used)
+    for (const auto& block : file->blocks)
+      if (block->name == name) return block.get();
+  return nullptr;
+}
+
+std::vector<std::string> Definition::block_names() const {
+  std::vector<std::string> names;
+  for (const auto& block : blocks) names.push_back(block->name);
+  for (const auto& file : used)
+    for (const auto& block : file->blocks) names.push_back(block->name);
+  return names;
+}
+
+std::shared_ptr<const Definition> read_definition(const std::string& path) { return Reader().file(path); }
+
+std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file) {
+  return Reader().text(text, file);
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,117 @@
+/// A definition as its files give it: blocks, parts, weights and lines, parsed and checked, with nothing resolved yet.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "json_source.hpp"
+#include "syntax.hpp"
+#include "xtape/array.hpp"
+
+namespace xtape {
+class OpTable;
+}
+
+namespace xtape::model {
+
+struct Definition;
+
+/// An input of a block or function: "x", "*others", or with a type: "float [b, t, d]".
+struct Input {
+  std::string name;
+  Place place;
+  bool many = false;            ///< Takes all remaining arguments, as a tuple.
+  std::string kind = "any";     ///< "any", "int", "float", or the name of a dtype.
+  bool has_dims = false;
+  std::vector<Line> dims;       ///< One an axis; a form of ellipsis stands for any number of axes.
+};
+
+/// Lines to record in turn, then the results.
+struct Computation {
+  std::vector<Line> lines;
+  std::vector<std::pair<std::string, Line>> results;  ///< One, under "", unless results are named.
+};
+
+/// A parameter of a block, or a hyper-parameter of a file.
+struct Parameter {
+  std::string name;
+  Place place;
+  std::optional<Line> initial;  ///< Without one it must be given.
+};
+
+struct WeightSpec {
+  std::string name;
+  Place place;
+  std::vector<Line> shape;
+  std::string init;
+  std::vector<std::pair<std::string, Line>> settings;  ///< Of the initialiser.
+  std::optional<Line> when;                            ///< False leaves the weight out.
+};
+
+/// How a block becomes a part of another.
+struct PartSpec {
+  std::string name;
+  Place place;
+  std::string identity;             ///< File and JSON pointer.
+  const Definition* home = nullptr;  ///< Whose blocks `block` names.
+  bool given = false;               ///< Declared as null: whoever uses the block gives the part.
+  std::string block;
+  std::optional<Line> choice;  ///< Instead of `block`: an expression whose value is the block's name.
+  std::optional<Line> repeat, when;
+  bool checkpoint = false;
+  std::vector<std::pair<std::string, Line>> settings;   ///< Of the block's parameters.
+  std::vector<std::pair<std::string, PartSpec>> parts;  ///< For the block's parts that are declared as null.
+};
+
+struct Block {
+  std::string name;  ///< "" for the model itself.
+  Place place;
+  const Definition* home = nullptr;
+  std::vector<Parameter> parameters;
+  std::vector<WeightSpec> weights;
+  std::vector<PartSpec> parts;
+  std::vector<Input> inputs;
+  Computation computation;
+};
+
+struct Function {
+  std::string name;
+  Place place;
+  std::vector<Input> inputs;
+  Computation computation;
+};
+
+/// One file.
+struct Definition {
+  std::string file;
+  JsonNode node;
+  std::string name, about;
+  std::vector<std::shared_ptr<const Definition>> used;
+  std::vector<std::string> used_keys;  ///< The key of each used file inside a self-contained definition.
+  std::vector<Parameter> hyper;
+  std::vector<std::unique_ptr<const Block>> blocks;
+  std::unique_ptr<const Block> model;  ///< Null in a file of blocks.
+  std::vector<Function> functions;
+
+  /// A block of this file or of one that it uses directly; null where there is none.
+  const Block* find_block(const std::string& name) const;
+  std::vector<std::string> block_names() const;
+};
+
+/// Reads a definition and all it uses. Throws FileError or DefinitionError.
+std::shared_ptr<const Definition> read_definition(const std::string& path);
+/// The same from a text; `file` stands for it in errors, and `use` looks beside it.
+std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file);
+
+/// Checks every name in the lines of every block and function: that it is known, that what is called can be called with
+/// these keywords, that parts are used. Needs no hyper-parameters, so that it covers blocks that no model uses.
+void check_names(const Definition& definition, const OpTable& ops);
+
+/// Functions of numbers that expressions know besides the ops: sqrt, min, …
+bool is_number_function(const std::string& name);
+
+}  // namespace xtape::model

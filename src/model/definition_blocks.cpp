@@ -1,0 +1,231 @@
+#include "definition_blocks.hpp"
+
+#include <algorithm>
+
+#include "initialise.hpp"
+#include "nearest.hpp"
+
+namespace xtape::model {
+
+namespace {
+const std::vector<std::string> reserved_names = {"and", "or", "not", "true", "false", "none", "inf"};
+
+void check_name(const std::string& name, const JsonNode& node) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  bool good = !name.empty() && letter(name[0]);
+  for (char c : name) good = good && (letter(c) || (c >= '0' && c <= '9'));
+  if (!good) node.fail("'" + name + "' cannot be a name: letters, digits and _ make one, and no digit is first");
+  if (std::find(reserved_names.begin(), reserved_names.end(), name) != reserved_names.end())
+    node.fail("'" + name + "' cannot be a name: it is a word of the language");
+}
+
+Line parsed(const JsonNode& node, bool may_assign) { return parse_line(node.text(), node.place(), may_assign); }
+
+Input read_input(const std::string& text, const JsonNode& node) {
+  Input input;
+  input.place = node.place();
+  input.many = !text.empty() && text[0] == '*';
+  input.name = input.many ? text.substr(1) : text;
+  check_name(input.name, node);
+  return input;
+}
+
+/// "float [b, t, d]", "int", "any [...]".
+void read_type(Input& input, const JsonNode& node) {
+  const std::string& text = node.text();
+  const std::size_t bracket = std::min(text.find('['), text.size());
+  std::string kind = text.substr(0, bracket);
+  kind.erase(kind.find_last_not_of(' ') + 1);
+  const std::vector<std::string> kinds = {"int", "float", "bool", "any", "float32", "float64", "int32", "int64"};
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    fail(node.place(), text, 0, "a type reads like \"float [b, t]\", with int, float, bool, any or a dtype in front" +
+                                    did_you_mean(kind, kinds));
+  input.kind = kind;
+  if (bracket == text.size()) return;
+  input.has_dims = true;
+  if (text.find_first_not_of(' ', bracket + 1) == text.find(']', bracket)) return;  // "[]": rank 0
+  // As an index, sizes parse with commas, expressions and an ellipsis.
+  const Line whole = parse_line(std::string(bracket, ' ').replace(0, bracket > 0, bracket > 0 ? "x" : "") +
+                                    text.substr(bracket), node.place(), false);
+  if (whole.value.form != Form::index) fail(node.place(), text, bracket, "the sizes should end the type");
+  int ellipses = 0;
+  for (std::size_t i = 1; i < whole.value.children.size(); ++i) {
+    Line dim{whole.place, text, {}, false, whole.value.children[i]};
+    if (dim.value.form == Form::range) dim.fail(dim.value.column, "a size belongs here, not a range");
+    if (dim.value.form == Form::ellipsis && ++ellipses > 1)
+      dim.fail(dim.value.column, "'...' can stand only once in a type");
+    input.dims.push_back(std::move(dim));
+  }
+}
+
+std::vector<Input> read_inputs(const JsonNode& node, bool typed) {
+  std::vector<Input> inputs;
+  if (node.is_array() && !typed) {
+    for (const JsonNode& each : node.elements()) inputs.push_back(read_input(each.text(), each));
+  } else {
+    for (const auto& [name, type] : node.entries()) {
+      inputs.push_back(read_input(name, type));
+      read_type(inputs.back(), type);
+      if (typed && inputs.back().many) type.fail("a function takes a fixed number of inputs");
+      if (typed && (!inputs.back().has_dims || inputs.back().kind == "any"))
+        type.fail("an input of a function needs a dtype and its sizes, such as \"int [b, t]\"");
+    }
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].many && i + 1 < inputs.size()) node.fail("'*" + inputs[i].name + "' must stand last");
+    for (std::size_t j = 0; j < i; ++j)
+      if (inputs[i].name == inputs[j].name) node.fail("the input '" + inputs[i].name + "' stands twice");
+  }
+  return inputs;
+}
+
+Computation read_computation(const JsonNode& node) {
+  Computation computation;
+  if (node.has("do"))
+    for (const JsonNode& each : node.at("do").elements()) computation.lines.push_back(parsed(each, true));
+  const JsonNode result = node.at("result");
+  if (result.is_object()) {
+    for (const auto& [name, value] : result.entries()) {
+      check_name(name, value);
+      computation.results.emplace_back(name, parsed(value, false));
+    }
+    if (computation.results.empty()) result.fail("at least one result belongs here");
+  } else {
+    computation.results.emplace_back("", parsed(result, false));
+  }
+  return computation;
+}
+
+std::vector<WeightSpec> read_weights(const JsonNode& node) {
+  std::vector<WeightSpec> weights;
+  for (const auto& [name, entry] : node.entries()) {
+    check_name(name, entry);
+    WeightSpec weight;
+    weight.name = name;
+    weight.place = entry.place();
+    for (const JsonNode& size : entry.at("shape").elements()) weight.shape.push_back(read_expression(size));
+    weight.init = entry.at("init").text();
+    const std::vector<std::string> settings = initialiser_settings(weight.init, entry.at("init"));
+    std::vector<std::string> known = settings;
+    known.insert(known.end(), {"shape", "init", "when", "about"});
+    entry.only(known);
+    for (const std::string& setting : settings)
+      if (entry.has(setting)) weight.settings.emplace_back(setting, read_expression(entry.at(setting)));
+    if (entry.has("when")) weight.when = read_expression(entry.at("when"));
+    weights.push_back(std::move(weight));
+  }
+  return weights;
+}
+
+PartSpec read_part(const std::string& name, const JsonNode& node, const Definition& home) {
+  check_name(name, node);
+  PartSpec part;
+  part.name = name;
+  part.place = node.place();
+  part.identity = node.file() + "#" + node.pointer();
+  part.home = &home;
+  part.given = node.is_null();
+  if (part.given) return part;
+  const JsonNode block = node.at("block");
+  part.block = block.text();
+  if (!part.block.empty() && part.block[0] == '=')
+    part.choice = parse_line(part.block.substr(1), block.place(), false);
+  else if (home.find_block(part.block) == nullptr)
+    block.fail("there is no block '" + part.block + "'" + did_you_mean(part.block, home.block_names()));
+  for (const auto& [key, value] : node.entries()) {
+    if (key == "block" || key == "about") continue;
+    if (key == "repeat") part.repeat = read_expression(value);
+    else if (key == "when") part.when = read_expression(value);
+    else if (key == "checkpoint") part.checkpoint = value.flag();
+    else if (value.is_object()) part.parts.emplace_back(key, read_part(key, value, home));
+    else part.settings.emplace_back(key, read_expression(value));
+  }
+  return part;
+}
+
+std::vector<PartSpec> read_parts(const JsonNode& node, const Definition& home) {
+  std::vector<PartSpec> parts;
+  for (const auto& [name, entry] : node.entries()) parts.push_back(read_part(name, entry, home));
+  return parts;
+}
+
+/// Names of one block share one space, so that a line cannot mean two things.
+void check_distinct(const Block& block, const JsonNode& node) {
+  std::vector<std::pair<std::string, const char*>> taken;
+  const auto take = [&](const std::string& name, const char* kind) {
+    for (const auto& [other, other_kind] : taken)
+      if (other == name)
+        node.fail("the " + std::string(kind) + " '" + name + "' has the same name as a " + other_kind);
+    taken.emplace_back(name, kind);
+  };
+  for (const Parameter& each : block.parameters) take(each.name, "parameter");
+  for (const WeightSpec& each : block.weights) take(each.name, "weight");
+  for (const PartSpec& each : block.parts) take(each.name, "part");
+  for (const Input& each : block.inputs) take(each.name, "input");
+}
+}  // namespace
+
+Line read_expression(const JsonNode& node) {
+  if (node.is_string()) return parsed(node, false);
+  const Json& json = node.json();
+  if (!json.is_boolean() && !json.is_number())
+    node.fail(std::string("an expression, a number or a flag belongs here, not ") + json.type_name());
+  return parse_line(json.dump(), node.place(), false);
+}
+
+std::vector<Parameter> read_parameters(const JsonNode& node) {
+  std::vector<Parameter> parameters;
+  for (const auto& [name, value] : node.entries()) {
+    check_name(name, value);
+    Parameter parameter{name, value.place(), {}};
+    if (!value.is_null()) parameter.initial = read_expression(value);
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+std::unique_ptr<const Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
+  node.only({"about", "hyper", "weights", "parts", "inputs", "do", "result"});
+  auto block = std::make_unique<Block>();
+  block->name = name;
+  block->place = node.place();
+  block->home = &home;
+  if (node.has("hyper")) block->parameters = read_parameters(node.at("hyper"));
+  if (node.has("weights")) block->weights = read_weights(node.at("weights"));
+  if (node.has("parts")) block->parts = read_parts(node.at("parts"), home);
+  block->inputs = read_inputs(node.at("inputs"), false);
+  block->computation = read_computation(node);
+  if (block->computation.results.size() > 1 || !block->computation.results[0].first.empty())
+    node.at("result").fail("a block's results have no names: give several as \"a, b\"");
+  for (const Parameter& each : block->parameters)
+    for (const char* key : {"block", "repeat", "when", "checkpoint", "about"})
+      if (each.name == key) node.at("hyper").fail("a parameter cannot be called '" + each.name + "': parts use that key");
+  check_distinct(*block, node);
+  return block;
+}
+
+std::unique_ptr<const Block> read_model(const JsonNode& node, const Definition& home) {
+  node.only({"about", "weights", "parts", "functions"});
+  auto block = std::make_unique<Block>();
+  block->place = node.place();
+  block->home = &home;
+  if (node.has("weights")) block->weights = read_weights(node.at("weights"));
+  if (node.has("parts")) block->parts = read_parts(node.at("parts"), home);
+  for (const PartSpec& part : block->parts)
+    if (part.given) fail(part.place, "nobody can give the model a part: say here what '" + part.name + "' is");
+  check_distinct(*block, node);
+  return block;
+}
+
+std::vector<Function> read_functions(const JsonNode& node) {
+  std::vector<Function> functions;
+  for (const auto& [name, plain] : node.entries()) {
+    const JsonNode entry = plain.owned_by("function '" + name + "'");
+    check_name(name, entry);
+    entry.only({"about", "inputs", "do", "result"});
+    functions.push_back({name, entry.place(), read_inputs(entry.at("inputs"), true), read_computation(entry)});
+  }
+  return functions;
+}
+
+}  // namespace xtape::model

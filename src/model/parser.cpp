@@ -1,0 +1,304 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "lexer.hpp"
+#include "syntax.hpp"
+
+namespace xtape::model {
+
+namespace {
+// Deeper nesting than this is no formula, and must not overflow the stack.
+constexpr int deepest = 200;
+
+class Parser {
+ public:
+  explicit Parser(Line& line) : line_(line), tokens_(tokens_of(line.text, line.place)) {}
+
+  void run(bool may_assign) {
+    if (token().kind == Token::Kind::end) fail(0, "an expression belongs here");
+    line_.value = list(Token::Kind::end, "");
+    if (token().is("=")) {
+      if (!may_assign) fail(token().column, "nothing can be assigned here: only an expression fits");
+      assign_targets(line_.value);
+      ++at_;
+      line_.value = list(Token::Kind::end, "");
+    }
+    if (token().kind != Token::Kind::end) fail(token().column, "the line should end here, or go on with an operator");
+  }
+
+ private:
+  struct Deeper {
+    explicit Deeper(Parser& parser) : parser_(parser) {
+      if (++parser_.depth_ > deepest) parser_.fail(parser_.token().column, "this is nested too deeply");
+    }
+    ~Deeper() { --parser_.depth_; }
+    Parser& parser_;
+  };
+
+  const Token& token() const { return tokens_[at_]; }
+  const Token& take() { return tokens_[at_++]; }
+  [[noreturn]] void fail(std::size_t column, const std::string& message) const { line_.fail(column, message); }
+  void expect(const char* symbol) {
+    if (!token().is(symbol)) fail(token().column, std::string("'") + symbol + "' belongs here");
+    ++at_;
+  }
+
+  void assign_targets(const Expression& left) {
+    line_.unpacks = left.form == Form::tuple;
+    for (const Expression& each : line_.unpacks ? left.children : std::vector<Expression>{left}) {
+      if (each.form != Form::name) fail(each.column, "only names can be assigned to");
+      line_.targets.push_back({each.text, each.column});
+    }
+    if (line_.targets.empty()) fail(left.column, "only names can be assigned to");
+  }
+
+  static Expression node(Form form, std::size_t column, std::string text, std::vector<Expression> children) {
+    Expression expression;
+    expression.form = form;
+    expression.column = column;
+    expression.text = std::move(text);
+    expression.children = std::move(children);
+    return expression;
+  }
+
+  /// One expression, or several with commas between: a tuple. Stops before `closing` (a symbol) or the end.
+  Expression list(Token::Kind last, const char* closing) {
+    const std::size_t column = token().column;
+    Expression first = expression();
+    if (!token().is(",")) return first;
+    std::vector<Expression> elements{std::move(first)};
+    while (token().is(",")) {
+      ++at_;
+      if (token().kind == last && (last == Token::Kind::end || token().is(closing))) break;
+      if (token().is("=")) break;
+      elements.push_back(expression());
+    }
+    return node(Form::tuple, column, "", std::move(elements));
+  }
+
+  Expression expression() {
+    const Deeper deeper(*this);
+    return either();
+  }
+
+  Expression either() {
+    Expression left = both();
+    while (token().is_word("or")) {
+      const std::size_t column = take().column;
+      left = node(Form::binary, column, "or", {std::move(left), both()});
+    }
+    return left;
+  }
+
+  Expression both() {
+    Expression left = negation();
+    while (token().is_word("and")) {
+      const std::size_t column = take().column;
+      left = node(Form::binary, column, "and", {std::move(left), negation()});
+    }
+    return left;
+  }
+
+  Expression negation() {
+    if (!token().is_word("not")) return comparison();
+    const Deeper deeper(*this);
+    const std::size_t column = take().column;
+    return node(Form::unary, column, "not", {negation()});
+  }
+
+  bool at_any(std::initializer_list<const char*> symbols) const {
+    return std::any_of(symbols.begin(), symbols.end(), [&](const char* symbol) { return token().is(symbol); });
+  }
+
+  Expression comparison() {
+    Expression left = sum();
+    if (!at_any({"==", "!=", "<", "<=", ">", ">="})) return left;
+    const Token compare = take();
+    left = node(Form::binary, compare.column, compare.text, {std::move(left), sum()});
+    if (at_any({"==", "!=", "<", "<=", ">", ">="}))
+      fail(token().column, "comparisons do not chain: join two with 'and'");
+    return left;
+  }
+
+  Expression sum() {
+    Expression left = product();
+    while (at_any({"+", "-"})) {
+      const Token sign = take();
+      left = node(Form::binary, sign.column, sign.text, {std::move(left), product()});
+    }
+    return left;
+  }
+
+  Expression product() {
+    Expression left = sign();
+    while (at_any({"*", "/", "//", "%"})) {
+      const Token times = take();
+      left = node(Form::binary, times.column, times.text, {std::move(left), sign()});
+    }
+    return left;
+  }
+
+  Expression sign() {
+    if (!token().is("-")) return power();
+    const Deeper deeper(*this);
+    const std::size_t column = take().column;
+    return node(Form::unary, column, "-", {sign()});
+  }
+
+  Expression power() {
+    Expression base = postfix();
+    if (!token().is("**")) return base;
+    const Deeper deeper(*this);
+    const std::size_t column = take().column;
+    return node(Form::binary, column, "**", {std::move(base), sign()});
+  }
+
+  Expression postfix() {
+    Expression object = primary();
+    for (;;) {
+      if (token().is("(")) {
+        object = call(std::move(object));
+      } else if (token().is("[")) {
+        object = index(std::move(object));
+      } else if (token().is(".")) {
+        ++at_;
+        if (token().kind != Token::Kind::name) fail(token().column, "a name belongs after the dot");
+        const Token name = take();
+        object = node(Form::attribute, name.column, name.text, {std::move(object)});
+      } else {
+        return object;
+      }
+    }
+  }
+
+  Expression call(Expression callee) {
+    Expression result = node(Form::call, callee.column, "", {});
+    result.children.push_back(std::move(callee));
+    ++at_;
+    while (!token().is(")")) {
+      if (token().kind == Token::Kind::name && tokens_[at_ + 1].is("=")) {
+        const Token name = take();
+        ++at_;
+        for (const Keyword& each : result.keywords)
+          if (each.name == name.text) fail(name.column, "'" + name.text + "' is given twice");
+        result.keywords.push_back({name.text, name.column, expression()});
+      } else {
+        if (!result.keywords.empty()) fail(token().column, "arguments without a name stand before those with one");
+        result.children.push_back(argument());
+      }
+      if (!token().is(")")) expect(",");
+    }
+    ++at_;
+    return result;
+  }
+
+  Expression argument() {
+    if (!token().is("*")) return expression();
+    const std::size_t column = take().column;
+    return node(Form::star, column, "", {expression()});
+  }
+
+  Expression index(Expression object) {
+    Expression result = node(Form::index, token().column, "", {});
+    result.children.push_back(std::move(object));
+    ++at_;
+    while (!token().is("]")) {
+      result.children.push_back(axis());
+      if (!token().is("]")) expect(",");
+    }
+    if (result.children.size() == 1) fail(token().column, "an index belongs here");
+    ++at_;
+    return result;
+  }
+
+  Expression axis() {
+    const std::size_t column = token().column;
+    if (token().is("...")) {
+      ++at_;
+      return node(Form::ellipsis, column, "", {});
+    }
+    const auto bound = [&] {
+      return at_any({":", ",", "]"}) ? node(Form::none, token().column, "", {}) : expression();
+    };
+    Expression start = bound();
+    if (!token().is(":")) return start;
+    ++at_;
+    Expression stop = bound();
+    Expression step = node(Form::none, token().column, "", {});
+    if (token().is(":")) {
+      ++at_;
+      step = bound();
+    }
+    return node(Form::range, column, "", {std::move(start), std::move(stop), std::move(step)});
+  }
+
+  Expression primary() {
+    const Token first = take();
+    switch (first.kind) {
+      case Token::Kind::text: return node(Form::text, first.column, first.text, {});
+      case Token::Kind::integer: return integer(first);
+      case Token::Kind::number: return number(first);
+      case Token::Kind::name: return name(first);
+      case Token::Kind::symbol:
+        if (first.is("(")) return parenthesis(first);
+        [[fallthrough]];
+      default: fail(first.column, "an expression belongs here");
+    }
+  }
+
+  Expression integer(const Token& token) const {
+    Expression result = node(Form::integer, token.column, token.text, {});
+    const auto read = std::from_chars(token.text.data(), token.text.data() + token.text.size(), result.integer);
+    if (read.ec != std::errc()) fail(token.column, "this integer is too large");
+    return result;
+  }
+
+  static Expression number(const Token& token) {
+    Expression result = node(Form::number, token.column, token.text, {});
+    std::from_chars(token.text.data(), token.text.data() + token.text.size(), result.number);
+    return result;
+  }
+
+  Expression name(const Token& token) const {
+    if (token.text == "and" || token.text == "or" || token.text == "not")
+      fail(token.column, "an expression belongs here");
+    Expression result = node(Form::name, token.column, token.text, {});
+    if (token.text == "true" || token.text == "false") {
+      result.form = Form::flag;
+      result.integer = token.text == "true";
+    } else if (token.text == "none") {
+      result.form = Form::none;
+    } else if (token.text == "inf") {
+      result.form = Form::number;
+      result.number = std::numeric_limits<double>::infinity();
+    }
+    return result;
+  }
+
+  Expression parenthesis(const Token& first) {
+    if (token().is(")")) {
+      ++at_;
+      return node(Form::tuple, first.column, "", {});
+    }
+    Expression inside = list(Token::Kind::symbol, ")");
+    expect(")");
+    return inside;
+  }
+
+  Line& line_;
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+}  // namespace
+
+Line parse_line(const std::string& text, const Place& place, bool may_assign) {
+  Line line;
+  line.place = place;
+  line.text = text;
+  Parser(line).run(may_assign);
+  return line;
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,29 @@
+/// Where in a definition something stands, and the errors that say so.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "xtape/error.hpp"
+
+namespace xtape::model {
+
+struct Place {
+  std::string file;   ///< As the user named it.
+  std::string owner;  ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
+  int line = 0;       ///< In the file, from 1; 0 where the text is not from a file.
+};
+
+/// "gpt2.json, block 'attention', line 24".
+std::string to_string(const Place& place);
+
+/// Throws a DefinitionError: the place and the message.
+[[noreturn]] void fail(const Place& place, const std::string& message);
+
+/// Throws a DefinitionError: the place, the message, then `text` with a caret under byte `column`.
+[[noreturn]] void fail(const Place& place, const std::string& text, std::size_t column, const std::string& message);
+
+/// `text` on one line and a caret under byte `column` on the next, both indented.
+std::string with_caret(const std::string& text, std::size_t column);
+
+}  // namespace xtape::model
