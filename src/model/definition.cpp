@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "definition_blocks.hpp"
-#include "nearest.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {
@@ -48,18 +46,23 @@ class Reader {
     std::string path = (std::filesystem::path(from).parent_path() / name).string();
     std::error_code none;
     if (!inside && !std::filesystem::is_regular_file(path, none)) {
-      try {
-        path = find_definition(name);
-      } catch (const FileError&) {
-        const auto shared = std::filesystem::path(models_directory()) / name;
-        if (!std::filesystem::is_regular_file(shared, none)) entry.fail("cannot find '" + name + "' (looked for " + path + ")");
-        path = shared.string();
-      }
+      const std::string beside = path;
+      path = (std::filesystem::path(models_directory()) / name).string();
+      if (!std::filesystem::is_regular_file(path, none))
+        entry.fail("cannot find '" + name + "': neither " + beside + " nor " + path + " is a file");
     }
     const std::string key = inside ? name : canonical(path);
     if (std::find(reading_.begin(), reading_.end(), key) != reading_.end())
       entry.fail("'" + name + "' uses this file in turn: files cannot use each other in a circle");
     return inside ? add(key, [&] { return embedded_.at(name); }) : file(path);
+  }
+
+  void add_used(Definition& definition, const JsonNode& entry) {
+    const std::shared_ptr<const Definition> file = use(entry, definition.file);
+    for (const auto& block : file->blocks)
+      if (definition.find_block(block->name) != nullptr)
+        entry.fail("its block '" + block->name + "' is in another used file already");
+    definition.used.push_back(file);
   }
 
   void read(Definition& definition) {
@@ -70,7 +73,7 @@ class Reader {
     if (node.has("name")) definition.name = node.at("name").text();
     if (node.has("about")) definition.about = node.at("about").text();
     if (node.has("use"))
-      for (const JsonNode& entry : node.at("use").elements()) definition.used.push_back(use(entry, definition.file));
+      for (const JsonNode& entry : node.at("use").elements()) add_used(definition, entry);
     if (node.has("hyper")) definition.hyper = read_parameters(node.at("hyper").owned_by("hyper"));
     if (node.has("blocks")) read_blocks(definition, node.at("blocks"));
     if (node.has("model")) {
@@ -82,20 +85,15 @@ class Reader {
 
   /// Parts name blocks, so all names must be known before any block is read: each is entered as a bare name first.
   static void read_blocks(Definition& definition, const JsonNode& node) {
-    std::vector<Block*> bare;
     for (const auto& [name, entry] : node.entries()) {
-      for (const auto& used : definition.used)
-        for (const auto& other : used->blocks)
-          if (other->name == name)
-            entry.fail("a block '" + name + "' comes from " + used->file + " already: give this one another name");
-      auto block = std::make_unique<Block>();
-      block->name = name;
-      bare.push_back(block.get());
-      definition.blocks.push_back(std::move(block));
+      if (definition.find_block(name) != nullptr)
+        entry.fail("a used file has a block '" + name + "' already: give this one another name");
+      definition.blocks.push_back(std::make_unique<Block>());
+      definition.blocks.back()->name = name;
     }
-    std::size_t next = 0;
+    auto bare = definition.blocks.begin();
     for (const auto& [name, entry] : node.entries())
-      *bare[next++] = std::move(const_cast<Block&>(*read_block(name, entry.owned_by("block '" + name + "'"), definition)));
+      **bare++ = std::move(*read_block(name, entry.owned_by("block '" + name + "'"), definition));
   }
 
   std::map<std::string, std::shared_ptr<const Definition>> done_;
@@ -121,7 +119,9 @@ std::vector<std::string> Definition::block_names() const {
   return names;
 }
 
-std::shared_ptr<const Definition> read_definition(const std::string& path) { return Reader().file(path); }
+std::shared_ptr<const Definition> read_definition(const std::string& path) {
+  return Reader().file(path);
+}
 
 std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file) {
   return Reader().text(text, file);

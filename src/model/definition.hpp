@@ -24,10 +24,10 @@ struct Definition;
 struct Input {
   std::string name;
   Place place;
-  bool many = false;            ///< Takes all remaining arguments, as a tuple.
-  std::string kind = "any";     ///< "any", "int", "float", or the name of a dtype.
+  bool many = false;         ///< Takes all remaining arguments, as a tuple.
+  std::string kind = "any";  ///< "any", "int", "float", or the name of a dtype.
   bool has_dims = false;
-  std::vector<Line> dims;       ///< One an axis; a form of ellipsis stands for any number of axes.
+  std::vector<Line> dims;  ///< One an axis; a form of ellipsis stands for any number of axes.
 };
 
 /// Lines to record in turn, then the results.
@@ -56,9 +56,9 @@ struct WeightSpec {
 struct PartSpec {
   std::string name;
   Place place;
-  std::string identity;             ///< File and JSON pointer.
+  std::string identity;              ///< File and JSON pointer.
   const Definition* home = nullptr;  ///< Whose blocks `block` names.
-  bool given = false;               ///< Declared as null: whoever uses the block gives the part.
+  bool given = false;                ///< Declared as null: whoever uses the block gives the part.
   std::string block;
   std::optional<Line> choice;  ///< Instead of `block`: an expression whose value is the block's name.
   std::optional<Line> repeat, when;
@@ -91,9 +91,8 @@ struct Definition {
   JsonNode node;
   std::string name, about;
   std::vector<std::shared_ptr<const Definition>> used;
-  std::vector<std::string> used_keys;  ///< The key of each used file inside a self-contained definition.
   std::vector<Parameter> hyper;
-  std::vector<std::unique_ptr<const Block>> blocks;
+  std::vector<std::unique_ptr<Block>> blocks;
   std::unique_ptr<const Block> model;  ///< Null in a file of blocks.
   std::vector<Function> functions;
 
@@ -110,8 +109,5 @@ std::shared_ptr<const Definition> parse_definition(const std::string& text, cons
 /// Checks every name in the lines of every block and function: that it is known, that what is called can be called with
 /// these keywords, that parts are used. Needs no hyper-parameters, so that it covers blocks that no model uses.
 void check_names(const Definition& definition, const OpTable& ops);
-
-/// Functions of numbers that expressions know besides the ops: sqrt, min, …
-bool is_number_function(const std::string& name);
 
 }  // namespace xtape::model

@@ -19,7 +19,9 @@ void check_name(const std::string& name, const JsonNode& node) {
     node.fail("'" + name + "' cannot be a name: it is a word of the language");
 }
 
-Line parsed(const JsonNode& node, bool may_assign) { return parse_line(node.text(), node.place(), may_assign); }
+Line parsed(const JsonNode& node, bool may_assign) {
+  return parse_line(node.text(), node.place(), may_assign);
+}
 
 Input read_input(const std::string& text, const JsonNode& node) {
   Input input;
@@ -38,15 +40,15 @@ void read_type(Input& input, const JsonNode& node) {
   kind.erase(kind.find_last_not_of(' ') + 1);
   const std::vector<std::string> kinds = {"int", "float", "bool", "any", "float32", "float64", "int32", "int64"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    fail(node.place(), text, 0, "a type reads like \"float [b, t]\", with int, float, bool, any or a dtype in front" +
-                                    did_you_mean(kind, kinds));
+    fail(node.place(), text, 0,
+         "a type reads like \"float [b, t]\", with int, float, bool, any or a dtype in front" +
+             did_you_mean(kind, kinds));
   input.kind = kind;
   if (bracket == text.size()) return;
   input.has_dims = true;
   if (text.find_first_not_of(' ', bracket + 1) == text.find(']', bracket)) return;  // "[]": rank 0
-  // As an index, sizes parse with commas, expressions and an ellipsis.
-  const Line whole = parse_line(std::string(bracket, ' ').replace(0, bracket > 0, bracket > 0 ? "x" : "") +
-                                    text.substr(bracket), node.place(), false);
+  // The whole type has the form of an index: sizes parse with commas, expressions and an ellipsis.
+  const Line whole = parse_line(text, node.place(), false);
   if (whole.value.form != Form::index) fail(node.place(), text, bracket, "the sizes should end the type");
   int ellipses = 0;
   for (std::size_t i = 1; i < whole.value.children.size(); ++i) {
@@ -105,11 +107,15 @@ std::vector<WeightSpec> read_weights(const JsonNode& node) {
     weight.place = entry.place();
     for (const JsonNode& size : entry.at("shape").elements()) weight.shape.push_back(read_expression(size));
     weight.init = entry.at("init").text();
-    const std::vector<std::string> settings = initialiser_settings(weight.init, entry.at("init"));
-    std::vector<std::string> known = settings;
+    const Settings* settings = initialiser_settings(weight.init);
+    if (settings == nullptr)
+      entry.at("init").fail("there is no initialiser '" + weight.init + "'" +
+                            did_you_mean(weight.init, initialiser_names()));
+    std::vector<std::string> known;
+    for (const auto& [setting, initial] : *settings) known.push_back(setting);
     known.insert(known.end(), {"shape", "init", "when", "about"});
     entry.only(known);
-    for (const std::string& setting : settings)
+    for (const auto& [setting, initial] : *settings)
       if (entry.has(setting)) weight.settings.emplace_back(setting, read_expression(entry.at(setting)));
     if (entry.has("when")) weight.when = read_expression(entry.at("when"));
     weights.push_back(std::move(weight));
@@ -134,11 +140,16 @@ PartSpec read_part(const std::string& name, const JsonNode& node, const Definiti
     block.fail("there is no block '" + part.block + "'" + did_you_mean(part.block, home.block_names()));
   for (const auto& [key, value] : node.entries()) {
     if (key == "block" || key == "about") continue;
-    if (key == "repeat") part.repeat = read_expression(value);
-    else if (key == "when") part.when = read_expression(value);
-    else if (key == "checkpoint") part.checkpoint = value.flag();
-    else if (value.is_object()) part.parts.emplace_back(key, read_part(key, value, home));
-    else part.settings.emplace_back(key, read_expression(value));
+    if (key == "repeat")
+      part.repeat = read_expression(value);
+    else if (key == "when")
+      part.when = read_expression(value);
+    else if (key == "checkpoint")
+      part.checkpoint = value.flag();
+    else if (value.is_object())
+      part.parts.emplace_back(key, read_part(key, value, home));
+    else
+      part.settings.emplace_back(key, read_expression(value));
   }
   return part;
 }
@@ -154,8 +165,7 @@ void check_distinct(const Block& block, const JsonNode& node) {
   std::vector<std::pair<std::string, const char*>> taken;
   const auto take = [&](const std::string& name, const char* kind) {
     for (const auto& [other, other_kind] : taken)
-      if (other == name)
-        node.fail("the " + std::string(kind) + " '" + name + "' has the same name as a " + other_kind);
+      if (other == name) node.fail("the " + std::string(kind) + " '" + name + "' has the same name as a " + other_kind);
     taken.emplace_back(name, kind);
   };
   for (const Parameter& each : block.parameters) take(each.name, "parameter");
@@ -184,7 +194,7 @@ std::vector<Parameter> read_parameters(const JsonNode& node) {
   return parameters;
 }
 
-std::unique_ptr<const Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
+std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
   node.only({"about", "hyper", "weights", "parts", "inputs", "do", "result"});
   auto block = std::make_unique<Block>();
   block->name = name;
@@ -199,7 +209,8 @@ std::unique_ptr<const Block> read_block(const std::string& name, const JsonNode&
     node.at("result").fail("a block's results have no names: give several as \"a, b\"");
   for (const Parameter& each : block->parameters)
     for (const char* key : {"block", "repeat", "when", "checkpoint", "about"})
-      if (each.name == key) node.at("hyper").fail("a parameter cannot be called '" + each.name + "': parts use that key");
+      if (each.name == key)
+        node.at("hyper").fail("a parameter cannot be called '" + each.name + "': parts use that key");
   check_distinct(*block, node);
   return block;
 }

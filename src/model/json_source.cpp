@@ -23,11 +23,14 @@ class LineScanner {
   void run() {
     for (; at_ < text_.size(); ++at_) {
       switch (text_[at_]) {
-        case '\n': ++line_; break;
+        case '\n':
+          ++line_;
+          break;
         case ' ':
         case '\t':
         case '\r':
-        case ':': break;
+        case ':':
+          break;
         case ',':
           if (open_.back().is_object)
             open_.back().awaits_key = true;
@@ -35,7 +38,9 @@ class LineScanner {
             ++open_.back().index;
           break;
         case '}':
-        case ']': open_.pop_back(); break;
+        case ']':
+          open_.pop_back();
+          break;
         case '{':
         case '[': {
           const std::string pointer = start();
@@ -43,7 +48,9 @@ class LineScanner {
           open_.push_back({pointer, is_object, is_object, 0, {}, {}});
           break;
         }
-        case '"': string(); break;
+        case '"':
+          string();
+          break;
         default:
           start();
           while (at_ + 1 < text_.size() && std::string(",]}: \t\r\n").find(text_[at_ + 1]) == std::string::npos) ++at_;
@@ -95,7 +102,8 @@ class LineScanner {
 
 [[noreturn]] void not_json(const std::string& text, const std::string& file, std::size_t byte) {
   const std::size_t position = std::min(byte == 0 ? 0 : byte - 1, text.size());  // the parser counts from 1
-  const auto line = static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
+  const auto line =
+      static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
   const std::size_t before = position == 0 ? std::string::npos : text.rfind('\n', position - 1);
   const std::size_t first = before == std::string::npos ? 0 : before + 1;
   const std::size_t last = std::min(text.find('\n', position), text.size());
@@ -127,7 +135,9 @@ Place JsonNode::place(const std::string& owner) const {
   return {source_->file, owner.empty() ? owner_ : owner, line == source_->lines.end() ? 0 : line->second};
 }
 
-void JsonNode::fail(const std::string& message) const { model::fail(place(), message); }
+void JsonNode::fail(const std::string& message) const {
+  model::fail(place(), message);
+}
 
 JsonNode JsonNode::owned_by(const std::string& owner) const {
   JsonNode node = *this;

@@ -48,7 +48,7 @@ class JsonNode {
   bool is_string() const { return value_->is_string(); }
   const std::string& text() const;
   bool flag() const;
-  bool has(const std::string& key) const { return value_->is_object() && value_->contains(key); }
+  bool has(const std::string& key) const { return value_ != nullptr && value_->is_object() && value_->contains(key); }
   JsonNode at(const std::string& key) const;  ///< Fails where the key is missing.
   /// The entries of an object, in the order of the file.
   std::vector<std::pair<std::string, JsonNode>> entries() const;

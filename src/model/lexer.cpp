@@ -6,8 +6,12 @@
 namespace xtape::model {
 
 namespace {
-bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool starts_name(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+bool digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
 
 class Lexer {
  public:
@@ -32,8 +36,8 @@ class Lexer {
     if (starts_name(c)) return name();
     if (digit(c) || (c == '.' && digit(peek(1)))) return number();
     if (c == '\'' || c == '"') return string();
-    for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "(", ")", "[", "]",
-                               ",", ".", ":", "=", "<", ">"})
+    for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/",
+                               "%",   "(",  ")",  "[",  "]",  ",",  ".",  ":", "=", "<", ">"})
       if (text_.compare(at_, std::strlen(symbol), symbol) == 0) {
         const Token token{Token::Kind::symbol, symbol, at_};
         at_ += token.text.size();
@@ -90,6 +94,8 @@ class Lexer {
 };
 }  // namespace
 
-std::vector<Token> tokens_of(const std::string& text, const Place& place) { return Lexer(text, place).run(); }
+std::vector<Token> tokens_of(const std::string& text, const Place& place) {
+  return Lexer(text, place).run();
+}
 
 }  // namespace xtape::model

@@ -236,14 +236,19 @@ class Parser {
   Expression primary() {
     const Token first = take();
     switch (first.kind) {
-      case Token::Kind::text: return node(Form::text, first.column, first.text, {});
-      case Token::Kind::integer: return integer(first);
-      case Token::Kind::number: return number(first);
-      case Token::Kind::name: return name(first);
+      case Token::Kind::text:
+        return node(Form::text, first.column, first.text, {});
+      case Token::Kind::integer:
+        return integer(first);
+      case Token::Kind::number:
+        return number(first);
+      case Token::Kind::name:
+        return name(first);
       case Token::Kind::symbol:
         if (first.is("(")) return parenthesis(first);
         [[fallthrough]];
-      default: fail(first.column, "an expression belongs here");
+      default:
+        fail(first.column, "an expression belongs here");
     }
   }
 

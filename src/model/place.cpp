@@ -9,7 +9,9 @@ std::string to_string(const Place& place) {
   return text;
 }
 
-void fail(const Place& place, const std::string& message) { throw DefinitionError(to_string(place) + ": " + message); }
+void fail(const Place& place, const std::string& message) {
+  throw DefinitionError(to_string(place) + ": " + message);
+}
 
 void fail(const Place& place, const std::string& text, std::size_t column, const std::string& message) {
   throw DefinitionError(to_string(place) + ": " + message + "\n" + with_caret(text, column));

@@ -66,4 +66,7 @@ struct Line {
 /// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
 Line parse_line(const std::string& text, const Place& place, bool may_assign);
 
+/// The expression as text again, in a standard spelling.
+std::string written(const Expression& expression);
+
 }  // namespace xtape::model

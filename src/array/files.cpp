@@ -1,0 +1,73 @@
+#include "files.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace xtape {
+
+MappedFile::MappedFile(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    const std::string why = file < 0 ? std::strerror(errno) : "it is not a plain file";
+    if (file >= 0) close(file);
+    throw FileError("cannot read '" + path + "': " + why);
+  }
+  size_ = static_cast<std::size_t>(status.st_size);
+  void* data = size_ == 0 ? nullptr : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (data == MAP_FAILED) throw FileError("cannot map '" + path + "': " + std::strerror(errno));
+  data_ = static_cast<const std::byte*>(data);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+ReplacedFile::ReplacedFile(const std::string& path)
+    : path_(path), beside_(path + ".writing-" + std::to_string(getpid())) {
+  file_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file_ < 0) fail();
+}
+
+ReplacedFile::~ReplacedFile() {
+  if (file_ < 0) return;
+  close(file_);
+  unlink(beside_.c_str());
+}
+
+void ReplacedFile::fail() const {
+  throw FileError("cannot write '" + path_ + "': " + std::strerror(errno));
+}
+
+void ReplacedFile::write(const void* bytes, std::size_t count) {
+  const char* from = static_cast<const char*>(bytes);
+  while (count > 0) {
+    const ssize_t written = ::write(file_, from, count);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail();
+    from += written;
+    count -= static_cast<std::size_t>(written);
+  }
+}
+
+void ReplacedFile::commit() {
+  if (fsync(file_) != 0 || std::rename(beside_.c_str(), path_.c_str()) != 0) fail();
+  close(file_);
+  file_ = -1;
+  // The rename itself is safe on the disk once the directory is.
+  const std::size_t slash = path_.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
+  const int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  fsync(folder);
+  close(folder);
+}
+
+}  // namespace xtape

@@ -1,0 +1,229 @@
+#include "evaluator.hpp"
+
+#include <algorithm>
+
+#include "nearest.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::model {
+
+namespace {
+void add_names(const Values& values, std::vector<std::string>& names) {
+  for (const auto& each : values) names.push_back(each.first);
+}
+}  // namespace
+
+Place Evaluator::place_of(const At& at) const {
+  Place place = at.line.place;
+  if (at.frame.part != nullptr && !at.frame.part->path.empty()) place.owner += " (part " + at.frame.part->path + ")";
+  return place;
+}
+
+void Evaluator::fail(const At& at, std::size_t column, const std::string& message) const {
+  model::fail(place_of(at), at.line.text, column, message);
+}
+
+Value Evaluator::evaluate(const Line& line, const Frame& frame) {
+  return visit(line.value, {line, frame});
+}
+
+std::int64_t Evaluator::integer(const Line& line, const Frame& frame) {
+  const Value value = evaluate(line, frame);
+  if (const auto* integer = value.as<std::int64_t>()) return *integer;
+  fail({line, frame}, line.value.column, "an integer belongs here, not " + describe(value));
+}
+
+double Evaluator::number(const Line& line, const Frame& frame) {
+  const Value value = evaluate(line, frame);
+  if (value.is_number()) return value.number();
+  fail({line, frame}, line.value.column, "a number belongs here, not " + describe(value));
+}
+
+bool Evaluator::flag(const Line& line, const Frame& frame) {
+  const Value value = evaluate(line, frame);
+  if (const auto* flag = value.as<bool>()) return *flag;
+  fail({line, frame}, line.value.column, "true or false belongs here, not " + describe(value));
+}
+
+Value Evaluator::visit(const Expression& expression, const At& at) {
+  switch (expression.form) {
+    case Form::integer:
+      return expression.integer;
+    case Form::number:
+      return expression.number;
+    case Form::text:
+      return expression.text;
+    case Form::flag:
+      return expression.integer != 0;
+    case Form::none:
+      return None{};
+    case Form::name:
+      return name(expression, at);
+    case Form::tuple: {
+      Tuple tuple;
+      for (const Expression& each : expression.children) tuple.push_back(visit(each, at));
+      return tuple;
+    }
+    case Form::call:
+      return call(expression, at);
+    case Form::attribute:
+      return attribute(expression, at);
+    case Form::index:
+      return index(expression, at);
+    case Form::unary: {
+      const Value value = visit(expression.children[0], at);
+      return guarded(at, expression.column, [&] { return unary(expression.text, value); });
+    }
+    case Form::binary:
+      return logic(expression, at);
+    default:
+      fail(at, expression.column, "this has no value here");
+  }
+}
+
+/// Binary operators. `and` and `or` of flags look at the right side only where the left does not decide.
+Value Evaluator::logic(const Expression& expression, const At& at) {
+  const Value left = visit(expression.children[0], at);
+  if (const auto* flag = left.as<bool>(); flag != nullptr && (expression.text == "and" || expression.text == "or"))
+    if (*flag == (expression.text == "or")) return left;
+  const Value right = visit(expression.children[1], at);
+  return guarded(at, expression.column, [&] { return binary(expression.text, left, right); });
+}
+
+Value Evaluator::weight(const Weight& weight) {
+  if (weight.path.empty()) return None{};
+  return tape_->parameter(world_.store, weight.path);
+}
+
+bool Evaluator::knows(const std::string& name, const Frame& frame) const {
+  if (frame.locals.count(name) != 0) return true;
+  if (frame.part != nullptr && frame.part->parameters.count(name) != 0) return true;
+  const auto file = world_.hyper.find(frame.home);
+  return file != world_.hyper.end() && file->second.count(name) != 0;
+}
+
+Value Evaluator::name(const Expression& expression, const At& at) {
+  const std::string& name = expression.text;
+  const Frame& frame = at.frame;
+  std::vector<std::string> known;
+  if (const auto found = frame.locals.find(name); found != frame.locals.end()) return found->second;
+  add_names(frame.locals, known);
+  if (const Part* part = frame.part) {
+    if (const auto found = part->parameters.find(name); found != part->parameters.end()) return found->second;
+    add_names(part->parameters, known);
+    if (tape_) {
+      if (const Weight* found = part->find_weight(name)) return weight(*found);
+      if (const PartList* found = part->find_part(name)) return PartReference{found};
+      for (const Weight& each : part->weights) known.push_back(each.spec->name);
+      for (const PartList& each : part->parts) known.push_back(each.spec->name);
+    }
+  }
+  if (const auto file = world_.hyper.find(frame.home); file != world_.hyper.end()) {
+    if (const auto found = file->second.find(name); found != file->second.end()) return found->second;
+    add_names(file->second, known);
+  }
+  fail(at, expression.column, "unknown name '" + name + "'" + did_you_mean(name, known));
+}
+
+Value Evaluator::attribute(const Expression& expression, const At& at) {
+  const Value object = visit(expression.children[0], at);
+  const std::string& name = expression.text;
+  if (const auto* var = object.as<Var>()) {
+    if (name == "rank") return static_cast<std::int64_t>(var->rank());
+    if (name != "shape")
+      fail(at, expression.column, "an array has no '" + name + "': .shape and .rank can be asked for");
+    Tuple sizes;
+    for (const std::int64_t size : var->shape()) sizes.emplace_back(size);
+    return sizes;
+  }
+  const auto* reference = object.as<PartReference>();
+  if (reference == nullptr || reference->every)
+    fail(at, expression.column, describe(object) + " has no '" + name + "'");
+  const PartList& list = *reference->list;
+  if (name == "all" && list.repeated && reference->item < 0) return PartReference{&list, -1, true};
+  if (list.repeated && reference->item < 0)
+    fail(at, expression.column, "'" + list.spec->name + "' is repeated: choose one with " + list.spec->name + "[0]");
+  if (list.items.empty()) return None{};
+  const Part& part = *list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference->item))];
+  if (const Weight* found = part.find_weight(name)) return weight(*found);
+  if (const PartList* found = part.find_part(name)) return PartReference{found};
+  std::vector<std::string> known;
+  for (const Weight& each : part.weights) known.push_back(each.spec->name);
+  for (const PartList& each : part.parts) known.push_back(each.spec->name);
+  fail(at, expression.column,
+       "part '" + part.path + "' (block '" + part.block->name + "') has no '" + name + "'" + did_you_mean(name, known));
+}
+
+Value Evaluator::index(const Expression& expression, const At& at) {
+  const Value object = visit(expression.children[0], at);
+  const auto integer = [&](const Expression& each, std::int64_t otherwise) {
+    if (each.form == Form::none) return otherwise;
+    const Value value = visit(each, at);
+    if (const auto* found = value.as<std::int64_t>()) return *found;
+    fail(at, each.column,
+         value.as<Var>() != nullptr
+             ? "an index must be known while recording: take(x, indices, axis=0) indexes by an array"
+             : "an integer belongs here, not " + describe(value));
+  };
+  if (object.as<Tuple>() != nullptr || object.as<PartReference>() != nullptr) {
+    if (expression.children.size() != 2 || expression.children[1].form == Form::range)
+      fail(at, expression.column, describe(object) + " takes one integer as an index");
+    std::int64_t item = integer(expression.children[1], 0);
+    const auto* tuple = object.as<Tuple>();
+    const auto* part = object.as<PartReference>();
+    if (part != nullptr && (!part->list->repeated || part->item >= 0 || part->every))
+      fail(at, expression.column, describe(object) + " is not repeated here: it takes no index");
+    const auto count = static_cast<std::int64_t>(tuple != nullptr ? tuple->size() : part->list->items.size());
+    if (item < -count || item >= count)
+      fail(at, expression.children[1].column,
+           "there are " + std::to_string(count) + " here: no " + std::to_string(item));
+    if (item < 0) item += count;
+    if (tuple != nullptr) return (*tuple)[static_cast<std::size_t>(item)];
+    return PartReference{part->list, item};
+  }
+  const auto* var = object.as<Var>();
+  if (var == nullptr) fail(at, expression.column, describe(object) + " cannot be indexed");
+  std::vector<AxisIndex> axes;
+  for (std::size_t i = 1; i < expression.children.size(); ++i) {
+    const Expression& each = expression.children[i];
+    if (each.form == Form::ellipsis) {
+      axes.push_back({AxisIndex::Kind::ellipsis, 0, 0, 0, 0});
+    } else if (each.form == Form::none) {
+      axes.push_back({AxisIndex::Kind::fresh, 0, 0, 0, 0});
+    } else if (each.form == Form::range) {
+      const std::int64_t step = integer(each.children[2], 1);
+      if (step <= 0) fail(at, each.children[2].column, "a step is positive: flip(x, axis) turns an axis round");
+      axes.push_back({AxisIndex::Kind::range, 0, integer(each.children[0], 0), integer(each.children[1], end), step});
+    } else {
+      axes.push_back({AxisIndex::Kind::at, integer(each, 0), 0, 0, 0});
+    }
+  }
+  return guarded(at, expression.column, [&] { return Value(index_var(*var, axes)); });
+}
+
+Value Evaluator::compute(const Computation& computation, Frame& frame, const std::shared_ptr<const Scope>& scope) {
+  for (const Line& line : computation.lines) {
+    const auto guard = tape_->in_scope(scope, line.place.line);
+    const At at{line, frame};
+    Value value = visit(line.value, at);
+    if (line.targets.empty()) fail(at, line.value.column, "a line assigns its value to a name: this one is lost");
+    if (!line.unpacks) {
+      frame.locals[line.targets[0].name] = std::move(value);
+      continue;
+    }
+    const auto* tuple = value.as<Tuple>();
+    if (tuple == nullptr || tuple->size() != line.targets.size())
+      fail(at, line.targets[0].column,
+           std::to_string(line.targets.size()) + " names on the left, but the value is " +
+               (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " things"));
+    for (std::size_t i = 0; i < tuple->size(); ++i) frame.locals[line.targets[i].name] = (*tuple)[i];
+  }
+  Tuple results;
+  for (const auto& [name, line] : computation.results) {
+    const auto guard = tape_->in_scope(scope, line.place.line);
+    results.push_back(visit(line.value, {line, frame}));
+  }
+  return results.size() == 1 ? results[0] : Value(results);
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,109 @@
+/// Evaluates lines of a definition: sizes and texts at once, vars by recording ops on a tape.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "part.hpp"
+
+namespace xtape::model {
+
+/// The names that hold where a line stands.
+struct Frame {
+  const Definition* home = nullptr;  ///< Whose hyper-parameters are seen.
+  const Part* part = nullptr;        ///< Whose parameters, weights and parts; null among hyper-parameters.
+  bool in_function = false;          ///< The model's functions can be called.
+  Values locals;                     ///< Inputs, sizes, what has been assigned.
+};
+
+/// The values of a call's arguments, with where they stand.
+struct Arguments {
+  struct Positional {
+    Value value;
+    std::size_t column = 0;
+  };
+  struct Named {
+    std::string name;
+    std::size_t column = 0;
+    Value value;
+  };
+  std::vector<Positional> positional;
+  std::vector<Named> named;
+};
+
+class Evaluator {
+ public:
+  /// Without a tape, only what can be known without one can be evaluated.
+  explicit Evaluator(const World& world, std::optional<Tape> tape = std::nullopt, const Part* root = nullptr)
+      : world_(world), tape_(std::move(tape)), root_(root) {}
+
+  Value evaluate(const Line& line, const Frame& frame);
+  /// The same, of a kind that is needed here; else DefinitionError.
+  std::int64_t integer(const Line& line, const Frame& frame);
+  double number(const Line& line, const Frame& frame);
+  bool flag(const Line& line, const Frame& frame);
+  /// Whether `name` has a value in `frame`, apart from weights and parts.
+  bool knows(const std::string& name, const Frame& frame) const;
+
+  /// Records a function of the model. Inputs that do not fit throw ShapeError, DtypeError or Error.
+  Value call_function(const Function& function, const Arguments& arguments);
+
+ private:
+  /// A line being evaluated, and the frame it is evaluated in.
+  struct At {
+    const Line& line;
+    const Frame& frame;
+  };
+  Value visit(const Expression& expression, const At& at);
+  Value name(const Expression& expression, const At& at);
+  Value attribute(const Expression& expression, const At& at);
+  Value index(const Expression& expression, const At& at);
+  Value logic(const Expression& expression, const At& at);
+  Value call(const Expression& expression, const At& at);
+  Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
+  Value call_part(const PartReference& reference, const Expression& expression, Arguments arguments, const At& at);
+  Value call_one(const Part& part, const PartSpec& spec, const Arguments& arguments);
+  Value apply_block(const Part& part, const Arguments& arguments);
+  Arguments arguments_of(const Expression& expression, const At& at);
+  Value compute(const Computation& computation, Frame& frame, const std::shared_ptr<const Scope>& scope);
+  Value weight(const Weight& weight);
+  Place place_of(const At& at) const;
+  [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;
+  /// Runs `body` and gives its errors the place and the caret; those of the definition have theirs already.
+  template <class Body>
+  auto guarded(const At& at, std::size_t column, const Body& body) {
+    try {
+      return body();
+    } catch (const DefinitionError&) {
+      throw;
+    } catch (const Error& error) {
+      fail(at, column, error.what());
+    }
+  }
+
+  const World& world_;
+  std::optional<Tape> tape_;
+  const Part* root_;
+  std::vector<const Function*> calling_;
+};
+
+/// Binds arguments to declared inputs: their values and the sizes that their types name. Throws ShapeError, DtypeError
+/// or Error where they do not fit.
+void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype, Evaluator& evaluator,
+                 Frame& frame);
+
+struct OpCall {
+  std::vector<Operand> operands;
+  Attributes attributes;
+};
+/// An argument that has no place, and where it stands.
+struct BindingError {
+  std::size_t column;
+  std::string message;
+};
+/// Sorts the arguments of a call of `op` into operands and attributes. Throws BindingError.
+OpCall bind_op(const Op& op, const Arguments& arguments, Dtype model_dtype);
+
+}  // namespace xtape::model

@@ -1,0 +1,169 @@
+// Calls in expressions: of parts, of the model's functions, of ops.
+#include <algorithm>
+
+#include "evaluator.hpp"
+#include "nearest.hpp"
+
+namespace xtape::model {
+
+Arguments Evaluator::arguments_of(const Expression& expression, const At& at) {
+  Arguments arguments;
+  for (std::size_t i = 1; i < expression.children.size(); ++i) {
+    const Expression& each = expression.children[i];
+    if (each.form != Form::star) {
+      arguments.positional.push_back({visit(each, at), each.column});
+      continue;
+    }
+    const Value spread = visit(each.children[0], at);
+    const auto* tuple = spread.as<Tuple>();
+    if (tuple == nullptr) fail(at, each.column, "'*' spreads a tuple, not " + describe(spread));
+    for (const Value& element : *tuple) arguments.positional.push_back({element, each.column});
+  }
+  for (const Keyword& each : expression.keywords)
+    arguments.named.push_back({each.name, each.column, visit(each.value, at)});
+  return arguments;
+}
+
+Value Evaluator::call(const Expression& expression, const At& at) {
+  const Expression& callee = expression.children[0];
+  if (callee.form != Form::name) {
+    const Value object = visit(callee, at);
+    const auto* part = object.as<PartReference>();
+    if (part == nullptr) fail(at, callee.column, describe(object) + " cannot be called");
+    return call_part(*part, expression, arguments_of(expression, at), at);
+  }
+  const std::string& name = callee.text;
+  if (at.frame.part != nullptr && tape_)
+    if (const PartList* part = at.frame.part->find_part(name))
+      return call_part({part}, expression, arguments_of(expression, at), at);
+  if (at.frame.in_function)
+    for (const Function& function : world_.definition->functions)
+      if (function.name == name) {
+        const Arguments arguments = arguments_of(expression, at);
+        return guarded(at, expression.column, [&] { return call_function(function, arguments); });
+      }
+  const Arguments arguments = arguments_of(expression, at);
+  const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
+                     std::all_of(arguments.positional.begin(), arguments.positional.end(),
+                                 [](const Arguments::Positional& each) { return each.value.is_number(); });
+  if (plain && is_number_function(name)) {
+    std::vector<Value> numbers;
+    for (const auto& each : arguments.positional) numbers.push_back(each.value);
+    return guarded(at, expression.column, [&] { return number_function(name, numbers); });
+  }
+  if (const Op* op = world_.ops->find(name)) return call_op(*op, expression, arguments, at);
+  std::vector<std::string> known;
+  if (at.frame.part != nullptr)
+    for (const PartList& each : at.frame.part->parts) known.push_back(each.spec->name);
+  if (at.frame.in_function)
+    for (const Function& function : world_.definition->functions) known.push_back(function.name);
+  for (const auto& row : world_.ops->rows()) known.push_back(row.first);
+  fail(at, callee.column, "there is no part, function or op '" + name + "'" + did_you_mean(name, known));
+}
+
+Value Evaluator::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
+  if (!tape_) fail(at, expression.column, "op '" + op.name + "' makes an array: only sizes and numbers are known here");
+  try {
+    const OpCall bound = bind_op(op, arguments, world_.dtype);
+    const Vars outputs = apply(*tape_, op, bound.operands, bound.attributes);
+    if (outputs.size() == 1) return outputs[0];
+    return Tuple(outputs.begin(), outputs.end());
+  } catch (const BindingError& error) {
+    fail(at, error.column, error.message);
+  } catch (const DefinitionError&) {
+    throw;
+  } catch (const Error& error) {
+    std::string list;
+    for (const auto& each : arguments.positional) list += (list.empty() ? "" : ", ") + describe(each.value);
+    for (const auto& each : arguments.named)
+      list += (list.empty() ? "" : ", ") + each.name + "=" + describe(each.value);
+    model::fail(place_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
+                                  "\n    called with (" + list + ")");
+  }
+}
+
+/// A repeated part is applied in turn, its first argument threading through; where it gives several results, they take
+/// the place of as many first arguments. A part that is left out gives back its first argument.
+Value Evaluator::call_part(const PartReference& reference, const Expression& expression, Arguments arguments,
+                           const At& at) {
+  const PartList& list = *reference.list;
+  return guarded(at, expression.column, [&]() -> Value {
+    if (!list.repeated || reference.item >= 0) {
+      if (!list.items.empty())
+        return call_one(*list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference.item))], *list.spec,
+                        arguments);
+      if (arguments.positional.empty()) throw Error("part '" + list.spec->name + "' is left out and needs an argument");
+      return arguments.positional[0].value;
+    }
+    if (arguments.positional.empty()) throw Error("a repeated part threads its first argument, which has no name here");
+    Value threaded = arguments.positional[0].value;
+    Tuple every;
+    for (const auto& item : list.items) {
+      threaded = call_one(*item, *list.spec, arguments);
+      every.push_back(threaded);
+      if (const auto* several = threaded.as<Tuple>()) {
+        if (several->size() > arguments.positional.size())
+          throw Error("part '" + item->path + "' gives " + std::to_string(several->size()) + " results and takes " +
+                      std::to_string(arguments.positional.size()) + " arguments: they cannot thread through");
+        for (std::size_t i = 0; i < several->size(); ++i) arguments.positional[i].value = (*several)[i];
+      } else {
+        arguments.positional[0].value = threaded;
+      }
+    }
+    return reference.every ? Value(every) : threaded;
+  });
+}
+
+Value Evaluator::call_one(const Part& part, const PartSpec& spec, const Arguments& arguments) {
+  Vars vars;
+  for (const auto& each : arguments.positional) collect_vars(each.value, vars);
+  for (const auto& each : arguments.named) collect_vars(each.value, vars);
+  if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply_block(part, arguments);
+  Value result;
+  const Vars outputs = checkpoint(
+      [&](const Vars& inside) {
+        Arguments replaced = arguments;
+        std::size_t next = 0;
+        for (auto& each : replaced.positional) each.value = replace_vars(each.value, inside, next);
+        for (auto& each : replaced.named) each.value = replace_vars(each.value, inside, next);
+        result = apply_block(part, replaced);
+        Vars results;
+        collect_vars(result, results);
+        return results;
+      },
+      vars);
+  std::size_t next = 0;
+  return replace_vars(result, outputs, next);
+}
+
+Value Evaluator::apply_block(const Part& part, const Arguments& arguments) {
+  Frame frame{part.block->home, &part, false, {}};
+  try {
+    bind_inputs(part.block->inputs, arguments, world_.dtype, *this, frame);
+  } catch (const DefinitionError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error("block '" + part.block->name + "': " + error.what());
+  }
+  return compute(part.block->computation, frame, part.scope);
+}
+
+Value Evaluator::call_function(const Function& function, const Arguments& arguments) {
+  if (std::find(calling_.begin(), calling_.end(), &function) != calling_.end())
+    throw Error("function '" + function.name + "' calls itself: functions cannot call each other in a circle");
+  Frame frame{world_.definition.get(), root_, true, {}};
+  bind_inputs(function.inputs, arguments, world_.dtype, *this, frame);
+  calling_.push_back(&function);
+  const auto scope =
+      std::make_shared<const Scope>(Scope{function.name, function.place.file + ", function '" + function.name + "'"});
+  try {
+    Value result = compute(function.computation, frame, scope);
+    calling_.pop_back();
+    return result;
+  } catch (...) {
+    calling_.pop_back();
+    throw;
+  }
+}
+
+}  // namespace xtape::model

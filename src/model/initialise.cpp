@@ -1,0 +1,228 @@
+#include "initialise.hpp"
+
+#include <Random123/philox.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numbers>
+
+#include "threads.hpp"
+#include "xtape/error.hpp"
+
+namespace xtape::model {
+
+namespace {
+constexpr double from_shape = std::numeric_limits<double>::quiet_NaN();
+
+const std::map<std::string, Settings>& table() {
+  static const Settings fans = {{"gain", 1}, {"fan_in", from_shape}, {"fan_out", from_shape}};
+  static const std::map<std::string, Settings> rows = {
+      {"zeros", {}},
+      {"ones", {}},
+      {"constant", {{"value", 0}}},
+      {"normal", {{"mean", 0}, {"std", 1}}},
+      {"truncated_normal", {{"mean", 0}, {"std", 1}}},
+      {"uniform", {{"low", 0}, {"high", 1}}},
+      {"glorot_uniform", fans},
+      {"glorot_normal", fans},
+      {"he_normal", {{"gain", 1}, {"fan_in", from_shape}}},
+      {"orthogonal", {{"gain", 1}}},
+  };
+  return rows;
+}
+
+/// Numbers by (seed, name, element): Philox4x32-10 with a key of its own for each weight.
+class Draws {
+ public:
+  Draws(std::uint64_t seed, const std::string& name) {
+    std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    hash ^= seed + 0x9e3779b97f4a7c15U + (hash << 6) + (hash >> 2);
+    key_ = {{static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)}};
+  }
+
+  /// Two independent numbers in (0, 1).
+  std::pair<double, double> uniform(std::uint64_t block, std::uint32_t attempt = 0) const {
+    const auto bits = r123::Philox4x32()(
+        {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), attempt, 0}}, key_);
+    return {unit(bits[0], bits[1]), unit(bits[2], bits[3])};
+  }
+
+  /// Two independent numbers of the standard normal distribution (Box and Muller, 1958).
+  std::pair<double, double> normal(std::uint64_t block, std::uint32_t attempt = 0) const {
+    const auto [u, v] = uniform(block, attempt);
+    const double radius = std::sqrt(-2 * std::log(u));
+    const double angle = 2 * std::numbers::pi * v;
+    return {radius * std::cos(angle), radius * std::sin(angle)};
+  }
+
+  /// One number of the standard normal distribution cut at two standard deviations, by drawing again.
+  double truncated(std::uint64_t element) const {
+    for (std::uint32_t attempt = 0;; ++attempt) {
+      const auto [a, b] = normal(element, attempt);
+      if (std::abs(a) <= 2) return a;
+      if (std::abs(b) <= 2) return b;
+    }
+  }
+
+ private:
+  static double unit(std::uint32_t high, std::uint32_t low) {
+    const std::uint64_t bits = (static_cast<std::uint64_t>(high) << 21) ^ (low >> 11);  // 53 of them
+    return (static_cast<double>(bits) + 0.5) * 0x1p-53;
+  }
+
+  r123::Philox4x32::key_type key_;
+};
+
+/// Writes value(element) or, where numbers come in pairs, value(element / 2) into two neighbours.
+template <class T, class Pair>
+void fill_pairs(Array& array, const Pair& pair) {
+  T* out = array.as<T>();
+  const std::int64_t count = array.count();
+  parallel_for(omp_get_max_threads(), (count + 1) / 2, 4096, [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t i = begin; i < finish; ++i) {
+      const auto [first, second] = pair(static_cast<std::uint64_t>(i));
+      out[2 * i] = static_cast<T>(first);
+      if (2 * i + 1 < count) out[2 * i + 1] = static_cast<T>(second);
+    }
+  });
+}
+
+struct Fans {
+  double in, out;
+};
+
+/// As Keras counts: the last axis is what comes out, the one before what goes in, those in front a receptive field.
+Fans fans_of(const Shape& shape) {
+  if (shape.empty()) return {1, 1};
+  if (shape.size() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
+  double field = 1;
+  for (std::size_t i = 0; i + 2 < shape.size(); ++i) field *= static_cast<double>(shape[i]);
+  return {field * static_cast<double>(shape[shape.size() - 2]), field * static_cast<double>(shape.back())};
+}
+
+/// Orthonormal rows or columns, whichever are fewer: the leading axes taken together are the rows. Gram and Schmidt,
+/// twice over, on normal numbers, which gives every orthonormal matrix the same chance.
+std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
+  const std::int64_t columns = shape.empty() ? 1 : shape.back();
+  const std::int64_t rows = count_of(shape) / columns;
+  const std::int64_t few = std::min(rows, columns);
+  const std::int64_t length = std::max(rows, columns);
+  std::vector<double> basis(static_cast<std::size_t>(few * length));  // [few, length], one vector after another
+  for (std::size_t i = 0; i < basis.size(); ++i) basis[i] = draws.normal(i).first;
+  for (std::int64_t i = 0; i < few; ++i) {
+    double* vector = &basis[static_cast<std::size_t>(i * length)];
+    for (int pass = 0; pass < 2; ++pass)
+      for (std::int64_t j = 0; j < i; ++j) {
+        const double* other = &basis[static_cast<std::size_t>(j * length)];
+        double dot = 0;
+        for (std::int64_t k = 0; k < length; ++k) dot += vector[k] * other[k];
+        for (std::int64_t k = 0; k < length; ++k) vector[k] -= dot * other[k];
+      }
+    double square = 0;
+    for (std::int64_t k = 0; k < length; ++k) square += vector[k] * vector[k];
+    for (std::int64_t k = 0; k < length; ++k) vector[k] /= std::sqrt(square);
+  }
+  if (rows < columns) return basis;
+  std::vector<double> turned(basis.size());
+  for (std::int64_t i = 0; i < few; ++i)
+    for (std::int64_t k = 0; k < length; ++k)
+      turned[static_cast<std::size_t>(k * few + i)] = basis[static_cast<std::size_t>(i * length + k)];
+  return turned;
+}
+
+template <class T>
+void fill(Array& array, const Initialiser& initialiser, const Draws& draws) {
+  const std::string& name = initialiser.name;
+  const Fans fans = fans_of(array.shape());
+  const auto setting = [&](const char* wanted) {
+    double value = from_shape;
+    for (const auto& [each, initial] : *initialiser_settings(name))
+      if (each == wanted) value = initial;
+    for (const auto& [each, given] : initialiser.settings)
+      if (each == wanted) value = given;
+    return value;
+  };
+  const auto fan = [&](const char* wanted, double otherwise) {
+    const double given = setting(wanted);
+    return std::isnan(given) ? otherwise : given;
+  };
+  const auto normals = [&](double mean, double std) {
+    fill_pairs<T>(array, [&](std::uint64_t i) {
+      const auto [a, b] = draws.normal(i);
+      return std::pair{mean + std * a, mean + std * b};
+    });
+  };
+  const auto uniforms = [&](double low, double high) {
+    fill_pairs<T>(array, [&](std::uint64_t i) {
+      const auto [a, b] = draws.uniform(i);
+      return std::pair{low + (high - low) * a, low + (high - low) * b};
+    });
+  };
+  const auto constant = [&](double value) { std::fill_n(array.as<T>(), array.count(), static_cast<T>(value)); };
+  const std::map<std::string, std::function<void()>> kinds = {
+      {"zeros", [&] { constant(0); }},
+      {"ones", [&] { constant(1); }},
+      {"constant", [&] { constant(setting("value")); }},
+      {"normal", [&] { normals(setting("mean"), setting("std")); }},
+      {"truncated_normal",
+       [&] {
+         fill_pairs<T>(array, [&, mean = setting("mean"), std = setting("std")](std::uint64_t i) {
+           return std::pair{mean + std * draws.truncated(2 * i), mean + std * draws.truncated(2 * i + 1)};
+         });
+       }},
+      {"uniform", [&] { uniforms(setting("low"), setting("high")); }},
+      {"glorot_uniform",
+       [&] {
+         const double limit = setting("gain") * std::sqrt(6 / (fan("fan_in", fans.in) + fan("fan_out", fans.out)));
+         uniforms(-limit, limit);
+       }},
+      {"glorot_normal",
+       [&] { normals(0, setting("gain") * std::sqrt(2 / (fan("fan_in", fans.in) + fan("fan_out", fans.out)))); }},
+      {"he_normal", [&] { normals(0, setting("gain") * std::sqrt(2 / fan("fan_in", fans.in))); }},
+      {"orthogonal",
+       [&] {
+         const std::vector<double> values = orthogonal(array.shape(), draws);
+         std::transform(values.begin(), values.end(), array.as<T>(),
+                        [gain = setting("gain")](double value) { return static_cast<T>(gain * value); });
+       }},
+  };
+  kinds.at(name)();
+}
+}  // namespace
+
+const Settings* initialiser_settings(const std::string& name) {
+  const auto found = table().find(name);
+  return found == table().end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> initialiser_names() {
+  std::vector<std::string> names;
+  for (const auto& row : table()) names.push_back(row.first);
+  return names;
+}
+
+std::string to_string(const Initialiser& initialiser) {
+  std::string list;
+  for (const auto& [name, value] : initialiser.settings) {
+    char digits[32];
+    const auto written = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 6);
+    list += (list.empty() ? "" : ", ") + name + "=" + std::string(digits, written.ptr);
+  }
+  return initialiser.name + (list.empty() ? "" : "(" + list + ")");
+}
+
+void initialise(Array& array, const Initialiser& initialiser, std::uint64_t seed, const std::string& name) {
+  if (array.count() == 0) return;
+  const Draws draws(seed, name);
+  if (array.dtype() == Dtype::float64)
+    fill<double>(array, initialiser, draws);
+  else
+    fill<float>(array, initialiser, draws);
+}
+
+}  // namespace xtape::model

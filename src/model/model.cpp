@@ -1,0 +1,240 @@
+#include "xtape/model.hpp"
+
+#include <algorithm>
+
+#include "evaluator.hpp"
+#include "model_data.hpp"
+#include "nearest.hpp"
+
+namespace xtape {
+
+namespace {
+using model::Form;
+
+Dtype dtype_of_kind(const std::string& kind, Dtype model_dtype) {
+  return kind == "float" ? model_dtype : kind == "int" ? Dtype::int64 : dtype_named(kind);
+}
+
+Signature signature_of(const model::Function& function, const model::World& world) {
+  Signature signature;
+  const model::Values& hyper = world.hyper.at(world.definition.get());
+  for (const model::Input& input : function.inputs) {
+    FunctionInput& made = signature.inputs.emplace_back();
+    made.name = input.name;
+    made.dtype = dtype_of_kind(input.kind, world.dtype);
+    for (const model::Line& dim : input.dims) {
+      if (dim.value.form == Form::ellipsis)
+        dim.fail(dim.value.column, "an input of a function says all its sizes: '...' is for blocks");
+      made.dims.push_back(model::written(dim.value));
+      if (dim.value.form == Form::name && hyper.count(dim.value.text) == 0 &&
+          std::find(signature.sizes.begin(), signature.sizes.end(), dim.value.text) == signature.sizes.end())
+        signature.sizes.push_back(dim.value.text);
+    }
+  }
+  return signature;
+}
+
+Hyper hyper_of(const model::World& world) {
+  Hyper hyper;
+  for (const model::Parameter& each : world.definition->hyper) {
+    const model::Value& value = world.hyper.at(world.definition.get()).at(each.name);
+    if (const auto* flag = value.as<bool>()) hyper.set(each.name, *flag);
+    if (const auto* integer = value.as<std::int64_t>()) hyper.set(each.name, *integer);
+    if (const auto* number = value.as<double>()) hyper.set(each.name, *number);
+    if (const auto* text = value.as<std::string>()) hyper.set(each.name, *text);
+  }
+  return hyper;
+}
+
+model::Arguments arguments_of(const NamedVars& inputs) {
+  model::Arguments arguments;
+  for (const auto& [name, var] : inputs) arguments.named.push_back({name, 0, var});
+  return arguments;
+}
+
+/// A tuple of names gives its results those names; else they are called after the function.
+std::vector<std::string> result_names(const model::Function& function, std::size_t count) {
+  const auto& results = function.computation.results;
+  std::vector<std::string> names;
+  if (!results[0].first.empty()) {
+    for (const auto& result : results) names.push_back(result.first);
+    return names;
+  }
+  const model::Expression& value = results[0].second.value;
+  const bool named =
+      value.form == Form::tuple && std::all_of(value.children.begin(), value.children.end(),
+                                               [](const model::Expression& each) { return each.form == Form::name; });
+  for (std::size_t i = 0; i < count; ++i)
+    names.push_back(named        ? value.children[i].text
+                    : count == 1 ? function.name
+                                 : function.name + "." + std::to_string(i));
+  return names;
+}
+
+void summarise(const model::Part& part, std::vector<PartSummary>& summaries) {
+  const std::size_t here = summaries.size();
+  PartSummary& summary = summaries.emplace_back();
+  summary.path = part.path;
+  summary.block = part.block->name;
+  summary.file = part.block->home->file;
+  for (const model::Weight& weight : part.weights) {
+    if (weight.path.empty()) continue;
+    summary.weights.push_back({weight.path, weight.shape, model::to_string(weight.initialiser)});
+    summary.parameters += count_of(weight.shape);
+  }
+  for (const model::PartList& list : part.parts)
+    for (const auto& item : list.items) {
+      const std::size_t child = summaries.size();
+      summarise(*item, summaries);
+      summaries[here].parameters += summaries[child].parameters;
+    }
+}
+}  // namespace
+
+Model::Data::Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options) {
+  if (definition->model == nullptr)
+    throw DefinitionError(definition->file + " defines blocks and no \"model\": other definitions use it");
+  if (!is_floating(options.dtype))
+    throw DtypeError(std::string("a model's dtype is float32 or float64, not ") + name_of(options.dtype));
+  world.definition = std::move(definition);
+  world.ops = options.ops != nullptr ? options.ops : &builtin_ops();
+  world.dtype = options.dtype;
+  world.seed = options.seed;
+  world.initialise = options.initialise;
+  model::check_names(*world.definition, *world.ops);
+  model::resolve_hyper(world, options.hyper);
+  hyper = hyper_of(world);
+  for (const model::Function& each : world.definition->functions) signatures[each.name] = signature_of(each, world);
+  root = model::build_parts(world);
+  definition_text = model::self_contained(world);
+  player_options.arena = make_arena();
+}
+
+const model::Function& Model::Data::function(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const model::Function& each : world.definition->functions) {
+    if (each.name == name) return each;
+    names.push_back(each.name);
+  }
+  throw Error("model '" + world.definition->name + "' has no function '" + name + "'" + did_you_mean(name, names));
+}
+
+Model Model::load(const std::string& path, const ModelOptions& options) {
+  return Model(std::make_unique<Data>(model::read_definition(find_definition(path)), options));
+}
+
+Model Model::parse(const std::string& text, const ModelOptions& options, const std::string& name) {
+  return Model(std::make_unique<Data>(model::parse_definition(text, name), options));
+}
+
+Model::Model(std::unique_ptr<Data> data) : data_(std::move(data)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+const std::string& Model::name() const {
+  return data_->world.definition->name;
+}
+const std::string& Model::about() const {
+  return data_->world.definition->about;
+}
+const Hyper& Model::hyper() const {
+  return data_->hyper;
+}
+Dtype Model::dtype() const {
+  return data_->world.dtype;
+}
+const Store& Model::weights() const {
+  return data_->world.store;
+}
+const std::string& Model::definition_text() const {
+  return data_->definition_text;
+}
+
+std::int64_t Model::parameter_count() const {
+  std::int64_t count = 0;
+  for (const Store::Entry& entry : weights().entries()) count += entry.array.count();
+  return count;
+}
+
+std::vector<PartSummary> Model::parts() const {
+  std::vector<PartSummary> summaries;
+  summarise(*data_->root, summaries);
+  return summaries;
+}
+
+std::vector<std::string> Model::functions() const {
+  std::vector<std::string> names;
+  for (const model::Function& each : data_->world.definition->functions) names.push_back(each.name);
+  return names;
+}
+
+const Signature& Model::signature(const std::string& function) const {
+  return data_->signatures.at(data_->function(function).name);
+}
+
+NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const {
+  const model::Function& found = data_->function(function);
+  const Signature& signature = this->signature(function);
+  model::Frame frame{data_->world.definition.get(), nullptr, false, {}};
+  for (const auto& [name, size] : sizes) {
+    if (std::find(signature.sizes.begin(), signature.sizes.end(), name) == signature.sizes.end())
+      throw Error("function '" + function + "' has no size '" + name + "'" + did_you_mean(name, signature.sizes));
+    if (size < 0) throw Error("size '" + name + "' cannot be " + std::to_string(size));
+    frame.locals[name] = size;
+  }
+  for (const std::string& name : signature.sizes)
+    if (frame.locals.count(name) == 0) throw Error("function '" + function + "' needs the size '" + name + "'");
+  model::Evaluator evaluator(data_->world);
+  std::vector<Shape> shapes;
+  for (const model::Input& input : found.inputs) {
+    Shape& shape = shapes.emplace_back();
+    for (const model::Line& dim : input.dims) shape.push_back(evaluator.integer(dim, frame));
+  }
+  NamedVars vars;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    vars.emplace_back(signature.inputs[i].name,
+                      tape.input(signature.inputs[i].name, shapes[i], signature.inputs[i].dtype));
+  return vars;
+}
+
+NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs) const {
+  const model::Function& found = data_->function(function);
+  const std::size_t size = tape.size();
+  model::Value value;
+  try {
+    value = model::Evaluator(data_->world, tape, data_->root.get()).call_function(found, arguments_of(inputs));
+  } catch (const DefinitionError&) {
+    tape.truncate(size);
+    throw;
+  } catch (const Error& error) {
+    tape.truncate(size);
+    throw Error("function '" + function + "': " + error.what());
+  }
+  const auto* tuple = value.as<model::Tuple>();
+  const model::Tuple results = tuple != nullptr ? *tuple : model::Tuple{value};
+  const std::vector<std::string> names = result_names(found, results.size());
+  NamedVars vars;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto* var = results[i].as<Var>();
+    if (var == nullptr) {
+      tape.truncate(size);
+      const model::Line& line = found.computation.results[found.computation.results.size() > 1 ? i : 0].second;
+      line.fail(line.value.column, "result '" + names[i] + "' is no array but " + describe(results[i]));
+    }
+    vars.emplace_back(names[i], *var);
+  }
+  return vars;
+}
+
+Var Model::weight(Tape& tape, const std::string& name) const {
+  return tape.parameter(weights(), name);
+}
+
+NamedVars Model::weights(Tape& tape) const {
+  NamedVars vars;
+  for (const Store::Entry& entry : weights().entries()) vars.emplace_back(entry.name, weight(tape, entry.name));
+  return vars;
+}
+
+}  // namespace xtape

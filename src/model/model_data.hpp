@@ -1,0 +1,37 @@
+/// What a Model holds.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "part.hpp"
+#include "xtape/model.hpp"
+
+namespace xtape {
+
+struct Model::Data {
+  Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options);
+
+  model::World world;
+  std::unique_ptr<model::Part> root;
+  Hyper hyper;
+  std::map<std::string, Signature> signatures;
+  std::string definition_text;
+
+  std::size_t player_capacity = 16;
+  PlayerOptions player_options;
+  std::list<std::shared_ptr<PlayableFunction>> players;  ///< The most recently used first.
+
+  /// The function of that name; throws Error with the nearest name.
+  const model::Function& function(const std::string& name) const;
+};
+
+namespace model {
+/// The definition with all it uses inside, and its hyper-parameters resolved.
+std::string self_contained(const World& world);
+}  // namespace model
+
+}  // namespace xtape

@@ -1,0 +1,11 @@
+/// What lines mention: nothing may be trained, or stored, that no line uses.
+#pragma once
+
+#include "part.hpp"
+
+namespace xtape::model {
+
+/// Throws DefinitionError at the first weight that no line of the model uses.
+void check_usage(const Part& root, const Definition& definition);
+
+}  // namespace xtape::model

@@ -1,0 +1,62 @@
+// Expressions as text again.
+#include "syntax.hpp"
+
+namespace xtape::model {
+
+namespace {
+std::string joined(const std::vector<Expression>& expressions, std::size_t first) {
+  std::string list;
+  for (std::size_t i = first; i < expressions.size(); ++i) list += (i > first ? ", " : "") + written(expressions[i]);
+  return list;
+}
+
+bool needs_parentheses(const Expression& expression) {
+  return expression.form == Form::binary || expression.form == Form::unary;
+}
+
+std::string operand(const Expression& expression) {
+  return needs_parentheses(expression) ? "(" + written(expression) + ")" : written(expression);
+}
+}  // namespace
+
+std::string written(const Expression& expression) {
+  const std::vector<Expression>& children = expression.children;
+  switch (expression.form) {
+    case Form::integer:
+    case Form::number:
+    case Form::flag:
+    case Form::name:
+      return expression.text;
+    case Form::text:
+      return "'" + expression.text + "'";
+    case Form::none:
+      return "none";
+    case Form::ellipsis:
+      return "...";
+    case Form::tuple:
+      return "(" + joined(children, 0) + (children.size() == 1 ? ",)" : ")");
+    case Form::star:
+      return "*" + operand(children[0]);
+    case Form::attribute:
+      return operand(children[0]) + "." + expression.text;
+    case Form::index:
+      return operand(children[0]) + "[" + joined(children, 1) + "]";
+    case Form::unary:
+      return expression.text + (expression.text == "not" ? " " : "") + operand(children[0]);
+    case Form::binary:
+      return operand(children[0]) + " " + expression.text + " " + operand(children[1]);
+    case Form::range: {
+      const auto bound = [](const Expression& each) { return each.form == Form::none ? "" : written(each); };
+      const std::string step = bound(children[2]);
+      return bound(children[0]) + ":" + bound(children[1]) + (step.empty() ? "" : ":" + step);
+    }
+    case Form::call:
+      break;
+  }
+  std::string list = joined(children, 1);
+  for (const Keyword& each : expression.keywords)
+    list += (list.empty() ? "" : ", ") + each.name + "=" + written(each.value);
+  return operand(children[0]) + "(" + list + ")";
+}
+
+}  // namespace xtape::model
