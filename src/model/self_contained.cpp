@@ -10,9 +10,9 @@ namespace {
 Json json_of(const Value& value) {
   if (const auto* flag = value.as<bool>()) return *flag;
   if (const auto* integer = value.as<std::int64_t>()) return *integer;
-  if (const auto* text = value.as<std::string>()) return to_string(Hyper::Value(*text));
+  if (const auto* text = value.as<std::string>()) return xtape::to_string(Hyper::Value(*text));
   const double number = value.number();
-  if (!std::isfinite(number)) return to_string(Hyper::Value(number));
+  if (!std::isfinite(number)) return xtape::to_string(Hyper::Value(number));
   return number;
 }
 
