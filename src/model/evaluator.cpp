@@ -206,7 +206,10 @@ Value Evaluator::compute(const Computation& computation, Frame& frame, const std
     const auto guard = tape_->in_scope(scope, line.place.line);
     const At at{line, frame};
     Value value = visit(line.value, at);
-    if (line.targets.empty()) fail(at, line.value.column, "a line assigns its value to a name: this one is lost");
+    if (line.targets.empty()) {
+      if (!is_requirement(line.value)) fail(at, line.value.column, "a line assigns its value to a name: this one is lost");
+      continue;
+    }
     if (!line.unpacks) {
       frame.locals[line.targets[0].name] = std::move(value);
       continue;

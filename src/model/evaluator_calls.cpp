@@ -33,6 +33,7 @@ Value Evaluator::call(const Expression& expression, const At& at) {
     return call_part(*part, expression, arguments_of(expression, at), at);
   }
   const std::string& name = callee.text;
+  if (is_requirement(expression)) return require(expression, at);
   if (at.frame.part != nullptr && tape_)
     if (const PartList* part = at.frame.part->find_part(name))
       return call_part({part}, expression, arguments_of(expression, at), at);
@@ -59,6 +60,17 @@ Value Evaluator::call(const Expression& expression, const At& at) {
     for (const Function& function : world_.definition->functions) known.push_back(function.name);
   for (const auto& row : world_.ops->rows()) known.push_back(row.first);
   fail(at, callee.column, "there is no part, function or op '" + name + "'" + did_you_mean(name, known));
+}
+
+/// require(condition, 'message'): an error where the condition, known while recording, is false.
+Value Evaluator::require(const Expression& expression, const At& at) {
+  const Arguments arguments = arguments_of(expression, at);
+  const auto& given = arguments.positional;
+  if (given.size() != 2 || !arguments.named.empty() || given[0].value.as<bool>() == nullptr ||
+      given[1].value.as<std::string>() == nullptr)
+    fail(at, expression.column, "require takes a condition that is known while recording, and a message");
+  if (!*given[0].value.as<bool>()) fail(at, given[0].column, *given[1].value.as<std::string>());
+  return None{};
 }
 
 Value Evaluator::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {

@@ -66,6 +66,12 @@ struct Line {
 /// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
 Line parse_line(const std::string& text, const Place& place, bool may_assign);
 
+/// Whether this is a call of `require`, the one call that may stand on a line by itself.
+inline bool is_requirement(const Expression& expression) {
+  return expression.form == Form::call && expression.children[0].form == Form::name &&
+         expression.children[0].text == "require";
+}
+
 /// The expression as text again, in a standard spelling.
 std::string written(const Expression& expression);
 
