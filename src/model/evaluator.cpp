@@ -207,7 +207,8 @@ Value Evaluator::compute(const Computation& computation, Frame& frame, const std
     const At at{line, frame};
     Value value = visit(line.value, at);
     if (line.targets.empty()) {
-      if (!is_requirement(line.value)) fail(at, line.value.column, "a line assigns its value to a name: this one is lost");
+      if (!is_requirement(line.value))
+        fail(at, line.value.column, "a line assigns its value to a name: this one is lost");
       continue;
     }
     if (!line.unpacks) {

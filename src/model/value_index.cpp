@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "value.hpp"
+#include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {
@@ -58,7 +59,8 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
     }
   }
   take_whole(rank - static_cast<std::int64_t>(start.size()));
-  Var result = narrows ? slice(x, start, stop, step) : x;
+  Var result =
+      narrows ? apply(builtin_ops().at("slice"), {x}, {{"start", start}, {"stop", stop}, {"step", step}})[0] : x;
   if (!drop.empty()) result = squeeze(result, drop);
   for (const std::int64_t axis : fresh) result = expand_dims(result, axis);
   return result;

@@ -1,0 +1,98 @@
+// What lines of the expression language come to.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "definitions.hpp"
+
+using namespace xtape;
+using xtape::test::f;
+using xtape::test::same;
+using Array2 = xt::xarray<double>;
+using Row = xt::xtensor<double, 1>;
+using Table = xt::xtensor<double, 2>;
+
+namespace {
+const Array2 x = Table{{1, 2, 3}, {4, 5, 6}};
+
+/// A number worked out while recording, as an array of the shape of x.
+double number(const std::string& expression) {
+  return f({}, "0 * x + (" + expression + ")", x)(0, 0);
+}
+}  // namespace
+
+TEST_CASE("sizes and numbers are worked out while recording") {
+  CHECK(number("1 + 2 * 3") == 7);
+  CHECK(number("(1 + 2) * 3") == 9);
+  CHECK(number("2 ** 3 ** 2") == 512);
+  CHECK(number("-2 ** 2") == -4);
+  CHECK(number("2 ** -1") == 0.5);
+  CHECK(number("12 / n") == 3);
+  CHECK(number("7 // 2") == 3);
+  CHECK(number("-7 // 2") == -4);
+  CHECK(number("-7 % 3") == 2);
+  CHECK(number("7.5 // 2") == 3);
+  CHECK(number("1.0 * 7 / 2") == 3.5);
+  CHECK(number("sqrt(16) + min(3, n, 9) + max(1, 2.5)") == 9.5);
+  CHECK(number("floor(2.7) * 10 / 5") == 4);
+  CHECK(number("1e-3 * .5 + 2.") == doctest::Approx(2.0005));
+  CHECK(number("b * 100 + t") == 203);
+  CHECK(number("x.shape[1] + x.rank") == 5);
+  CHECK(std::isinf(number("-inf")));
+}
+
+TEST_CASE("flags and strings choose attributes") {
+  const Array2 tanh_form = f({}, "gelu(x, approximate=form)", x);
+  CHECK(same(tanh_form, f({}, "gelu(x, 'tanh')", x)));
+  CHECK(!same(tanh_form, f({}, "gelu(x, 'none')", x)));
+  CHECK(same(f({}, "sum(x, axis=1, keepdims=wide and n > 3)", x), Table{{6}, {15}}));
+  CHECK(same(f({}, "sum(x, axis=1, keepdims=not wide or n == 5)", x), Row{6, 15}));
+  CHECK(same(f({}, "sum(x, axis=1, keepdims=form == 'none')", x), Row{6, 15}));
+  CHECK(same(f({}, "sum(x, axis=1, keepdims=form != 'none')", x), Table{{6}, {15}}));
+}
+
+TEST_CASE("and and or look at the right side only where the left does not decide") {
+  CHECK(same(f({}, "sum(x, axis=1, keepdims=n == 4 or n // 0 == 1)", x), Table{{6}, {15}}));
+  CHECK(same(f({}, "sum(x, axis=1, keepdims=n == 3 and n // 0 == 1)", x), Row{6, 15}));
+}
+
+TEST_CASE("arithmetic and comparison of arrays record ops") {
+  CHECK(same(f({}, "(2 * x - 1) / 4 + x ** 2", x), (2. * x - 1.) / 4. + x * x));
+  CHECK(same(f({}, "-x % 4", x), Table{{3, 2, 1}, {0, 3, 2}}));
+  CHECK(same(f({}, "where(x > 2 and not (x == 5), x, 0)", x), Table{{0, 0, 3}, {4, 0, 6}}));
+  CHECK(same(f({}, "where(x <= 1 or x != x or 6 <= x, 1, x * 0)", x), Table{{1, 0, 0}, {0, 0, 1}}));
+}
+
+TEST_CASE("lines assign to one name or to several") {
+  CHECK(same(f({"y = x + 1", "y = y * y"}, "y", x), (x + 1.) * (x + 1.)));
+  CHECK(same(f({"a, c = split(x, (1, 2), axis=1)"}, "c - a", x), Table{{1, 2}, {1, 2}}));
+  CHECK(same(f({"a, c = x + 1, x * 2", "(c, a) = a, c"}, "a - c", x), x - 1.));
+  CHECK(same(f({"pair = (x, 3)"}, "pair[0] * pair[-1]", x), 3. * x));
+  CHECK(same(f({"(only,) = (x,)"}, "only", x), x));
+}
+
+TEST_CASE("indexing and slicing follow NumPy") {
+  CHECK(same(f({}, "x[0]", x), Row{1, 2, 3}));
+  CHECK(same(f({}, "x[:, -1]", x), Row{3, 6}));
+  CHECK(same(f({}, "x[..., 1:]", x), Table{{2, 3}, {5, 6}}));
+  CHECK(same(f({}, "x[:, ::2]", x), Table{{1, 3}, {4, 6}}));
+  CHECK(same(f({}, "x[1, :t - 1]", x), Row{4, 5}));
+  CHECK(same(f({}, "x[:, -2:]", x), Table{{2, 3}, {5, 6}}));
+  const Array2 fresh = f({}, "x[none, ..., none, 0]", x);
+  CHECK(fresh.shape() == Array2::shape_type{1, 2, 1});
+  CHECK(fresh(0, 1, 0) == 4);
+}
+
+TEST_CASE("calls of ops take inputs in order, then attributes in order, or by name") {
+  CHECK(same(f({}, "sum(x, 1)", x), Row{6, 15}));
+  CHECK(same(f({}, "sum(x, (0, 1))", x), Array2(21.)));
+  CHECK(same(f({}, "concat((x, 2 * x), axis=1)", x), f({}, "concat(x, 2 * x, axis=1)", x)));
+  CHECK(same(f({}, "concat((x, x), 1)[:, 3:]", x), x));
+  CHECK(same(f({}, "einsum('bt,ct->bc', x, x)", x), Table{{14, 32}, {32, 77}}));
+  CHECK(f({}, "rearrange(x, 'b (t s) -> t b s', s=3)", x)(0, 1, 2) == 6);
+  CHECK(same(f({}, "masked_fill(x, x > 4, -1)", x), Table{{1, 2, 3}, {4, -1, -1}}));
+  CHECK(same(f({}, "maximum(x, 3)", x), Table{{3, 3, 3}, {4, 5, 6}}));
+  CHECK(same(f({}, "layer_norm(x, epsilon=0.5)", x), f({}, "layer_norm(x, none, none, 0.5)", x)));
+  CHECK(same(f({}, "cast(x > 3, 'float')", x), Table{{0, 0, 0}, {1, 1, 1}}));
+  CHECK(same(f({}, "zeros(shape=(b, t)) + x", x), x));  // in the model's float64
+}
