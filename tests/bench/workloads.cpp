@@ -1,0 +1,212 @@
+// The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of GPT models on random
+// tokens. One JSON line a workload, with the keys that the same workloads print for other frameworks (see
+// scripts/compare.sh).
+//
+// usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <random>
+#include <sstream>
+
+#include "xtape/xtape.hpp"
+
+namespace {
+
+using namespace xtape;
+
+struct Workload {
+  const char* name;
+  std::int64_t vocabulary, layers, heads, width, context, batch;
+  bool bias;
+  const char* dropout;
+};
+// Learned positions, tied output, tanh GELU, norms with bias.
+constexpr Workload workloads[] = {
+    {"gpt-char", 65, 4, 4, 128, 64, 12, false, "0.0"},
+    {"gpt-baby", 65, 6, 6, 384, 256, 8, false, "0.2"},
+    {"gpt2-124m", 50257, 12, 12, 768, 64, 4, true, "0.0"},
+};
+
+struct Words {
+  std::vector<std::string> only;
+  int steps = 9;
+  int threads = 2;
+  bool profile = false;
+};
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Model make_model(const Workload& w) {
+  ModelOptions options;
+  options.hyper = {{"vocab_size", std::to_string(w.vocabulary)}, {"n_positions", std::to_string(w.context)},
+                   {"n_embd", std::to_string(w.width)},          {"n_layer", std::to_string(w.layers)},
+                   {"n_head", std::to_string(w.heads)},          {"dropout_rate", w.dropout},
+                   {"bias", w.bias ? "true" : "false"}};
+  return Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
+}
+
+xt::xarray<std::int64_t> random_tokens(const Workload& w, std::mt19937_64& generator) {
+  std::uniform_int_distribution<std::int64_t> token(1, w.vocabulary - 1);
+  xt::xarray<std::int64_t> tokens =
+      xt::xarray<std::int64_t>::from_shape({static_cast<std::size_t>(w.batch), static_cast<std::size_t>(w.context)});
+  std::generate(tokens.begin(), tokens.end(), [&] { return token(generator); });
+  return tokens;
+}
+
+/// Where the time of one play goes, by op, to stderr.
+void print_profile(Player& player, const std::vector<Feed>& feeds) {
+  const std::vector<double> times = player.profile(feeds);
+  std::map<std::string, std::pair<double, int>> by_op;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    auto& [total, count] = by_op[player.plan().steps[i].op];
+    total += times[i];
+    ++count;
+  }
+  std::vector<std::pair<std::string, std::pair<double, int>>> rows(by_op.begin(), by_op.end());
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  const double total = std::accumulate(times.begin(), times.end(), 0.0);
+  std::fprintf(stderr, "%9.3f ms in %zu steps\n", total * 1e3, times.size());
+  for (const auto& [op, row] : rows) {
+    std::fprintf(stderr, "%9.3f ms %5.1f %% %5d x %s\n", row.first * 1e3, 100 * row.first / total, row.second,
+                 op.c_str());
+  }
+}
+
+void run(const Workload& w, const Words& words) {
+  Model model = make_model(w);
+  Tape tape(Mode::train);
+  const NamedVars inputs = model.inputs(tape, "loss", {{"b", w.batch}, {"t", w.context}});
+  const NamedVars results = model.record(tape, "loss", inputs);
+  const Var loss = results.at(0).second / cast(results.at(1).second, Dtype::float32);
+  Vars weights;
+  for (const auto& weight : model.weights(tape)) weights.push_back(weight.second);
+  const Vars gradients = grad(loss, weights);
+  Vars outputs = gradients;
+  outputs.push_back(loss);
+  PlayerOptions options;
+  options.threads = words.threads;
+  Player player(tape, outputs, options);
+
+  OptimizerOptions adamw;
+  adamw.beta2 = 0.98;
+  adamw.weight_decay = 0.01;
+  adamw.decay_all = true;
+  Optimizer optimizer(model.weights(), adamw, words.threads);
+  std::size_t planned = player.plan().peak_bytes();
+  for (const Store::Entry& entry : optimizer.state().entries()) planned += entry.array.bytes();
+
+  std::mt19937_64 generator(0);
+  const xt::xarray<std::int64_t> tokens = random_tokens(w, generator);
+  const xt::xarray<std::int64_t> targets = random_tokens(w, generator);
+  const std::vector<Feed> feeds = {{at(inputs, "tokens"), tokens}, {at(inputs, "targets"), targets}};
+
+  std::vector<double> times;
+  std::vector<ArrayView> views;
+  double last_loss = 0;
+  for (int step = 0; step < words.steps + 2; ++step) {
+    const double start = seconds();
+    player.play(feeds, static_cast<std::uint64_t>(step));
+    views.clear();
+    for (const Var& gradient : gradients) views.push_back(player.view(gradient));
+    optimizer.update(views, 1e-3, 1, 1.0);
+    last_loss = player.scalar(loss);
+    if (step >= 2) times.push_back(seconds() - start);
+  }
+  std::sort(times.begin(), times.end());
+  const double time = times[times.size() / 2];
+  const double count = static_cast<double>(w.batch * w.context);
+
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf(
+      "{\"workload\": \"%s\", \"peer\": \"xtape\", \"ms\": %.3f, \"tokens_per_s\": %.1f, \"gflops\": %.1f, "
+      "\"peak_mb\": %ld, "
+      "\"planned_peak_mb\": %.0f, \"loss\": %.4f}\n",
+      w.name, time * 1e3, count / time, 6 * static_cast<double>(model.parameter_count()) * count / time / 1e9,
+      std::lround(static_cast<double>(usage.ru_maxrss) / 1024), static_cast<double>(planned) / (1 << 20), last_loss);
+  std::fflush(stdout);
+  if (words.profile) print_profile(player, feeds);
+}
+
+Words parse(int count, char** arguments) {
+  Words words;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = arguments[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 >= count) throw Error(word + " needs a value");
+      return arguments[++i];
+    };
+    if (word == "--only") {
+      std::istringstream names(value());
+      for (std::string name; std::getline(names, name, ',');) words.only.push_back(name);
+    } else if (word == "--steps") {
+      words.steps = std::max(1, std::atoi(value().c_str()));
+    } else if (word == "--threads") {
+      words.threads = std::max(1, std::atoi(value().c_str()));
+    } else if (word == "--profile") {
+      words.profile = true;
+    } else {
+      throw Error("usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]");
+    }
+  }
+  if (words.only.empty()) {
+    for (const Workload& w : workloads) words.only.emplace_back(w.name);
+  }
+  return words;
+}
+
+const Workload& workload_named(const std::string& name) {
+  for (const Workload& w : workloads) {
+    if (name == w.name) return w;
+  }
+  throw Error("there is no workload '" + name + "'");
+}
+
+/// In a process of its own, so that the peak of memory is the workload's own.
+void run_apart(const Workload& w, const Words& words) {
+  const pid_t child = fork();
+  if (child < 0) throw Error("cannot start a process");
+  if (child == 0) {
+    try {
+      run(w, words);
+      _exit(0);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "workloads: %s: %s\n", w.name, error.what());
+      _exit(1);
+    }
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) throw Error(std::string(w.name) + " failed");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  // Both override OpenBLAS's choice of kernels, and are read when it is loaded.
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr || std::getenv("OPENBLAS_L2_SIZE") != nullptr) {
+    unsetenv("OPENBLAS_CORETYPE");
+    unsetenv("OPENBLAS_L2_SIZE");
+    execv("/proc/self/exe", arguments);
+  }
+  try {
+    const Words words = parse(count, arguments);
+    for (const std::string& name : words.only) run_apart(workload_named(name), words);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "workloads: %s\n", error.what());
+    return 1;
+  }
+}

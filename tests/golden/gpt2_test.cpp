@@ -1,0 +1,154 @@
+// models/gpt2.json against the GPT-2 of gpt2.py: logits, every gradient, and ten steps of AdamW.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "xtape/xtape.hpp"
+
+using namespace xtape;
+
+namespace {
+
+const Store& fixture() {
+  static const Store arrays = load_arrays(XTAPE_SOURCE_ROOT "/tests/golden/gpt2.safetensors");
+  return arrays;
+}
+
+/// The elements of any float array as doubles.
+std::vector<double> numbers(const ArrayView& view) {
+  std::vector<double> values(static_cast<std::size_t>(count_of(view.shape())));
+  if (view.dtype() == Dtype::float64) {
+    view.copy_to(values.data());
+  } else {
+    std::vector<float> narrow(values.size());
+    view.copy_to(narrow.data());
+    values.assign(narrow.begin(), narrow.end());
+  }
+  return values;
+}
+
+/// The largest difference, relative to the largest value expected.
+double error_of(const ArrayView& found, const ArrayView& expected) {
+  REQUIRE(found.shape() == expected.shape());
+  const std::vector<double> a = numbers(found);
+  const std::vector<double> b = numbers(expected);
+  double worst = 0;
+  double scale = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::isnan(a[i]) ? INFINITY : std::fmax(worst, std::fabs(a[i] - b[i]));
+    scale = std::fmax(scale, std::fabs(b[i]));
+  }
+  return worst / scale;
+}
+
+Model load_model(Dtype dtype) {
+  ModelOptions options;
+  options.hyper = {{"vocab_size", "31"}, {"n_positions", "12"}, {"n_embd", "16"},
+                   {"n_layer", "2"},     {"n_head", "2"},       {"dropout_rate", "0.0"}};
+  options.dtype = dtype;
+  options.initialise = false;
+  Model model = Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
+  for (const Store::Entry& entry : model.weights().entries()) {
+    CAPTURE(entry.name);
+    Array weight = entry.array;
+    const std::vector<double> values = numbers(fixture().at(entry.name));
+    REQUIRE(weight.shape() == fixture().at(entry.name).shape());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (dtype == Dtype::float64) {
+        weight.as<double>()[i] = values[i];
+      } else {
+        weight.as<float>()[i] = static_cast<float>(values[i]);
+      }
+    }
+  }
+  return model;
+}
+
+/// The loss of the fixture's batch, recorded with its gradients.
+struct Recorded {
+  Tape tape{Mode::train};
+  std::vector<Feed> feeds;
+  Var loss;
+  NamedVars weights;
+  Vars gradients;
+
+  explicit Recorded(const Model& model) {
+    const NamedVars inputs = model.inputs(tape, "loss", {{"b", 3}, {"t", 12}});
+    feeds = {{at(inputs, "tokens"), fixture().at("tokens")}, {at(inputs, "targets"), fixture().at("targets")}};
+    const NamedVars results = model.record(tape, "loss", inputs);
+    loss = results.at(0).second / cast(results.at(1).second, model.dtype());
+    weights = model.weights(tape);
+    Vars vars;
+    for (const auto& weight : weights) vars.push_back(weight.second);
+    gradients = grad(loss, vars);
+  }
+  Vars outputs() const {
+    Vars all = gradients;
+    all.push_back(loss);
+    return all;
+  }
+};
+
+void compare_gradients(Dtype dtype, const PlayerOptions& options, double tolerance) {
+  const Model model = load_model(dtype);
+  const Recorded recorded(model);
+  Player player(recorded.tape, recorded.outputs(), options);
+  player.play(recorded.feeds);
+  const double loss = numbers(fixture().at("loss"))[0];
+  CHECK(std::fabs(player.scalar(recorded.loss) - loss) < tolerance * loss);
+  for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
+    CAPTURE(recorded.weights[i].first);
+    CHECK(error_of(player.view(recorded.gradients[i]), fixture().at("grad." + recorded.weights[i].first)) < tolerance);
+  }
+}
+
+PlayerOptions reference() {
+  PlayerOptions options;
+  options.passes = Passes::reference();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("GPT-2: the weights have the published names, and no others") {
+  const Model model = load_model(Dtype::float64);
+  CHECK(model.weights().entries().size() == 2 + 2 * 12 + 2);
+}
+
+TEST_CASE("GPT-2: logits are PyTorch's") {
+  for (const auto& [dtype, tolerance] : {std::pair(Dtype::float64, 1e-12), std::pair(Dtype::float32, 1e-5)}) {
+    Model model = load_model(dtype);
+    const auto function = model.player("logits", Mode::eval, {{"b", 3}, {"t", 12}});
+    function->player.play({{at(function->inputs, "tokens"), fixture().at("tokens")}});
+    CHECK(error_of(function->player.view(function->results.at(0).second), fixture().at("logits")) < tolerance);
+  }
+}
+
+TEST_CASE("GPT-2: loss and every gradient are PyTorch's, float64") {
+  compare_gradients(Dtype::float64, {}, 1e-11);
+  compare_gradients(Dtype::float64, reference(), 1e-11);
+}
+
+TEST_CASE("GPT-2: loss and every gradient are PyTorch's, float32") {
+  compare_gradients(Dtype::float32, {}, 2e-5);
+  compare_gradients(Dtype::float32, reference(), 2e-5);
+}
+
+TEST_CASE("GPT-2: ten losses of AdamW are PyTorch's") {
+  const Model model = load_model(Dtype::float64);
+  const Recorded recorded(model);
+  Player player(recorded.tape, recorded.outputs());
+  OptimizerOptions options;
+  options.beta2 = 0.95;
+  options.weight_decay = 0.1;
+  Optimizer optimizer(model.weights(), options);
+  const std::vector<double> losses = numbers(fixture().at("losses"));
+  REQUIRE(losses.size() == 10);
+  for (double expected : losses) {
+    player.play(recorded.feeds);
+    CHECK(std::fabs(player.scalar(recorded.loss) - expected) < 1e-10);
+    std::vector<ArrayView> views;
+    for (const Var& gradient : recorded.gradients) views.push_back(player.view(gradient));
+    optimizer.update(views, 1e-2, 1, 1.0);
+  }
+}
