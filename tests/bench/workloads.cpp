@@ -65,9 +65,10 @@ xt::xarray<std::int64_t> random_tokens(const Workload& w, std::mt19937_64& gener
   return tokens;
 }
 
-/// Where the time of one play goes, by op, to stderr.
-void print_profile(Player& player, const std::vector<Feed>& feeds) {
-  const std::vector<double> times = player.profile(feeds);
+/// Where the time of a play goes, by op, to stderr: the mean of `plays` plays.
+void print_profile(const Player& player, int plays) {
+  std::vector<double> times = player.seconds();
+  for (double& time : times) time /= plays;
   std::map<std::string, std::pair<double, int>> by_op;
   for (std::size_t i = 0; i < times.size(); ++i) {
     auto& [total, count] = by_op[player.plan().steps[i].op];
@@ -97,6 +98,7 @@ void run(const Workload& w, const Words& words) {
   outputs.push_back(loss);
   PlayerOptions options;
   options.threads = words.threads;
+  options.profile = words.profile;
   Player player(tape, outputs, options);
 
   OptimizerOptions adamw;
@@ -137,7 +139,7 @@ void run(const Workload& w, const Words& words) {
       w.name, time * 1e3, count / time, 6 * static_cast<double>(model.parameter_count()) * count / time / 1e9,
       std::lround(static_cast<double>(usage.ru_maxrss) / 1024), static_cast<double>(planned) / (1 << 20), last_loss);
   std::fflush(stdout);
-  if (words.profile) print_profile(player, feeds);
+  if (words.profile) print_profile(player, words.steps + 2);
 }
 
 Words parse(int count, char** arguments) {
