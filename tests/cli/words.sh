@@ -1,0 +1,67 @@
+#!/bin/bash
+# The words of the program: help, version, exit codes, which stream gets what.
+# usage: words.sh PROGRAM SOURCE_ROOT
+set -uo pipefail
+xtape=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
+  local code=$1 out=$2 err=$3 got
+  shift 3
+  "$xtape" "$@" >"$work/out" 2>"$work/err"
+  got=$?
+  if [ "$got" = "$code" ] && stream_fits "$out" "$work/out" && stream_fits "$err" "$work/err"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: xtape $* (exit code $got, wanted $code)"
+    head -n 5 "$work/out" "$work/err"
+  fi
+}
+stream_fits() {
+  if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -q -E -e "$1" "$2"; fi
+}
+holds() { # holds NAME COMMAND…
+  local name=$1
+  shift
+  if "$@"; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+  fi
+}
+
+expect 0 "Subcommands:" "" --help
+expect 0 "^xtape [0-9]+\.[0-9]+\.[0-9]+$" "" --version
+expect 0 "kernels for [A-Za-z0-9]+" "" --version
+commands=$("$xtape" --help | sed -n '/^Subcommands:/,$p' | awk '/^  [a-z]/ {print $1}')
+holds "there are commands" [ -n "$commands" ]
+for command in $commands; do
+  expect 0 "Usage: .*$command" "" "$command" --help
+  expect 2 "" "--no-such-option" "$command" --no-such-option
+done
+expect 2 "" "subcommand is required"
+expect 2 "" "no command 'trian'; did you mean 'train'" trian
+expect 2 "" "unknown op 'sofmax'; did you mean 'softmax'" ops sofmax
+expect 0 "softmax" "" ops softmax
+expect 2 "" "no_such_model" show no_such_model.json
+expect 2 "" "no_such_model" check no_such_model.json
+expect 2 "" "no_such_recipe" train no_such_recipe.json --out "$work/run"
+expect 2 "" "no_such_run" eval "$work/no_such_run"
+expect 2 "" "no_such_run" generate "$work/no_such_run" --prompt a --tokens 1
+expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"
+# Found by name alone, as an installed program finds it.
+export XTAPE_MODELS="$source/models"
+expect 0 "124[, ]?439[, ]?808" "" show gpt2
+expect 0 "" "" check gpt2
+
+holds "docs/ops.md is what xtape ops prints" diff -q <("$xtape" ops) "$source/docs/ops.md"
+plain=$("$xtape" --version)
+holds "OPENBLAS_CORETYPE does not fool the program" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
+holds "unless it is told so" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"
+holds "a full device is a failure" bash -c '"$0" ops >/dev/full 2>/dev/null; [ $? = 1 ]' "$xtape"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
