@@ -122,7 +122,8 @@ class Header {
            " follow");
     data_ = 8 + length;
     std::vector<Described> arrays;
-    for (const auto& [name, entry] : parsed(length).items())
+    const Json header = parsed(length);
+    for (const auto& [name, entry] : header.items())
       if (name != "__metadata__") arrays.push_back(described(name, entry));
     check_overlap(arrays);
     return arrays;

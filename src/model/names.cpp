@@ -104,11 +104,12 @@ std::string find_definition(const std::string& name, const std::string& folder) 
     if (fs::is_regular_file(each, none)) return each;
   if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
   const fs::path models = models_directory();
-  for (const fs::path& directory : {models, models / folder})
+  const fs::path last = folder.empty() ? models : models / folder;
+  for (const fs::path& directory : {models, last})
     for (const std::string& each : {name, name + ".json"})
       if (fs::is_regular_file(directory / each, none)) return (directory / each).string();
-  throw FileError("there is no file '" + name + "', here or in " + (models / folder).string() +
-                  did_you_mean(name, json_files(models / folder)));
+  throw FileError("there is no file '" + name + "', here or in " + last.string() +
+                  did_you_mean(name, json_files(last)));
 }
 
 }  // namespace xtape

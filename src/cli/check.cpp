@@ -1,0 +1,60 @@
+/// xtape check: whether a definition is right, by recording all of its functions.
+#include <iostream>
+#include <memory>
+
+#include "definition.hpp"
+#include "definition_words.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct Words {
+  DefinitionWords definition;
+  std::string with;
+};
+
+/// Sizes that were not given: small, and different from each other, so that a mixed-up axis shows.
+NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
+  constexpr std::int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19};
+  NamedSizes sizes;
+  std::size_t next = 0;
+  for (const std::string& name : signature.sizes) {
+    std::int64_t size = primes[next++ % std::size(primes)];
+    for (const auto& [each, wanted] : given)
+      if (each == name) size = wanted;
+    sizes.emplace_back(name, size);
+  }
+  return sizes;
+}
+
+void check(const Words& words) {
+  const std::string path = find_definition(words.definition.definition);
+  const auto definition = model::read_definition(path);
+  if (definition->model == nullptr) {
+    model::check_names(*definition, builtin_ops());
+    std::cout << path << ": " << definition->blocks.size() << " blocks, no mistake found\n";
+    return;
+  }
+  const Model model = load_model(words.definition, false);
+  const NamedSizes given = sizes_of(words.with);
+  for (const std::string& function : model.functions())
+    for (const Mode mode : {Mode::train, Mode::eval}) {
+      Tape tape(mode);
+      model.record(tape, function, model.inputs(tape, function, trial_sizes(model.signature(function), given)));
+    }
+  std::cout << path << ": " << model.functions().size() << " functions, " << grouped(model.parameter_count())
+            << " parameters, no mistake found\n";
+}
+
+}  // namespace
+
+void add_check(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("check", "Check a definition: every name, and every shape by recording");
+  const auto words = std::make_shared<Words>();
+  add_definition(*command, words->definition);
+  command->add_option("--with", words->with, "Sizes to record for, such as b=2,t=8, where the small ones do not fit");
+  command->callback([words] { check(*words); });
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,64 @@
+#include "definition_words.hpp"
+
+#include <charconv>
+
+namespace xtape::cli {
+
+namespace {
+/// "name=text" in two.
+std::pair<std::string, std::string> halves(const std::string& word, const char* option) {
+  const std::size_t equal = word.find('=');
+  if (equal == 0 || equal == std::string::npos)
+    throw WrongInput(std::string(option) + " takes name=value, not '" + word + "'");
+  return {word.substr(0, equal), word.substr(equal + 1)};
+}
+}  // namespace
+
+void add_definition(CLI::App& command, DefinitionWords& words) {
+  command.add_option("DEFINITION", words.definition, "A definition's file, or the name of an installed one")
+      ->required();
+  command.add_option("--set", words.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--dtype", words.dtype, "float32 or float64")->capture_default_str();
+}
+
+ModelOptions model_options(const DefinitionWords& words, bool initialise) {
+  ModelOptions options;
+  options.dtype = dtype_named(words.dtype);
+  options.seed = words.seed;
+  options.initialise = initialise;
+  for (const std::string& word : words.set) {
+    auto [name, text] = halves(word, "--set");
+    if (name.rfind("hyper.", 0) == 0) name.erase(0, 6);
+    options.hyper.emplace_back(name, text);
+  }
+  return options;
+}
+
+Model load_model(const DefinitionWords& words, bool initialise) {
+  return Model::load(words.definition, model_options(words, initialise));
+}
+
+NamedSizes sizes_of(const std::string& text) {
+  NamedSizes sizes;
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t comma = std::min(text.find(',', first), text.size());
+    const auto [name, digits] = halves(text.substr(first, comma - first), "--with");
+    std::int64_t size = 0;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || size < 0)
+      throw WrongInput("--with takes sizes, such as b=2,t=8; '" + digits + "' is none");
+    sizes.emplace_back(name, size);
+    first = comma + 1;
+  }
+  return sizes;
+}
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,33 @@
+/// The words that choose a definition and its hyper-parameters, for the commands that look at one.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands.hpp"
+#include "xtape/model.hpp"
+
+namespace xtape::cli {
+
+struct DefinitionWords {
+  std::string definition;
+  std::vector<std::string> set;  ///< "n_layer=2" or "hyper.n_layer=2".
+  std::string dtype = "float32";
+  std::uint64_t seed = 0;
+};
+
+/// Adds DEFINITION, --set and --dtype.
+void add_definition(CLI::App& command, DefinitionWords& words);
+
+/// The model that the words mean. Throws WrongInput, DefinitionError or FileError.
+Model load_model(const DefinitionWords& words, bool initialise);
+ModelOptions model_options(const DefinitionWords& words, bool initialise);
+
+/// "b=2,t=8" as sizes. Throws WrongInput.
+NamedSizes sizes_of(const std::string& text);
+
+/// 124439808 as "124,439,808".
+std::string grouped(std::int64_t number);
+
+}  // namespace xtape::cli

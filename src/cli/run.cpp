@@ -1,0 +1,123 @@
+/// xtape run: plays one function of a definition on arrays from a file.
+#include <iostream>
+#include <memory>
+
+#include "definition_words.hpp"
+#include "nearest.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/player.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct Words {
+  DefinitionWords definition;
+  std::string function, in, out, weights, mode = "eval";
+  bool grad = false;
+  int threads = 0;
+};
+
+template <class From, class To>
+Array converted(const Array& from) {
+  Array to(dtype_of<To>(), from.shape());
+  for (std::int64_t i = 0; i < from.count(); ++i) to.as<To>()[i] = static_cast<To>(from.as<From>()[i]);
+  return to;
+}
+
+/// The array in the dtype that the function wants, where only a width differs.
+Array fitting(const Array& array, const FunctionInput& input) {
+  if (array.dtype() == input.dtype) return array;
+  if (array.dtype() == Dtype::float32 && input.dtype == Dtype::float64) return converted<float, double>(array);
+  if (array.dtype() == Dtype::float64 && input.dtype == Dtype::float32) return converted<double, float>(array);
+  if (array.dtype() == Dtype::int32 && input.dtype == Dtype::int64) return converted<std::int32_t, std::int64_t>(array);
+  if (array.dtype() == Dtype::int64 && input.dtype == Dtype::int32) return converted<std::int64_t, std::int32_t>(array);
+  throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + ", the file has " +
+                   name_of(array.dtype()));
+}
+
+std::vector<Array> arrays_for(const Signature& signature, const std::string& path) {
+  const Store file = load_arrays(path);
+  std::vector<Array> arrays;
+  std::vector<std::string> names;
+  for (const FunctionInput& input : signature.inputs) {
+    names.push_back(input.name);
+    const Array* array = file.find(input.name);
+    if (array == nullptr) throw WrongInput("'" + path + "' holds no array '" + input.name + "'");
+    arrays.push_back(fitting(*array, input));
+  }
+  for (const Store::Entry& entry : file.entries())
+    if (std::find(names.begin(), names.end(), entry.name) == names.end())
+      throw WrongInput("'" + path + "' holds '" + entry.name + "', which is no input of the function" +
+                       did_you_mean(entry.name, names));
+  return arrays;
+}
+
+/// The gradients of the first result by every weight and floating input, under grad.NAME.
+NamedVars gradients(Tape& tape, const Model& model, const NamedVars& inputs, const NamedVars& results) {
+  const Var& first = results[0].second;
+  if (first.rank() != 0 || !is_floating(first.dtype()))
+    throw WrongInput("--grad needs a scalar: the first result, '" + results[0].first + "', is " +
+                     to_string(first.type()));
+  NamedVars by = model.weights(tape);
+  for (const auto& input : inputs)
+    if (is_floating(input.second.dtype())) by.push_back(input);
+  Vars vars;
+  for (const auto& each : by) vars.push_back(each.second);
+  const Vars found = grad(first, vars);
+  NamedVars named;
+  for (std::size_t i = 0; i < by.size(); ++i) named.emplace_back("grad." + by[i].first, found[i]);
+  return named;
+}
+
+void run(const Words& words) {
+  Model model = load_model(words.definition, words.weights.empty());
+  if (!words.weights.empty()) model.load_weights(words.weights);
+  const Signature& signature = model.signature(words.function);
+  const std::vector<Array> arrays = arrays_for(signature, words.in);
+  Tape tape(mode_named(words.mode));
+  NamedVars inputs;
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    inputs.emplace_back(signature.inputs[i].name,
+                        tape.input(signature.inputs[i].name, arrays[i].shape(), arrays[i].dtype()));
+  NamedVars results = model.record(tape, words.function, inputs);
+  if (words.grad) {
+    const NamedVars more = gradients(tape, model, inputs, results);
+    results.insert(results.end(), more.begin(), more.end());
+  }
+  Vars outputs;
+  for (const auto& each : results) outputs.push_back(each.second);
+  PlayerOptions options;
+  options.threads = words.threads;
+  options.seed = words.definition.seed;
+  Player player(tape, outputs, options);
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < arrays.size(); ++i) feeds.emplace_back(inputs[i].second, arrays[i]);
+  player.play(feeds);
+  Store out;
+  for (const auto& [name, var] : results) out.add(name, Array(player.view(var)));
+  save_arrays(words.out, out);
+}
+
+}  // namespace
+
+void add_run(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("run", "Play one function of a definition on arrays from a file");
+  const auto words = std::make_shared<Words>();
+  add_definition(*command, words->definition);
+  command->add_option("FUNCTION", words->function, "The function to play")->required();
+  command->add_option("--in", words->in, "Its inputs by name, as safetensors")->required();
+  command->add_option("--out", words->out, "Where its results are written, as safetensors")->required();
+  command->add_option("--weights", words->weights, "The weights, as safetensors; without it they are initialised");
+  command->add_option("--mode", words->mode, "train, eval or predict")->capture_default_str();
+  command->add_flag(
+      "--grad", words->grad,
+      "Write grad.NAME too: the gradients of the first result, which must be a scalar, by every weight and "
+      "every floating input");
+  command->add_option("--seed", words->definition.seed, "Of initial weights and of random ops")->capture_default_str();
+  command->add_option("--threads", words->threads, "How many threads play (0: as many as there are)")
+      ->capture_default_str();
+  command->callback([words] { run(*words); });
+}
+
+}  // namespace xtape::cli

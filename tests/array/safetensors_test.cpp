@@ -1,0 +1,154 @@
+#include "xtape/safetensors.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+using namespace xtape;
+
+namespace {
+/// A file of this test alone, gone at its end.
+struct Scratch {
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("xtape-" + std::to_string(getpid()) + ".safetensors")).string();
+  ~Scratch() { std::filesystem::remove(path); }
+  void write(const std::string& bytes) const { std::ofstream(path, std::ios::binary) << bytes; }
+  std::string read() const {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+};
+
+/// A file of this header and these elements, with a true length in front unless another is given.
+std::string file_of(const std::string& header, const std::string& elements, std::uint64_t length = 0) {
+  if (length == 0) length = header.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + elements;
+}
+
+std::string error_of(const Scratch& scratch) {
+  try {
+    load_arrays(scratch.path);
+  } catch (const FileError& error) {
+    std::string text = error.what();
+    const std::string start = "'" + scratch.path + "' is not a whole safetensors file: ";
+    return text.rfind(start, 0) == 0 ? text.substr(start.size()) : text;
+  }
+  return "";
+}
+
+std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+  return R"({"a":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
+}
+}  // namespace
+
+TEST_CASE("arrays of every dtype come back as they were") {
+  Scratch scratch;
+  Store store;
+  store.add("h.0.weight", Array(xt::xarray<float>{{1, 2, 3}, {4, 5, 6}}));
+  store.add("precise", Array(xt::xarray<double>{0.1, -1e300}));
+  store.add("tokens", Array(xt::xarray<std::int64_t>{-1, std::int64_t{1} << 40}));
+  store.add("small", Array(xt::xarray<std::int32_t>{7}));
+  store.add("mask", Array(xt::xarray<bool>{true, false, true}));
+  store.add("scalar", Array(Dtype::float32, {}));
+  store.add("empty", Array(Dtype::float32, {0, 4}));
+  save_arrays(scratch.path, store, {{"format", "pt"}});
+  const Store loaded = load_arrays(scratch.path);
+  REQUIRE(loaded.entries().size() == store.entries().size());
+  for (const Store::Entry& entry : store.entries()) {
+    const Array array = loaded.at(entry.name);
+    CHECK(array.dtype() == entry.array.dtype());
+    CHECK(array.shape() == entry.array.shape());
+    CHECK(std::memcmp(array.data(), entry.array.data(), array.bytes()) == 0);
+  }
+}
+
+TEST_CASE("narrow dtypes are widened") {
+  Scratch scratch;
+  const std::uint16_t half[] = {0x3C00, 0xC000, 0x0001, 0x7C00, 0x8000};  // 1, -2, 2^-24, infinity, -0
+  scratch.write(file_of(one("\"F16\"", "[5]", "[0,10]"), std::string(reinterpret_cast<const char*>(half), 10)));
+  const xt::xarray<float> halves = load_arrays(scratch.path).at("a").to<float>();
+  CHECK(halves == xt::xarray<float>{1, -2, 0x1p-24F, std::numeric_limits<float>::infinity(), 0});
+  CHECK(std::signbit(halves(4)));
+  const std::uint16_t brain[] = {0x3F80, 0xC040};  // 1, -3
+  scratch.write(file_of(one("\"BF16\"", "[2]", "[0,4]"), std::string(reinterpret_cast<const char*>(brain), 4)));
+  CHECK(load_arrays(scratch.path).at("a").to<float>() == xt::xarray<float>{1, -3});
+  scratch.write(file_of(one("\"I8\"", "[2]", "[0,2]"), "\xff\x02"));
+  CHECK(load_arrays(scratch.path).at("a").to<std::int32_t>() == xt::xarray<std::int32_t>{-1, 2});
+}
+
+TEST_CASE("a file that lies is refused, and says why") {
+  Scratch scratch;
+  const auto refused = [&](const std::string& bytes) {
+    scratch.write(bytes);
+    return error_of(scratch);
+  };
+  const std::string four(4, '\0');
+  CHECK(refused("") == "it has 0 bytes, and a header needs 8 at least");
+  CHECK(refused(file_of("{}", "", ~std::uint64_t{0})) ==
+        "it says that its header has 18446744073709551615 bytes, but 2 follow");
+  CHECK(refused(file_of("{\"a\":", "")) == "its header is not JSON");
+  CHECK(refused(file_of("[1, 2]", "")) == "its header is not a JSON object");
+  CHECK(refused(file_of(R"({"a": 3})", "")) == "array 'a' has no dtype, shape and data_offsets");
+  CHECK(refused(file_of(one("\"F8\"", "[1]", "[0,1]"), four)) ==
+        "array 'a' has the dtype \"F8\", which xtape does not know");
+  CHECK(refused(file_of(one("\"F32\"", "[-1]", "[0,4]"), four)) ==
+        "array 'a' has a shape that is not a list of at most 10 sizes");
+  CHECK(refused(file_of(one("\"F32\"", "[1,1,1,1,1,1,1,1,1,1,1]", "[0,4]"), four)) ==
+        "array 'a' has a shape that is not a list of at most 10 sizes");
+  CHECK(refused(file_of(one("\"F32\"", "[1]", "[0,4,8]"), four)) ==
+        "array 'a' has data_offsets that are not two integers");
+  CHECK(refused(file_of(one("\"F32\"", "[1]", "[4,0]"), four)) ==
+        "array 'a' should lie in bytes 4 to 0, but 4 follow the header");
+  CHECK(refused(file_of(one("\"F32\"", "[2]", "[0,8]"), four)) ==
+        "array 'a' should lie in bytes 0 to 8, but 4 follow the header");
+  CHECK(refused(file_of(one("\"F32\"", "[3]", "[0,4]"), four)) == "array 'a' of shape (3,) takes 12 bytes, but has 4");
+  CHECK(refused(file_of(one("\"F32\"", "[4611686018427387904,4611686018427387904]", "[0,4]"), four)) ==
+        "array 'a' has too large a shape");
+  const std::string a = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  const std::string b = R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]})";
+  CHECK(refused(file_of("{" + a + "," + b + "}", four + four)) == "arrays 'a' and 'b' overlap");
+  CHECK(refused(file_of("{" + a + "," + a + "}", four)) == "'a' stands twice in its header");
+  CHECK(refused(file_of(std::string(100000, '['), "")) != "");
+}
+
+TEST_CASE("every truncation of a file, and every header with one byte changed, is read or refused without harm") {
+  Scratch scratch;
+  Store store;
+  store.add("weight", Array(xt::xarray<float>{{1, 2}, {3, 4}}));
+  store.add("bias", Array(xt::xarray<double>{5, 6}));
+  save_arrays(scratch.path, store);
+  const std::string whole = scratch.read();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    scratch.write(whole.substr(0, size));
+    CHECK(error_of(scratch) != "");
+  }
+  const std::size_t header = whole.size() - 32;
+  for (std::size_t i = 0; i < header; ++i)
+    for (const char byte : {'\0', '9', '"', '[', '\xff'}) {
+      std::string changed = whole;
+      changed[i] = byte;
+      scratch.write(changed);
+      CHECK_NOTHROW(error_of(scratch));
+    }
+}
+
+TEST_CASE("saving replaces a file whole, and leaves nothing beside it") {
+  Scratch scratch;
+  Store store;
+  store.add("a", Array(xt::xarray<float>{1}));
+  save_arrays(scratch.path, store);
+  save_arrays(scratch.path, store);
+  CHECK(load_arrays(scratch.path).at("a").to<float>() == xt::xarray<float>{1});
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(scratch.path).parent_path()))
+    CHECK(entry.path().string().rfind(scratch.path + ".writing", 0) == std::string::npos);
+  CHECK_THROWS_AS(save_arrays("/no such directory/a", store), FileError);
+  CHECK_THROWS_AS(load_arrays("/no such directory/a"), FileError);
+}
