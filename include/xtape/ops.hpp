@@ -146,6 +146,7 @@ Var einsum(const std::string& equation, const Var& first, const More&... more) {
 }
 Var matmul(const Var& a, const Var& b);  ///< As NumPy's: vectors, matrices, batches.
 Var diag_embed(const Var& x);            ///< [..., n] to [..., n, n].
+Var diagonal(const Var& x, std::int64_t axis1, std::int64_t axis2);  ///< Of two axes of one size; it stands last.
 
 // Indexing --------------------------------------------------------------------------------------------------------------
 Var take(const Var& x, const Var& indices, std::int64_t axis = 0);  ///< Whole slices of x: an embedding with axis 0.

@@ -1,0 +1,287 @@
+// einsum: sums of products over named axes; recorded as products of two operands each.
+#include <algorithm>
+
+#include "copy.hpp"
+#include "equation.hpp"
+#include "product.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+const Op& einsum_op();
+const Op& einsum_add_op();
+
+std::vector<Shape> shapes_of(const std::vector<ValueType>& types, std::size_t count) {
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < count; ++i) shapes.push_back(types[i].shape);
+  return shapes;
+}
+
+/// The type of a product of two operands, the one form in which einsum stands on a tape.
+ValueType product_type(const Call& call) {
+  const std::string& text = call.text("equation");
+  if (call.dtype(0) == Dtype::boolean) throw DtypeError("there is no product of bool arrays: cast them to numbers");
+  const std::vector<Shape> shapes = shapes_of(call.inputs, 2);
+  const Equation equation = parse_equation(text, shapes);
+  const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, text);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t axis = 0; axis < shapes[i].size(); ++axis) {
+      const std::string& letters = equation.operands[i];
+      const char letter = letters[axis];
+      if (std::count(letters.begin(), letters.end(), letter) > 1 ||
+          !(has(equation.operands[1 - i], letter) || has(equation.result, letter)) ||
+          shapes[i][axis] != sizes[static_cast<unsigned char>(letter)])
+        throw ShapeError("equation '" + text +
+                         "' is no plain product: einsum takes diagonals, sums and broadcasts apart");
+    }
+  ValueType type{call.dtype(0), {}};
+  for (char letter : equation.result) type.shape.push_back(sizes[static_cast<unsigned char>(letter)]);
+  return type;
+}
+
+PlannedProduct planned(const KernelCall& call, bool accumulate) {
+  const Equation equation = parse_equation(call.text("equation"), shapes_of(call.inputs, 2));
+  Product product;
+  product.dtype = call.dtype(0);
+  product.a = call.in[0];
+  product.b = call.in[1];
+  product.c = call.out[0];
+  product.a_axes = equation.operands[0];
+  product.b_axes = equation.operands[1];
+  product.c_axes = equation.result;
+  product.accumulate = accumulate;
+  product.threads = call.threads;
+  return make_product(product);
+}
+
+Var record_product(const Op& op, const Vars& inputs, const std::string& equation) {
+  return record_call(inputs[0].tape(), op, inputs, {{"equation", equation}})[0];
+}
+
+/// The gradients of the two operands: each is the cotangent times the other. Every letter of an operand stands in the
+/// other operand or in the result, since what stands alone was summed before.
+Vars product_gradients(const GradientCall& call) {
+  const std::string& text = call.attributes().get<std::string>("equation");
+  const Equation e = parse_equation(text, {call.inputs[0].shape(), call.inputs[1].shape()});
+  Vars gradients(call.inputs.size());
+  const Var cotangent = call.cotangent();
+  if (call.needs[0])
+    gradients[0] =
+        record_product(einsum_op(), {cotangent, call.inputs[1]}, e.result + "," + e.operands[1] + "->" + e.operands[0]);
+  if (call.needs[1])
+    gradients[1] =
+        record_product(einsum_op(), {call.inputs[0], cotangent}, e.operands[0] + "," + e.result + "->" + e.operands[1]);
+  return gradients;
+}
+
+/// An operand on its way: a var and the letters of its axes, each once.
+struct Factor {
+  Var var;
+  std::string letters;
+};
+
+/// Repeated letters become diagonals, sizes that broadcast are dropped.
+Factor simplified(const Var& var, const std::string& letters, const Equation& equation,
+                  const std::vector<std::int64_t>& sizes) {
+  Factor factor{var, letters};
+  for (std::size_t i = 0; i < factor.letters.size(); ++i) {
+    const std::size_t other = factor.letters.find(factor.letters[i], i + 1);
+    if (other == std::string::npos) continue;
+    const char letter = factor.letters[i];
+    factor.var = diagonal(factor.var, static_cast<std::int64_t>(i), static_cast<std::int64_t>(other));
+    factor.letters.erase(other, 1);
+    factor.letters.erase(i, 1);
+    factor.letters += letter;  // the diagonal stands last
+    i = static_cast<std::size_t>(-1);
+  }
+  Axes broadcast;
+  std::string kept;
+  for (std::size_t i = 0; i < factor.letters.size(); ++i) {
+    const char letter = factor.letters[i];
+    if (has(equation.ellipsis, letter) && factor.var.shape()[i] != sizes[static_cast<unsigned char>(letter)])
+      broadcast.push_back(static_cast<std::int64_t>(i));
+    else
+      kept += letter;
+  }
+  if (!broadcast.empty()) factor = {squeeze(factor.var, broadcast), kept};
+  return factor;
+}
+
+/// Sums a factor over the letters that nobody else has.
+void sum_out(Factor& factor, const std::string& needed) {
+  Axes axes;
+  std::string kept;
+  for (std::size_t i = 0; i < factor.letters.size(); ++i)
+    if (has(needed, factor.letters[i]))
+      kept += factor.letters[i];
+    else
+      axes.push_back(static_cast<std::int64_t>(i));
+  if (axes.empty()) return;
+  factor = {sum(factor.var, axes), kept};
+}
+
+Var transposed_to(const Factor& factor, const std::string& letters) {
+  if (factor.letters == letters) return factor.var;
+  Axes axes;
+  for (char letter : letters) axes.push_back(static_cast<std::int64_t>(factor.letters.find(letter)));
+  return transpose(factor.var, axes);
+}
+
+/// What all factors but the two, and the result, need.
+std::string needed_besides(const std::vector<Factor>& factors, std::size_t i, std::size_t j,
+                           const std::string& result) {
+  std::string needed = result;
+  for (std::size_t k = 0; k < factors.size(); ++k)
+    if (k != i && k != j) needed += factors[k].letters;
+  return needed;
+}
+
+/// The two factors that cost least to multiply: multiply-adds, then the size of what they leave.
+std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<Factor>& factors, const std::string& result,
+                                                  const std::vector<std::int64_t>& sizes) {
+  std::pair<std::size_t, std::size_t> best{0, 1};
+  std::pair<double, double> least{0, 0};
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    for (std::size_t j = i + 1; j < factors.size(); ++j) {
+      const std::string needed = needed_besides(factors, i, j, result);
+      double work = 1, left = 1;
+      std::string seen;
+      for (char letter : factors[i].letters + factors[j].letters) {
+        if (has(seen, letter)) continue;
+        seen += letter;
+        const auto size = static_cast<double>(sizes[static_cast<unsigned char>(letter)]);
+        work *= size;
+        if (has(needed, letter)) left *= size;
+      }
+      if (j == 1 || std::make_pair(work, left) < least) {
+        least = {work, left};
+        best = {i, j};
+      }
+    }
+  return best;
+}
+
+Var multiplied(const Factor& a, const Factor& b, const std::string& letters) {
+  return record_product(einsum_op(), {a.var, b.var}, a.letters + "," + b.letters + "->" + letters);
+}
+
+Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
+  const std::string& text = attributes.get<std::string>("equation");
+  std::vector<Shape> shapes;
+  for (const Var& input : inputs) shapes.push_back(input.shape());
+  const Equation equation = parse_equation(text, shapes);
+  const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, text);
+  std::vector<Factor> factors;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    factors.push_back(simplified(inputs[i], equation.operands[i], equation, sizes));
+  for (std::size_t i = 0; i < factors.size(); ++i) sum_out(factors[i], needed_besides(factors, i, i, equation.result));
+  while (factors.size() > 2) {
+    const auto [i, j] = cheapest_pair(factors, equation.result, sizes);
+    const std::string needed = needed_besides(factors, i, j, equation.result);
+    std::string kept;
+    for (char letter : factors[i].letters + factors[j].letters)
+      if (has(needed, letter) && !has(kept, letter)) kept += letter;
+    const Factor product{multiplied(factors[i], factors[j], kept), kept};
+    factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(j));
+    factors[i] = product;
+  }
+  if (factors.size() == 1) return {transposed_to(factors[0], equation.result)};
+  return {multiplied(factors[0], factors[1], equation.result)};
+}
+
+const AttributeSpec equation_attribute{
+    "equation", AttributeType::text,
+    "A letter for every axis of every operand, commas between operands, and after '->' the axes of the result; '...' "
+    "covers the axes in front that have no letter. Without '->' the result has the letters that stand once, in "
+    "alphabetical order.",
+    std::nullopt};
+
+const Op& einsum_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "einsum";
+    op.doc =
+        "Sum of products over named axes: y[result] = sum over all letters that the result lacks of the product of the "
+        "operands, x1[...] * x2[...] * ... A letter that stands twice in one operand means its diagonal. Sizes of 1 "
+        "broadcast only inside '...'. Any number of operands: they are multiplied two at a time, the cheapest pair "
+        "first, each on BLAS straight from the strides of the operands where those allow it.";
+    op.inputs = {{"operands", Accept::value, Arity::many}};
+    op.attributes = {equation_attribute};
+    op.kind = Kind::product;
+    op.shape = [](const Call& call) { return std::vector<ValueType>{product_type(call)}; };
+    op.kernel = [](const KernelCall& call) {
+      PlannedProduct product = planned(call, false);
+      return Kernel{
+          [run = product.run](const Frame& frame) { run(frame.in[0], frame.in[1], frame.out[0], frame.scratch); },
+          product.scratch_bytes};
+    };
+    op.gradient = product_gradients;
+    op.record = record_einsum;
+    op.accumulate = [](const Node& node, const Vars& inputs, const Var& addend) {
+      if (addend.type() != node.outputs[0]) return Var();
+      return record_product(einsum_add_op(), {inputs[0], inputs[1], addend},
+                            node.attributes.get<std::string>("equation"));
+    };
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+
+const Op& einsum_add_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "einsum_add";
+    op.doc =
+        "addend + einsum(equation, a, b), the product added in place where nobody else needs the addend. No letter may "
+        "stand in one operand alone, and none twice in an operand.";
+    op.inputs = {{"a", Accept::value}, {"b", Accept::value}, {"addend", Accept::value}};
+    op.attributes = {equation_attribute};
+    op.kind = Kind::product;
+    op.shape = [](const Call& call) {
+      const ValueType type = product_type(call);
+      if (call.inputs[2] != type)
+        throw ShapeError("the addend is " + to_string(call.inputs[2]) + ", the product " + to_string(type) +
+                         ": they must be equal");
+      return std::vector<ValueType>{type};
+    };
+    op.kernel = [](const KernelCall& call) {
+      PlannedProduct product = planned(call, true);
+      return Kernel{[run = product.run,
+                     copy = make_copy(call.dtype(0), call.in[2], call.out[0], call.threads)](const Frame& frame) {
+                      if (frame.in[2] != frame.out[0]) copy(frame.in[2], frame.out[0]);
+                      run(frame.in[0], frame.in[1], frame.out[0], frame.scratch);
+                    },
+                    product.scratch_bytes};
+    };
+    op.gradient = [](const GradientCall& call) {
+      Vars gradients = product_gradients(call);
+      gradients[2] = call.cotangent();
+      return gradients;
+    };
+    op.expand = [](const ExpandCall& call) {
+      return Vars{add(call.inputs[2],
+                      einsum(call.attributes().get<std::string>("equation"), Vars{call.inputs[0], call.inputs[1]}))};
+    };
+    op.overwrites = {2};
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var einsum(const std::string& equation, const Vars& operands) {
+  return apply(einsum_op(), {operands.begin(), operands.end()}, {{"equation", equation}})[0];
+}
+
+void list_einsum(OpTable& table) {
+  table.add(einsum_op());
+  table.add(einsum_add_op());
+}
+
+}  // namespace xtape

@@ -1,0 +1,127 @@
+#include "equation.hpp"
+
+#include <algorithm>
+
+namespace xtape {
+
+namespace {
+constexpr const char* dots = "...";
+constexpr const char* letters_for_ellipses = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw ShapeError("equation '" + text + "': " + why);
+}
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// Letters before and after the ellipsis, if there is one.
+struct Term {
+  std::string before, after;
+  bool has_ellipsis = false;
+};
+
+Term parse_term(const std::string& text, const std::string& equation) {
+  Term term;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 3, dots) == 0) {
+      if (term.has_ellipsis) refuse(equation, "'" + text + "' has two ellipses");
+      term.has_ellipsis = true;
+      i += 2;
+    } else if (is_letter(text[i])) {
+      (term.has_ellipsis ? term.after : term.before) += text[i];
+    } else {
+      refuse(equation, std::string("'") + text[i] + "' is not a letter; axes are letters a-z and A-Z, and '...'");
+    }
+  }
+  return term;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (char c : text)
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+}  // namespace
+
+Equation parse_equation(const std::string& text, const std::vector<Shape>& shapes) {
+  std::string plain = text;
+  plain.erase(std::remove(plain.begin(), plain.end(), ' '), plain.end());
+  const std::size_t arrow = plain.find("->");
+  const std::vector<std::string> parts = split_at_commas(plain.substr(0, arrow));
+  if (parts.size() != shapes.size())
+    refuse(text, "names " + std::to_string(parts.size()) + (parts.size() == 1 ? " operand" : " operands") + ", got " +
+                     std::to_string(shapes.size()));
+
+  std::vector<Term> terms;
+  std::string used = plain;
+  std::size_t covered = 0;  // axes that the longest ellipsis covers
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    terms.push_back(parse_term(parts[i], text));
+    const std::size_t named = terms[i].before.size() + terms[i].after.size();
+    const std::size_t rank = shapes[i].size();
+    if (terms[i].has_ellipsis ? named > rank : named != rank)
+      refuse(text, "'" + parts[i] + "' names " + std::to_string(named) + (named == 1 ? " axis" : " axes") +
+                       ", operand " + std::to_string(i) + " has shape " + to_string(shapes[i]));
+    if (terms[i].has_ellipsis) covered = std::max(covered, rank - named);
+  }
+  Equation equation;
+  for (const char* letter = letters_for_ellipses; *letter != 0 && equation.ellipsis.size() < covered; ++letter)
+    if (!has(used, *letter)) equation.ellipsis += *letter;
+  if (equation.ellipsis.size() < covered) refuse(text, "has too many axes: there are 52 letters");
+
+  std::string all;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const std::size_t named = terms[i].before.size() + terms[i].after.size();
+    const std::string middle =
+        terms[i].has_ellipsis ? equation.ellipsis.substr(covered - (shapes[i].size() - named)) : "";
+    equation.operands.push_back(terms[i].before + middle + terms[i].after);
+    all += terms[i].before + terms[i].after;
+  }
+  if (arrow == std::string::npos) {
+    std::string once;
+    for (char letter : all)
+      if (std::count(all.begin(), all.end(), letter) == 1) once += letter;
+    std::sort(once.begin(), once.end());
+    equation.result = equation.ellipsis + once;
+    return equation;
+  }
+  const Term result = parse_term(plain.substr(arrow + 2), text);
+  if (covered > 0 && !result.has_ellipsis)
+    refuse(text, "the result lacks '...': sum over those axes first, or name them");
+  equation.result = result.before + (result.has_ellipsis ? equation.ellipsis : "") + result.after;
+  for (char letter : result.before + result.after) {
+    if (!has(all, letter)) refuse(text, std::string("'") + letter + "' of the result stands in no operand");
+    if (std::count(equation.result.begin(), equation.result.end(), letter) > 1)
+      refuse(text, std::string("'") + letter + "' stands twice in the result");
+  }
+  return equation;
+}
+
+std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::vector<Shape>& shapes,
+                                           const std::string& text) {
+  std::vector<std::int64_t> sizes(256, -1);
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    for (std::size_t axis = 0; axis < shapes[i].size(); ++axis) {
+      const char letter = equation.operands[i][axis];
+      std::int64_t& known = sizes[static_cast<unsigned char>(letter)];
+      const std::int64_t size = shapes[i][axis];
+      const bool gives_way = has(equation.ellipsis, letter);
+      if (known == -1 || (gives_way && known == 1)) {
+        known = size;
+      } else if (size != known && !(gives_way && size == 1)) {
+        std::string all;
+        for (const Shape& shape : shapes) all += (all.empty() ? "" : " and ") + to_string(shape);
+        refuse(text, "axis '" + (gives_way ? std::string(dots) : std::string(1, letter)) + "' has size " +
+                         std::to_string(known) + " and size " + std::to_string(size) + " in operands of shapes " + all);
+      }
+    }
+  return sizes;
+}
+
+}  // namespace xtape

@@ -1,0 +1,67 @@
+// matmul: NumPy's matrix product, as an einsum.
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+Shape product_shape(const Shape& a, const Shape& b) {
+  const auto refuse = [&](const std::string& why) {
+    throw ShapeError("cannot multiply " + to_string(a) + " by " + to_string(b) + ": " + why);
+  };
+  if (a.empty() || b.empty()) refuse("both need at least one axis; use mul for numbers");
+  const std::int64_t inner = b[b.size() == 1 ? 0 : b.size() - 2];
+  if (a.back() != inner)
+    refuse("the last axis of the first, " + std::to_string(a.back()) + ", must be as long as the " +
+           (b.size() == 1 ? "only" : "second-to-last") + " axis of the second, " + std::to_string(inner));
+  const auto batch = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - (shape.size() > 1 ? 2 : 1)); };
+  Shape result;
+  try {
+    result = broadcast_shapes({batch(a), batch(b)});
+  } catch (const ShapeError&) {
+    refuse("the axes before the last two must broadcast");
+  }
+  if (a.size() > 1) result.push_back(a[a.size() - 2]);
+  if (b.size() > 1) result.push_back(b.back());
+  return result;
+}
+
+Vars as_einsum(const Vars& inputs) {
+  const bool vector_a = inputs[0].rank() == 1, vector_b = inputs[1].rank() == 1;
+  const std::string equation = std::string(vector_a ? "k" : "...mk") + (vector_b ? ",k" : ",...kn") +
+                               (vector_a && vector_b ? "->" : "->...") + (vector_a ? "" : "m") + (vector_b ? "" : "n");
+  return {einsum(equation, inputs)};
+}
+
+const Op& matmul_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "matmul";
+    op.doc =
+        "The matrix product, y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], as NumPy's: axes before the last two "
+        "broadcast, and an operand of one axis is a vector, whose axis the result lacks. Recorded as an einsum.";
+    op.inputs = {{"a", Accept::value}, {"b", Accept::value}};
+    op.kind = Kind::product;
+    op.shape = [](const Call& call) {
+      return std::vector<ValueType>{{call.dtype(0), product_shape(call.shape(0), call.shape(1))}};
+    };
+    op.record = [](Tape&, const Op&, const Vars& inputs, const Attributes&) {
+      product_shape(inputs[0].shape(), inputs[1].shape());  // refuses in the words of matmul
+      return as_einsum(inputs);
+    };
+    op.expand = [](const ExpandCall& call) { return as_einsum(call.inputs); };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var matmul(const Var& a, const Var& b) {
+  return apply(matmul_op(), {a, b})[0];
+}
+
+void list_matmul(OpTable& table) {
+  table.add(matmul_op());
+}
+
+}  // namespace xtape
