@@ -61,11 +61,14 @@ Op filling(const char* name, const char* doc, double (*value)(const Attributes&)
   return op;
 }
 
+}  // namespace
+
 const Op& zeros_op() {
   static const Op row = filling("zeros", "Zeros.", [](const Attributes&) { return 0.0; });
   return row;
 }
 
+namespace {
 const Op& ones_op() {
   static const Op row = filling("ones", "Ones.", [](const Attributes&) { return 1.0; });
   return row;

@@ -1,0 +1,294 @@
+// Ops on what an array of indices names: take and gather, their adjoints, one_hot.
+#include "indexing.hpp"
+
+#include <cstring>
+
+#include "making.hpp"
+#include "scalar.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+std::vector<AttributeSpec> axis_attribute() {
+  return {{"axis", AttributeType::integer, "The axis of x that the indices count along.", std::int64_t{0}}};
+}
+
+/// x seen around its axis, with `picked` indices along it.
+Picking picking_of(const Shape& x, std::int64_t axis, std::int64_t picked) {
+  const std::size_t at = normal_axis(axis, x.size());
+  Picking picking;
+  for (std::size_t i = 0; i < x.size(); ++i) (i < at ? picking.outer : i > at ? picking.inner : picking.axis) *= x[i];
+  picking.picked = picked;
+  return picking;
+}
+
+/// take's shape: the axis of x gives way to the shape of the indices.
+Shape taken_shape(const Shape& x, const Shape& indices, std::int64_t axis) {
+  const std::size_t at = normal_axis(axis, x.size());
+  Shape shape(x.begin(), x.begin() + at);
+  for (std::int64_t size : indices) shape.push_back(size);
+  for (std::size_t i = at + 1; i < x.size(); ++i) shape.push_back(x[i]);
+  return shape;
+}
+
+/// Indices element by element: as x but for the size along the axis.
+void require_like(const Shape& x, const Shape& indices, std::int64_t axis) {
+  const std::size_t at = normal_axis(axis, x.size());
+  bool fits = indices.size() == x.size();
+  for (std::size_t i = 0; fits && i < x.size(); ++i) fits = i == at || indices[i] == x[i];
+  if (!fits)
+    throw ShapeError("indices of shape " + to_string(indices) + " must have the sizes of x, " + to_string(x) +
+                     ", but for axis " + std::to_string(at));
+}
+
+void require_part(const Shape& part, const Shape& wanted) {
+  if (part != wanted)
+    throw ShapeError("part has shape " + to_string(part) + ", but x and the indices ask for " + to_string(wanted));
+}
+
+template <class Index>
+void require_in_range(const std::string& op, const Index* indices, std::int64_t count, std::int64_t size) {
+  const Stray<Index> stray = first_stray(indices, count, size);
+  if (stray.found)
+    throw Error(op + ": index " + std::to_string(stray.index) + " (at flat position " + std::to_string(stray.place) +
+                ") is out of range: x has " + std::to_string(size) + " along the axis");
+}
+
+/// Calls f(Index{}) with the scalar of the indices, input 1.
+template <class F>
+Kernel with_index(const KernelCall& call, const F& f) {
+  return call.dtype(1) == Dtype::int32 ? f(std::int32_t{}) : f(std::int64_t{});
+}
+
+Kernel take_kernel(const KernelCall& call) {
+  const std::int64_t count = count_of(call.shape(1));
+  const Picking picking = picking_of(call.shape(0), call.integer("axis"), count);
+  const std::size_t bytes = size_of(call.dtype(0));
+  return with_index(call, [&](auto index) {
+    using Index = decltype(index);
+    return Kernel{[picking, bytes, count, threads = call.threads](const Frame& frame) {
+                    const auto* indices = static_cast<const Index*>(frame.in[1]);
+                    require_in_range("take", indices, count, picking.axis);
+                    take_slices(frame.in[0], indices, frame.out[0], picking, bytes, threads);
+                  },
+                  0};
+  });
+}
+
+Kernel gather_kernel(const KernelCall& call) {
+  const std::int64_t count = count_of(call.shape(1));
+  const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
+  const Picking picking = picking_of(call.shape(0), call.integer("axis"), call.shape(1)[axis]);
+  return with_index(call, [&](auto index) {
+    using Index = decltype(index);
+    return with_scalar(call.dtype(0), [&](auto scalar) {
+      using T = decltype(scalar);
+      return Kernel{[picking, count, threads = call.threads](const Frame& frame) {
+                      const auto* indices = static_cast<const Index*>(frame.in[1]);
+                      require_in_range("gather", indices, count, picking.axis);
+                      take_elements(static_cast<const T*>(frame.in[0]), indices, static_cast<T*>(frame.out[0]), picking,
+                                    threads);
+                    },
+                    0};
+    });
+  });
+}
+
+/// The kernel of an adjoint: x as it is, then what `add` adds to it.
+template <class Add>
+Kernel adding_kernel(const KernelCall& call, const char* name, const Picking& picking, const Add& add) {
+  const std::int64_t count = count_of(call.shape(1));
+  const std::size_t bytes = static_cast<std::size_t>(count_of(call.shape(0))) * size_of(call.dtype(0));
+  return with_index(call, [&](auto index) {
+    using Index = decltype(index);
+    return with_number(call.dtype(0), [&](auto scalar) {
+      using T = decltype(scalar);
+      return Kernel{[=, threads = call.threads](const Frame& frame) {
+                      const auto* indices = static_cast<const Index*>(frame.in[1]);
+                      require_in_range(name, indices, count, picking.axis);
+                      if (frame.out[0] != frame.in[0] && bytes > 0) std::memcpy(frame.out[0], frame.in[0], bytes);
+                      add(static_cast<T*>(frame.out[0]), indices, static_cast<const T*>(frame.in[2]), picking, threads);
+                    },
+                    0};
+    });
+  });
+}
+
+Kernel index_add_kernel(const KernelCall& call) {
+  const Picking picking = picking_of(call.shape(0), call.integer("axis"), count_of(call.shape(1)));
+  return adding_kernel(call, "index_add", picking,
+                       [](auto* out, const auto* indices, const auto* part, const Picking& p, int threads) {
+                         add_slices(out, indices, part, p, threads);
+                       });
+}
+
+Kernel scatter_add_kernel(const KernelCall& call) {
+  const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
+  const Picking picking = picking_of(call.shape(0), call.integer("axis"), call.shape(1)[axis]);
+  return adding_kernel(call, "scatter_add", picking,
+                       [](auto* out, const auto* indices, const auto* part, const Picking& p, int threads) {
+                         add_elements(out, indices, part, p, threads);
+                       });
+}
+
+using Adjoint = Var (*)(const Var& x, const Var& indices, const Var& part, std::int64_t axis);
+
+/// Where x is nothing but zeros, the addend takes its place.
+std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoint record) {
+  return [record](const Node& node, const Vars& inputs, const Var& addend) {
+    if (inputs[0].node().op != &zeros_op()) return Var();
+    return record(addend, inputs[1], inputs[2], node.attributes.get<std::int64_t>("axis"));
+  };
+}
+
+const Op& take_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "take";
+    op.doc =
+        "The slices of x along the axis that the indices name, in their shape: with axis 0, y[i…] = x[indices[i…]], "
+        "rows of an embedding. Indices outside [0, size) are an error when played.";
+    op.inputs = {{"x", Accept::any}, {"indices", Accept::integer}};
+    op.attributes = axis_attribute();
+    op.shape = [](const Call& call) {
+      return std::vector<ValueType>{{call.dtype(0), taken_shape(call.shape(0), call.shape(1), call.integer("axis"))}};
+    };
+    op.kernel = take_kernel;
+    op.gradient = [](const GradientCall& call) {
+      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+      return Vars{index_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
+    };
+    return op;
+  }();
+  return row;
+}
+
+const Op& gather_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "gather";
+    op.doc =
+        "Element by element, what the indices name along the axis: for axis 1 of three, y[a, b, c] = x[a, indices[a, b, "
+        "c], c], as torch.gather. Indices outside [0, size) are an error when played.";
+    op.inputs = {{"x", Accept::any}, {"indices", Accept::integer}};
+    op.attributes = axis_attribute();
+    op.shape = [](const Call& call) {
+      require_like(call.shape(0), call.shape(1), call.integer("axis"));
+      return std::vector<ValueType>{{call.dtype(0), call.shape(1)}};
+    };
+    op.kernel = gather_kernel;
+    op.gradient = [](const GradientCall& call) {
+      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+      return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
+    };
+    return op;
+  }();
+  return row;
+}
+
+/// What the two adjoints share. Their inputs: x, indices, part.
+Op adjoint_row(const char* name, const char* doc) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
+  op.attributes = axis_attribute();
+  op.overwrites = {0};
+  return op;
+}
+
+std::vector<ValueType> as_x(const Call& call) {
+  if (call.dtype(0) == Dtype::boolean) throw DtypeError("bool arrays do not add: cast them to numbers");
+  return {call.inputs[0]};
+}
+
+const Op& index_add_op() {
+  static const Op row = [] {
+    Op op = adjoint_row("index_add",
+                        "x with the slices of `part` added where the indices say, the adjoint of take: with axis 0, "
+                        "y[indices[i…]] += part[i…]. Equal indices add up, in their order.");
+    op.shape = [](const Call& call) {
+      require_part(call.shape(2), taken_shape(call.shape(0), call.shape(1), call.integer("axis")));
+      return as_x(call);
+    };
+    op.kernel = index_add_kernel;
+    op.gradient = [](const GradientCall& call) {
+      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+      return Vars{call.cotangent(), Var(), take(call.cotangent(), call.inputs[1], axis)};
+    };
+    op.accumulate = instead_of_zeros(index_add);
+    return op;
+  }();
+  return row;
+}
+
+const Op& scatter_add_op() {
+  static const Op row = [] {
+    Op op = adjoint_row("scatter_add",
+                        "x with the elements of `part` added where the indices say, the adjoint of gather: for axis 1 "
+                        "of three, y[a, indices[a, b, c], c] += part[a, b, c]. Equal indices add up, in their order.");
+    op.shape = [](const Call& call) {
+      require_like(call.shape(0), call.shape(1), call.integer("axis"));
+      require_part(call.shape(2), call.shape(1));
+      return as_x(call);
+    };
+    op.kernel = scatter_add_kernel;
+    op.gradient = [](const GradientCall& call) {
+      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+      return Vars{call.cotangent(), Var(), gather(call.cotangent(), call.inputs[1], axis)};
+    };
+    op.accumulate = instead_of_zeros(scatter_add);
+    return op;
+  }();
+  return row;
+}
+
+const Op& one_hot_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "one_hot";
+    op.doc = "1 at the class that each index names and 0 elsewhere, classes last. An index outside gives zeros alone.";
+    op.inputs = {{"indices", Accept::integer}};
+    op.attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
+                     {"dtype", AttributeType::dtype, "Of the result.", Dtype::float32}};
+    op.differentiable = false;
+    op.shape = [](const Call& call) {
+      if (call.integer("classes") < 0) throw ShapeError("classes must be at least 0");
+      Shape shape = call.shape(0);
+      shape.push_back(call.integer("classes"));
+      return std::vector<ValueType>{{call.get<Dtype>("dtype"), shape}};
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Var& indices = call.inputs[0];
+      const std::int64_t classes = call.attributes().get<std::int64_t>("classes");
+      const Var hits = expand_dims(indices, -1) == iota(call.tape, {classes}, 0, indices.dtype());
+      return Vars{cast(hits, call.attributes().get<Dtype>("dtype"))};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var take(const Var& x, const Var& indices, std::int64_t axis) {
+  return apply(take_op(), {x, indices}, {{"axis", axis}})[0];
+}
+Var gather(const Var& x, const Var& indices, std::int64_t axis) {
+  return apply(gather_op(), {x, indices}, {{"axis", axis}})[0];
+}
+Var index_add(const Var& x, const Var& indices, const Var& part, std::int64_t axis) {
+  return apply(index_add_op(), {x, indices, part}, {{"axis", axis}})[0];
+}
+Var scatter_add(const Var& x, const Var& indices, const Var& part, std::int64_t axis) {
+  return apply(scatter_add_op(), {x, indices, part}, {{"axis", axis}})[0];
+}
+Var one_hot(const Var& indices, std::int64_t classes, Dtype dtype) {
+  return apply(one_hot_op(), {indices}, {{"classes", classes}, {"dtype", dtype}})[0];
+}
+
+void list_indexing(OpTable& table) {
+  for (const Op* op : {&take_op(), &gather_op(), &index_add_op(), &scatter_add_op(), &one_hot_op()}) table.add(*op);
+}
+
+}  // namespace xtape
