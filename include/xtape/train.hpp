@@ -1,0 +1,191 @@
+/// Training: recipes, the trainer, checkpoints, and run directories. docs/recipes.md describes the files.
+#pragma once
+
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
+#error "this layer of xtape may not see the train layer"
+#endif
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "xtape/model.hpp"
+#include "xtape/optim.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+/// What happened in one update.
+struct StepReport {
+  std::int64_t step = 0;    ///< Updates made so far, this one included.
+  double loss = 0;          ///< Mean over the counted targets of all its micro-batches, before the update.
+  double rate = 0;          ///< The learning rate.
+  double norm = 0;          ///< The global norm of the gradients, before clipping.
+  std::int64_t tokens = 0;  ///< Counted targets.
+  double seconds = 0;       ///< Wall time of the update.
+};
+
+/// What an evaluation found.
+struct Evaluation {
+  std::int64_t step = 0;
+  double loss = 0;                    ///< Mean over every target of the validation part, each counted once.
+  std::int64_t tokens = 0;            ///< How many those are.
+  std::optional<double> exact_match;  ///< The share of questions answered exactly, where the data asks any.
+  std::int64_t questions = 0;
+};
+
+struct TrainerOptions {
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  std::int64_t accumulate = 1;  ///< Micro-batches an update; it equals one update on all of them together.
+  double clip = 0;              ///< The global norm that gradients are cut down to; 0: never.
+  std::uint64_t seed = 0;       ///< Of the random ops.
+  int threads = 0;              ///< 0: as many as OpenMP would take.
+};
+
+/// A training that cannot go on: a loss or gradient that is not finite, an update without targets.
+class TrainingError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Trains a model: plays the gradients of its function `loss`, which must give (sum, count), and updates its weights.
+class Trainer {
+ public:
+  /// Both must outlive the trainer. Records and plans the training step; throws DefinitionError where the model's
+  /// `loss` does not take the batches' arrays.
+  Trainer(Model& model, const Batches& batches, const TrainerOptions& options);
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
+  std::int64_t step() const;  ///< Updates made so far.
+  /// Makes one update. Throws TrainingError, and leaves weights and moments as they were, where the loss or the
+  /// gradients are not finite; the message names the first op at fault and its line in the definition.
+  StepReport update();
+  /// The loss over the whole validation part, and the answers to the data's questions, in mode eval.
+  Evaluation evaluate();
+  /// The mean loss over `count` batches of random validation rows: what papers often report.
+  double sampled_loss(std::int64_t count);
+
+  struct Callbacks {
+    std::function<void(const StepReport&)> step;        ///< After every update.
+    std::function<void(const Evaluation&)> evaluation;  ///< After every evaluation.
+    std::function<bool()> stop;  ///< Asked after every update and its evaluation: true ends it early.
+  };
+  struct FitOptions {
+    std::int64_t steps = 0;           ///< Updates in all, those before a resume included.
+    std::int64_t evaluate_every = 0;  ///< Updates between evaluations; one more after the last. 0: only after the last.
+  };
+  /// Updates until `steps` are made. Returns whether it got there: false where `stop` ended it.
+  bool fit(const FitOptions& options, const Callbacks& callbacks = {});
+
+  /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors and state.json, written
+  /// beside it, flushed to the disk, then renamed to it.
+  void save(const std::string& path) const;
+  /// Continues from a checkpoint: the updates that follow are, to the bit, those of the run that wrote it. Throws
+  /// FileError where it is not one or not of this model, and then nothing has changed.
+  void load(const std::string& path);
+
+  /// What the training step will hold in memory.
+  const Plan& plan() const;
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
+
+/// A change to a recipe: a dotted key ("optimizer.weight_decay", "hyper.n_layer") and the text of its value, read as
+/// JSON where it is JSON, else as a string.
+struct Setting {
+  std::string key;
+  std::string value;
+  /// From "key=value"; throws DefinitionError where it is not of that form.
+  static Setting parse(const std::string& text);
+};
+
+/// A hyper-parameter that a recipe sets: either the text of an expression, or what the data says.
+struct HyperSetting {
+  enum class From : std::uint8_t {
+    text,        ///< `text`, as ModelOptions takes it.
+    vocabulary,  ///< The size of the tokenizer's vocabulary.
+    columns      ///< The tokens in a row of a batch.
+  };
+  std::string name;
+  From from = From::text;
+  std::string text;
+};
+
+/// A recipe: how to train. Paths are absolute once it is loaded.
+struct Recipe {
+  struct Data {
+    std::string kind;  ///< "text" or "adder".
+    std::string text;  ///< The file, for kind "text".
+    double split = 0.9;
+    std::int64_t block_size = 64;
+    AdderOptions adder;
+  };
+  std::string name;
+  std::string about;
+  std::string definition;
+  std::vector<HyperSetting> hyper;
+  Data data;
+  CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
+  std::int64_t batch_size = 1;
+  TrainerOptions trainer;  ///< The seed and threads of the recipe are in here.
+  Trainer::FitOptions fit;
+  std::int64_t checkpoint_every = 0;  ///< Updates between checkpoints; one more after the last. 0: only after the last.
+  std::int64_t keep = 2;              ///< Checkpoints that are kept.
+
+  /// Reads a recipe file (found as definitions are, in the sub-folder "recipes"), with `settings` applied to it. Throws
+  /// FileError where it cannot be read and DefinitionError where it is wrong.
+  static Recipe load(const std::string& path, const std::vector<Setting>& settings = {});
+  /// The recipe as JSON, with the settings applied and every path absolute.
+  std::string text;
+};
+
+/// A training run in a directory that needs nothing else but the data: definition.json, recipe.json, tokenizer.json,
+/// metrics.jsonl (one JSON object a line) and checkpoints/.
+class Run {
+ public:
+  /// Makes the directory, and in it all but metrics and checkpoints. Throws FileError where it exists.
+  static Run create(const Recipe& recipe, const std::string& directory);
+  /// Opens a run with its last checkpoint's weights (or, before the first, those it starts from). `settings` change its
+  /// recipe for this process alone.
+  static Run open(const std::string& directory, const std::vector<Setting>& settings = {});
+  Run(Run&&) noexcept;
+  Run& operator=(Run&&) noexcept;
+  ~Run();
+
+  const std::string& directory() const;
+  const Recipe& recipe() const;
+  Model& model();
+  const Tokenizer& tokenizer() const;
+  const Batches& batches() const;
+  Trainer& trainer();  ///< Made at the first call, and continued from the last checkpoint.
+
+  /// Trains to the recipe's end, with metrics and checkpoints, the last one when it stops. Where an update fails (a
+  /// loss that is not finite) the last good checkpoint is what stays. Returns whether it got to the end.
+  bool train(const Trainer::Callbacks& callbacks = {});
+  /// As Trainer::evaluate, without planning a training step.
+  Evaluation evaluate();
+  double sampled_loss(std::int64_t count);
+
+ private:
+  struct Data;
+  explicit Run(std::unique_ptr<Data> data);
+  std::unique_ptr<Data> data_;
+};
+
+/// The loss of `model` over the whole validation part of `batches`.
+Evaluation evaluate(Model& model, const Batches& batches);
+/// The mean loss over `count` batches of random validation rows.
+double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
+/// How many of the questions the model answers exactly when it generates the most likely token after token.
+std::int64_t exact_matches(Model& model, const std::vector<Question>& questions, std::int64_t rows);
+
+}  // namespace xtape

@@ -1,0 +1,133 @@
+#include "checkpoint.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "xtape/safetensors.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+constexpr const char* unfinished = ".writing";
+
+[[noreturn]] void fail(const std::string& what, const std::string& path) {
+  throw FileError("cannot " + what + " " + path + ": " + std::strerror(errno));
+}
+
+/// Waits until what was written is on the disk.
+void flush(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) fail("open", path);
+  const int failed = fsync(file);
+  const int reason = errno;
+  close(file);
+  errno = reason;
+  if (failed != 0) fail("flush", path);
+}
+
+std::string parent_of(const std::string& path) {
+  return fs::absolute(path).parent_path().string();
+}
+
+void write_all(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) fail("write", path);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) != 0 || !written) fail("write", path);
+  flush(path);
+}
+
+/// Puts directory `from` in the place of `to`; what was there is removed afterwards.
+void put_in_place(const std::string& from, const std::string& to) {
+  if (!fs::exists(to)) {
+    if (std::rename(from.c_str(), to.c_str()) != 0) fail("rename to", to);
+    return;
+  }
+  // A plain rename does not replace a directory that holds files; the exchange is as indivisible.
+  constexpr unsigned exchange = 2;
+  if (syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), exchange) != 0) fail("replace", to);
+  fs::remove_all(from);
+}
+}  // namespace
+
+void write_file(const std::string& path, const std::string& text) {
+  const std::string beside = path + unfinished;
+  write_all(beside, text);
+  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("rename to", path);
+  flush(parent_of(path));
+}
+
+void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state) {
+  try {
+    const std::string beside = path + unfinished;
+    fs::remove_all(beside);
+    fs::create_directories(beside);
+    save_arrays(beside + "/weights.safetensors", weights);
+    save_arrays(beside + "/optimizer.safetensors", optimizer);
+    const nlohmann::ordered_json json = {
+        {"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
+    write_all(beside + "/state.json", json.dump(2) + "\n");
+    flush(beside);
+    put_in_place(beside, path);
+    flush(parent_of(path));
+  } catch (const fs::filesystem_error& error) {
+    throw FileError("cannot write checkpoint " + path + ": " + error.code().message());
+  }
+}
+
+State read_state(const std::string& path) {
+  const std::string file = path + "/state.json";
+  const std::string text = read_text(file);
+  try {
+    const auto json = nlohmann::json::parse(text);
+    return {json.at("step"), json.at("cursor"), json.at("seed")};
+  } catch (const nlohmann::json::exception& error) {
+    throw FileError(file + " is not a checkpoint's state: " + error.what());
+  }
+}
+
+std::string checkpoint_name(std::int64_t step) {
+  std::string name = std::to_string(step);
+  return std::string(name.size() < 8 ? 8 - name.size() : 0, '0') + name;
+}
+
+std::vector<std::string> checkpoints(const std::string& directory) {
+  std::vector<std::string> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(directory, none)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") == std::string::npos) found.push_back(entry.path().string());
+  }
+  std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return found;
+}
+
+void remove_old_checkpoints(const std::string& directory, std::int64_t keep) {
+  std::error_code none;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(directory, none))
+    if (entry.path().extension() == unfinished) left.push_back(entry.path());
+  for (const fs::path& path : left) fs::remove_all(path, none);
+  std::vector<std::string> found = checkpoints(directory);
+  const auto kept = static_cast<std::size_t>(std::max<std::int64_t>(1, keep));
+  for (std::size_t i = 0; i + kept < found.size(); ++i) {
+    // Renamed first, so that one half-removed does not pass for a checkpoint.
+    fs::rename(found[i], found[i] + unfinished, none);
+    fs::remove_all(found[i] + unfinished, none);
+  }
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,79 @@
+#include "recipe_parts.hpp"
+
+#include "nearest.hpp"
+
+namespace xtape::train {
+
+namespace {
+/// The place of `name` in `names`; fails with the nearest one where it is not there.
+std::size_t place_of(const std::string& name, const std::vector<std::string>& names, const Section& section) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+    list += (i == 0 ? "" : ", ") + names[i];
+  }
+  section.fail("kind", "'" + name + "' is not known" + did_you_mean(name, names) + " (known: " + list + ")");
+}
+
+void check(const Section& section, const std::string& key, bool right, const std::string& range) {
+  if (!right) section.fail(key, "must be " + range);
+}
+}  // namespace
+
+OptimizerOptions read_optimizer(Section section) {
+  OptimizerOptions options;
+  std::string kind = "adamw";
+  section.need("kind");
+  section.read("kind", kind);
+  options.kind = static_cast<OptimizerOptions::Kind>(place_of(kind, {"sgd", "adam", "adamw"}, section));
+  if (options.kind == OptimizerOptions::Kind::sgd) {
+    section.read("momentum", options.momentum);
+    check(section, "momentum", options.momentum >= 0 && options.momentum < 1, "in [0, 1)");
+  } else {
+    const model::Json& betas = section.value("betas");
+    if (!betas.is_null()) {
+      if (!betas.is_array() || betas.size() != 2 || !betas[0].is_number() || !betas[1].is_number())
+        section.fail("betas", "must be a list of two numbers, not " + betas.dump());
+      options.beta1 = betas[0];
+      options.beta2 = betas[1];
+      const auto right = [](double beta) { return beta >= 0 && beta < 1; };
+      check(section, "betas", right(options.beta1) && right(options.beta2), "two numbers in [0, 1)");
+    }
+    section.read("epsilon", options.epsilon);
+    check(section, "epsilon", options.epsilon > 0, "above 0");
+  }
+  section.read("weight_decay", options.weight_decay);
+  check(section, "weight_decay", options.weight_decay >= 0, "at least 0");
+  section.read("decay_all", options.decay_all);
+  section.done();
+  return options;
+}
+
+ScheduleOptions read_schedule(Section section, std::int64_t steps) {
+  using Kind = ScheduleOptions::Kind;
+  ScheduleOptions options;
+  options.steps = steps;
+  std::string kind;
+  section.need("kind");
+  section.need("rate");
+  section.read("kind", kind);
+  options.kind = static_cast<Kind>(place_of(kind, {"constant", "linear", "cosine", "inverse_sqrt", "noam"}, section));
+  section.read("rate", options.rate);
+  check(section, "rate", options.rate >= 0, "at least 0");
+  section.read("warmup", options.warmup);
+  if (options.kind == Kind::linear || options.kind == Kind::cosine) {
+    section.read("final_rate", options.final_rate);
+    check(section, "final_rate", options.final_rate >= 0, "at least 0");
+    section.read("steps", options.steps);
+  }
+  if (options.kind == Kind::noam) {
+    section.read("width", options.width);
+    check(section, "width", options.width > 0, "at least 1");
+  }
+  if (options.kind == Kind::noam || options.kind == Kind::inverse_sqrt)
+    check(section, "warmup", options.warmup > 0, "at least 1 for this kind of schedule");
+  section.done();
+  return options;
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,98 @@
+#include "section.hpp"
+
+#include <algorithm>
+
+#include "nearest.hpp"
+#include "xtape/error.hpp"
+
+namespace xtape::train {
+
+using model::Json;
+
+namespace {
+const Json null_value;
+const Json empty_object = Json::object();
+}  // namespace
+
+Section::Section(const Json& json, const model::JsonSource& source, std::string key)
+    : json_(&json), source_(&source), key_(std::move(key)) {
+  if (!json.is_object()) fail("", "must be an object");
+}
+
+void Section::fail(const std::string& key, const std::string& message) const {
+  std::string dotted = key_;
+  if (!key.empty()) dotted += (dotted.empty() ? "" : ".") + key;
+  std::string pointer = "/" + dotted;
+  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  const auto line = source_->lines.find(dotted.empty() ? "" : pointer);
+  std::string where = source_->file;
+  if (line != source_->lines.end()) where += ", line " + std::to_string(line->second);
+  throw DefinitionError(where + ": " + (dotted.empty() ? "the recipe" : "'" + dotted + "'") + " " + message);
+}
+
+const Json* Section::find(const std::string& key) {
+  asked_.push_back(key);
+  const auto found = json_->find(key);
+  return found == json_->end() ? nullptr : &*found;
+}
+
+void Section::read(const std::string& key, std::string& target) {
+  const Json* value = find(key);
+  if (value == nullptr) return;
+  if (!value->is_string()) fail(key, "must be a string, not " + value->dump());
+  target = value->get<std::string>();
+}
+
+void Section::read(const std::string& key, double& target) {
+  const Json* value = find(key);
+  if (value == nullptr) return;
+  if (!value->is_number()) fail(key, "must be a number, not " + value->dump());
+  target = value->get<double>();
+}
+
+void Section::read(const std::string& key, std::int64_t& target) {
+  const Json* value = find(key);
+  if (value == nullptr) return;
+  if (!value->is_number_integer() || value->get<std::int64_t>() < 0)
+    fail(key, "must be a whole number of at least 0, not " + value->dump());
+  target = value->get<std::int64_t>();
+}
+
+void Section::read(const std::string& key, std::uint64_t& target) {
+  auto number = static_cast<std::int64_t>(target);
+  read(key, number);
+  target = static_cast<std::uint64_t>(number);
+}
+
+void Section::read(const std::string& key, bool& target) {
+  const Json* value = find(key);
+  if (value == nullptr) return;
+  if (!value->is_boolean()) fail(key, "must be true or false, not " + value->dump());
+  target = value->get<bool>();
+}
+
+Section Section::section(const std::string& key) {
+  const Json* value = find(key);
+  return Section(value == nullptr ? empty_object : *value, *source_, key_.empty() ? key : key_ + "." + key);
+}
+
+const Json& Section::value(const std::string& key) {
+  const Json* value = find(key);
+  return value == nullptr ? null_value : *value;
+}
+
+void Section::need(const std::string& key) {
+  if (!has(key)) fail("", "needs the key '" + key + "'");
+}
+
+void Section::done() const {
+  for (const auto& [key, value] : json_->items()) {
+    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    const std::string known = did_you_mean(key, asked_);
+    std::string list;
+    for (const std::string& each : asked_) list += (list.empty() ? "" : ", ") + each;
+    fail(key, known.empty() ? "is not a key that means anything here; known: " + list : "is not a known key" + known);
+  }
+}
+
+}  // namespace xtape::train

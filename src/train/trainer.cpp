@@ -1,0 +1,192 @@
+#include <chrono>
+#include <cmath>
+
+#include "checkpoint.hpp"
+#include "loss.hpp"
+#include "threads.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/safetensors.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// sum += part, or sum = part.
+template <class T>
+void accumulate_as(Array& sum, const ArrayView& part, bool first, int threads) {
+  T* to = sum.as<T>();
+  const T* from = part.as<T>();
+  parallel_for(threads, sum.count(), 1 << 14, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = first ? from[i] : to[i] + from[i];
+  });
+}
+
+void accumulate(Array& sum, const ArrayView& part, bool first, int threads) {
+  sum.dtype() == Dtype::float64 ? accumulate_as<double>(sum, part, first, threads)
+                                : accumulate_as<float>(sum, part, first, threads);
+}
+}  // namespace
+
+struct Trainer::Data {
+  Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options)
+      : model(the_model), batches(the_batches), options(the_options), batch(the_batches.blank()) {
+    inputs = model.inputs(tape, "loss", train::sizes_of(model, "loss", batch));
+    loss = train::loss_of(model, model.record(tape, "loss", inputs));
+    Vars weights;
+    for (const auto& [name, var] : model.weights(tape)) weights.push_back(var);
+    gradients = grad(loss.sum, weights);
+    Vars outputs = {loss.sum, loss.count};
+    outputs.insert(outputs.end(), gradients.begin(), gradients.end());
+    PlayerOptions playing;
+    playing.threads = options.threads;
+    playing.seed = options.seed;
+    player.emplace(tape, outputs, playing);
+    optimizer.emplace(model.weights(), options.optimizer, options.threads);
+    feeds = train::feeds_of(inputs, batch);
+    // The arrays that the optimiser reads never move, so what it is handed is made once.
+    for (const Var& gradient : gradients) {
+      if (options.accumulate > 1) sums.emplace_back(gradient.dtype(), gradient.shape());
+      parts.push_back(options.accumulate > 1 ? ArrayView(sums.back()) : ArrayView());
+    }
+  }
+
+  Model& model;
+  const Batches& batches;
+  TrainerOptions options;
+  Batch batch;
+  Tape tape{Mode::train};
+  NamedVars inputs;
+  train::Loss loss;
+  Vars gradients;
+  std::optional<Player> player;
+  std::optional<Optimizer> optimizer;
+  std::vector<Feed> feeds;
+  std::vector<Array> sums;       // of the gradients of all micro-batches; empty where there is one
+  std::vector<ArrayView> parts;  // what the optimiser reads
+  train::State state;
+
+  /// Plays the micro-batch at `cursor`; gives its sum of losses and its count.
+  std::pair<double, double> play(std::uint64_t cursor, bool first) {
+    batches.training(cursor, batch);
+    player->play(feeds, cursor);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const ArrayView gradient = player->view(gradients[i]);
+      if (sums.empty())
+        parts[i] = gradient;
+      else
+        accumulate(sums[i], gradient, first, player->threads());
+    }
+    return {player->scalar(loss.sum), player->scalar(loss.count)};
+  }
+
+  /// Plays the update's micro-batches again, to find the op at fault.
+  [[noreturn]] void not_finite(const std::string& what) {
+    std::string culprit;
+    for (std::int64_t i = 0; i < options.accumulate && culprit.empty(); ++i) {
+      const std::uint64_t cursor = state.cursor + static_cast<std::uint64_t>(i);
+      batches.training(cursor, batch);
+      culprit = player->first_not_finite(feeds, cursor);
+    }
+    throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" +
+                        (culprit.empty() ? "" : ": " + culprit));
+  }
+};
+
+Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
+  if (options.accumulate < 1) throw Error("an update is of at least one micro-batch");
+  data_ = std::make_unique<Data>(model, batches, options);
+  data_->state.seed = options.seed;
+}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+std::int64_t Trainer::step() const {
+  return data_->state.step;
+}
+const Plan& Trainer::plan() const {
+  return data_->player->plan();
+}
+
+StepReport Trainer::update() {
+  Data& d = *data_;
+  const Clock::time_point start = Clock::now();
+  double sum = 0;
+  double count = 0;
+  const auto micro_batches = static_cast<std::uint64_t>(d.options.accumulate);
+  for (std::uint64_t i = 0; i < micro_batches; ++i) {
+    const auto [part, counted] = d.play(d.state.cursor + i, i == 0);
+    sum += part;
+    count += counted;
+  }
+  if (!std::isfinite(sum)) d.not_finite("loss");
+  if (count == 0) throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
+  StepReport report;
+  report.rate = rate_at(d.options.schedule, d.state.step + 1);
+  report.norm = d.optimizer->update(d.parts, report.rate, 1 / count, d.options.clip);
+  if (!std::isfinite(report.norm)) d.not_finite("gradient");
+  d.state.cursor += micro_batches;
+  report.step = ++d.state.step;
+  report.loss = sum / count;
+  report.tokens = std::llround(count);
+  report.seconds = seconds_since(start);
+  return report;
+}
+
+Evaluation Trainer::evaluate() {
+  Evaluation evaluation = xtape::evaluate(data_->model, data_->batches);
+  evaluation.step = step();
+  return evaluation;
+}
+
+double Trainer::sampled_loss(std::int64_t count) {
+  return xtape::sampled_loss(data_->model, data_->batches, count);
+}
+
+bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
+  std::int64_t evaluated = -1;
+  const auto report_evaluation = [&] {
+    evaluated = step();
+    const Evaluation evaluation = evaluate();
+    if (callbacks.evaluation) callbacks.evaluation(evaluation);
+  };
+  while (step() < options.steps) {
+    const StepReport report = update();
+    if (callbacks.step) callbacks.step(report);
+    if (options.evaluate_every > 0 && step() % options.evaluate_every == 0) report_evaluation();
+    if (step() < options.steps && callbacks.stop && callbacks.stop()) return false;
+  }
+  if (evaluated != step()) report_evaluation();
+  return true;
+}
+
+void Trainer::save(const std::string& path) const {
+  train::write_checkpoint(path, data_->model.weights(), data_->optimizer->state(), data_->state);
+}
+
+void Trainer::load(const std::string& path) {
+  Data& d = *data_;
+  const train::State state = train::read_state(path);
+  if (state.seed != d.options.seed)
+    throw FileError("checkpoint " + path + " is of a run with seed " + std::to_string(state.seed) + ", not " +
+                    std::to_string(d.options.seed));
+  const std::string file = path + "/optimizer.safetensors";
+  const Store moments = load_arrays(file);
+  for (const Store::Entry& entry : d.optimizer->state().entries()) {
+    const Array* found = moments.find(entry.name);
+    if (found == nullptr || found->dtype() != entry.array.dtype() || found->shape() != entry.array.shape())
+      throw FileError(file + " does not hold '" + entry.name + "' as " + name_of(entry.array.dtype()) + " " +
+                      to_string(entry.array.shape()) + ": it is of another optimiser or model");
+  }
+  d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes anything
+  for (Store::Entry entry : d.optimizer->state().entries()) entry.array.assign(moments.at(entry.name));
+  d.state = state;
+}
+
+}  // namespace xtape
