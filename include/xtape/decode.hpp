@@ -33,6 +33,7 @@ std::vector<double> sampling_probabilities(const std::vector<double>& logits, co
 struct GenerateOptions {
   std::int64_t tokens = 100;    ///< How many to generate.
   std::int64_t context = 1024;  ///< The most tokens that the model sees at once; older ones are forgotten.
+  std::int32_t end_token = -1;  ///< Generation ends after this token; -1: there is none.
   Sampling sampling;
   /// Called with each token as it comes; true ends the generation.
   std::function<bool(std::int32_t)> each;

@@ -93,6 +93,8 @@ class Batches {
   virtual void validation_sample(std::uint64_t index, Batch& batch) const = 0;
   /// Prompts with known answers, held out of training; empty where the data has none.
   virtual std::vector<Question> questions() const { return {}; }
+  /// The token after which a row says nothing more: where generation ends. -1 where there is none.
+  virtual std::int32_t end_token() const { return -1; }
 };
 
 struct TextBatchesOptions {
@@ -152,6 +154,7 @@ class AdderBatches : public Batches {
   void validation(std::int64_t index, Batch& batch) const override;
   void validation_sample(std::uint64_t index, Batch& batch) const override;
   std::vector<Question> questions() const override;
+  std::int32_t end_token() const override { return held_out_.front().answer.back(); }
 
  private:
   void write_row(const Question& line, std::int64_t row, Batch& batch) const;

@@ -165,8 +165,10 @@ class Run {
   const Recipe& recipe() const;
   Model& model();
   const Tokenizer& tokenizer() const;
-  const Batches& batches() const;
-  Trainer& trainer();  ///< Made at the first call, and continued from the last checkpoint.
+  const Batches& batches();  ///< Made from the recipe's data at the first call.
+  std::int64_t columns();    ///< Tokens in a row of a batch: the most that the model has seen at once.
+  std::int32_t end_token();  ///< As Batches has it. Neither of these two reads a text file.
+  Trainer& trainer();        ///< Made at the first call, and continued from the last checkpoint.
 
   /// Trains to the recipe's end, with metrics and checkpoints, the last one when it stops. Where an update fails (a
   /// loss that is not finite) the last good checkpoint is what stays. Returns whether it got to the end.

@@ -33,7 +33,7 @@ Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& optio
     next->play();
     next->logits(0, length - 1, logits);
     all.push_back(sample(logits, options.sampling, static_cast<std::uint64_t>(made)));
-    if (options.each && options.each(all.back())) break;
+    if ((options.each && options.each(all.back())) || all.back() == options.end_token) break;
   }
   return Tokens(all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end());
 }

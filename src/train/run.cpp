@@ -27,16 +27,29 @@ std::unique_ptr<Batches> batches_of(const Recipe& recipe, const TextSplit& texts
   return std::make_unique<TextBatches>(tokenizer.encode(texts.training), tokenizer.encode(texts.validation), options);
 }
 
-Model model_of(const Recipe& recipe, const Tokenizer& tokenizer, const Batches& batches, bool initialise) {
+/// What a recipe sets. A run's own definition already holds what its data said.
+std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe) {
+  std::vector<std::pair<std::string, std::string>> hyper;
+  for (const HyperSetting& setting : recipe.hyper)
+    if (setting.from == HyperSetting::From::text) hyper.emplace_back(setting.name, setting.text);
+  return hyper;
+}
+
+std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe, std::int64_t vocabulary,
+                                                          std::int64_t columns) {
+  std::vector<std::pair<std::string, std::string>> hyper = hyper_of(recipe);
+  for (const HyperSetting& setting : recipe.hyper)
+    if (setting.from != HyperSetting::From::text)
+      hyper.emplace_back(setting.name,
+                         std::to_string(setting.from == HyperSetting::From::columns ? columns : vocabulary));
+  return hyper;
+}
+
+Model model_of(const Recipe& recipe, std::vector<std::pair<std::string, std::string>> hyper, bool initialise) {
   ModelOptions options;
   options.seed = recipe.trainer.seed;
   options.initialise = initialise;
-  for (const HyperSetting& setting : recipe.hyper) {
-    std::string text = setting.text;
-    if (setting.from == HyperSetting::From::vocabulary) text = std::to_string(tokenizer.size());
-    if (setting.from == HyperSetting::From::columns) text = std::to_string(batches.columns());
-    options.hyper.emplace_back(setting.name, text);
-  }
+  options.hyper = std::move(hyper);
   Model model = Model::load(recipe.definition, options);
   PlayerOptions playing;
   playing.threads = recipe.trainer.threads;
@@ -54,22 +67,18 @@ std::string text_in_run(const Recipe& recipe) {
 }  // namespace
 
 struct Run::Data {
-  Data(const std::string& the_directory, const Recipe& the_recipe, std::unique_ptr<Tokenizer> the_tokenizer,
-       const TextSplit& texts, bool initialise)
-      : directory(the_directory),
-        recipe(the_recipe),
-        tokenizer(std::move(the_tokenizer)),
-        batches(batches_of(recipe, texts, *tokenizer)),
-        model(model_of(recipe, *tokenizer, *batches, initialise)) {}
-
   std::string directory;
   Recipe recipe;
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<Batches> batches;
-  Model model;
+  std::unique_ptr<Batches> batches;  // null until they are asked for
+  std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::int64_t saved = -1;  // the step of the last checkpoint
 
+  const Batches& the_batches() {
+    if (!batches) batches = batches_of(recipe, texts_of(recipe), *tokenizer);
+    return *batches;
+  }
   std::string checkpoints() const { return directory + "/checkpoints"; }
 
   void save() {
@@ -104,13 +113,17 @@ const Batches& Run::batches() const {
 Run Run::create(const Recipe& recipe, const std::string& directory) {
   if (fs::exists(directory)) throw FileError(directory + " exists already");
   const TextSplit texts = texts_of(recipe);
-  auto tokenizer = std::make_unique<CharacterTokenizer>(texts.training, recipe.unknown);
-  auto data = std::make_unique<Data>(directory, recipe, std::move(tokenizer), texts, true);
+  auto data = std::make_unique<Data>();
+  data->directory = directory;
+  data->recipe = recipe;
+  data->tokenizer = std::make_unique<CharacterTokenizer>(texts.training, recipe.unknown);
+  data->batches = batches_of(recipe, texts, *data->tokenizer);
+  data->model = model_of(recipe, hyper_of(recipe, data->tokenizer->size(), data->batches->columns()), true);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   std::error_code failed;
   fs::create_directories(data->checkpoints(), failed);
   if (failed) throw FileError("cannot make " + data->checkpoints() + ": " + failed.message());
-  train::write_file(directory + "/definition.json", data->model.definition_text());
+  train::write_file(directory + "/definition.json", data->model->definition_text());
   train::write_file(directory + "/tokenizer.json", data->tokenizer->to_json());
   train::write_file(directory + "/recipe.json", text_in_run(recipe));
   return Run(std::move(data));
@@ -119,18 +132,20 @@ Run Run::create(const Recipe& recipe, const std::string& directory) {
 Run Run::open(const std::string& directory, const std::vector<Setting>& settings) {
   const std::string file = directory + "/recipe.json";
   if (!fs::exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
-  const Recipe recipe = Recipe::load(file, settings);
-  const std::vector<std::string> found = train::checkpoints(directory + "/checkpoints");
-  auto data = std::make_unique<Data>(directory, recipe, load_tokenizer(directory + "/tokenizer.json"), texts_of(recipe),
-                                     found.empty());
-  if (!found.empty()) data->model.load_weights(found.back() + "/weights.safetensors");
+  auto data = std::make_unique<Data>();
+  data->directory = directory;
+  data->recipe = Recipe::load(file, settings);
+  data->tokenizer = load_tokenizer(directory + "/tokenizer.json");
+  const std::vector<std::string> found = train::checkpoints(data->checkpoints());
+  data->model = model_of(data->recipe, hyper_of(data->recipe), found.empty());
+  if (!found.empty()) data->model->load_weights(found.back() + "/weights.safetensors");
   return Run(std::move(data));
 }
 
 Trainer& Run::trainer() {
   Data& d = *data_;
   if (d.trainer) return *d.trainer;
-  Trainer trainer(d.model, *d.batches, d.recipe.trainer);
+  Trainer trainer(*d.model, d.the_batches(), d.recipe.trainer);
   const std::vector<std::string> found = train::checkpoints(d.checkpoints());
   if (!found.empty()) {
     trainer.load(found.back());
@@ -164,7 +179,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
 }
 
 Evaluation Run::evaluate() {
-  Evaluation evaluation = xtape::evaluate(data_->model, *data_->batches);
+  Evaluation evaluation = xtape::evaluate(*data_->model, batches());
   if (data_->trainer) {
     evaluation.step = data_->trainer->step();
   } else if (const auto found = train::checkpoints(data_->checkpoints()); !found.empty()) {
@@ -174,7 +189,7 @@ Evaluation Run::evaluate() {
 }
 
 double Run::sampled_loss(std::int64_t count) {
-  return xtape::sampled_loss(data_->model, *data_->batches, count);
+  return xtape::sampled_loss(*data_->model, batches(), count);
 }
 
 }  // namespace xtape

@@ -1,0 +1,58 @@
+#include "progress.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace xtape::cli {
+
+namespace {
+std::string clock_time(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  char text[32];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  else
+    std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
+  return text;
+}
+}  // namespace
+
+Progress::Progress(std::int64_t steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  clear();
+}
+
+void Progress::clear() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
+}
+
+void Progress::step(std::int64_t step, double loss, std::int64_t tokens) {
+  if (first_step_ < 0) first_step_ = step - 1;
+  tokens_ += tokens;
+  const Clock::time_point now = Clock::now();
+  const double since = std::chrono::duration<double>(now - last_).count();
+  // A terminal is rewritten ten times a second; a log gets twenty lines in all.
+  const bool due = terminal_ ? since > 0.1 : step % std::max<std::int64_t>(1, steps_ / 20) == 0;
+  if (!due && step < steps_) return;
+  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  const double left = elapsed / static_cast<double>(step - first_step_) * static_cast<double>(steps_ - step);
+  clear();
+  std::fprintf(stderr, "step %lld of %lld  loss %.4f  %.0f tokens/s  %s left%s", static_cast<long long>(step),
+               static_cast<long long>(steps_), loss, since > 0 ? static_cast<double>(tokens_) / since : 0,
+               clock_time(left).c_str(), terminal_ ? "" : "\n");
+  std::fflush(stderr);
+  shown_ = terminal_;
+  last_ = now;
+  tokens_ = 0;
+}
+
+void Progress::note(const std::string& text) {
+  clear();
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,35 @@
+/// Words that several commands on runs take.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::cli {
+
+/// --set key=value, any number of times.
+inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
+  command.add_option("--set", set, "Change the recipe: key=value, such as optimizer.weight_decay=0 or hyper.n_layer=6")
+      ->allow_extra_args(false);
+}
+
+inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) {
+  std::vector<Setting> settings;
+  for (const std::string& each : set) settings.push_back(Setting::parse(each));
+  return settings;
+}
+
+/// Does `work`, whose every error is about what the caller gave.
+template <class Work>
+auto of_the_input(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw WrongInput(error.what());
+  }
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,118 @@
+/// xtape train: trains by a recipe, or continues a run.
+#include "xtape/train.hpp"
+
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "commands.hpp"
+#include "progress.hpp"
+#include "run_words.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct Words {
+  std::string recipe;
+  std::string out;
+  std::vector<std::string> set;
+  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> threads;
+  bool resume = false;
+};
+
+std::string default_directory(const std::string& name) {
+  const std::time_t now = std::time(nullptr);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", std::localtime(&now));
+  return "runs/" + name + "-" + date;
+}
+
+bool is_run(const std::string& path) {
+  return std::filesystem::exists(path + "/recipe.json");
+}
+
+std::vector<Setting> settings_of(const Words& words) {
+  std::vector<Setting> settings = parse_settings(words.set);
+  if (words.seed) settings.push_back({"seed", std::to_string(*words.seed)});
+  if (words.threads) settings.push_back({"threads", std::to_string(*words.threads)});
+  return settings;
+}
+
+Run continued(const Words& words) {
+  if (is_run(words.recipe) && (words.out.empty() || words.out == words.recipe))
+    return Run::open(words.recipe, settings_of(words));
+  if (words.out.empty())
+    throw WrongInput("--resume needs the run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
+  Run run = Run::open(words.out, settings_of(words));
+  const std::string name = Recipe::load(words.recipe, settings_of(words)).name;
+  if (name != run.recipe().name)
+    throw WrongInput(words.out + " is a run of recipe '" + run.recipe().name + "', not of '" + name + "'");
+  return run;
+}
+
+Run begun(const Words& words) {
+  if (is_run(words.recipe)) throw WrongInput(words.recipe + " is a run: --resume continues it");
+  const Recipe recipe = Recipe::load(words.recipe, settings_of(words));
+  const std::string out = words.out.empty() ? default_directory(recipe.name) : words.out;
+  if (std::filesystem::exists(out))
+    throw WrongInput(out + (is_run(out) ? " is a run already: --resume continues it" : " exists already"));
+  return Run::create(recipe, out);
+}
+
+std::string sentence(const Evaluation& evaluation) {
+  char text[128];
+  int length = std::snprintf(text, sizeof text, "step %lld  validation loss %.4f",
+                             static_cast<long long>(evaluation.step), evaluation.loss);
+  if (evaluation.exact_match)
+    std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), "  exact match %.2f %% of %lld",
+                  *evaluation.exact_match * 100, static_cast<long long>(evaluation.questions));
+  return text;
+}
+
+void train(const Words& words) {
+  Run run = of_the_input([&] {
+    Run made = words.resume ? continued(words) : begun(words);
+    made.trainer();  // plans the step: what is wrong with the definition shows here
+    return made;
+  });
+  std::cerr << "run " << run.directory() << ": " << run.model().parameter_count() << " parameters, step "
+            << run.trainer().step() << " of " << run.recipe().fit.steps << std::endl;
+  catch_interrupt();
+  Progress progress(run.recipe().fit.steps);
+  Trainer::Callbacks callbacks;
+  Evaluation last;
+  callbacks.step = [&](const StepReport& report) { progress.step(report.step, report.loss, report.tokens); };
+  callbacks.evaluation = [&](const Evaluation& evaluation) {
+    last = evaluation;
+    progress.note(sentence(evaluation));
+  };
+  callbacks.stop = [] { return interrupted(); };
+  bool finished = false;
+  try {
+    finished = run.train(callbacks);
+  } catch (const FileError& error) {  // not of the input: the disk is full, the directory gone
+    throw WorkFailed(error.what());
+  }
+  if (!finished)
+    throw Interrupted("interrupted at step " + std::to_string(run.trainer().step()) + "; xtape train " +
+                      run.directory() + " --resume continues");
+  std::cout << run.directory() << ": " << sentence(last) << '\n';
+}
+
+}  // namespace
+
+void add_train(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("train", "Train by a recipe, or continue a run");
+  const auto words = std::make_shared<Words>();
+  command->add_option("RECIPE", words->recipe, "A recipe file, or with --resume a run directory")->required();
+  command->add_option("--out", words->out, "The run directory (default: runs/NAME-DATE)");
+  add_settings(*command, words->set);
+  command->add_option("--seed", words->seed, "Of the initial weights, the data order and dropout");
+  command->add_option("--threads", words->threads, "How many (default: all cores)");
+  command->add_flag("--resume", words->resume, "Continue the run from its last checkpoint");
+  command->callback([words] { train(*words); });
+}
+
+}  // namespace xtape::cli
