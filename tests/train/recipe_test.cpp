@@ -1,0 +1,119 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tiny.hpp"
+
+using namespace xtape;
+
+namespace {
+/// What loading the recipe with this setting complains of.
+std::string complaint(const std::string& setting) {
+  const tiny::Directory directory;
+  try {
+    tiny::load(directory, {Setting::parse(setting)});
+  } catch (const DefinitionError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+}  // namespace
+
+TEST_CASE("a recipe is read whole") {
+  const tiny::Directory directory;
+  const Recipe recipe = tiny::load(directory);
+  CHECK(recipe.name == "tiny");
+  CHECK(recipe.definition == directory / "tiny.json");
+  CHECK(recipe.hyper.size() == 1);
+  CHECK(recipe.hyper[0].from == HyperSetting::From::vocabulary);
+  CHECK(recipe.data.kind == "adder");
+  CHECK(recipe.data.adder.digits == 1);
+  CHECK(recipe.data.adder.held_out == 20);
+  CHECK(recipe.batch_size == 8);
+  CHECK(recipe.trainer.accumulate == 1);
+  CHECK(recipe.trainer.optimizer.kind == OptimizerOptions::Kind::adamw);
+  CHECK(recipe.trainer.optimizer.beta2 == 0.99);
+  CHECK(recipe.trainer.optimizer.weight_decay == 0.1);
+  CHECK(recipe.trainer.schedule.kind == ScheduleOptions::Kind::cosine);
+  CHECK(recipe.trainer.schedule.steps == 12);
+  CHECK(recipe.trainer.clip == 1);
+  CHECK(recipe.trainer.seed == 4);
+  CHECK(recipe.fit.steps == 12);
+  CHECK(recipe.fit.evaluate_every == 5);
+  CHECK(recipe.checkpoint_every == 5);
+}
+
+TEST_CASE("settings change a recipe, its text, and what depends on them") {
+  const tiny::Directory directory;
+  const Recipe recipe = tiny::load(
+      directory, {Setting::parse("steps=30"), Setting::parse("optimizer.weight_decay=0"),
+                  Setting::parse("hyper.width=2 * 8"), Setting::parse("tokenizer.unknown=token"),
+                  Setting::parse("schedule={\"kind\": \"noam\", \"rate\": 2, \"warmup\": 10, \"width\": 64}")});
+  CHECK(recipe.fit.steps == 30);
+  CHECK(recipe.trainer.optimizer.weight_decay == 0);
+  CHECK(recipe.hyper.at(1).name == "width");
+  CHECK(recipe.hyper.at(1).text == "2 * 8");
+  CHECK(recipe.unknown == CharacterTokenizer::Unknown::token);
+  CHECK(recipe.trainer.schedule.kind == ScheduleOptions::Kind::noam);
+  CHECK(recipe.trainer.schedule.width == 64);
+  const auto json = nlohmann::json::parse(recipe.text);
+  CHECK(json["steps"] == 30);
+  CHECK(json["definition"] == directory / "tiny.json");
+}
+
+TEST_CASE("paths in the file are relative to it, those of settings to the working directory") {
+  const tiny::Directory directory;
+  directory.write("tiny.json", tiny::definition);
+  std::string text = tiny::recipe;
+  text.replace(text.find(R"({"kind": "adder", "digits": 1, "held_out": 20})"), 46,
+               R"({"kind": "text", "text": "../some/words.txt", "block_size": 8})");
+  const std::string path = directory.write("recipe.json", text);
+  const std::string base = tiny::fs::path(directory / "").parent_path().parent_path().string();
+  CHECK(Recipe::load(path).data.text == base + "/some/words.txt");
+  CHECK(Recipe::load(path, {Setting::parse("data.text=a/b.txt")}).data.text ==
+        (tiny::fs::current_path() / "a/b.txt").string());
+  CHECK(Recipe::load(path, {Setting::parse("data.text=/a/b.txt")}).data.text == "/a/b.txt");
+}
+
+TEST_CASE("a wrong recipe is one error that names the key and the nearest right one") {
+  CHECK(complaint("step=3").find("'step' is not a known key; did you mean 'steps'?") != std::string::npos);
+  CHECK(complaint("optimizer.weight_decy=0")
+            .find("'optimizer.weight_decy' is not a known key; did you mean "
+                  "'weight_decay'?") != std::string::npos);
+  CHECK(complaint("optimizer.kind=adamv").find("did you mean 'adamw'?") != std::string::npos);
+  CHECK(complaint("schedule.kind=cosin").find("did you mean 'cosine'?") != std::string::npos);
+  CHECK(complaint("optimizer.momentum=0.9").find("'optimizer.momentum'") != std::string::npos);  // not of adamw
+  CHECK(complaint("steps=many").find("'steps' must be a whole number of at least 0, not \"many\"") !=
+        std::string::npos);
+  CHECK(complaint("steps=-1").find("'steps' must be a whole number") != std::string::npos);
+  CHECK(complaint("clip=-1").find("'clip' must be at least 0") != std::string::npos);
+  CHECK(complaint("batch.size=0").find("'batch.size' must be at least 1") != std::string::npos);
+  CHECK(complaint("batch.accumulate=0").find("'batch.accumulate'") != std::string::npos);
+  CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
+  CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
+  CHECK(complaint("data.kind=words").find("'data.kind' must be \"text\" or \"adder\"") != std::string::npos);
+  CHECK(complaint("data={\"kind\":\"text\"}").find("give it with --set data.text=FILE") != std::string::npos);
+  CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
+  CHECK(complaint("steps.more=3").find("'steps' holds no keys") != std::string::npos);
+  CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' must be") != std::string::npos);
+  CHECK(complaint("xtape=2").find("must be 1") != std::string::npos);
+  CHECK(complaint("name=a/b").find("'name' must be a name without '/'") != std::string::npos);
+  CHECK(complaint("tokenizer.kind=bytes").find("'tokenizer.kind'") != std::string::npos);
+  for (const char* wrong : {"steps", "=3", ".a=3", "a..b=3", "a.=3"})
+    CHECK_THROWS_WITH_AS(Setting::parse(wrong), doctest::Contains("is not of the form key=value"), DefinitionError);
+}
+
+TEST_CASE("mistakes in the file carry their line; files that are no recipes are refused") {
+  const tiny::Directory directory;
+  std::string text = tiny::recipe;
+  text.replace(text.find("\"clip\""), 6, "\"clop\"");
+  const std::string path = directory.write("recipe.json", text);
+  CHECK_THROWS_WITH_AS(Recipe::load(path),
+                       doctest::Contains(", line 11: 'clop' is not a known key; did you mean 'clip'?"),
+                       DefinitionError);
+  CHECK_THROWS_AS(Recipe::load(directory.write("list.json", "[]")), DefinitionError);
+  CHECK_THROWS_AS(Recipe::load(directory.write("cut.json", "{\"xtape\": 1,")), DefinitionError);
+  CHECK_THROWS_AS(Recipe::load(directory / "none.json"), FileError);
+  CHECK_THROWS_WITH_AS(Recipe::load(directory.write("empty.json", "{}")), doctest::Contains("needs the key 'xtape'"),
+                       DefinitionError);
+}

@@ -1,0 +1,210 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tiny.hpp"
+
+using namespace xtape;
+
+namespace {
+struct Setup {
+  explicit Setup(std::int64_t rows, const std::string& dropout = "0.2",
+                 const std::string& definition = tiny::definition)
+      : tokenizer(AdderBatches::text({.digits = 1, .held_out = 20})),
+        batches(tokenizer, {.rows = rows, .digits = 1, .held_out = 20, .seed = 3}),
+        model(Model::parse(definition, {.hyper = {{"rate", dropout}}, .seed = 5}, "tiny.json")) {}
+  CharacterTokenizer tokenizer;
+  AdderBatches batches;
+  Model model;
+};
+
+TrainerOptions options_of(std::int64_t accumulate = 1) {
+  TrainerOptions options;
+  options.optimizer.weight_decay = 0.1;
+  options.schedule = {.kind = ScheduleOptions::Kind::cosine, .rate = 0.05, .warmup = 2, .steps = 20};
+  options.accumulate = accumulate;
+  options.clip = 0.5;
+  options.seed = 9;
+  options.threads = 2;
+  return options;
+}
+
+bool same_bits(const Store& a, const Store& b) {
+  for (const Store::Entry& entry : a.entries())
+    if (std::memcmp(entry.array.data(), b.at(entry.name).data(), entry.array.bytes()) != 0) return false;
+  return a.entries().size() == b.entries().size();
+}
+
+double largest_difference(const Store& a, const Store& b) {
+  double largest = 0;
+  for (const Store::Entry& entry : a.entries())
+    for (std::int64_t i = 0; i < entry.array.count(); ++i)
+      largest = std::max<double>(largest, std::abs(entry.array.as<float>()[i] - b.at(entry.name).as<float>()[i]));
+  return largest;
+}
+
+Store copy_of(const Store& store) {
+  Store copy;
+  for (const Store::Entry& entry : store.entries()) copy.add(entry.name, entry.array.clone());
+  return copy;
+}
+}  // namespace
+
+TEST_CASE("accumulated micro-batches equal the big batch") {
+  Setup small(8, "0");
+  Setup big(24, "0");
+  Trainer accumulating(small.model, small.batches, options_of(3));
+  Trainer whole(big.model, big.batches, options_of(1));
+  const Store start = copy_of(big.model.weights());
+  CHECK(same_bits(small.model.weights(), start));
+  for (int i = 0; i < 5; ++i) {
+    const StepReport a = accumulating.update();
+    const StepReport b = whole.update();
+    CHECK(a.tokens == b.tokens);
+    CHECK(a.tokens < 72);  // rows count 2 or 3 targets each: a mean of means would be another number
+    CHECK(a.loss == doctest::Approx(b.loss).epsilon(1e-6));
+    CHECK(a.norm == doctest::Approx(b.norm).epsilon(1e-5));
+  }
+  CHECK(largest_difference(small.model.weights(), big.model.weights()) < 1e-5);
+  CHECK(largest_difference(start, big.model.weights()) > 1e-2);
+}
+
+TEST_CASE("a trainer continued from a checkpoint makes the same bits as one that never stopped") {
+  for (const std::int64_t accumulate : {1, 2}) {
+    const tiny::Directory directory;
+    Setup straight(8);
+    Trainer first(straight.model, straight.batches, options_of(accumulate));
+    std::vector<double> losses;
+    for (int i = 0; i < 11; ++i) {
+      if (i == 5) first.save(directory / "checkpoint");
+      losses.push_back(first.update().loss);
+    }
+    Setup other(8);
+    Trainer second(other.model, other.batches, options_of(accumulate));
+    second.update();
+    second.load(directory / "checkpoint");
+    CHECK(second.step() == 5);
+    for (int i = 5; i < 11; ++i) CHECK(second.update().loss == losses[static_cast<std::size_t>(i)]);
+    CHECK(same_bits(straight.model.weights(), other.model.weights()));
+  }
+}
+
+TEST_CASE("the number of threads changes no bit") {
+  Setup a(8);
+  Setup b(8);
+  TrainerOptions one = options_of();
+  one.threads = 1;
+  Trainer first(a.model, a.batches, one);
+  Trainer second(b.model, b.batches, options_of());
+  for (int i = 0; i < 4; ++i) CHECK(first.update().loss == second.update().loss);
+  CHECK(same_bits(a.model.weights(), b.model.weights()));
+}
+
+TEST_CASE("a checkpoint of another seed, optimiser or model is refused and changes nothing") {
+  const tiny::Directory directory;
+  Setup setup(8);
+  Trainer trainer(setup.model, setup.batches, options_of());
+  trainer.update();
+  trainer.save(directory / "checkpoint");
+  TrainerOptions other_seed = options_of();
+  other_seed.seed = 10;
+  Setup fresh(8);
+  const Store before = copy_of(fresh.model.weights());
+  CHECK_THROWS_WITH_AS(Trainer(fresh.model, fresh.batches, other_seed).load(directory / "checkpoint"),
+                       doctest::Contains("is of a run with seed 9, not 10"), FileError);
+  Setup wider(8);
+  wider.model = Model::parse(tiny::definition, {.hyper = {{"width", "8"}}}, "tiny.json");
+  CHECK_THROWS_AS(Trainer(wider.model, wider.batches, options_of()).load(directory / "checkpoint"), FileError);
+  CHECK_THROWS_AS(Trainer(fresh.model, fresh.batches, options_of()).load(directory / "none"), FileError);
+  std::ofstream(directory / "checkpoint/weights.safetensors", std::ios::trunc) << "short";
+  Trainer again(fresh.model, fresh.batches, options_of());
+  CHECK_THROWS_AS(again.load(directory / "checkpoint"), FileError);
+  CHECK(again.step() == 0);
+  CHECK(same_bits(fresh.model.weights(), before));
+}
+
+TEST_CASE("a loss that is not finite names the op and its line, and leaves the weights") {
+  Setup setup(8, "0");
+  Array out = setup.model.weights().at("out.weight");
+  std::fill_n(out.as<float>(), out.count(), 3e38F);
+  const Store before = copy_of(setup.model.weights());
+  for (const std::int64_t accumulate : {1, 2}) {
+    Trainer trainer(setup.model, setup.batches, options_of(accumulate));
+    std::string message;
+    try {
+      trainer.update();
+    } catch (const TrainingError& error) {
+      message = error.what();
+    }
+    CHECK_MESSAGE(message.find("the loss of update 1 is not finite") != std::string::npos, message);
+    CHECK_MESSAGE(message.find("einsum") != std::string::npos, message);
+    CHECK_MESSAGE(message.find("tiny.json") != std::string::npos, message);
+    CHECK_MESSAGE(message.find("line 23") != std::string::npos, message);
+    CHECK(trainer.step() == 0);
+    CHECK(same_bits(setup.model.weights(), before));
+  }
+}
+
+TEST_CASE("fit calls back per step and per evaluation, and stops when told") {
+  Setup setup(8);
+  Trainer trainer(setup.model, setup.batches, options_of());
+  std::vector<std::int64_t> steps;
+  std::vector<std::int64_t> evaluations;
+  Trainer::Callbacks callbacks;
+  callbacks.step = [&](const StepReport& report) { steps.push_back(report.step); };
+  callbacks.evaluation = [&](const Evaluation& evaluation) { evaluations.push_back(evaluation.step); };
+  callbacks.stop = [&] { return steps.size() == 3; };
+  CHECK(!trainer.fit({.steps = 7, .evaluate_every = 2}, callbacks));
+  CHECK(trainer.step() == 3);
+  callbacks.stop = nullptr;
+  CHECK(trainer.fit({.steps = 7, .evaluate_every = 2}, callbacks));
+  CHECK(steps == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7});
+  CHECK(evaluations == std::vector<std::int64_t>{2, 4, 6, 7});
+}
+
+TEST_CASE("an evaluation counts each target once, whatever the batch, without dropout") {
+  Setup reference(20);
+  const Evaluation whole = evaluate(reference.model, reference.batches);
+  std::int64_t targets = 0;
+  for (const Question& question : reference.batches.questions())
+    targets += static_cast<std::int64_t>(question.answer.size());
+  CHECK(whole.tokens == targets);
+  CHECK(whole.questions == 20);
+  CHECK(evaluate(reference.model, reference.batches).loss == whole.loss);
+  for (const std::int64_t rows : {1, 7, 32}) {
+    Setup setup(rows);
+    const Evaluation evaluation = evaluate(setup.model, setup.batches);
+    CHECK(evaluation.tokens == targets);
+    CHECK(evaluation.loss == doctest::Approx(whole.loss).epsilon(1e-6));
+  }
+  // An untrained model is about as good as a guess among 13.
+  CHECK(whole.loss == doctest::Approx(std::log(13.0)).epsilon(0.3));
+  CHECK(sampled_loss(reference.model, reference.batches, 4) == doctest::Approx(whole.loss).epsilon(0.2));
+}
+
+TEST_CASE("training lowers the loss") {
+  Setup setup(16, "0");
+  Trainer trainer(setup.model, setup.batches, options_of());
+  const double before = trainer.evaluate().loss;
+  double norm = 0;
+  for (int i = 0; i < 20; ++i) norm = trainer.update().norm;
+  CHECK(norm > 0);
+  CHECK(trainer.evaluate().loss < 0.8 * before);
+}
+
+TEST_CASE("a definition whose functions do not fit the data is refused") {
+  const auto with = [](const std::string& from, const std::string& to) {
+    std::string text = tiny::definition;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  const auto refused = [](const std::string& definition, const std::string& part) {
+    Setup setup(8, "0", definition);
+    CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options_of()), doctest::Contains(part.c_str()),
+                         DefinitionError);
+  };
+  refused(with("\"result\": \"total, count\"", "\"result\": \"total / count\""),
+          "must give two results of one element");
+  refused(with("\"targets\": \"int [b, t]\"", "\"targets\": \"int [b]\""), "must be an int of rank 2");
+}
