@@ -36,16 +36,16 @@ struct OptimizerOptions {
 /// Updates the arrays of a store from their gradients. What it remembers between updates is a store too.
 class Optimizer {
  public:
-  /// `weights` are the arrays to update, float32 or float64; the handles are copied, the elements shared. `threads` 0: as
-  /// many as OpenMP would take. Throws Error where an option is out of its range.
+  /// `weights` are the arrays to update, float32 or float64; the handles are copied, the elements shared. `threads` 0:
+  /// as many as OpenMP would take. Throws Error where an option is out of its range.
   Optimizer(const Store& weights, const OptimizerOptions& options, int threads = 0);
   Optimizer(Optimizer&&) noexcept;
   Optimizer& operator=(Optimizer&&) noexcept;
   ~Optimizer();
 
-  /// One update by the gradients times `scale`, cut down to the global norm `clip` where that is above 0. One gradient per
-  /// weight, in the store's order, of its shape and dtype. Returns the global norm before clipping; where that is not
-  /// finite nothing is changed. Allocates nothing. The same bits for any number of threads.
+  /// One update by the gradients times `scale`, cut down to the global norm `clip` where that is above 0. One gradient
+  /// per weight, in the store's order, of its shape and dtype. Returns the global norm before clipping; where that is
+  /// not finite nothing is changed. Allocates nothing. The same bits for any number of threads.
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
   /// The moments, named by kind and weight ("first.h.0.attn.c_attn.weight"), and the number of updates, an int64 of one
   /// element named "updates"; kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). Write to

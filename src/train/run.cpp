@@ -101,13 +101,21 @@ const Recipe& Run::recipe() const {
   return data_->recipe;
 }
 Model& Run::model() {
-  return data_->model;
+  return *data_->model;
 }
 const Tokenizer& Run::tokenizer() const {
   return *data_->tokenizer;
 }
-const Batches& Run::batches() const {
-  return *data_->batches;
+const Batches& Run::batches() {
+  return data_->the_batches();
+}
+
+std::int64_t Run::columns() {
+  return data_->recipe.data.kind == "text" ? data_->recipe.data.block_size : batches().columns();
+}
+
+std::int32_t Run::end_token() {
+  return data_->recipe.data.kind == "text" ? -1 : batches().end_token();
 }
 
 Run Run::create(const Recipe& recipe, const std::string& directory) {

@@ -7,7 +7,7 @@ using namespace xtape;
 
 namespace {
 Model tiny_model() {
-  return Model::parse(tiny::definition, {.seed = 5}, "tiny.json");
+  return Model::parse(tiny::definition, {.hyper = {}, .seed = 5}, "tiny.json");
 }
 }  // namespace
 

@@ -80,7 +80,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("optimizer.weight_decy=0")
             .find("'optimizer.weight_decy' is not a known key; did you mean "
                   "'weight_decay'?") != std::string::npos);
-  CHECK(complaint("optimizer.kind=adamv").find("did you mean 'adamw'?") != std::string::npos);
+  CHECK(complaint("optimizer.kind=adamww").find("did you mean 'adamw'?") != std::string::npos);
   CHECK(complaint("schedule.kind=cosin").find("did you mean 'cosine'?") != std::string::npos);
   CHECK(complaint("optimizer.momentum=0.9").find("'optimizer.momentum'") != std::string::npos);  // not of adamw
   CHECK(complaint("steps=many").find("'steps' must be a whole number of at least 0, not \"many\"") !=

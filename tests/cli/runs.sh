@@ -1,0 +1,110 @@
+#!/bin/bash
+# Runs from beginning to end by the program: train, interrupt, resume, eval, generate, and what may go wrong.
+# usage: runs.sh PROGRAM SOURCE_ROOT
+set -uo pipefail
+xtape=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+passed=0
+failed=0
+
+expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
+  local code=$1 out=$2 err=$3 got
+  shift 3
+  "$xtape" "$@" >out 2>err
+  got=$?
+  if [ "$got" = "$code" ] && stream_fits "$out" out && stream_fits "$err" err; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: xtape $* (exit code $got, wanted $code)"
+    head -n 5 out err
+  fi
+}
+stream_fits() {
+  if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -q -E -e "$1" "$2"; fi
+}
+holds() { # holds NAME COMMAND…
+  local name=$1
+  shift
+  if "$@"; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+  fi
+}
+losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1/metrics.jsonl"; }
+
+# The demo's recipe, small enough to be over at once.
+recipe=$source/models/recipes/adder.json
+small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.digits=1 --set data.held_out=20
+  --set batch.size=8 --set evaluate_every=10)
+
+expect 0 "^whole: step 30  validation loss [0-9.]+  exact match [0-9.]+ % of 20$" "step 30 of 30  loss .* tokens/s  .* left" \
+  train "$recipe" --out whole "${small[@]}" --set steps=30 --seed 3 --threads 2
+holds "the run is whole" [ -s whole/definition.json -a -s whole/recipe.json -a -s whole/tokenizer.json -a -s whole/metrics.jsonl ]
+holds "two checkpoints are kept" [ "$(ls whole/checkpoints)" = "00000020
+00000030" ]
+expect 2 "" "whole is a run already: --resume continues it" train "$recipe" --out whole "${small[@]}"
+expect 2 "" "whole is a run: --resume continues it" train whole
+expect 0 "whole: step 40 " "" train whole --resume --set steps=40
+expect 0 "^validation_loss [0-9.]+" "" eval whole
+expect 0 "^exact_match [0-9.]+" "" eval whole
+expect 0 "^questions 20" "" eval whole --set batch.size=3
+expect 0 "^3\+4=[0-9]*" "" generate whole --prompt 3+4= --tokens 4
+expect 0 "^3\+4=$" "" generate whole --prompt 3+4= --tokens 0
+"$xtape" generate whole --prompt 3+4= --tokens 4 --temperature 0.8 --top-k 5 --top-p 0.9 --seed 7 >first 2>/dev/null
+expect 0 "^3" "" generate whole --prompt 3+4= --tokens 4 --temperature 0.8 --top-k 5 --top-p 0.9 --seed 7
+holds "a seed gives the same text again" cmp -s first out
+
+# Ctrl-C keeps what was done; resuming gives the uninterrupted run's numbers.
+"$xtape" train "$recipe" --out parts "${small[@]}" --set steps=100000 --seed 3 >out 2>err &
+training=$!
+for _ in $(seq 300); do
+  [ "$(grep -c loss parts/metrics.jsonl 2>/dev/null)" -gt 25 ] 2>/dev/null && break
+  sleep 0.1
+done
+kill -INT $training
+wait $training
+holds "Ctrl-C exits with 130" [ $? = 130 ]
+holds "Ctrl-C says how to go on" grep -q "xtape train parts --resume continues" err
+holds "Ctrl-C leaves the last step's checkpoint" \
+  [ "$(ls parts/checkpoints | tail -1 | sed 's/^0*//')" = "$(losses parts | tail -1 | grep -o 'step":[0-9]*' | cut -d: -f2)" ]
+# The schedule ends with the steps, so the run to compare with has as many.
+step=$(ls parts/checkpoints | tail -1 | sed 's/^0*//')
+"$xtape" train "$recipe" --out reference "${small[@]}" --set steps=$((step + 5)) --set schedule.steps=100000 --seed 3 >out 2>err
+expect 0 "parts: step $((step + 5)) " "" train "$recipe" --out parts --resume --set steps=$((step + 5)) --set schedule.steps=100000
+holds "the resumed run has the same losses" [ "$(losses parts | grep -c step)" = $((step + 5)) -a "$(losses parts)" = "$(losses reference)" ]
+
+# A loss that is not finite: exit 1, the op and its line, the last good checkpoint.
+expect 1 "" "loss of update 2 is not finite: .*gpt2.json.*line [0-9]+" train "$recipe" --out broken "${small[@]}" \
+  --set 'schedule={"kind": "constant", "rate": 3e38}' --set clip=0 --set optimizer.weight_decay=0 --set checkpoint_every=1
+holds "the last good checkpoint is kept" [ "$(ls broken/checkpoints)" = 00000001 ]
+
+# Wrong words and wrong input: exit 2, and nothing left behind.
+expect 2 "" "'step' is not a known key; did you mean 'steps'" train "$recipe" --out none --set step=3
+expect 2 "" "n_layer" train "$recipe" --out none --set hyper.n_layers=3
+expect 2 "" "key=value" train "$recipe" --out none --set steps
+expect 2 "" "give it with --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
+expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" --out none --set data.text=missing.txt
+expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set hyper.n_embd=9 --set hyper.n_head=2
+holds "mistakes leave no run behind" [ ! -e none ]
+expect 2 "" "is not a run" train none --out none --resume
+expect 2 "" "character 'x'" generate whole --prompt x --tokens 1
+expect 2 "" "the prompt is empty" generate whole --prompt "" --tokens 1
+expect 2 "" "top-p" generate whole --prompt 1 --tokens 1 --top-p 1.5
+expect 2 "" "is not a run" eval none
+
+# Without --out, the run is runs/NAME-DATE.
+expect 0 "^runs/adder-[0-9]{8}-[0-9]{6}: step 2 " "" train "$recipe" "${small[@]}" --set steps=2
+# A text of one's own; the path is relative to where the command is given.
+for _ in $(seq 60); do echo "the rain in spain stays mainly in the plain"; done >words.txt
+expect 0 "text: step 20 " "" train "$source/models/recipes/shakespeare_char.json" --out text --set data.text=words.txt \
+  --set steps=20 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
+expect 0 "^loss_of_20_random_batches [0-9.]+" "" eval text
+rm words.txt
+expect 0 "^the rain" "" generate text --prompt "the rain" --tokens 40
+expect 2 "" "No such file" eval text
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
