@@ -1,0 +1,150 @@
+/// Playing what a function records: by the reference path, by the fast path on one and two threads, in float64 and in
+/// float32; all must agree.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "random_layouts.hpp"
+#include "xtape/gradcheck.hpp"
+#include "xtape/player.hpp"
+#include "xtape/tape.hpp"
+
+namespace xtape {
+
+using Doubles = xt::xarray<double>;
+using Recording = std::function<Vars(const Vars&)>;
+
+inline Shape shape_of(const Doubles& x) {
+  return Shape(x.shape().begin(), x.shape().end());
+}
+
+/// An array whose element at `index` is value(index).
+template <class Value>
+Doubles made_from(const Shape& shape, const Value& value) {
+  Doubles result = Doubles::from_shape(std::vector<std::size_t>(shape.begin(), shape.end()));
+  double* next = result.data();
+  for_each_index(shape, [&](const Shape& index) { *next++ = value(index); });
+  return result;
+}
+
+/// The element of `x` at `index`.
+inline double element(const Doubles& x, const Shape& index) {
+  std::int64_t flat = 0;
+  for (std::size_t i = 0; i < index.size(); ++i) flat = flat * static_cast<std::int64_t>(x.shape()[i]) + index[i];
+  return x.data()[flat];
+}
+
+/// Random numbers in (-1, 1), the same for the same seed, that float32 holds exactly.
+inline Doubles numbers(const Shape& shape, unsigned seed = 0) {
+  std::mt19937 random(seed + 1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  return made_from(shape, [&](const Shape&) { return static_cast<double>(uniform(random)); });
+}
+
+/// Whether |x - y| <= tolerance * (1 + |y|) everywhere; NaN is near NaN.
+inline bool near(const Doubles& x, const Doubles& y, double tolerance) {
+  if (shape_of(x) != shape_of(y)) return false;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double a = x.data()[i], b = y.data()[i];
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    if (!(std::abs(a - b) <= tolerance * (1 + std::abs(b)))) return false;
+  }
+  return true;
+}
+
+/// Any array as doubles.
+inline Doubles as_doubles(const ArrayView& view) {
+  const auto converted = [](const auto& values) {
+    Doubles result = Doubles::from_shape(std::vector<std::size_t>(values.shape().begin(), values.shape().end()));
+    for (std::size_t i = 0; i < values.size(); ++i) result.data()[i] = static_cast<double>(values.data()[i]);
+    return result;
+  };
+  switch (view.dtype()) {
+    case Dtype::float32:
+      return converted(view.to<float>());
+    case Dtype::float64:
+      return converted(view.to<double>());
+    case Dtype::int32:
+      return converted(view.to<std::int32_t>());
+    case Dtype::int64:
+      return converted(view.to<std::int64_t>());
+    default:
+      return converted(view.to<bool>());
+  }
+}
+
+/// What `record` gives for the points, as floats of `dtype`, when played with `options`.
+inline std::vector<Doubles> played_with(const Recording& record, const std::vector<Doubles>& points, Dtype dtype,
+                                        const PlayerOptions& options) {
+  Tape tape;
+  Vars inputs;
+  std::vector<Array> values;
+  for (const Doubles& point : points) {
+    values.emplace_back(dtype, shape_of(point));
+    for (std::size_t i = 0; i < point.size(); ++i)
+      if (dtype == Dtype::float64)
+        values.back().as<double>()[i] = point.data()[i];
+      else
+        values.back().as<float>()[i] = static_cast<float>(point.data()[i]);
+    inputs.push_back(tape.input("x" + std::to_string(inputs.size()), values.back().shape(), dtype));
+  }
+  const Vars outputs = record(inputs);
+  Player player(tape, outputs, options);
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i], values[i]);
+  player.play(feeds);
+  player.play(feeds);  // a second play must not see what the first left behind
+  std::vector<Doubles> results;
+  for (const Var& output : outputs) results.push_back(as_doubles(player.view(output)));
+  return results;
+}
+
+/// The outputs of `record` on the points in float64 by the reference path, after checking that the fast path gives the
+/// same within `tolerance`, with the same bits on one and two threads, and so does float32 within `tolerance32`.
+inline std::vector<Doubles> played(const Recording& record, const std::vector<Doubles>& points,
+                                   double tolerance = 1e-12, double tolerance32 = 1e-5) {
+  PlayerOptions reference;
+  reference.passes = Passes::reference();
+  PlayerOptions fast;
+  fast.threads = 1;
+  PlayerOptions fast_on_two;
+  fast_on_two.threads = 2;
+  const std::vector<Doubles> truth = played_with(record, points, Dtype::float64, reference);
+  for (Dtype dtype : {Dtype::float64, Dtype::float32}) {
+    const std::vector<Doubles> one = played_with(record, points, dtype, fast);
+    const std::vector<Doubles> two = played_with(record, points, dtype, fast_on_two);
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      CAPTURE(name_of(dtype));
+      CAPTURE(i);
+      CHECK(shape_of(one[i]) == shape_of(truth[i]));
+      CHECK(near(one[i], truth[i], dtype == Dtype::float64 ? tolerance : tolerance32));
+      CHECK(std::memcmp(one[i].data(), two[i].data(), one[i].size() * sizeof(double)) == 0);
+    }
+  }
+  return truth;
+}
+inline Doubles played_one(const std::function<Var(const Vars&)>& record, const std::vector<Doubles>& points) {
+  return played([&](const Vars& x) { return Vars{record(x)}; }, points)[0];
+}
+
+/// Checks first and second gradients against finite differences.
+inline void check_gradients(const Recording& record, const std::vector<Doubles>& points) {
+  GradcheckOptions options;
+  const GradcheckReport first = gradcheck(record, points, options);
+  CHECK_MESSAGE(first.passed, first.message);
+  options.second = true;
+  const GradcheckReport second = gradcheck(record, points, options);
+  CHECK_MESSAGE(second.passed, second.message);
+}
+inline void check_gradient(const std::function<Var(const Vars&)>& record, const std::vector<Doubles>& points) {
+  check_gradients([&](const Vars& x) { return Vars{record(x)}; }, points);
+}
+
+}  // namespace xtape
