@@ -1,0 +1,229 @@
+// concat, stack, split and unstack: arrays side by side, and taken apart again.
+#include "copy.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+std::size_t stacking_axis(const Call& call) {
+  return normal_axis(call.integer("axis"), call.shape(0).size() + 1);
+}
+
+/// Where the inputs of a concat lie in its output.
+std::vector<Layout> concat_parts(const Call& call, const Layout& out) {
+  const std::size_t axis = normal_axis(call.integer("axis"), out.shape.size());
+  std::vector<Layout> parts;
+  std::int64_t start = 0;
+  for (const ValueType& input : call.inputs) {
+    parts.push_back({input.shape, out.strides, out.offset + start * out.strides[axis]});
+    start += input.shape[axis];
+  }
+  return parts;
+}
+
+std::vector<Layout> stack_parts(const Call& call, const Layout& out) {
+  const std::size_t axis = stacking_axis(call);
+  std::vector<Layout> parts;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    Strides strides = out.strides;
+    strides.erase(axis);
+    parts.push_back({call.shape(i), strides, out.offset + static_cast<std::int64_t>(i) * out.strides[axis]});
+  }
+  return parts;
+}
+
+/// Copies every input to its part of the output.
+Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
+  std::vector<std::function<void(const void*, void*)>> copies;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    copies.push_back(make_copy(call.dtype(i), call.in[i], parts[i], call.threads));
+  return {[copies](const Frame& frame) {
+    for (std::size_t i = 0; i < copies.size(); ++i) copies[i](frame.in[i], frame.out[0]);
+  }};
+}
+
+const Op& concat_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "concat";
+    op.doc = "The arrays one after another along an existing axis; their other sizes are equal.";
+    op.inputs = {{"xs", Accept::value, Arity::many}};
+    op.attributes = {
+        {"axis", AttributeType::integer, "The axis along which they follow one another.", std::int64_t{0}}};
+    op.shape = [](const Call& call) {
+      if (call.inputs.empty()) throw ShapeError("needs at least one array");
+      Shape shape = call.shape(0);
+      const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
+      for (std::size_t k = 1; k < call.inputs.size(); ++k) {
+        const Shape& next = call.shape(k);
+        bool fits = next.size() == shape.size();
+        for (std::size_t i = 0; fits && i < next.size(); ++i) fits = i == axis || next[i] == shape[i];
+        if (!fits)
+          throw ShapeError("arrays of shapes " + to_string(call.shape(0)) + " and " + to_string(next) +
+                           " must be equal but for axis " + std::to_string(axis));
+        shape[axis] += next[axis];
+      }
+      return std::vector<ValueType>{{call.dtype(0), shape}};
+    };
+    op.kernel = [](const KernelCall& call) { return copies_to(call, concat_parts(call, call.out[0])); };
+    op.parts = concat_parts;
+    op.gradient = [](const GradientCall& call) {
+      const auto axis = call.attributes().get<std::int64_t>("axis");
+      std::vector<std::int64_t> sizes;
+      for (const Var& input : call.inputs) sizes.push_back(input.size(axis));
+      return split(call.cotangent(), sizes, axis);
+    };
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+
+const Op& stack_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "stack";
+    op.doc = "Arrays of one shape along a new axis, which stands at `axis` of the result.";
+    op.inputs = {{"xs", Accept::value, Arity::many}};
+    op.attributes = {{"axis", AttributeType::integer, "Where the new axis stands in the result.", std::int64_t{0}}};
+    op.shape = [](const Call& call) {
+      if (call.inputs.empty()) throw ShapeError("needs at least one array");
+      for (std::size_t k = 1; k < call.inputs.size(); ++k)
+        if (call.shape(k) != call.shape(0))
+          throw ShapeError("arrays must have one shape, got " + to_string(call.shape(0)) + " and " +
+                           to_string(call.shape(k)));
+      Shape shape = call.shape(0);
+      shape.insert(stacking_axis(call), static_cast<std::int64_t>(call.inputs.size()));
+      return std::vector<ValueType>{{call.dtype(0), shape}};
+    };
+    op.kernel = [](const KernelCall& call) { return copies_to(call, stack_parts(call, call.out[0])); };
+    op.parts = stack_parts;
+    op.gradient = [](const GradientCall& call) {
+      return unstack(call.cotangent(), call.attributes().get<std::int64_t>("axis"));
+    };
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+
+/// x[..., start : start + size, ...] along one axis.
+Var stretch(const Var& x, std::size_t axis, std::int64_t start, std::int64_t size) {
+  std::vector<std::int64_t> starts(axis, 0), stops(axis, end);
+  starts.push_back(start);
+  stops.push_back(start + size);
+  return slice(x, starts, stops);
+}
+
+const Op& split_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "split";
+    op.doc = "x cut along `axis` into parts of the given sizes, which add up to its size there: views of x.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"sizes", AttributeType::integers, "The sizes of the parts along the axis.", std::nullopt},
+                     {"axis", AttributeType::integer, "The axis that is cut.", std::int64_t{0}}};
+    op.shape = [](const Call& call) {
+      const Shape& from = call.shape(0);
+      const std::size_t axis = normal_axis(call.integer("axis"), from.size());
+      std::vector<ValueType> types;
+      std::int64_t total = 0;
+      bool fits = true;
+      for (std::int64_t size : call.integers("sizes")) {
+        Shape shape = from;
+        shape[axis] = size;
+        types.push_back({call.dtype(0), shape});
+        total += size;
+        fits = fits && size >= 0;
+      }
+      if (!fits || types.empty() || total != from[axis])
+        throw ShapeError("sizes " + to_string(Attribute(call.integers("sizes"))) + " must add up to " +
+                         std::to_string(from[axis]) + ", the size of axis " + std::to_string(axis) + " of " +
+                         to_string(from));
+      return types;
+    };
+    op.expand = [](const ExpandCall& call) {
+      const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), call.inputs[0].rank());
+      Vars parts;
+      std::int64_t start = 0;
+      for (std::int64_t size : call.attributes().get<std::vector<std::int64_t>>("sizes")) {
+        parts.push_back(stretch(call.inputs[0], axis, start, size));
+        start += size;
+      }
+      return parts;
+    };
+    op.gradient = [](const GradientCall& call) {
+      Vars cotangents;
+      for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
+      return Vars{concat(cotangents, call.attributes().get<std::int64_t>("axis"))};
+    };
+    return op;
+  }();
+  return row;
+}
+
+const Op& unstack_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "unstack";
+    op.doc = "The slices of x along `axis`, one an output, without that axis: views of x.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"axis", AttributeType::integer, "The axis that is taken apart.", std::int64_t{0}}};
+    op.shape = [](const Call& call) {
+      Shape shape = call.shape(0);
+      const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
+      const std::int64_t count = shape[axis];
+      if (count == 0) throw ShapeError("axis " + std::to_string(axis) + " of " + to_string(shape) + " has no slices");
+      shape.erase(axis);
+      return std::vector<ValueType>(static_cast<std::size_t>(count), ValueType{call.dtype(0), shape});
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Var& x = call.inputs[0];
+      const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), x.rank());
+      const std::int64_t count = x.shape()[axis];
+      Vars parts;
+      for (std::int64_t i = 0; i < count; ++i)
+        parts.push_back(squeeze(stretch(x, axis, i, 1), {static_cast<std::int64_t>(axis)}));
+      return parts;
+    };
+    op.gradient = [](const GradientCall& call) {
+      Vars cotangents;
+      for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
+      const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
+      const auto axis = call.attributes().get<std::int64_t>("axis");
+      return Vars{stack(cotangents, axis < 0 ? axis + rank : axis)};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var concat(const Vars& xs, std::int64_t axis) {
+  return apply(concat_op(), {xs.begin(), xs.end()}, {{"axis", axis}})[0];
+}
+Var stack(const Vars& xs, std::int64_t axis) {
+  return apply(stack_op(), {xs.begin(), xs.end()}, {{"axis", axis}})[0];
+}
+Vars split(const Var& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
+  return apply(split_op(), {x}, {{"sizes", sizes}, {"axis", axis}});
+}
+Vars split(const Var& x, std::int64_t parts, std::int64_t axis) {
+  const std::int64_t size = x.size(axis);
+  if (parts < 1 || size % parts != 0)
+    throw ShapeError("split: axis " + std::to_string(axis) + " of " + to_string(x.shape()) + " does not divide into " +
+                     std::to_string(parts) + " equal parts");
+  return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), size / parts), axis);
+}
+Vars unstack(const Var& x, std::int64_t axis) {
+  return apply(unstack_op(), {x}, {{"axis", axis}});
+}
+
+void list_concat(OpTable& table) {
+  for (const Op* op : {&concat_op(), &stack_op(), &split_op(), &unstack_op()}) table.add(*op);
+}
+
+}  // namespace xtape

@@ -1,0 +1,228 @@
+// slice, flip and update_slice: regular parts of an array, as views, and arrays with a part replaced.
+#include <algorithm>
+
+#include "copy.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// One axis of a slice: where it starts, its step, how many.
+struct Stretch {
+  std::int64_t start = 0, step = 1, count = 0;
+};
+
+std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t i, std::int64_t otherwise) {
+  return i < list.size() ? list[i] : otherwise;
+}
+
+/// Python's rules for x[start:stop:step] on an axis of `size`.
+Stretch stretch_of(std::int64_t start, std::int64_t stop, std::int64_t step, std::int64_t size) {
+  const bool forward = step > 0;
+  const std::int64_t least = forward ? 0 : -1, most = forward ? size : size - 1;
+  const auto placed = [&](std::int64_t index) {
+    if (index == end) return most;
+    return std::clamp(index < 0 ? index + size : index, least, most);
+  };
+  const std::int64_t first = placed(start);
+  const std::int64_t last = stop == end && !forward ? -1 : placed(stop);
+  const std::int64_t span = forward ? last - first : first - last;
+  const std::int64_t stride = forward ? step : -step;
+  return {first, step, span <= 0 ? 0 : (span + stride - 1) / stride};
+}
+
+void check_lists(std::size_t rank, std::initializer_list<const std::vector<std::int64_t>*> lists,
+                 const std::vector<std::int64_t>& steps) {
+  for (const auto* list : lists)
+    if (list->size() > rank)
+      throw ShapeError("got " + std::to_string(list->size()) + " entries for an array of " + std::to_string(rank) +
+                       (rank == 1 ? " axis" : " axes"));
+  for (std::int64_t step : steps)
+    if (step == 0) throw ShapeError("a step must not be 0");
+}
+
+std::vector<Stretch> slice_of(const Call& call) {
+  const auto &start = call.integers("start"), &stop = call.integers("stop"), &step = call.integers("step");
+  const Shape& from = call.shape(0);
+  check_lists(from.size(), {&start, &stop, &step}, step);
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::int64_t by = entry(step, i, 1);
+    stretches.push_back(stretch_of(entry(start, i, by > 0 ? 0 : end), entry(stop, i, end), by, from[i]));
+  }
+  return stretches;
+}
+
+/// Where the part of an update_slice lies.
+std::vector<Stretch> update_of(const Call& call) {
+  const auto &start = call.integers("start"), &step = call.integers("step");
+  const Shape &whole = call.shape(0), &part = call.shape(1);
+  if (part.size() != whole.size())
+    throw ShapeError("the part, of shape " + to_string(part) + ", must have as many axes as x, " + to_string(whole));
+  check_lists(whole.size(), {&start, &step}, step);
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const std::int64_t from = entry(start, i, 0);
+    const Stretch stretch{from < 0 ? from + whole[i] : from, entry(step, i, 1), part[i]};
+    const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
+    if (part[i] > 0 && (stretch.start < 0 || stretch.start >= whole[i] || last < 0 || last >= whole[i]))
+      throw ShapeError("a part of shape " + to_string(part) + " from " + std::to_string(from) + " on axis " +
+                       std::to_string(i) + " does not lie inside " + to_string(whole));
+    stretches.push_back(stretch);
+  }
+  return stretches;
+}
+
+Layout layout_of(const std::vector<Stretch>& stretches, const Layout& layout) {
+  Layout result = layout;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    result.shape[i] = stretches[i].count;
+    result.strides[i] *= stretches[i].step;
+    if (stretches[i].count > 0) result.offset += stretches[i].start * layout.strides[i];
+  }
+  return result;
+}
+
+Shape shape_of(const std::vector<Stretch>& stretches) {
+  Shape shape;
+  for (const Stretch& stretch : stretches) shape.push_back(stretch.count);
+  return shape;
+}
+
+const AttributeSpec step_attribute{"step", AttributeType::integers, "The step along each axis; empty: 1 everywhere.",
+                                   std::vector<std::int64_t>{}};
+
+const Op& slice_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "slice";
+    op.doc =
+        "x[start:stop:step] along every axis, as in Python: negative values count from the back, stops beyond the end "
+        "are cut, steps may be negative. Axes beyond the lists stay whole. A view: nothing is copied.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"start", AttributeType::integers, "The first index along each axis.", std::nullopt},
+                     {"stop", AttributeType::integers, "The index before which each axis stops.", std::nullopt},
+                     step_attribute};
+    op.kind = Kind::view;
+    op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), shape_of(slice_of(call))}}; };
+    op.view = [](const Call& call, const Layout& layout) {
+      return std::optional<Layout>(layout_of(slice_of(call), layout));
+    };
+    op.gradient = [](const GradientCall& call) {
+      const Call forward{call.op, call.attributes(), {call.inputs[0].type()}, {}, nullptr, {}};
+      std::vector<std::int64_t> start, step;
+      for (const Stretch& stretch : slice_of(forward)) {
+        start.push_back(stretch.count > 0 ? stretch.start : 0);
+        step.push_back(stretch.step);
+      }
+      return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
+    };
+    return op;
+  }();
+  return row;
+}
+
+const Op& update_slice_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "update_slice";
+    op.doc =
+        "x with `part` written over the elements that begin at `start` and follow with `step`. Negative starts count "
+        "from "
+        "the back; the part must lie inside x.";
+    op.inputs = {{"x", Accept::value}, {"part", Accept::value}};
+    op.attributes = {{"start", AttributeType::integers, "The first index along each axis; axes beyond the list from 0.",
+                      std::nullopt},
+                     step_attribute};
+    op.shape = [](const Call& call) {
+      update_of(call);
+      return std::vector<ValueType>{call.inputs[0]};
+    };
+    op.kernel = [](const KernelCall& call) {
+      return Kernel{[all = make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
+                     part = make_copy(call.dtype(0), call.in[1], layout_of(update_of(call), call.out[0]),
+                                      call.threads)](const Frame& frame) {
+        if (frame.in[0] != frame.out[0]) all(frame.in[0], frame.out[0]);
+        part(frame.in[1], frame.out[0]);
+      }};
+    };
+    op.gradient = [](const GradientCall& call) {
+      const auto& start = call.attributes().get<std::vector<std::int64_t>>("start");
+      const auto& step = call.attributes().get<std::vector<std::int64_t>>("step");
+      const Call forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()}, {}, nullptr, {}};
+      std::vector<std::int64_t> first, stop, by;
+      for (const Stretch& stretch : update_of(forward)) {
+        const std::int64_t past = stretch.start + stretch.count * stretch.step;
+        first.push_back(stretch.count > 0 ? stretch.start : 0);
+        stop.push_back(stretch.count == 0 ? 0 : past < 0 ? end : past);
+        by.push_back(stretch.step);
+      }
+      Vars gradients(2);
+      if (call.needs[0]) gradients[0] = update_slice(call.cotangent(), zeros_like(call.inputs[1]), start, step);
+      if (call.needs[1]) gradients[1] = slice(call.cotangent(), first, stop, by);
+      return gradients;
+    };
+    op.overwrites = {0};
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+
+std::vector<bool> flipped(const std::vector<std::int64_t>& axes, std::size_t rank) {
+  std::vector<bool> flips(rank, axes.empty());
+  for (std::int64_t axis : axes) flips[normal_axis(axis, rank)] = true;
+  return flips;
+}
+
+const Op& flip_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "flip";
+    op.doc = "x with the order along the given axes reversed. A view: nothing is copied.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {
+        {"axis", AttributeType::integers, "The axes to reverse; empty: all.", std::vector<std::int64_t>{}}};
+    op.kind = Kind::view;
+    op.shape = [](const Call& call) {
+      flipped(call.integers("axis"), call.shape(0).size());
+      return std::vector<ValueType>{call.inputs[0]};
+    };
+    op.view = [](const Call& call, Layout layout) {
+      const std::vector<bool> flips = flipped(call.integers("axis"), layout.shape.size());
+      for (std::size_t i = 0; i < flips.size(); ++i) {
+        if (!flips[i] || layout.shape[i] == 0) continue;
+        layout.offset += (layout.shape[i] - 1) * layout.strides[i];
+        layout.strides[i] = -layout.strides[i];
+      }
+      return std::optional<Layout>(layout);
+    };
+    op.unview = op.view;  // its own inverse
+    op.gradient = [](const GradientCall& call) {
+      return Vars{flip(call.cotangent(), call.attributes().get<std::vector<std::int64_t>>("axis"))};
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var slice(const Var& x, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& stop,
+          const std::vector<std::int64_t>& step) {
+  return apply(slice_op(), {x}, {{"start", start}, {"stop", stop}, {"step", step}})[0];
+}
+Var update_slice(const Var& x, const Var& part, const std::vector<std::int64_t>& start,
+                 const std::vector<std::int64_t>& step) {
+  return apply(update_slice_op(), {x, part}, {{"start", start}, {"step", step}})[0];
+}
+Var flip(const Var& x, const Axes& axis) {
+  return apply(flip_op(), {x}, {{"axis", axis}})[0];
+}
+
+void list_slice(OpTable& table) {
+  for (const Op* op : {&slice_op(), &update_slice_op(), &flip_op()}) table.add(*op);
+}
+
+}  // namespace xtape
