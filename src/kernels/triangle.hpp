@@ -1,0 +1,13 @@
+/// Triangles of matrices.
+#pragma once
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+/// Copies the elements of dense matrices on and below (`lower`) or on and above the diagonal number `diagonal`, and
+/// writes zeros elsewhere. `out` may be `x`.
+void copy_triangle(Dtype dtype, std::int64_t matrices, std::int64_t rows, std::int64_t columns, std::int64_t diagonal,
+                   bool lower, const void* x, void* out, int threads);
+
+}  // namespace xtape

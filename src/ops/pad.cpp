@@ -1,0 +1,178 @@
+// pad, shift_right and tile: more of an array than there was.
+#include <algorithm>
+
+#include "copy.hpp"
+#include "scalar.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+const Op& pad_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "pad";
+    op.doc = "x with before[i] and after[i] elements of `value` put at the two ends of axis i.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"before", AttributeType::integers, "How many stand before x along each axis.", std::nullopt},
+                     {"after", AttributeType::integers, "How many stand after x along each axis.", std::nullopt},
+                     {"value", AttributeType::number, "What they are.", 0.0}};
+    op.shape = [](const Call& call) {
+      const auto &before = call.integers("before"), &after = call.integers("after");
+      Shape shape = call.shape(0);
+      bool fits = before.size() == shape.size() && after.size() == shape.size();
+      for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+        fits = before[i] >= 0 && after[i] >= 0;
+        shape[i] += before[i] + after[i];
+      }
+      if (!fits)
+        throw ShapeError("before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)) +
+                         " must each have one size of at least 0 for every axis of " + to_string(call.shape(0)));
+      return std::vector<ValueType>{{call.dtype(0), shape}};
+    };
+    op.kernel = [](const KernelCall& call) {
+      Layout inside{call.shape(0), call.out[0].strides, call.out[0].offset};
+      for (std::size_t i = 0; i < inside.shape.size(); ++i)
+        inside.offset += call.integers("before")[i] * inside.strides[i];
+      const auto fill = with_scalar(call.dtype(0), [&](auto zero) {
+        const auto value = static_cast<decltype(zero)>(call.number("value"));
+        return make_fill(call.dtype(0), call.out[0], &value, call.threads);
+      });
+      return Kernel{[fill, copy = make_copy(call.dtype(0), call.in[0], inside, call.threads)](const Frame& frame) {
+        fill(frame.out[0]);
+        copy(frame.in[0], frame.out[0]);
+      }};
+    };
+    op.gradient = [](const GradientCall& call) {
+      const auto& before = call.attributes().get<std::vector<std::int64_t>>("before");
+      std::vector<std::int64_t> stop = before;
+      for (std::size_t i = 0; i < stop.size(); ++i) stop[i] += call.inputs[0].shape()[i];
+      return Vars{slice(call.cotangent(), before, stop)};
+    };
+    op.expand = [](const ExpandCall& call) {
+      const ValueType& type = call.node.outputs[0];
+      const Var ground = full(call.tape, type.shape, call.attributes().get<double>("value"), type.dtype);
+      return Vars{update_slice(ground, call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("before"))};
+    };
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+
+/// x as it is when predicting; else without its last slice, and `value` before the first.
+Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
+  if (tape.mode() == Mode::predict) return {x};
+  const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), x.rank());
+  const std::int64_t size = x.shape()[axis];
+  if (size == 0) return {x};
+  std::vector<std::int64_t> start(x.rank(), 0), stop(x.rank(), end), before(x.rank(), 0);
+  stop[axis] = size - 1;
+  before[axis] = 1;
+  return {pad(slice(x, start, stop), before, start, attributes.get<double>("value"))};
+}
+
+const Op& shift_right_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "shift_right";
+    op.doc =
+        "x moved on by one along `axis`: the last slice is dropped, one of `value` comes first, so that a decoder sees "
+        "what stands before each position. The identity in mode predict, where the past is fed anyway. Recorded as "
+        "slice "
+        "and pad.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"axis", AttributeType::integer, "The axis to move along.", std::int64_t{1}},
+                     {"value", AttributeType::number, "What comes first.", 0.0}};
+    op.shape = [](const Call& call) {
+      normal_axis(call.integer("axis"), call.shape(0).size());
+      return std::vector<ValueType>{call.inputs[0]};
+    };
+    op.record = [](Tape& tape, const Op&, const Vars& inputs, const Attributes& attributes) {
+      return shifted(tape, inputs[0], attributes);
+    };
+    op.expand = [](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes()); };
+    return op;
+  }();
+  return row;
+}
+
+/// Repeats by broadcasting a new axis before each that repeats; as many at a time as an array has room for.
+Vars tiled(Var x, const std::vector<std::int64_t>& repeats) {
+  for (std::size_t done = 0; done < repeats.size();) {
+    Shape apart, spread, joined;
+    std::size_t room = Shape::max_rank - x.rank();
+    std::size_t next = repeats.size();  // the first axis that waits for another round
+    for (std::size_t i = 0; i < x.rank(); ++i) {
+      const std::int64_t size = x.shape()[i];
+      const bool repeated = i >= done && repeats[i] != 1;
+      if (repeated && room == 0) next = std::min(next, i);
+      const bool now = repeated && room > 0;
+      if (now) {
+        --room;
+        apart.push_back(1);
+        spread.push_back(repeats[i]);
+      }
+      apart.push_back(size);
+      spread.push_back(size);
+      joined.push_back(now ? repeats[i] * size : size);
+    }
+    if (joined.size() != spread.size()) x = reshape(broadcast_to(reshape(x, apart), spread), joined);
+    if (next == done) throw ShapeError("an array of " + std::to_string(x.rank()) + " axes has no room to be repeated");
+    done = next;
+  }
+  return {x};
+}
+
+void check_repeats(const std::vector<std::int64_t>& repeats, const Shape& shape) {
+  bool fits = repeats.size() == shape.size();
+  for (std::int64_t each : repeats) fits = fits && each >= 0;
+  if (!fits)
+    throw ShapeError("repeats " + to_string(Attribute(repeats)) +
+                     " must have one count of at least 0 for every axis of " + to_string(shape));
+}
+
+const Op& tile_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "tile";
+    op.doc = "x repeated repeats[i] times along axis i, the copies one after another. Recorded as broadcast_to.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"repeats", AttributeType::integers, "How often x stands along each axis.", std::nullopt}};
+    op.shape = [](const Call& call) {
+      Shape shape = call.shape(0);
+      check_repeats(call.integers("repeats"), shape);
+      for (std::size_t i = 0; i < shape.size(); ++i) shape[i] *= call.integers("repeats")[i];
+      return std::vector<ValueType>{{call.dtype(0), shape}};
+    };
+    op.record = [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
+      const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
+      check_repeats(repeats, inputs[0].shape());
+      return tiled(inputs[0], repeats);
+    };
+    op.expand = [](const ExpandCall& call) {
+      return tiled(call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("repeats"));
+    };
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+Var pad(const Var& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after, double value) {
+  return apply(pad_op(), {x}, {{"before", before}, {"after", after}, {"value", value}})[0];
+}
+Var shift_right(const Var& x, std::int64_t axis, double value) {
+  return apply(shift_right_op(), {x}, {{"axis", axis}, {"value", value}})[0];
+}
+Var tile(const Var& x, const std::vector<std::int64_t>& repeats) {
+  return apply(tile_op(), {x}, {{"repeats", repeats}})[0];
+}
+
+void list_pad(OpTable& table) {
+  for (const Op* op : {&pad_op(), &shift_right_op(), &tile_op()}) table.add(*op);
+}
+
+}  // namespace xtape

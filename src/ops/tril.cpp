@@ -1,0 +1,68 @@
+// tril and triu: the lower and the upper triangle of matrices.
+#include "triangle.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+Op triangle(const std::string& name, const std::string& side, const std::string& relation, bool lower) {
+  Op op;
+  op.name = name;
+  op.doc = "The " + side + " triangle of matrices: y[..., i, j] = x[..., i, j] where j - i " + relation +
+           " diagonal, else 0.";
+  op.inputs = {{"x", Accept::any}};
+  op.attributes = {{"diagonal", AttributeType::integer, "The last diagonal kept; 0 is the main one, above it positive.",
+                    std::int64_t{0}}};
+  op.shape = [](const Call& call) {
+    if (call.shape(0).size() < 2)
+      throw ShapeError("needs matrices, at least two axes, got an array of shape " + to_string(call.shape(0)));
+    return std::vector<ValueType>{call.inputs[0]};
+  };
+  op.kernel = [lower](const KernelCall& call) {
+    const Shape& shape = call.shape(0);
+    const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];
+    const std::int64_t matrices = rows * columns == 0 ? 0 : count_of(shape) / (rows * columns);
+    return Kernel{
+        [=, dtype = call.dtype(0), diagonal = call.integer("diagonal"), threads = call.threads](const Frame& frame) {
+          copy_triangle(dtype, matrices, rows, columns, diagonal, lower, frame.in[0], frame.out[0], threads);
+        }};
+  };
+  op.gradient = [lower](const GradientCall& call) {
+    const auto diagonal = call.attributes().get<std::int64_t>("diagonal");
+    return Vars{lower ? tril(call.cotangent(), diagonal) : triu(call.cotangent(), diagonal)};
+  };
+  op.expand = [lower](const ExpandCall& call) {
+    const Var& x = call.inputs[0];
+    const auto diagonal = call.attributes().get<std::int64_t>("diagonal");
+    const Var across = iota(call.tape, {1, x.size(-1)}, 1), down = iota(call.tape, {x.size(-2), 1}, 0);
+    const Var kept = lower ? across - down <= diagonal : across - down >= diagonal;
+    return Vars{where(kept, x, zeros(call.tape, {}, x.dtype()))};
+  };
+  op.overwrites = {0};
+  return op;
+}
+
+const Op& tril_op() {
+  static const Op row = triangle("tril", "lower", "<=", true);
+  return row;
+}
+const Op& triu_op() {
+  static const Op row = triangle("triu", "upper", ">=", false);
+  return row;
+}
+}  // namespace
+
+Var tril(const Var& x, std::int64_t diagonal) {
+  return apply(tril_op(), {x}, {{"diagonal", diagonal}})[0];
+}
+Var triu(const Var& x, std::int64_t diagonal) {
+  return apply(triu_op(), {x}, {{"diagonal", diagonal}})[0];
+}
+
+void list_tril(OpTable& table) {
+  table.add(tril_op());
+  table.add(triu_op());
+}
+
+}  // namespace xtape

@@ -1,0 +1,74 @@
+#include <doctest/doctest.h>
+
+#include "played.hpp"
+#include "xtape/ops.hpp"
+
+using namespace xtape;
+
+TEST_CASE("op pad: puts a value around an array") {
+  const Doubles x = numbers({2, 3});
+  const auto record = [](const Vars& v) { return pad(v[0], {1, 0}, {2, 1}, -0.5); };
+  CHECK(played_one(record, {x}) == made_from({5, 4}, [&](const Shape& i) {
+          return i[0] >= 1 && i[0] < 3 && i[1] < 3 ? element(x, {i[0] - 1, i[1]}) : -0.5;
+        }));
+  CHECK(played_one(
+            [](const Vars& v) {
+              return pad(transpose(v[0]), {0, 1}, {0, 0});
+            },
+            {x}) == made_from({3, 3}, [&](const Shape& i) {
+          return i[1] > 0 ? element(x, {i[1] - 1, i[0]}) : 0.0;
+        }));
+  CHECK(played_one([](const Vars& v) { return pad(v[0], {1}, {1}, 3); }, {numbers({0})}) == Doubles{3, 3});
+  check_gradient([&](const Vars& v) { return square(record(v)); }, {x});
+}
+
+TEST_CASE("op pad: sizes that do not fit are refused") {
+  Tape tape;
+  const Var x = tape.input("x", {2, 3});
+  CHECK_THROWS_WITH_AS(pad(x, {1}, {1}),
+                       "pad: before (1,) and after (1,) must each have one size of at least 0 for every axis of (2, 3)",
+                       ShapeError);
+  CHECK_THROWS_AS(pad(x, {0, -1}, {0, 0}), ShapeError);
+}
+
+TEST_CASE("op shift_right: moves on by one, but not when predicting") {
+  const Doubles x = numbers({2, 3, 2});
+  CHECK(played_one([](const Vars& v) { return shift_right(v[0]); }, {x}) == made_from({2, 3, 2}, [&](const Shape& i) {
+          return i[1] == 0 ? 0.0 : element(x, {i[0], i[1] - 1, i[2]});
+        }));
+  CHECK(played_one([](const Vars& v) { return shift_right(v[0], -1, 7); }, {x}) ==
+        made_from({2, 3, 2}, [&](const Shape& i) {
+          return i[2] == 0 ? 7.0 : element(x, {i[0], i[1], 0});
+        }));
+  CHECK(played_one([](const Vars& v) { return shift_right(v[0]); }, {numbers({2, 0})}).size() == 0);
+  check_gradient([](const Vars& v) { return square(shift_right(v[0], 0, 2)); }, {numbers({3, 2})});
+  Tape predicting(Mode::predict);
+  const Var tokens = predicting.input("tokens", {2, 1}, Dtype::int32);
+  CHECK(shift_right(tokens).id() == tokens.id());
+  CHECK_THROWS_AS(shift_right(Tape().input("x", {2})), Error);
+}
+
+TEST_CASE("op tile: repeats an array along its axes") {
+  const Doubles x = numbers({2, 1, 3});
+  CHECK(played_one(
+            [](const Vars& v) {
+              return tile(v[0], {2, 3, 2});
+            },
+            {x}) == made_from({4, 3, 6}, [&](const Shape& i) {
+          return element(x, {i[0] % 2, 0, i[2] % 3});
+        }));
+  CHECK(played_one([](const Vars& v) { return tile(v[0], {1, 1, 1}); }, {x}) == x);
+  CHECK(shape_of(played_one([](const Vars& v) { return tile(v[0], {2, 0, 1}); }, {x})) == Shape{4, 0, 3});
+  const Doubles many = numbers({2, 1, 2, 1, 2, 1, 2});  // more axes than can be repeated at once
+  CHECK(played_one(
+            [](const Vars& v) {
+              return tile(v[0], {2, 2, 1, 2, 2, 1, 2});
+            },
+            {many}) == made_from({4, 2, 2, 2, 4, 1, 4}, [&](const Shape& i) {
+          return element(many, {i[0] % 2, 0, i[2], 0, i[4] % 2, 0, i[6] % 2});
+        }));
+  check_gradient([](const Vars& v) { return square(tile(v[0], {2, 3})); }, {numbers({2, 2})});
+  Tape tape;
+  CHECK_THROWS_WITH_AS(tile(tape.input("x", {2, 3}), {2}),
+                       "tile: repeats (2,) must have one count of at least 0 for every axis of (2, 3)", ShapeError);
+}
