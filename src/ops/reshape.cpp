@@ -116,6 +116,7 @@ const Op& reshape_op() {
       return std::vector<ValueType>{{call.dtype(0), resolved(call.integers("shape"), call.shape(0))}};
     };
     op.view = [](const Call& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); };
+    op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
     op.gradient = reshape_back;
     return op;
   }();
@@ -141,6 +142,7 @@ const Op& expand_dims_op() {
       layout.strides.insert(new_axis(call), 0);
       return std::optional<Layout>(layout);
     };
+    op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
     op.gradient = reshape_back;
     return op;
   }();
@@ -173,6 +175,7 @@ const Op& squeeze_op() {
         }
       return std::optional<Layout>(result);
     };
+    op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
     op.gradient = reshape_back;
     return op;
   }();

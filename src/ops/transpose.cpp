@@ -44,6 +44,15 @@ const Op& transpose_op() {
       }
       return std::optional<Layout>(result);
     };
+    op.unview = [](const Call& call, const Layout& layout) {
+      const auto order = order_of(call.integers("axes"), layout.shape.size());
+      Layout result{layout.shape, layout.strides, layout.offset};
+      for (std::size_t i = 0; i < layout.shape.size(); ++i) {
+        result.shape[order[i]] = layout.shape[i];
+        result.strides[order[i]] = layout.strides[i];
+      }
+      return std::optional<Layout>(result);
+    };
     op.gradient = [](const GradientCall& call) {
       const std::size_t rank = call.inputs[0].rank();
       const std::vector<std::size_t> order = order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank);

@@ -6,6 +6,13 @@
 
 namespace xtape {
 
+bool same_elements(const Placement& a, const Placement& b) {
+  if (a.buffer != b.buffer || a.layout.shape != b.layout.shape || a.layout.offset != b.layout.offset) return false;
+  for (std::size_t i = 0; i < a.layout.shape.size(); ++i)
+    if (a.layout.shape[i] != 1 && a.layout.strides[i] != b.layout.strides[i]) return false;
+  return true;
+}
+
 Call call_of(const Program& program, const Node& node) {
   Call call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
   for (const ValueId& id : node.inputs) call.inputs.push_back(program.tape.type(id));
@@ -110,15 +117,31 @@ void Placements::place_parts(std::int32_t index) {
     if (takes_place(node.inputs[i], parts[i])) set(node.inputs[i], {whole.buffer, parts[i]});
 }
 
-/// Where strides could not say the view of a dense input, the input's producer is made to write so that they can.
+/// Whether this view, and the views that it is a view of, could all be layouts over a dense array.
+bool Placements::strides_can_say(std::int32_t index) const {
+  std::vector<std::int32_t> views{index};
+  while (true) {
+    const Node& node = program_.node(program_.node(views.back()).inputs[0].node);
+    if (node.op->kind != Kind::view || of(program_.node(views.back()).inputs[0])) break;
+    views.push_back(program_.node(views.back()).inputs[0].node);
+  }
+  const ValueId base = program_.node(views.back()).inputs[0];
+  std::optional<Layout> layout = of(base) ? of(base).layout : Layout::dense(program_.tape.type(base).shape);
+  for (std::size_t i = views.size(); i-- > 0 && layout;) {
+    const Node& node = program_.node(views[i]);
+    layout = node.op->view(call_of(program_, node), *layout);
+  }
+  return layout.has_value();
+}
+
+/// Where strides could not say the view of a dense array, the array's producer is made to write so that they can.
 void Placements::place_view_input(std::int32_t index) {
   const Node& node = program_.node(index);
   const ValueId input = node.inputs[0];
   const ValueId output{index, 0};
   const Call call = call_of(program_, node);
   if (!of(output)) {
-    const bool strides_can = node.op->view(call, Layout::dense(call.inputs[0].shape)).has_value();
-    if (strides_can && !requested(output)) return;
+    if (!requested(output) && strides_can_say(index)) return;
     const std::optional<Layout> dense = node.op->unview(call, Layout::dense(node.outputs[0].shape));
     if (!dense || !takes_place(input, *dense)) return;
     make(output);

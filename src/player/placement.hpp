@@ -15,7 +15,8 @@ struct Placement {
   Layout layout;
   explicit operator bool() const { return buffer >= 0; }
 };
-inline bool operator==(const Placement& a, const Placement& b) { return a.buffer == b.buffer && a.layout == b.layout; }
+/// Whether two placements of one shape are the same elements: along an axis of size 1 any stride will do.
+bool same_elements(const Placement& a, const Placement& b);
 
 class Placements {
  public:
@@ -43,6 +44,7 @@ class Placements {
   void place_backwards();
   void place_parts(std::int32_t index);
   void place_view_input(std::int32_t index);
+  bool strides_can_say(std::int32_t index) const;
   bool takes_place(ValueId id, const Layout& layout) const;
   bool may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const;
   std::vector<std::size_t> overwritable(const Node& node) const;

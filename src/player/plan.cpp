@@ -106,7 +106,7 @@ class Planner {
       const Placement alias{input.buffer, *seen};
       if (!places_.of(output)) {
         places_.set(output, alias);
-      } else if (!(places_.of(output) == alias)) {
+      } else if (!same_elements(places_.of(output), alias)) {
         add_copy(node.outputs[0], alias, places_.of(output), node.site);
       }
       return;
@@ -130,7 +130,7 @@ class Planner {
     const std::vector<Layout> parts = node.op->parts(call_of(program_, node), whole.layout);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Placement target{whole.buffer, parts[i]};
-      if (places_.of(node.inputs[i]) == target) continue;
+      if (same_elements(places_.of(node.inputs[i]), target)) continue;
       add_copy(program_.tape.type(node.inputs[i]), places_.of(node.inputs[i]), target, node.site);
     }
   }
