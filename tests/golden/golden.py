@@ -1,0 +1,46 @@
+"""What the scripts that make golden files share: the file format of tests/support/golden.hpp."""
+import json
+import math
+import os
+
+import torch
+
+NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int32: "int32", torch.int64: "int64",
+         torch.bool: "bool"}
+
+
+def number(x):
+    if isinstance(x, float) and not math.isfinite(x):
+        return "nan" if math.isnan(x) else "inf" if x > 0 else "-inf"
+    return x
+
+
+def array(t):
+    if t is None:
+        return None
+    t = t.detach()
+    return {"dtype": NAMES[t.dtype], "shape": list(t.shape), "data": [number(x) for x in t.reshape(-1).tolist()]}
+
+
+def case(op, attributes, inputs, function, generator):
+    """Runs function(*inputs) with gradients for every floating input, under random cotangents."""
+    inputs = [t.detach().clone().requires_grad_(t.is_floating_point()) for t in inputs]
+    outputs = function(*inputs)
+    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    result = {"op": op, "attributes": {k: number(v) for k, v in attributes.items()},
+              "inputs": [array(t) for t in inputs], "outputs": [array(t) for t in outputs]}
+    floating = [t for t in outputs if t.requires_grad]
+    if floating:
+        cotangents = [torch.randn(t.shape, dtype=t.dtype, generator=generator) if t.requires_grad else None
+                      for t in outputs]
+        wanted = [t for t in inputs if t.requires_grad]
+        gradients = iter(torch.autograd.grad(floating, wanted, [c for c in cotangents if c is not None]))
+        result["cotangents"] = [array(c) for c in cotangents]
+        result["gradients"] = [array(next(gradients)) if t.requires_grad else None for t in inputs]
+    return result
+
+
+def write(cases, script):
+    """Writes the cases beside the script, under its name."""
+    with open(os.path.splitext(os.path.abspath(script))[0] + ".json", "w") as file:
+        file.write('{"cases": [\n' + ",\n".join(json.dumps(c) for c in cases) + "\n]}\n")

@@ -1,0 +1,60 @@
+/// Short forms for tests of ops.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "xtape/gradcheck.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+/// What `var` is when played with every optimisation, on `threads` threads: by the kernels and tiles themselves.
+inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
+  PlayerOptions options;
+  options.threads = threads;
+  options.seed = seed;
+  options.passes.fold = false;  // folding may take another path to a value that depends on constants alone
+  Player player(var.tape(), {var}, options);
+  player.play({}, step);
+  return Array(player.view(var));
+}
+
+/// `function` of arrays of T, by the kernels.
+template <class T>
+Array played(const std::function<Var(const Vars&)>& function, const std::vector<xt::xarray<T>>& points) {
+  Tape tape;
+  Vars inputs;
+  for (const auto& point : points)
+    inputs.push_back(tape.parameter("x" + std::to_string(inputs.size()), ArrayView(point)));
+  return fast(function(inputs));
+}
+
+/// Checks the first and the second gradient by finite differences in float64.
+inline void check_gradients(const std::function<Vars(const Vars&)>& function,
+                            const std::vector<xt::xarray<double>>& points, bool second = true) {
+  const GradcheckReport report = gradcheck(function, points);
+  CHECK_MESSAGE(report.passed, "gradient: " << report.message);
+  if (!second) return;
+  GradcheckOptions options;
+  options.second = true;
+  const GradcheckReport twice = gradcheck(function, points, options);
+  CHECK_MESSAGE(twice.passed, "second gradient: " << twice.message);
+}
+inline void check_gradients(const std::function<Var(const Var&)>& function, const xt::xarray<double>& point,
+                            bool second = true) {
+  check_gradients([&](const Vars& x) { return Vars{function(x[0])}; }, {point}, second);
+}
+
+/// |a - b| <= tolerance * (1 + |b|), equal infinities, or both NaN.
+inline bool close(double a, double b, double tolerance) {
+  if (a == b || (a != a && b != b)) return true;
+  return std::abs(a - b) <= tolerance * (1 + std::abs(b));
+}
+
+}  // namespace xtape
