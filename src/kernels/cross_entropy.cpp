@@ -51,6 +51,17 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
   return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};
 }
 
+/// The sum of a row but for one class. Where it cannot be had by subtraction (that class may be masked by -inf), it is
+/// made anew.
+template <class T>
+double sum_without(const T* row, std::int64_t count, std::int64_t excluded, double sum) {
+  if (excluded < 0) return sum;
+  if (std::isfinite(sum)) return sum - static_cast<double>(row[excluded]);
+  double total = 0;
+  for (std::int64_t i = 0; i < count; ++i) total += i == excluded ? 0 : static_cast<double>(row[i]);
+  return total;
+}
+
 /// Adds up in blocks.
 double sum_of(const double* values, std::int64_t count) {
   double total = 0;
@@ -86,7 +97,7 @@ void cross_entropy(const T* logits, const Target* targets, const CrossEntropy& c
       logsumexp[r] = static_cast<T>(log_total);
       // The target distribution sums to 1, so the log of the total enters once.
       double loss = log_total - (1 - call.smoothing) * static_cast<double>(row[targets[r]]);
-      if (spread != 0) loss -= spread * (plain - (call.excluded >= 0 ? static_cast<double>(row[call.excluded]) : 0));
+      if (spread != 0) loss -= spread * sum_without(row, call.classes, call.excluded, plain);
       scratch[r] = loss;
     }
   });

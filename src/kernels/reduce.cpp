@@ -142,7 +142,7 @@ std::size_t aligned(std::size_t bytes) {
 
 /// How many rows of the middle make a partial result.
 std::int64_t chunk_of(const Middle& extent) {
-  const std::int64_t wide = std::min(extent.inner, strip);
+  const std::int64_t wide = std::clamp<std::int64_t>(extent.inner, 1, strip);
   // Wide arrays have strips enough for all threads; their columns stay whole until they are long.
   const std::int64_t elements = extent.outer * extent.inner >= 64 * strip ? 8 * chunk_elements : chunk_elements;
   return std::max<std::int64_t>(block, elements / wide);

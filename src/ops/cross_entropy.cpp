@@ -1,6 +1,8 @@
 // cross_entropy and its gradient.
 #include "cross_entropy.hpp"
 
+#include <limits>
+
 #include "floating.hpp"
 #include "rows.hpp"
 #include "xtape/ops.hpp"
@@ -63,26 +65,24 @@ Kernel cross_entropy_kernel(const KernelCall& call) {
   });
 }
 
+/// bool [..., classes]: true where the class is the target.
+Var is_target(const Var& targets, const Var& classes) {
+  return expand_dims(targets, -1) == classes;
+}
+
 Vars expand_cross_entropy(const ExpandCall& call) {
   const Var& logits = call.inputs[0];
   const Var& targets = call.inputs[1];
   const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
-  const Var real = targets != loss.ignore;  // the shape of the targets, as all below that is not named otherwise
-  const Var safe = where(real, targets, 0);
+  const Var classes = iota(call.tape, {loss.classes}, 0, targets.dtype());
   const auto [y, total] = log_softmax_parts(logits, -1);  // [..., classes], [..., 1]
-  Var losses = squeeze(gather(y, expand_dims(safe, -1), -1), {-1}) * -(1 - loss.smoothing);
-  if (loss.spread() != 0) {
-    Var all = sum(y, {-1});
-    if (loss.excluded >= 0) {
-      std::vector<std::int64_t> start(y.rank(), 0);
-      std::vector<std::int64_t> stop(y.rank(), end);
-      start.back() = loss.excluded;
-      stop.back() = loss.excluded + 1;
-      all = all - squeeze(slice(y, start, stop), {-1});
-    }
-    losses = losses - all * loss.spread();
-  }
-  return {sum(where(real, losses, 0)), sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
+  Var losses = sum(where(is_target(targets, classes), y, 0), {-1}) * -(1 - loss.smoothing);
+  if (loss.spread() != 0) losses = losses - sum(where(classes == loss.excluded, 0, y), {-1}) * loss.spread();
+  // What the kernel refuses is not a number here.
+  const Var known = (targets >= 0) & (targets < loss.classes);
+  const Var real = targets != loss.ignore;
+  return {sum(where(real, where(known, losses, std::numeric_limits<double>::quiet_NaN()), 0)),
+          sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
 }
 
 Kernel cross_entropy_grad_kernel(const KernelCall& call) {
@@ -103,15 +103,10 @@ Vars expand_cross_entropy_grad(const ExpandCall& call) {
   const Var& targets = call.inputs[1];
   const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
   const Var real = targets != loss.ignore;
-  Var wanted = one_hot(where(real, targets, 0), loss.classes, logits.dtype()) * (1 - loss.smoothing);
-  if (loss.spread() != 0) {
-    wanted = wanted + loss.spread();
-    if (loss.excluded >= 0) {
-      Tape tape = call.tape;
-      const Var excluded = tape.constant(static_cast<double>(loss.excluded), Dtype::int64);
-      wanted = wanted - one_hot(excluded, loss.classes, logits.dtype()) * loss.spread();
-    }
-  }
+  const Var classes = iota(call.tape, {loss.classes}, 0, targets.dtype());
+  Var wanted = cast(is_target(targets, classes), logits.dtype()) * (1 - loss.smoothing);  // [..., classes]
+  if (loss.spread() != 0)
+    wanted = wanted + where(classes == loss.excluded, zeros(call.tape, {}, logits.dtype()), loss.spread());
   const Var difference = exp(logits - expand_dims(call.inputs[2], -1)) - wanted;
   return {where(expand_dims(real, -1), difference * call.inputs[3], 0)};
 }

@@ -75,6 +75,16 @@ TEST_CASE("op cross_entropy: nothing but ignored targets, and no targets, give z
   check_expansion({no_sum, no_count}, 0);
 }
 
+TEST_CASE("op cross_entropy: the class left out of smoothing may be masked") {
+  Tape tape;
+  xt::xarray<double> values = normal_array({2, 3, 5}, 1);
+  for (std::size_t i = 0; i < 6; ++i) values.data()[i * 5] = -std::numeric_limits<double>::infinity();
+  const Var x = tape.parameter("x", values);
+  const auto [sum, count] = cross_entropy(x, tape.parameter("t", targets), 0, 0.1, 0);
+  check_expansion({sum, count, grad(sum, {x})[0]}, 1e-13);
+  CHECK(std::isfinite(fast(sum).to<double>()()));
+}
+
 TEST_CASE("op cross_entropy: mistakes") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});

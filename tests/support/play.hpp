@@ -3,10 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -27,12 +31,28 @@ inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::
 
 /// `function` of arrays of T, by the kernels.
 template <class T>
-Array played(const std::function<Var(const Vars&)>& function, const std::vector<xt::xarray<T>>& points) {
+Array played_on(const std::function<Var(const Vars&)>& function, const std::vector<xt::xarray<T>>& points) {
   Tape tape;
   Vars inputs;
   for (const auto& point : points)
     inputs.push_back(tape.parameter("x" + std::to_string(inputs.size()), ArrayView(point)));
   return fast(function(inputs));
+}
+
+/// An array of one axis.
+template <class T>
+xt::xarray<T> listed(std::initializer_list<T> values) {
+  xt::xarray<T> array = xt::xarray<T>::from_shape({values.size()});
+  std::copy(values.begin(), values.end(), array.begin());
+  return array;
+}
+
+/// `function` of arrays of one axis, by the kernels.
+template <class T>
+Array played(const std::function<Var(const Vars&)>& function, std::initializer_list<std::initializer_list<T>> points) {
+  std::vector<xt::xarray<T>> arrays;
+  for (const auto& point : points) arrays.push_back(listed(point));
+  return played_on(function, arrays);
 }
 
 /// Checks the first and the second gradient by finite differences in float64.
@@ -46,9 +66,14 @@ inline void check_gradients(const std::function<Vars(const Vars&)>& function,
   const GradcheckReport twice = gradcheck(function, points, options);
   CHECK_MESSAGE(twice.passed, "second gradient: " << twice.message);
 }
-inline void check_gradients(const std::function<Var(const Var&)>& function, const xt::xarray<double>& point,
-                            bool second = true) {
-  check_gradients([&](const Vars& x) { return Vars{function(x[0])}; }, {point}, second);
+
+/// The same for a function of one array.
+inline void check_gradients_on(const std::function<Var(const Var&)>& function, const xt::xarray<double>& point,
+                               bool second = true) {
+  check_gradients([&](const Vars& x) { return Vars{function(x[0])}; }, std::vector<xt::xarray<double>>{point}, second);
+}
+inline void check_gradients_at(const std::function<Var(const Var&)>& function, std::initializer_list<double> point) {
+  check_gradients_on(function, listed(point));
 }
 
 /// |a - b| <= tolerance * (1 + |b|), equal infinities, or both NaN.

@@ -1,0 +1,191 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "xtape/optim.hpp"
+
+using namespace xtape;
+using Json = nlohmann::json;
+
+namespace {
+Array array_of(const Json& json, Dtype dtype) {
+  const auto sizes = json.at("shape").get<std::vector<std::int64_t>>();
+  Array array(dtype, Shape(sizes.begin(), sizes.end()));
+  const Json& data = json.at("data");
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (dtype == Dtype::float64)
+      array.as<double>()[i] = data[i].get<double>();
+    else
+      array.as<float>()[i] = data[i].get<float>();
+  }
+  return array;
+}
+
+double element(const Array& array, std::int64_t i) {
+  return array.dtype() == Dtype::float64 ? array.as<double>()[i] : static_cast<double>(array.as<float>()[i]);
+}
+
+OptimizerOptions options_of(const Json& json) {
+  using Kind = OptimizerOptions::Kind;
+  OptimizerOptions options;
+  const std::string kind = json.at("kind").get<std::string>();
+  options.kind = kind == "sgd" ? Kind::sgd : kind == "adam" ? Kind::adam : Kind::adamw;
+  options.momentum = json.value("momentum", 0.0);
+  options.nesterov = json.value("nesterov", false);
+  options.beta1 = json.value("beta1", 0.9);
+  options.beta2 = json.value("beta2", 0.999);
+  options.epsilon = json.value("epsilon", 1e-8);
+  options.weight_decay = json.value("weight_decay", 0.0);
+  options.decay_all = json.value("decay_all", false);
+  return options;
+}
+
+Json golden() {
+  std::ifstream file(XTAPE_SOURCE_ROOT "/tests/golden/optimizers.json");
+  REQUIRE(file.good());
+  return Json::parse(file);
+}
+
+Array filled(const Shape& shape, float scale) {
+  Array array(Dtype::float32, shape);
+  for (std::int64_t i = 0; i < array.count(); ++i) array.as<float>()[i] = scale * static_cast<float>(i % 17 - 8);
+  return array;
+}
+}  // namespace
+
+TEST_CASE("ten updates by each optimiser are PyTorch's, in float64 and float32") {
+  const Json json = golden();
+  REQUIRE(json.at("cases").size() == 8);
+  for (Dtype dtype : {Dtype::float64, Dtype::float32})
+    for (const Json& each : json.at("cases")) {
+      CAPTURE(each.at("options").dump());
+      const double clip = each.at("options").value("clip", 0.0);
+      Store weights;
+      weights.add("matrix", array_of(json.at("start")[0], dtype));
+      weights.add("vector", array_of(json.at("start")[1], dtype));
+      Optimizer optimizer(weights, options_of(each.at("options")), 2);
+      // PyTorch divides by the norm + 1e-6 when it clips.
+      const double tolerance = dtype == Dtype::float32 ? 2e-5 : clip > 0 ? 1e-5 : 1e-12;
+      for (std::size_t step = 0; step < 10; ++step) {
+        const Array matrix = array_of(json.at("gradients")[step][0], dtype);
+        const Array vector = array_of(json.at("gradients")[step][1], dtype);
+        optimizer.update({matrix, vector}, json.at("rate").get<double>(), 1, clip);
+        for (std::size_t w = 0; w < 2; ++w) {
+          const Array expected = array_of(each.at("after")[step][w], dtype);
+          const Array& got = weights.entries()[w].array;
+          for (std::int64_t i = 0; i < got.count(); ++i)
+            REQUIRE(std::abs(element(got, i) - element(expected, i)) <=
+                    tolerance * (1 + std::abs(element(expected, i))));
+        }
+      }
+    }
+}
+
+TEST_CASE("the norm is that of all scaled gradients; clipping cuts to it; scaling is applied to the gradients") {
+  for (double clip : {0.0, 2.0, 100.0}) {
+    Store weights;
+    Array a = weights.add("a", Array(Dtype::float64, {2}));
+    Array b = weights.add("b", Array(Dtype::float64, {}));
+    OptimizerOptions options;
+    options.kind = OptimizerOptions::Kind::sgd;
+    Optimizer optimizer(weights, options);
+    const xt::xarray<double> ga{4, 12};
+    const xt::xarray<double> gb = xt::xarray<double>(6.0);
+    CHECK(optimizer.update({ga, gb}, 0.5, 0.5, clip) == doctest::Approx(7).epsilon(1e-15));
+    const double cut = clip == 2.0 ? 2.0 / 7 : 1;
+    CHECK(a.as<double>()[0] == doctest::Approx(-0.5 * 2 * cut).epsilon(1e-15));
+    CHECK(a.as<double>()[1] == doctest::Approx(-0.5 * 6 * cut).epsilon(1e-15));
+    CHECK(b.as<double>()[0] == doctest::Approx(-0.5 * 3 * cut).epsilon(1e-15));
+  }
+}
+
+TEST_CASE("an update has the same bits for any number of threads, and one array cut anywhere gives them too") {
+  std::vector<float> first_weights;
+  double first_norm = 0;
+  for (int threads : {1, 2, 3}) {
+    Store weights;
+    const Array w = weights.add("w", filled({3, 33333}, 0.1f));
+    weights.add("b", filled({70001}, 0.01f));
+    Optimizer optimizer(weights, {}, threads);
+    const Array dw = filled({3, 33333}, 0.03f);
+    const Array db = filled({70001}, 0.07f);
+    double norm = 0;
+    for (int step = 0; step < 3; ++step) norm = optimizer.update({dw, db}, 1e-2, 1, 0.5);
+    const std::vector<float> now(w.as<float>(), w.as<float>() + w.count());
+    if (threads == 1) {
+      first_weights = now;
+      first_norm = norm;
+      double exact = 0;
+      for (const Array* g : {&dw, &db})
+        for (std::int64_t i = 0; i < g->count(); ++i) exact += std::pow(double{g->as<float>()[i]}, 2);
+      CHECK(norm == doctest::Approx(std::sqrt(exact)).epsilon(1e-13));
+    }
+    CHECK(now == first_weights);
+    CHECK(norm == first_norm);
+  }
+}
+
+TEST_CASE("gradients that are not finite change nothing") {
+  Store weights;
+  const Array w = weights.add("w", filled({2, 3}, 1));
+  const Array before = w.clone();
+  Optimizer optimizer(weights, {});
+  Array gradient = filled({2, 3}, 1);
+  gradient.as<float>()[4] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(optimizer.update({gradient}, 1e-2)));
+  gradient.as<float>()[4] = std::numeric_limits<float>::infinity();
+  CHECK(std::isinf(optimizer.update({gradient}, 1e-2)));
+  CHECK(std::memcmp(w.data(), before.data(), w.bytes()) == 0);
+  CHECK(*optimizer.state().at("updates").as<std::int64_t>() == 0);
+}
+
+TEST_CASE("state written back continues bit for bit") {
+  const Array gradient = filled({4, 5}, 0.3f);
+  Store straight_weights, weights;
+  straight_weights.add("w", filled({4, 5}, 1));
+  weights.add("w", filled({4, 5}, 1));
+  Optimizer straight(straight_weights, {});
+  Optimizer before(weights, {});
+  for (int step = 0; step < 3; ++step) {
+    straight.update({gradient}, 0.1);
+    before.update({gradient}, 0.1);
+  }
+  Optimizer after(weights, {});
+  for (Store::Entry entry : after.state().entries()) entry.array.assign(before.state().at(entry.name));
+  CHECK(after.state().entries().size() == 3);
+  CHECK(after.state().find("first.w") != nullptr);
+  CHECK(after.state().find("second.w") != nullptr);
+  straight.update({gradient}, 0.1);
+  after.update({gradient}, 0.1);
+  CHECK(weights.at("w").to<float>() == straight_weights.at("w").to<float>());
+}
+
+TEST_CASE("mistakes are named, and change nothing") {
+  Store weights;
+  weights.add("w", filled({2, 3}, 1));
+  Optimizer optimizer(weights, {});
+  CHECK_THROWS_WITH_AS(optimizer.update({}, 0.1), "optimizer: got 0 gradients for 1 weights", Error);
+  CHECK_THROWS_WITH_AS(optimizer.update({filled({3, 2}, 1)}, 0.1),
+                       "optimizer: the gradient of 'w' has shape (3, 2), the weight (2, 3)", ShapeError);
+  CHECK_THROWS_WITH_AS(optimizer.update({Array(Dtype::float64, {2, 3})}, 0.1),
+                       "optimizer: the gradient of 'w' is float64, the weight float32", DtypeError);
+  const xt::xarray<float, xt::layout_type::column_major> columns{{1, 2, 3}, {4, 5, 6}};
+  CHECK_THROWS_WITH_AS(optimizer.update({columns}, 0.1),
+                       "optimizer: the gradient of 'w' must be a dense row-major array", Error);
+  CHECK(weights.at("w").to<float>() == filled({2, 3}, 1).to<float>());
+
+  OptimizerOptions options;
+  options.beta2 = 1;
+  CHECK_THROWS_AS(Optimizer(weights, options), Error);
+  options = {};
+  options.kind = OptimizerOptions::Kind::sgd;
+  options.nesterov = true;
+  CHECK_THROWS_WITH_AS(Optimizer(weights, options), "optimizer: nesterov needs a momentum above 0", Error);
+  Store tokens;
+  tokens.add("t", Array(Dtype::int64, {2}));
+  CHECK_THROWS_WITH_AS(Optimizer(tokens, {}), "optimizer: 't' is int64, not a float array", DtypeError);
+}
