@@ -79,7 +79,7 @@ inline void check_gradients_at(const std::function<Var(const Var&)>& function, s
 /// |a - b| <= tolerance * (1 + |b|), equal infinities, or both NaN.
 inline bool close(double a, double b, double tolerance) {
   if (a == b || (a != a && b != b)) return true;
-  return std::abs(a - b) <= tolerance * (1 + std::abs(b));
+  return std::isfinite(b) && std::abs(a - b) <= tolerance * (1 + std::abs(b));
 }
 
 }  // namespace xtape
