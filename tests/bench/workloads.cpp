@@ -18,6 +18,7 @@
 #include <random>
 #include <sstream>
 
+#include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
 
 using namespace xtape;
