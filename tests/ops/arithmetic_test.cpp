@@ -1,1 +1,215 @@
-#include <doctest/doctest.h>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "golden.hpp"
+#include "play.hpp"
+
+using namespace xtape;
+
+namespace {
+using Binary = Var (*)(const Operand&, const Operand&);
+
+/// Element [i, j] of (2, 3) with (3,), for every number dtype.
+template <class T, class Expected>
+void check_binary_as(Binary op, const Expected& expected) {
+  const xt::xarray<T> a{{T(1.5), T(0), T(-2)}, {T(7), T(2), T(-5)}};
+  const xt::xarray<T> b{T(1.5), T(3), T(-2)};
+  const Array y = played_on<T>([&](const Vars& x) { return op(x[0], x[1]); }, {a, b});
+  REQUIRE(y.shape() == Shape{2, 3});
+  REQUIRE(y.dtype() == dtype_of<T>());
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      CHECK(close(static_cast<double>(y.as<T>()[3 * i + j]), static_cast<double>(expected(a(i, j), b(j))), 1e-7));
+}
+template <class Expected>
+void check_binary(Binary op, const Expected& expected) {
+  check_binary_as<float>(op, expected);
+  check_binary_as<double>(op, expected);
+  check_binary_as<std::int32_t>(op, expected);
+  check_binary_as<std::int64_t>(op, expected);
+}
+
+/// Gradients with broadcasting both ways, away from kinks.
+void check_binary_gradients(Binary op) {
+  const xt::xarray<double> a{{0.5, 1.75, 2.5}, {3.25, 0.7, 1.4}};
+  const xt::xarray<double> b{1.25, 2.25, 0.9};
+  xt::xarray<double> c = listed({1.1, 2.2});
+  c.reshape({2, 1});
+  const auto both = [op](const Vars& x) { return Vars{op(x[0], x[1])}; };
+  check_gradients(both, {a, b});
+  check_gradients(both, {b, c});
+  check_gradients_on([op](const Var& x) { return op(op(x, 2.3), op(1.2, x)); }, a);
+}
+
+float only(const Array& array) {
+  return array.as<float>()[0];
+}
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float inf = std::numeric_limits<float>::infinity();
+}  // namespace
+
+TEST_CASE("op add: sums, gradients, golden values") {
+  check_binary(add, [](auto a, auto b) { return a + b; });
+  check_binary_gradients(add);
+  check_golden("ops_pointwise.json", "add");
+}
+
+TEST_CASE("op sub: differences, gradients, golden values") {
+  check_binary(sub, [](auto a, auto b) { return a - b; });
+  check_binary_gradients(sub);
+  check_golden("ops_pointwise.json", "sub");
+}
+
+TEST_CASE("op mul: products, gradients, golden values") {
+  check_binary(mul, [](auto a, auto b) { return a * b; });
+  check_binary_gradients(mul);
+  check_golden("ops_pointwise.json", "mul");
+}
+
+TEST_CASE("op div: quotients, gradients, golden values; integers are divided as float32") {
+  check_binary_as<float>(div, [](auto a, auto b) { return a / b; });
+  check_binary_as<double>(div, [](auto a, auto b) { return a / b; });
+  check_binary_gradients(div);
+  check_golden("ops_pointwise.json", "div");
+  const Array y = played<std::int64_t>([](const Vars& x) { return x[0] / x[1]; }, {{7, 1}, {2, 0}});
+  CHECK(y.dtype() == Dtype::float32);
+  CHECK(y.to<float>() == xt::xarray<float>{3.5f, inf});
+}
+
+TEST_CASE("op pow: powers, gradients, golden values, short forms") {
+  check_binary_as<float>(pow, [](auto a, auto b) { return std::pow(a, b); });
+  check_binary_as<double>(pow, [](auto a, auto b) { return std::pow(a, b); });
+  check_binary_gradients(pow);
+  check_golden("ops_pointwise.json", "pow");
+  const Array whole = played<std::int32_t>([](const Vars& x) { return pow(x[0], x[1]); },
+                                           {{2, -3, 5, 2, -1, 0}, {10, 3, 0, -1, -3, 0}});
+  CHECK(whole.to<std::int32_t>() == xt::xarray<std::int32_t>{1024, -27, 1, 0, -1, 1});
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  CHECK(pow(x, 2).node().op->name == "square");
+  CHECK(pow(x, 0.5).node().op->name == "sqrt");
+  CHECK(pow(x, -0.5).node().op->name == "rsqrt");
+  CHECK(pow(x, 1).id() == x.id());
+  CHECK(pow(x, 3).node().op->name == "pow");
+  check_gradients_at([](const Var& v) { return pow(v, 3); }, {-1.5, 0.0, 2.0});
+  check_gradients_at([](const Var& v) { return pow(v, -2.5); }, {0.5, 2.0});
+}
+
+TEST_CASE("op pow: the gradient is finite at 0 where PyTorch's is") {
+  Tape tape;
+  const Var x = tape.parameter("x", xt::xarray<float>{0, 0, 0});
+  const Var e = tape.parameter("e", xt::xarray<float>{0, 1, 3});
+  const Vars g = grad(sum(pow(x, e)), {x, e});
+  CHECK(fast(g[0]).to<float>() == xt::xarray<float>{0, 1, 0});
+  CHECK(fast(g[1]).to<float>() == xt::xarray<float>{0, 0, 0});
+}
+
+TEST_CASE("op maximum: the greater, half of the gradient to each of two equals, NaN wins") {
+  check_binary(maximum, [](auto a, auto b) { return a > b ? a : b; });
+  check_binary_gradients(maximum);
+  check_golden("ops_pointwise.json", "maximum");
+  const Array y =
+      played<float>([](const Vars& x) { return maximum(x[0], x[1]); }, {{not_a_number, 1}, {1, not_a_number}});
+  for (std::size_t i = 0; i < 2; ++i) CHECK(std::isnan(y.as<float>()[i]));
+}
+
+TEST_CASE("op minimum: the lesser, half of the gradient to each of two equals, NaN wins") {
+  check_binary(minimum, [](auto a, auto b) { return a < b ? a : b; });
+  check_binary_gradients(minimum);
+  check_golden("ops_pointwise.json", "minimum");
+  const Array y =
+      played<float>([](const Vars& x) { return minimum(x[0], x[1]); }, {{not_a_number, 1}, {1, not_a_number}});
+  for (std::size_t i = 0; i < 2; ++i) CHECK(std::isnan(y.as<float>()[i]));
+}
+
+TEST_CASE("op mod: the remainder has the sign of the divisor") {
+  check_binary(mod, [](auto a, auto b) {
+    const double x = static_cast<double>(a), y = static_cast<double>(b);
+    return x - std::floor(x / y) * y;
+  });
+  check_binary_gradients(mod);
+  check_golden("ops_pointwise.json", "mod");
+  constexpr auto lowest = std::numeric_limits<std::int32_t>::min();
+  const Array y = played<std::int32_t>([](const Vars& x) { return mod(x[0], x[1]); }, {{5, lowest, -7}, {0, -1, 3}});
+  CHECK(y.to<std::int32_t>() == xt::xarray<std::int32_t>{0, 0, 2});
+}
+
+TEST_CASE("op neg: changes the sign") {
+  CHECK(played<std::int32_t>([](const Vars& x) { return -x[0]; }, {{1, -2, 0}}).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{-1, 2, 0});
+  check_gradients_at([](const Var& x) { return -x * x; }, {1.0, -2.0});
+  check_golden("ops_pointwise.json", "neg");
+}
+
+TEST_CASE("op abs: drops the sign, no gradient at 0") {
+  CHECK(played<std::int64_t>([](const Vars& x) { return abs(x[0]); }, {{1, -2, 0}}).to<std::int64_t>() ==
+        xt::xarray<std::int64_t>{1, 2, 0});
+  check_gradients_at([](const Var& x) { return abs(x) * x; }, {1.0, -2.0});
+  check_golden("ops_pointwise.json", "abs");
+}
+
+TEST_CASE("op sign: -1, 0, 1") {
+  CHECK(played<float>([](const Vars& x) { return sign(x[0]); }, {{0.5f, -inf, 0, -0.0f}}).to<float>() ==
+        xt::xarray<float>{1, -1, 0, 0});
+  CHECK(std::isnan(only(played<float>([](const Vars& x) { return sign(x[0]); }, {{not_a_number}}))));
+  CHECK(played<std::int32_t>([](const Vars& x) { return sign(x[0]); }, {{7, -7, 0}}).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{1, -1, 0});
+}
+
+TEST_CASE("op floor: rounds down") {
+  CHECK(played<double>([](const Vars& x) { return floor(x[0]); }, {{0.5, -0.5, 2, -inf}}).to<double>() ==
+        xt::xarray<double>{0, -1, 2, -inf});
+  CHECK(played<std::int32_t>([](const Vars& x) { return floor(x[0]); }, {{7, -7}}).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{7, -7});
+}
+
+TEST_CASE("op square: products with itself") {
+  CHECK(played<std::int32_t>([](const Vars& x) { return square(x[0]); }, {{3, -4}}).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{9, 16});
+  check_gradients_at([](const Var& x) { return square(x) * x; }, {1.0, -2.0, 0.0});
+  check_golden("ops_pointwise.json", "square");
+}
+
+TEST_CASE("op clip: cuts, passes the gradient inside the bounds, refuses crossed bounds") {
+  CHECK(played<float>([](const Vars& x) { return clip(x[0], -1, inf); }, {{-3, 0.5f, inf}}).to<float>() ==
+        xt::xarray<float>{-1, 0.5f, inf});
+  CHECK(std::isnan(only(played<float>([](const Vars& x) { return clip(x[0], 0, 1); }, {{not_a_number}}))));
+  check_gradients_at([](const Var& x) { return square(clip(x, -1, 1)); }, {-3.0, 0.5, 2.0});
+  check_golden("ops_pointwise.json", "clip");
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  CHECK_THROWS_WITH_AS(clip(x, 2, 1), "clip: low must not be above high, got low 2 and high 1", Error);
+}
+
+TEST_CASE("arithmetic refuses bool and shapes that do not broadcast, and takes arrays without elements") {
+  Tape tape;
+  const Var mask = tape.input("mask", {3}, Dtype::boolean);
+  const Var a = tape.input("a", {2, 3});
+  const Var b = tape.input("b", {2});
+  const std::size_t size = tape.size();
+  CHECK_THROWS_WITH_AS(mask + mask, "add: takes numbers, received bool: cast to a number first, or use the logical ops",
+                       DtypeError);
+  CHECK_THROWS_WITH_AS(a * b,
+                       "mul: shapes (2, 3) and (2,) do not broadcast: counted from the back, sizes must be equal or 1",
+                       ShapeError);
+  CHECK(tape.size() == size);
+  const xt::xarray<float> none = xt::xarray<float>::from_shape({0, 3});
+  CHECK(played_on<float>([](const Vars& x) { return x[0] + x[1]; }, {none, xt::xarray<float>{1, 2, 3}}).shape() ==
+        Shape{0, 3});
+}
+
+TEST_CASE("arithmetic on long arrays agrees in every element, whatever the threads") {
+  const std::int64_t n = 100003;
+  Tape tape;
+  Array values(Dtype::float32, {n});
+  for (std::int64_t i = 0; i < n; ++i) values.as<float>()[i] = static_cast<float>(i % 1013) / 17 - 20;
+  const Var x = tape.parameter("x", values);
+  const Var y = (x * 3 - x / 7) * abs(x) + maximum(x, 2);
+  const Array one = fast(y, 1), three = fast(y, 3);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double v = values.as<float>()[i];
+    REQUIRE(close(one.as<float>()[i], (v * 3 - v / 7) * std::abs(v) + std::max(v, 2.0), 1e-5));
+    REQUIRE(one.as<float>()[i] == three.as<float>()[i]);
+  }
+}

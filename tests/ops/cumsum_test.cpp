@@ -1,1 +1,34 @@
-#include <doctest/doctest.h>
+#include <limits>
+
+#include "golden.hpp"
+#include "play.hpp"
+
+using namespace xtape;
+
+TEST_CASE("op cumsum: axes, both directions, gradients, golden values") {
+  check_golden("ops_pointwise.json", "cumsum");
+  const xt::xarray<double> points{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}};
+  for (std::int64_t axis : {0, 1})
+    for (bool reverse : {false, true})
+      check_gradients_on([&](const Var& x) { return cumsum(x * x, axis, reverse); }, points);
+  CHECK(played<std::int32_t>([](const Vars& x) { return cumsum(x[0], 0, true); }, {{1, 2, 3}}).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{6, 5, 3});
+}
+
+TEST_CASE("op cumsum: long sums keep their precision, infinities stay, refusals") {
+  const std::int64_t n = 1000000;
+  Array tenths(Dtype::float32, {n});
+  std::fill_n(tenths.as<float>(), n, 0.1f);
+  Tape tape;
+  const Array y = fast(cumsum(tape.parameter("x", tenths)));
+  CHECK(y.as<float>()[n - 1] == static_cast<float>(static_cast<double>(0.1f) * n));
+  const Array big = played<double>([](const Vars& x) { return cumsum(x[0]); }, {{1e16, 1, -1e16}});
+  CHECK(big.as<double>()[2] == 1);
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(played<double>([](const Vars& x) { return cumsum(x[0]); }, {{1, inf, 2}}).to<double>() ==
+        xt::xarray<double>{1, inf, inf});
+  const xt::xarray<float> none = xt::xarray<float>::from_shape({0, 2});
+  CHECK(played_on<float>([](const Vars& x) { return cumsum(x[0], 0); }, {none}).shape() == Shape{0, 2});
+  CHECK_THROWS_AS(cumsum(tape.input("m", {2}, Dtype::boolean)), DtypeError);
+  CHECK_THROWS_AS(cumsum(tape.input("s", {})), ShapeError);
+}

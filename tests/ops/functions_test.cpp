@@ -1,1 +1,189 @@
-#include <doctest/doctest.h>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "golden.hpp"
+#include "play.hpp"
+
+using namespace xtape;
+
+namespace {
+using Unary = Var (*)(const Var&);
+using Reference = double (*)(double);
+
+template <class T>
+double units_apart(T got, double wanted) {
+  const T rounded = static_cast<T>(wanted);
+  if (got == rounded || (std::isnan(got) && std::isnan(wanted))) return 0;
+  if (std::isnan(got) || std::isinf(got) || std::isinf(rounded)) return std::numeric_limits<double>::infinity();
+  const T unit = std::nextafter(std::abs(rounded), std::numeric_limits<T>::infinity()) - std::abs(rounded);
+  return std::abs(static_cast<double>(got) - wanted) / static_cast<double>(unit);
+}
+
+/// Compares with the C library in many points of [low, high], in float32 against its float64.
+void check_accuracy(Unary op, Reference reference, double low, double high, double units) {
+  const auto check = [&](auto scalar, double limit) {
+    using T = decltype(scalar);
+    std::mt19937_64 random(7);
+    std::uniform_real_distribution<double> between(low, high);
+    const std::size_t n = 20001;
+    xt::xarray<T> points = xt::xarray<T>::from_shape({n});
+    for (std::size_t i = 0; i < n; ++i) points(i) = static_cast<T>(between(random));
+    const Array y = played_on<T>([op](const Vars& x) { return op(x[0]); }, {points});
+    double worst = 0;
+    T where_worst = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double apart = units_apart(y.as<T>()[i], reference(static_cast<double>(points(i))));
+      if (apart > worst) worst = apart, where_worst = points(i);
+    }
+    INFO(name_of(dtype_of<T>()) << ": " << worst << " units in the last place at " << where_worst);
+    CHECK(worst <= limit);
+  };
+  check(float{}, units);
+  check(double{}, units);
+}
+
+/// The values at points of delicate nature.
+void check_points(Unary op, Reference reference) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const xt::xarray<float> points{0,    -0.0f, 1,     -1,     1e-30f,     -1e-30f,     1e-5f,
+                                 30.f, -30.f, 1e30f, -1e30f, float(inf), -float(inf), std::nanf("")};
+  const Array y = played_on<float>([op](const Vars& x) { return op(x[0]); }, {points});
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    INFO("at " << points(i) << ": got " << y.as<float>()[i]);
+    CHECK(units_apart(y.as<float>()[i], reference(static_cast<double>(points(i)))) <= 4);
+  }
+}
+
+void check_function(Unary op, Reference reference, double low, double high, const char* name, double units = 3) {
+  check_accuracy(op, reference, low, high, units);
+  check_points(op, reference);
+  xt::xarray<double> points{0.07, 0.35, 0.8, 1.3, 2.1};
+  if (low < 0) points = {-1.9, -0.6, -0.2, 0.35, 0.8, 1.7};
+  check_gradients_on([op](const Var& x) { return op(x); }, points);
+  check_golden("ops_pointwise.json", name);
+}
+}  // namespace
+
+TEST_CASE("op sqrt: accuracy, gradients, golden values") {
+  check_function(sqrt, std::sqrt, 0, 100, "sqrt");
+}
+
+TEST_CASE("op rsqrt: accuracy, gradients, golden values") {
+  check_function(
+      rsqrt, [](double x) { return 1 / std::sqrt(x); }, 0, 100, "rsqrt");
+}
+
+TEST_CASE("op exp: accuracy up to the greatest float, gradients, golden values") {
+  check_function(exp, std::exp, -80, 80, "exp");
+  CHECK(std::isfinite(played<float>([](const Vars& x) { return exp(x[0]); }, {{88.7f}}).as<float>()[0]));
+  const Array y = played<float>([](const Vars& x) { return exp(x[0]); }, {{88.0f, 88.5f, 88.7f, 88.8f}});
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(close(y.as<float>()[i], std::exp(xt::xarray<float>{88.0f, 88.5f, 88.7f, 88.8f}(i)), 1e-6));
+}
+
+TEST_CASE("op expm1: accuracy, also near 0, gradients, golden values") {
+  check_function(expm1, std::expm1, -5, 5, "expm1");
+  check_accuracy(expm1, std::expm1, -1e-3, 1e-3, 3);
+}
+
+TEST_CASE("op log: accuracy, gradients, golden values") {
+  check_function(log, std::log, 0, 100, "log");
+  check_accuracy(log, std::log, 0.9, 1.1, 3);
+}
+
+TEST_CASE("op log1p: accuracy, also near 0, gradients, golden values") {
+  check_function(log1p, std::log1p, 0, 10, "log1p");
+  check_accuracy(log1p, std::log1p, -1e-3, 1e-3, 3);
+}
+
+TEST_CASE("op sin: accuracy, gradients, golden values") {
+  check_accuracy(sin, std::sin, -100, 100, 3);
+  check_gradients_at([](const Var& x) { return sin(x); }, {-2.0, 0.1, 1.5});
+  check_golden("ops_pointwise.json", "sin");
+}
+
+TEST_CASE("op cos: accuracy, gradients, golden values") {
+  check_accuracy(cos, std::cos, -100, 100, 3);
+  check_gradients_at([](const Var& x) { return cos(x); }, {-2.0, 0.1, 1.5});
+  check_golden("ops_pointwise.json", "cos");
+}
+
+TEST_CASE("op tanh: accuracy, gradients, golden values") {
+  check_function(tanh, std::tanh, -10, 10, "tanh");
+}
+
+TEST_CASE("op erf: accuracy, gradients, golden values") {
+  check_function(erf, std::erf, -4, 4, "erf");
+}
+
+TEST_CASE("op sigmoid: accuracy, gradients, golden values") {
+  check_function(
+      sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -20, 20, "sigmoid");
+}
+
+TEST_CASE("op relu: no gradient at 0, NaN stays") {
+  check_points(relu, [](double x) { return x <= 0 ? 0 : x; });
+  check_gradients_at([](const Var& x) { return relu(x) * x; }, {-1.0, 2.0});
+  check_golden("ops_pointwise.json", "relu");
+}
+
+TEST_CASE("op silu: accuracy, gradients, golden values") {
+  check_accuracy(
+      silu, [](double x) { return x / (1 + std::exp(-x)); }, -20, 20, 4);
+  check_gradients_at([](const Var& x) { return silu(x); }, {-3.0, -0.5, 0.0, 2.0});
+  check_golden("ops_pointwise.json", "silu");
+}
+
+TEST_CASE("op softplus: accuracy, gradients, golden values") {
+  check_function(
+      softplus, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }, -20, 20, "softplus");
+}
+
+TEST_CASE("op gelu: both forms, by kernel and by expand, gradients, golden values") {
+  const xt::xarray<double> points{-7.5, -3, -1.2, -0.4, 0, 0.3, 1, 2.5, 6};
+  for (const char* form : {"none", "tanh"}) {
+    const auto apply_form = [form](const Vars& x) { return gelu(x[0], form); };
+    const Array y = played_on<double>(apply_form, {points});
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double x = points(i);
+      const double cubic = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+      const double wanted = 0.5 * x * (1 + (form[0] == 'n' ? std::erf(x / std::sqrt(2.0)) : std::tanh(cubic)));
+      CHECK(close(y.as<double>()[i], wanted, 1e-14));
+    }
+    Tape tape;
+    const Var x = tape.parameter("x", ArrayView(points));
+    const Var g = grad(sum(gelu(x, form)), {x})[0];
+    const Array kernel = fast(g), expanded = evaluate(g);
+    for (std::size_t i = 0; i < points.size(); ++i)
+      CHECK(close(kernel.as<double>()[i], expanded.as<double>()[i], 1e-14));
+    check_gradients_on([form](const Var& v) { return gelu(v, form); }, points);
+  }
+  check_golden("ops_pointwise.json", "gelu");
+  Tape tape;
+  CHECK_THROWS_WITH_AS(gelu(tape.input("x", {1}), "erf"), "gelu: approximate must be 'none' or 'tanh', got 'erf'",
+                       Error);
+}
+
+TEST_CASE("op gelu_grad: gradients of both its inputs") {
+  const Op& row = builtin_ops().at("gelu_grad");
+  for (const char* form : {"none", "tanh"})
+    check_gradients(
+        [&](const Vars& x) {
+          return apply(row, {x[0], x[1]}, {{"approximate", std::string(form)}});
+        },
+        {listed({-2.0, -0.3, 0.0, 1.5}), listed({0.7, -1.1, 2.0, 0.4})});
+}
+
+TEST_CASE("functions turn integers into float32 and give the same bits wherever an element stands") {
+  Tape tape;
+  const Var counts = tape.parameter("counts", xt::xarray<std::int64_t>{1, 4});
+  CHECK(sqrt(counts).dtype() == Dtype::float32);
+  CHECK(fast(sqrt(counts)).to<float>() == xt::xarray<float>{1, 2});
+  xt::xarray<float> same = xt::xarray<float>::from_shape({77});
+  same.fill(0.37f);
+  for (const Unary op : {Unary(exp), Unary(tanh), Unary(erf), Unary(silu)}) {
+    const Array y = played_on<float>([op](const Vars& x) { return op(x[0]); }, {same});
+    for (std::int64_t i = 1; i < 77; ++i) CHECK(y.as<float>()[i] == y.as<float>()[0]);
+  }
+}

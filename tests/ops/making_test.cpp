@@ -1,1 +1,68 @@
-#include <doctest/doctest.h>
+#include "golden.hpp"
+#include "play.hpp"
+
+using namespace xtape;
+
+TEST_CASE("op zeros: zeros of every dtype") {
+  Tape tape;
+  CHECK(fast(zeros(tape, {2, 2})).to<float>() == xt::xarray<float>{{0, 0}, {0, 0}});
+  for (Dtype dtype : {Dtype::float64, Dtype::int32, Dtype::int64, Dtype::boolean}) {
+    const Array y = fast(zeros(tape, {3}, dtype));
+    CHECK(y.dtype() == dtype);
+    CHECK(y.shape() == Shape{3});
+  }
+  const Var x = tape.input("x", {4, 0}, Dtype::float64);
+  CHECK(zeros_like(x).type() == x.type());
+  CHECK(fast(zeros(tape, {})).to<float>()() == 0);
+}
+
+TEST_CASE("op ones: ones of every dtype, and as expanded") {
+  Tape tape;
+  const Array y = fast(ones(tape, {100000}, Dtype::int32));
+  for (std::int64_t i = 0; i < 100000; ++i) REQUIRE(y.as<std::int32_t>()[i] == 1);
+  CHECK(evaluate(ones(tape, {2}, Dtype::boolean)).to<bool>() == xt::xarray<bool>{true, true});
+  CHECK(fast(ones_like(tape.input("x", {2}, Dtype::float64))).to<double>() == xt::xarray<double>{1, 1});
+}
+
+TEST_CASE("op full: one value, golden, refusals") {
+  Tape tape;
+  CHECK(fast(full(tape, {2}, -1.5, Dtype::float64)).to<double>() == xt::xarray<double>{-1.5, -1.5});
+  CHECK(evaluate(full(tape, {2}, 7, Dtype::int64)).to<std::int64_t>() == xt::xarray<std::int64_t>{7, 7});
+  check_golden("ops_pointwise.json", "full");
+  CHECK_THROWS_WITH_AS(full(tape, {2, -1}, 0), "full: sizes must not be negative, got shape (2, -1)", ShapeError);
+  CHECK_THROWS_AS(full(tape, {1 << 30, 1 << 30, 1 << 30}, 0), ShapeError);
+}
+
+TEST_CASE("op iota: counts along an axis") {
+  Tape tape;
+  CHECK(fast(iota(tape, {2, 3}, 1)).to<std::int64_t>() == xt::xarray<std::int64_t>{{0, 1, 2}, {0, 1, 2}});
+  CHECK(fast(iota(tape, {2, 3}, -2, Dtype::float32)).to<float>() == xt::xarray<float>{{0, 0, 0}, {1, 1, 1}});
+  CHECK_THROWS_WITH_AS(iota(tape, {2}, 1), "iota: axis 1 is out of range for an array of 1 axis", ShapeError);
+  CHECK_THROWS_AS(iota(tape, {2}, 0, Dtype::boolean), DtypeError);
+}
+
+TEST_CASE("op eye: ones on the diagonal, golden") {
+  Tape tape;
+  const xt::xarray<double> wanted{{1, 0}, {0, 1}, {0, 0}};
+  CHECK(fast(eye(tape, 3, 2, Dtype::float64)).to<double>() == wanted);
+  CHECK(evaluate(eye(tape, 3, 2, Dtype::float64)).to<double>() == wanted);
+  CHECK(eye(tape, 3, -1).shape() == Shape{3, 3});
+  check_golden("ops_pointwise.json", "eye");
+  CHECK_THROWS_AS(eye(tape, -3, 2), ShapeError);
+}
+
+TEST_CASE("op positions: 0, 1, 2 … along an axis of the tokens") {
+  Tape tape;
+  const Var tokens = tape.input("tokens", {5, 3}, Dtype::int64);
+  CHECK(fast(positions(tokens)).to<std::int64_t>() == xt::xarray<std::int64_t>{0, 1, 2});
+  CHECK(positions(tokens, 0).type() == ValueType{Dtype::int64, {5}});
+  CHECK_THROWS_AS(positions(tokens, 2), ShapeError);
+}
+
+TEST_CASE("op causal_mask: true where the key comes after the query") {
+  Tape tape;
+  const Var tokens = tape.input("tokens", {2, 3}, Dtype::int32);
+  const xt::xarray<bool> wanted{{false, true, true}, {false, false, true}, {false, false, false}};
+  CHECK(fast(causal_mask(tokens)).to<bool>() == wanted);
+  CHECK(causal_mask(tokens, 0).shape() == Shape{2, 2});
+}

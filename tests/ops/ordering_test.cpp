@@ -1,1 +1,41 @@
-#include <doctest/doctest.h>
+#include <cmath>
+#include <limits>
+
+#include "golden.hpp"
+#include "play.hpp"
+
+using namespace xtape;
+
+namespace {
+const float nan_value = std::nanf("");
+}
+
+TEST_CASE("op argmax: first of equals, first NaN, golden values, refusals") {
+  check_golden("ops_pointwise.json", "argmax");
+  CHECK(played_on<float>([](const Vars& x) { return argmax(x[0]); },
+                         {xt::xarray<float>{{1, 3, 3}, {2, nan_value, nan_value}}})
+            .to<std::int64_t>() == xt::xarray<std::int64_t>{1, 1});
+  CHECK(played_on<std::int32_t>([](const Vars& x) { return argmax(x[0], 0, true); },
+                                {xt::xarray<std::int32_t>{{1, 9}, {2, -4}}})
+            .to<std::int64_t>() == xt::xarray<std::int64_t>{{1, 0}});
+  Tape tape;
+  CHECK_THROWS_AS(argmax(tape.input("none", {2, 0})), ShapeError);
+  CHECK_THROWS_AS(argmax(tape.input("mask", {2}, Dtype::boolean)), DtypeError);
+}
+
+TEST_CASE("op top_k: falling order, ties in their own order, gradients, golden values, refusals") {
+  check_golden("ops_pointwise.json", "top_k");
+  Tape tape;
+  const Var x = tape.parameter("x", xt::xarray<float>{{1, 5, 5, 2}, {nan_value, 0, 7, -1}});
+  const auto [values, indices] = top_k(x, 3);
+  CHECK(fast(indices).to<std::int64_t>() == xt::xarray<std::int64_t>{{1, 2, 3}, {0, 2, 1}});
+  const Array greatest = fast(values);
+  const xt::xarray<float> wanted{5, 5, 2, nan_value, 7, 0};
+  for (std::size_t i = 0; i < 6; ++i) CHECK(close(greatest.as<float>()[i], wanted(i), 0));
+  CHECK(top_k(x, 0).first.shape() == Shape{2, 0});
+  check_gradients([](const Vars& v) { return Vars{square(top_k(v[0], 2).first)}; },
+                  {xt::xarray<double>{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}}});
+  CHECK_THROWS_WITH_AS(
+      top_k(x, 5), "top_k: k must be between 0 and the size of the last axis, got k 5 and shape (2, 4)", ShapeError);
+  CHECK_THROWS_AS(top_k(tape.input("s", {}), 0), ShapeError);
+}
