@@ -21,7 +21,8 @@ def add(op, attributes, inputs, function):
 x = randn(2, 2, 3)
 for approximate in ("none", "tanh"):
     add("gelu", {"approximate": approximate}, [randn(3, 5) * 3], lambda t: F.gelu(t, approximate=approximate))
-add("clip", {"low": -0.5, "high": 0.75}, [torch.tensor([-2, -0.5, 0.1, 0.75, 3], dtype=torch.float64)],
+# Not at the bounds: there, versions of PyTorch differ in the gradient.
+add("clip", {"low": -0.5, "high": 0.75}, [torch.tensor([-2, -0.4, 0.1, 0.7, 3], dtype=torch.float64)],
     lambda t: t.clamp(-0.5, 0.75))
 add("masked_fill", {"value": -2.5}, [x, torch.rand(2, 3, generator=g) < 0.5], lambda t, m: t.masked_fill(m, -2.5))
 add("cast", {"dtype": "int64"}, [torch.tensor([-1.7, -0.2, 0.9, 3.0], dtype=torch.float64)], lambda t: t.long())

@@ -178,6 +178,8 @@ TEST_CASE("op clip: cuts, passes the gradient inside the bounds, refuses crossed
   check_gradients_at([](const Var& x) { return square(clip(x, -1, 1)); }, {-3.0, 0.5, 2.0});
   check_golden("ops_pointwise.json", "clip");
   Tape tape;
+  const Var at_bounds = tape.parameter("at_bounds", listed<float>({-1, 1, 2}));
+  CHECK(fast(grad(sum(clip(at_bounds, -1, 1)), {at_bounds})[0]).to<float>() == listed<float>({1, 1, 0}));
   const Var x = tape.input("x", {2});
   CHECK_THROWS_WITH_AS(clip(x, 2, 1), "clip: low must not be above high, got low 2 and high 1", Error);
 }

@@ -30,7 +30,6 @@ Array naive(const Array& x, const std::vector<bool>& reduced, double start,
   Array y(Dtype::float64, kept);
   for (std::int64_t i = 0; i < y.count(); ++i) y.as<double>()[i] = start;
   const Strides to = Layout::dense(kept).broadcast_to(x.shape()).strides;
-  Shape index = Shape::filled(kept.size(), 0);
   for (std::int64_t flat = 0; flat < x.count(); ++flat) {
     std::int64_t rest = flat, at = 0;
     for (std::size_t i = kept.size(); i-- > 0; rest /= x.shape()[i])
@@ -95,8 +94,8 @@ TEST_CASE("op sum: integers and bool as int64; nothing is 0") {
   CHECK(played_on<bool>([](const Vars& x) { return sum(x[0], {0}); }, {xt::xarray<bool>{{true, false}, {true, true}}})
             .to<std::int64_t>() == xt::xarray<std::int64_t>{2, 1});
   const xt::xarray<float> none = xt::xarray<float>::from_shape({0, 2});
-  CHECK(played<float>([](const Vars& x) { return sum(x[0], {0}); }, {none}).to<float>() == xt::xarray<float>{0, 0});
-  CHECK(played<float>([](const Vars& x) { return sum(x[0], {1}); }, {none}).shape() == Shape{0});
+  CHECK(played_on<float>([](const Vars& x) { return sum(x[0], {0}); }, {none}).to<float>() == xt::xarray<float>{0, 0});
+  CHECK(played_on<float>([](const Vars& x) { return sum(x[0], {1}); }, {none}).shape() == Shape{0});
   CHECK(played_on<float>([](const Vars& x) { return sum(x[0]); }, {none}).to<float>()() == 0);
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("op logsumexp: no overflow, gradients, golden values, rows of -inf") {
   CHECK(values.as<float>()[3] == inf);
   const Array g = fast(grad(sum(masked_fill(y, y == inf, 0)), {x})[0]);
   const xt::xarray<float> wanted{0.5f, 0.5f, 0, 0, 0, 1, 0, 0};
-  for (std::size_t i = 0; i < 6; ++i) CHECK(close(g.as<float>()[i], wanted(i), 1e-6));
+  for (std::size_t i = 0; i < 6; ++i) CHECK(close(g.as<float>()[i], wanted(i), 1e-4));
   const xt::xarray<float> none = xt::xarray<float>::from_shape({2, 0});
   CHECK(played_on<float>([](const Vars& v) { return logsumexp(v[0], {1}); }, {none}).to<float>() ==
         xt::xarray<float>{-inf, -inf});
