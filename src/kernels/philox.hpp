@@ -67,10 +67,10 @@ inline void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* 
   // Each 64-bit lane holds a 32-bit word of another block; what stands in its upper half never matters, as the
   // multiplication takes the lower half alone.
   std::array<Lanes, registers> a, b, c, d;
-  std::array<std::uint64_t, Lanes::size> ramp;
-  for (std::size_t i = 0; i < Lanes::size; ++i) ramp[i] = static_cast<std::uint64_t>(first) / 4 + i;
+  static constexpr std::array<std::uint64_t, 8> ramp{0, 1, 2, 3, 4, 5, 6, 7};
+  const Lanes start = Lanes::load_unaligned(ramp.data()) + Lanes(static_cast<std::uint64_t>(first) / 4);
   for (std::size_t u = 0; u < registers; ++u) {
-    a[u] = Lanes::load_unaligned(ramp.data()) + Lanes(std::uint64_t{u * Lanes::size});
+    a[u] = start + Lanes(std::uint64_t{u * Lanes::size});
     b[u] = a[u] >> 32;
     c[u] = Lanes(stream.step);
     d[u] = Lanes(stream.step >> 32);
