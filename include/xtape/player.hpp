@@ -115,8 +115,8 @@ class Player {
   /// With `profile`: the seconds that each step of the plan took, summed over all plays; else empty.
   const std::vector<double>& seconds() const;
   int threads() const;
-  /// Names the first node whose output holds a NaN or infinity when played on `feeds` again, with its site; empty if none.
-  /// Slow (plays without reuse): for finding out why a loss is not finite.
+  /// Names the first node whose output holds a NaN or infinity when played on `feeds` again, from the carried states as
+  /// they are now, with its site; empty if none. Slow (plays without reuse): for finding out why a loss is not finite.
   std::string first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step = 0) const;
 
  private:

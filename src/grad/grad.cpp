@@ -172,10 +172,12 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
   };
   for (const Var& output : outputs) check(output, "output");
   for (const Var& input : inputs) check(input, "input");
-  for (std::size_t i = 0; i < cotangents.size(); ++i)
+  for (std::size_t i = 0; i < cotangents.size(); ++i) {
+    if (cotangents[i].tape() != tape) throw HandleError("grad: a cotangent is of another tape");
     if (cotangents[i].type() != outputs[i].type())
       throw ShapeError("grad: cotangent " + std::to_string(i) + " is " + to_string(cotangents[i].type()) +
                        ", its output " + to_string(outputs[i].type()));
+  }
 }
 }  // namespace
 

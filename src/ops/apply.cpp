@@ -1,5 +1,6 @@
 // Recording a call: attributes completed, dtypes promoted, shapes checked, node appended.
 #include <algorithm>
+#include <cmath>
 
 #include "nearest.hpp"
 #include "xtape/op.hpp"
@@ -69,7 +70,8 @@ Attributes completed(const Op& op, const Attributes& given) {
     if (value == nullptr && !spec.initial) throw Error("attribute '" + spec.name + "' must be given: " + spec.doc);
     const std::optional<Attribute> fitting = coerced(value != nullptr ? *value : *spec.initial, spec.type);
     if (!fitting)
-      throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", got " + to_string(*value));
+      throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", got " +
+                  to_string(value != nullptr ? *value : *spec.initial));
     result.set(spec.name, *fitting);
   }
   return result;
@@ -125,6 +127,15 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands) {
   return *common;
 }
 
+/// A double holds a literal: as an integer it must be whole, exact and within the dtype.
+void check_literal(double literal, Dtype dtype) {
+  if (!is_integer(dtype)) return;
+  const double limit = dtype == Dtype::int32 ? 2147483648.0 : 9007199254740992.0;  // 2^31, 2^53
+  if (std::floor(literal) != literal || literal < -limit || literal >= limit)
+    throw DtypeError("the literal " + to_string(Attribute(literal)) + " does not fit " + name_of(dtype) +
+                     ": use a constant");
+}
+
 Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
   const Dtype common = common_dtype(op, operands);
   Vars inputs;
@@ -135,6 +146,7 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
                           : spec.accept == Accept::integer ? Dtype::int64
                           : spec.accept == Accept::mask    ? Dtype::boolean
                                                            : Dtype::float32;
+      check_literal(operands[i].literal(), dtype);
       inputs.push_back(tape.constant(operands[i].literal(), dtype));
       continue;
     }

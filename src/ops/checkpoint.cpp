@@ -66,9 +66,16 @@ Vars checkpoint_gradient(const GradientCall& call) {
 Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs) {
   if (inputs.empty()) throw Error("checkpoint: needs at least one input");
   Tape tape = inputs[0].tape();
+  const auto check = [&](const Vars& vars, const char* what) {
+    for (const Var& var : vars)
+      if (var.tape() != tape) throw HandleError(std::string("checkpoint: its ") + what + " are of two tapes");
+  };
+  check(inputs, "inputs");
   const std::size_t size = tape.size();
   try {
     const Vars results = function(inputs);
+    if (results.empty()) throw Error("checkpoint: the function gives no result");
+    check(results, "inputs and results");
     const auto [body, outer] = tape.enclose(size, results);
     return record_call(tape, checkpoint_op(), outer, {}, body);
   } catch (...) {

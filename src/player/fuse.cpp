@@ -1,5 +1,6 @@
 // Ops put in where their expansion stands on the tape, the backward part taken along by provenance.
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <set>
 
@@ -55,6 +56,14 @@ class Matcher {
   }
 
  private:
+  /// A literal in an expansion is part of the pattern.
+  static bool same_constant(const Node& pattern, const Node& node) {
+    if (pattern.op != &constant_op()) return true;
+    const Array& a = pattern.storage;
+    const Array& b = node.storage;
+    return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+  }
+
   bool same(ValueId wanted, ValueId found) {
     for (std::size_t i = 0; i < pattern_.inputs.size(); ++i)
       if (pattern_.inputs[i].id() == wanted) {
@@ -65,7 +74,7 @@ class Matcher {
     const Node& pattern = pattern_.tape.node(static_cast<std::size_t>(wanted.node));
     const Node& node = program_.node(found.node);
     if (pattern.op != node.op || wanted.output != found.output || !(pattern.attributes == node.attributes) ||
-        pattern.inputs.size() != node.inputs.size())
+        pattern.inputs.size() != node.inputs.size() || !same_constant(pattern, node))
       return false;
     match_.forward.insert(found.node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -85,7 +94,7 @@ class Matcher {
       }
       const ValueId flows_to = program_.node(adjoint.forward).inputs[static_cast<std::size_t>(adjoint.index)];
       for (std::size_t i = 0; i < match_.inputs.size(); ++i)
-        if (match_.inputs[i] == flows_to) match_.gradients.emplace_back(i, adjoint.value);
+        if (match_.inputs[i] == flows_to && !add_gradient(i, adjoint.value)) return false;
     }
     for (std::size_t i = 0; i < program_.tape.size(); ++i) {
       const Provenance& of = program_.tape.node(i).of;
@@ -93,7 +102,18 @@ class Matcher {
     }
     if (match_.backward.empty()) return true;
     match_.first_backward = *match_.backward.begin();
+    for (const auto& gradient : match_.gradients)  // a cotangent handed on as it stands is not ours to replace
+      if (match_.backward.count(gradient.second.node) == 0) return false;
     return match_.cotangent.node >= 0 && match_.cotangent.node < match_.first_backward && !match_.gradients.empty();
+  }
+
+  /// What flows on to an input: false where it does so by two ways (the fused gradient gives only their sum) or where
+  /// one value flows on to two.
+  bool add_gradient(std::size_t input, ValueId value) {
+    for (const auto& gradient : match_.gradients)
+      if (gradient.first == input || gradient.second == value) return false;
+    match_.gradients.emplace_back(input, value);
+    return true;
   }
 
   bool inside(std::int32_t node) const { return match_.forward.count(node) != 0 || match_.backward.count(node) != 0; }
@@ -164,7 +184,9 @@ Program fuse_one(const Program& program, const Pattern& pattern) {
     const std::optional<Match> match = matcher.at(static_cast<std::int32_t>(i));
     if (!match) continue;
     const auto free = [&](std::int32_t node) { return !taken[static_cast<std::size_t>(node)]; };
-    if (!std::all_of(match->forward.begin(), match->forward.end(), free)) continue;
+    if (!std::all_of(match->forward.begin(), match->forward.end(), free) ||
+        !std::all_of(match->backward.begin(), match->backward.end(), free))
+      continue;
     for (std::int32_t node : match->forward) taken[static_cast<std::size_t>(node)] = true;
     for (std::int32_t node : match->backward) taken[static_cast<std::size_t>(node)] = true;
     match_of_root[i] = static_cast<std::int32_t>(matches.size());

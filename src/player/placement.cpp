@@ -158,6 +158,7 @@ namespace {
 std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
   const std::int32_t writer = body.results()[0].node;
   std::vector<std::size_t> inputs;
+  if (body.node(static_cast<std::size_t>(writer)).outputs.size() > 1) return inputs;  // it may read after it has written
   const std::vector<ValueId> given = body.inputs();
   for (std::size_t k = 0; k < given.size(); ++k) {
     bool read_later = false;
@@ -173,6 +174,7 @@ std::vector<std::size_t> Placements::overwritable(const Node& node) const {
   std::vector<std::size_t> inputs;
   if (node.op == &chain_op()) return overwritable_in_chain(*node.body);
   if (node.op->kind == Kind::elementwise && node.op->tile) {
+    if (node.outputs.size() > 1) return inputs;  // it may read after it has written
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
   } else {
     for (int i : node.op->overwrites)

@@ -130,9 +130,15 @@ struct Player::Data {
     const auto found = std::find_if(planned.inputs.begin(), planned.inputs.end(),
                                     [&](const PlannedInput& input) { return input.name == node.name; });
     const ValueType& type = node.outputs[0];
-    if (feed.values.dtype() != type.dtype || feed.values.shape() != type.shape)
-      throw ShapeError("play: input '" + node.name + "' is " + to_string(type) + ", fed with " +
-                       to_string(ValueType{feed.values.dtype(), feed.values.shape()}));
+    const ValueType given{feed.values.dtype(), feed.values.shape()};
+    const auto mismatch = [&] {
+      return "play: input '" + node.name + "' is " + to_string(type) + ", fed with " + to_string(given);
+    };
+    if (given.dtype != type.dtype) throw DtypeError(mismatch());
+    if (given.shape != type.shape) throw ShapeError(mismatch());
+    for (const Carry& carry : options.carries)
+      if (carry.input.id() == feed.var.id())
+        throw Error("play: input '" + node.name + "' is carried from play to play, so it is not fed: write carried()");
     if (found == planned.inputs.end()) return;  // nothing that is played needs it
     const auto index = static_cast<std::size_t>(found - planned.inputs.begin());
     feed.values.copy_to(planned.buffers[static_cast<std::size_t>(found->buffer)].array.data());
@@ -150,6 +156,7 @@ struct Player::Data {
 
   const PlannedOutput& output(const Var& var) const {
     const ValueId id = var.id();
+    if (var.tape() != tape) throw HandleError("the player was made for another tape than this var's");
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i].id() == id) return planned.outputs[i];
     throw Error("the player was not asked for this var (#" + std::to_string(id.node) + " " + var.node().op->name +
@@ -203,6 +210,7 @@ double Player::scalar(const Var& output) const {
 
 Array Player::carried(const Var& input) {
   const ValueId id = input.id();
+  if (input.tape() != data_->tape) throw HandleError("carried: the player was made for another tape than this var's");
   for (std::size_t i = 0; i < data_->options.carries.size(); ++i)
     if (data_->options.carries[i].input.id() == id && data_->planned.carried[i] >= 0)
       return data_->planned.buffers[static_cast<std::size_t>(data_->planned.carried[i])].array;
@@ -237,9 +245,14 @@ Bad worst(const void* values, const ValueType& type) {
 std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step) const {
   PlayerOptions options = data_->options;
   options.arena.reset();
-  options.passes.chains = options.passes.fuse = options.passes.accumulate = options.passes.views = false;
+  Passes& passes = options.passes;
+  passes.chains = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
   Player slow(data_->tape, Vars(data_->outputs.begin(), data_->outputs.end()), options);
   slow.data_->feed_all(feeds.data(), feeds.size());
+  for (std::size_t i = 0; i < options.carries.size(); ++i)
+    if (const int state = slow.data_->planned.carried[i]; state >= 0)
+      slow.data_->planned.buffers[static_cast<std::size_t>(state)].array.assign(
+          data_->planned.buffers[static_cast<std::size_t>(data_->planned.carried[i])].array);
   const SingleThreadedBlas guard;
   std::string mild;  // minus infinity is what masks are made of: named only if nothing is worse
   for (std::size_t i = 0; i < slow.data_->steps.size(); ++i) {

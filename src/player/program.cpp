@@ -55,6 +55,9 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
     if (carry.input.type() != carry.output.type())
       throw ShapeError("a carry's vars must have one type, got " + to_string(carry.input.type()) + " and " +
                        to_string(carry.output.type()));
+    for (const auto& other : whole.carries)
+      if (other.first == own(carry.input))
+        throw Error("input '" + carry.input.node().name + "' is carried twice");
     whole.carries.emplace_back(own(carry.input), own(carry.output));
     whole.outputs.push_back(own(carry.output));
   }

@@ -84,7 +84,10 @@ std::string quoted(const std::string& text) {
   std::string result;
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    result += c;
+    if (c == '\n')
+      result += "\\n";
+    else
+      result += c;
   }
   return "\"" + result + "\"";
 }
@@ -95,7 +98,10 @@ std::ostream& operator<<(std::ostream& out, const Tape& tape) {
   return out;
 }
 
-void Tape::to_json(std::ostream& out) const { out << json_of(*this).dump(1) << "\n"; }
+void Tape::to_json(std::ostream& out) const {
+  // Names come from the caller: bytes that are not UTF-8 are replaced.
+  out << json_of(*this).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+}
 
 void Tape::to_dot(std::ostream& out) const {
   out << "digraph tape {\n  node [shape=box, fontname=\"Helvetica\", fontsize=10];\n";
@@ -103,7 +109,7 @@ void Tape::to_dot(std::ostream& out) const {
     const Node& node = this->node(i);
     const bool backward = node.of.sweep >= 0;
     out << "  n" << i << " [label="
-        << quoted("#" + std::to_string(i) + " " + node.op->name + (node.name.empty() ? "" : " " + node.name) + "\\n" +
+        << quoted("#" + std::to_string(i) + " " + node.op->name + (node.name.empty() ? "" : " " + node.name) + "\n" +
                   types_of(node))
         << (node.op->kind == Kind::source ? ", style=rounded" : "") << (backward ? ", color=firebrick" : "") << "];\n";
     for (const ValueId& input : node.inputs) out << "  n" << input.node << " -> n" << i << ";\n";

@@ -37,6 +37,7 @@ Site next_site(TapeData& data, const Op& op) {
   Site site = data.site;
   const std::uint64_t place = place_hash(site, op);
   site.occurrence = data.occurrences[place]++;
+  data.counted.push_back(place);
   site.key = Hash().add(static_cast<std::int64_t>(place)).add(site.occurrence).value();
   return site;
 }
@@ -166,30 +167,55 @@ ValueId Tape::append(Node node) {
   const auto index = static_cast<std::int32_t>(size());
   for (const ValueId& input : node.inputs)
     if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that stand before it");
+  const std::size_t counted_before = std::min(data_->counted.size(), data_->enclosed_from);
   if (!node.site.scope) node.site = next_site(*data_, *node.op);
   if (node.of.sweep < 0) node.of = data_->of;
   node.serial = data_->next_serial++;
   if (node.op == &input_op()) data_->inputs.emplace(node.name, index);
   if (node.op == &parameter_op()) data_->parameters.emplace(node.storage.data(), index);
   data_->nodes.push_back(std::move(node));
+  data_->counted_before.push_back(counted_before);
+  data_->enclosed_from = TapeData::no_enclosed;
   return {index, 0};
 }
 
-void Tape::truncate(std::size_t size) {
-  while (data_->nodes.size() > size) {
-    const Node& last = data_->nodes.back();
-    if (last.op == &input_op()) data_->inputs.erase(last.name);
-    if (last.op == &parameter_op()) data_->parameters.erase(last.storage.data());
-    const auto counted = data_->occurrences.find(place_hash(last.site, *last.op));
-    if (counted != data_->occurrences.end() && counted->second == last.site.occurrence + 1 && last.of.sweep < 0)
-      --counted->second;
-    data_->nodes.pop_back();
+namespace {
+void drop_nodes(TapeData& data, std::size_t size) {
+  const auto forget = [](auto& index_of, const auto& key, std::size_t index) {
+    const auto found = index_of.find(key);
+    if (found != index_of.end() && found->second == static_cast<std::int32_t>(index)) index_of.erase(found);
+  };
+  while (data.nodes.size() > size) {
+    const Node& last = data.nodes.back();
+    if (last.op == &input_op()) forget(data.inputs, last.name, data.nodes.size() - 1);
+    if (last.op == &parameter_op()) forget(data.parameters, last.storage.data(), data.nodes.size() - 1);
+    data.nodes.pop_back();
   }
-  auto& adjoints = data_->adjoints;
   const auto gone = [&](const Adjoint& adjoint) {
     return std::max(adjoint.value.node, adjoint.forward) >= static_cast<std::int32_t>(size);
   };
-  adjoints.erase(std::remove_if(adjoints.begin(), adjoints.end(), gone), adjoints.end());
+  data.adjoints.erase(std::remove_if(data.adjoints.begin(), data.adjoints.end(), gone), data.adjoints.end());
+}
+
+/// How many sites had been counted when the node at `size`, or what stands for it, began.
+std::size_t counted_at(const TapeData& data, std::size_t size) {
+  if (size < data.counted_before.size()) return data.counted_before[size];
+  return std::min(data.counted.size(), data.enclosed_from);
+}
+}  // namespace
+
+void Tape::truncate(std::size_t size) {
+  TapeData& data = *data_;
+  const std::size_t counted = counted_at(data, size);
+  for (; data.counted.size() > counted; data.counted.pop_back()) --data.occurrences[data.counted.back()];
+  drop_nodes(data, size);
+  data.counted_before.resize(data.nodes.size());
+  data.enclosed_from = TapeData::no_enclosed;
+  if (data.sweeps == 0) return;
+  const auto swept = [](const auto& node) { return node.of.sweep >= 0; };
+  const auto last = std::find_if(data.nodes.rbegin(), data.nodes.rend(), swept);
+  data.sweeps = std::max(data.of.sweep, last == data.nodes.rend() ? -1 : last->of.sweep) + 1;
+  for (const Adjoint& adjoint : data.adjoints) data.sweeps = std::max(data.sweeps, adjoint.sweep + 1);
 }
 
 std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {
@@ -197,9 +223,10 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   std::vector<Node> region(data_->nodes.begin() + static_cast<std::ptrdiff_t>(size), data_->nodes.end());
   std::vector<ValueId> result_ids;
   for (const Var& result : results) result_ids.push_back(result.id());
-  const auto counts = data_->occurrences;  // what was recorded stays counted: its sites live on in the body
-  truncate(size);
-  data_->occurrences = counts;
+  const std::size_t counted = counted_at(*data_, size);
+  drop_nodes(*data_, size);
+  data_->counted_before.resize(size);
+  data_->enclosed_from = counted;  // what was recorded stays counted: its sites live on in the body
 
   Vars outer;                                              // what the body's inputs are fed with
   std::vector<std::pair<ValueId, ValueId>> taken;          // (outer value, body input)

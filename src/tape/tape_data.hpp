@@ -11,6 +11,8 @@
 namespace xtape {
 
 struct TapeData {
+  static constexpr std::size_t no_enclosed = static_cast<std::size_t>(-1);
+
   Mode mode = Mode::train;
   std::deque<Node> nodes;  // a deque: references to nodes survive appending
   std::vector<Adjoint> adjoints;
@@ -18,6 +20,9 @@ struct TapeData {
   std::unordered_map<std::string, std::int32_t> inputs;          // by name
   std::unordered_map<const void*, std::int32_t> parameters;      // by the array's memory
   std::unordered_map<std::uint64_t, std::int32_t> occurrences;   // by path, line and op
+  std::vector<std::uint64_t> counted;                            // the keys of `occurrences`, in the order of counting
+  std::vector<std::size_t> counted_before;                       // per node: how many of them came before it
+  std::size_t enclosed_from = no_enclosed;                       // the same for the next node, which stands for others
   Site site;                                                     // of what is recorded now
   bool site_is_fixed = false;                                    // copied as it stands, not counted
   Provenance of;
