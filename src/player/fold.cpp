@@ -1,4 +1,7 @@
 // What depends on constants alone, computed while planning.
+#include <algorithm>
+#include <set>
+
 #include "passes.hpp"
 
 namespace xtape {
@@ -20,40 +23,70 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
   return true;
 }
 
-/// The outputs of `node` on constant inputs, as constants on the rewriter's tape.
-Vars computed(const Node& node, const std::vector<Array>& inputs, Tape& target) {
-  Tape tape(target.mode());
-  Vars constants;
-  for (const Array& input : inputs) constants.push_back(tape.constant(input));
-  const Vars outputs = record_call(tape, *node.op, constants, node.attributes);  // one call, as it stands
+/// The folded values that what is not folded takes, or that are asked for.
+std::vector<ValueId> taken_values(const Program& program, const std::vector<bool>& constant) {
+  std::vector<ValueId> values;
+  std::set<std::pair<std::int32_t, std::int32_t>> seen;
+  const auto take = [&](ValueId id) {
+    if (!constant[static_cast<std::size_t>(id.node)] || program.node(id.node).op == &constant_op()) return;
+    if (seen.emplace(id.node, id.output).second) values.push_back(id);
+  };
+  for (std::size_t i = 0; i < program.tape.size(); ++i)
+    if (!constant[i])
+      for (const ValueId& id : program.tape.node(i).inputs) take(id);
+  for (const ValueId& id : program.outputs) take(id);
+  return values;
+}
+
+/// `values`, computed all together: a chain of thousands of constants is one play.
+std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
+                            const std::vector<ValueId>& values) {
+  Tape tape(program.tape.mode());
+  std::vector<std::int32_t> placed(program.tape.size(), -1);
+  const auto here = [&](ValueId id) { return ValueId{placed[static_cast<std::size_t>(id.node)], id.output}; };
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    if (!constant[i]) continue;
+    Node node = program.tape.node(i);
+    for (ValueId& input : node.inputs) input = here(input);
+    node.of = {};
+    placed[i] = tape.append(std::move(node)).node;
+  }
+  Vars outputs;
+  for (const ValueId& id : values) outputs.push_back(tape.var(here(id)));
   PlayerOptions options;
   options.passes = Passes::reference();
   options.passes.expand = false;
+  options.passes.reuse = true;
   options.threads = 1;
   Player player(tape, outputs, options);
   player.play();
-  Vars folded;
-  for (const Var& output : outputs) folded.push_back(target.constant(player.view(output)));
-  return folded;
+  std::vector<Array> results;
+  for (const Var& output : outputs) results.emplace_back(player.view(output));
+  return results;
 }
 }  // namespace
 
 Program fold_pass(const Program& program) {
-  Rewriter rewriter(program);
   std::vector<bool> constant(program.tape.size(), false);
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const Node& node = program.tape.node(i);
+    constant[i] = node.op == &constant_op() || folds(program, node, constant);
+  }
+  const std::vector<ValueId> values = taken_values(program, constant);
+  if (values.empty()) return program;
+  std::vector<std::vector<std::size_t>> folded(program.tape.size());  // node -> places in `values`
+  for (std::size_t i = 0; i < values.size(); ++i) folded[static_cast<std::size_t>(values[i].node)].push_back(i);
+  const std::vector<Array> arrays = computed(program, constant, values);
+  Rewriter rewriter(program);
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const auto index = static_cast<std::int32_t>(i);
     const Node& node = program.node(index);
-    constant[i] = node.op == &constant_op() || folds(program, node, constant);
     if (!constant[i] || node.op == &constant_op()) {
       rewriter.keep(index);
       continue;
     }
-    std::vector<Array> inputs;
-    for (const ValueId& id : node.inputs) inputs.push_back(rewriter.now(id).node().storage);
     const auto in_site = rewriter.tape().in_site(node.site);
-    const Vars folded = computed(node, inputs, rewriter.tape());
-    for (std::size_t k = 0; k < folded.size(); ++k) rewriter.replace({index, static_cast<std::int32_t>(k)}, folded[k]);
+    for (const std::size_t k : folded[i]) rewriter.replace(values[k], rewriter.tape().constant(arrays[k]));
     rewriter.close_region(program.regions[i]);
   }
   return rewriter.finish();

@@ -41,6 +41,15 @@ struct Match {
   std::int32_t first_backward = -1;
 };
 
+/// What the fused op's gradient rule records for the inputs that a match has gradients of.
+Vars fused_gradients(const Match& match, const Op& op, const Vars& inputs, const Vars& fused, const Var& cotangent) {
+  GradientCall call{op, fused[0].node(), inputs, fused, Vars(fused.size()), {}, nullptr};
+  call.cotangents[0] = cotangent;
+  call.needs.assign(inputs.size(), false);
+  for (const auto& gradient : match.gradients) call.needs[gradient.first] = true;
+  return op.gradient(call);
+}
+
 /// Finds where one pattern stands, looking from one node on backwards.
 class Matcher {
  public:
@@ -51,7 +60,8 @@ class Matcher {
     match_ = Match();
     match_.root = root;
     match_.inputs.assign(pattern_.inputs.size(), ValueId{});
-    if (!same(pattern_.root, {root, 0}) || !backward_part() || !closed() || !types_fit()) return std::nullopt;
+    if (!same(pattern_.root, {root, 0}) || !backward_part() || !closed() || !types_fit() || !gradient_fits())
+      return std::nullopt;
     return match_;
   }
 
@@ -155,6 +165,26 @@ class Matcher {
     }
   }
 
+  /// The fused op's rule, tried on a tape of its own: it may decline gradients that the expansion has.
+  bool gradient_fits() const {
+    if (match_.backward.empty()) return true;
+    if (!pattern_.op->gradient) return false;
+    Tape trial(program_.tape.mode());
+    const auto enter = [&](ValueId id) {
+      const ValueType& type = program_.tape.type(id);
+      return trial.input("in" + std::to_string(trial.size()), type.shape, type.dtype);
+    };
+    Vars inputs;
+    for (const ValueId& id : match_.inputs) inputs.push_back(enter(id));
+    const Var cotangent = enter(match_.cotangent);
+    const Vars fused = record_call(trial, *pattern_.op, inputs, {});
+    const Vars gradients = fused_gradients(match_, *pattern_.op, inputs, fused, cotangent);
+    return std::all_of(match_.gradients.begin(), match_.gradients.end(), [&](const auto& gradient) {
+      return gradient.first < gradients.size() && gradients[gradient.first] &&
+             gradients[gradient.first].type() == program_.tape.type(gradient.second);
+    });
+  }
+
   const Program& program_;
   const Pattern& pattern_;
   std::vector<std::vector<std::vector<std::int32_t>>> users_;
@@ -163,13 +193,9 @@ class Matcher {
 
 /// Records the fused gradient in the backward part's place.
 void record_backward(const Program& program, const Match& match, const Op& op, const Vars& fused, Rewriter& rewriter) {
-  GradientCall call{op, fused[0].node(), {}, fused, Vars(fused.size()), {}, nullptr};
-  for (const ValueId& id : match.inputs) call.inputs.push_back(rewriter.now(id));
-  call.cotangents[0] = rewriter.now(match.cotangent);
-  call.needs.assign(match.inputs.size(), false);
-  for (const auto& gradient : match.gradients) call.needs[gradient.first] = true;
   const auto in_site = rewriter.tape().in_site(program.node(match.root).site);
-  const Vars gradients = op.gradient(call);
+  const Vars gradients =
+      fused_gradients(match, op, rewriter.now(match.inputs), fused, rewriter.now(match.cotangent));
   for (const auto& gradient : match.gradients) rewriter.replace(gradient.second, gradients[gradient.first]);
   rewriter.close_region(program.regions[static_cast<std::size_t>(match.first_backward)]);
 }

@@ -82,44 +82,74 @@ class Growth {
     const std::size_t before = values_.size();
     switch (below(8)) {
       case 0:
-      case 1: values_.push_back(unary(x)); break;
+      case 1:
+        values_.push_back(unary(x));
+        break;
       case 2:
-      case 3: values_.push_back(binary(x, partner(x))); break;
+      case 3:
+        values_.push_back(binary(x, partner(x)));
+        break;
       case 4:
-      case 5: values_.push_back(shaped(x)); break;
-      case 6: values_.push_back(reduced(x)); break;
-      default: special(x); break;
+      case 5:
+        values_.push_back(shaped(x));
+        break;
+      case 6:
+        values_.push_back(reduced(x));
+        break;
+      default:
+        special(x);
+        break;
     }
     if (values_.size() > before && count_of(values_.back().shape()) > most_elements) values_.pop_back();
   }
 
   Var unary(const Var& x) {
     switch (below(12)) {
-      case 0: return tanh(x);
-      case 1: return sigmoid(x);
-      case 2: return -x;
-      case 3: return square(x) * 0.25;
-      case 4: return exp(-square(x));
-      case 5: return sin(x);
-      case 6: return gelu(x);
-      case 7: return relu(x + 0.137);
-      case 8: return log1p(square(x));
-      case 9: return sqrt(square(x) + 0.5);
-      case 10: return 0.5 - x;
-      default: return softplus(x);
+      case 0:
+        return tanh(x);
+      case 1:
+        return sigmoid(x);
+      case 2:
+        return -x;
+      case 3:
+        return square(x) * 0.25;
+      case 4:
+        return exp(-square(x));
+      case 5:
+        return sin(x);
+      case 6:
+        return gelu(x);
+      case 7:
+        return relu(x + 0.137);
+      case 8:
+        return log1p(square(x));
+      case 9:
+        return sqrt(square(x) + 0.5);
+      case 10:
+        return 0.5 - x;
+      default:
+        return softplus(x);
     }
   }
 
   Var binary(const Var& a, const Var& b) {
     switch (below(8)) {
-      case 0: return tanh(a + b);
-      case 1: return a - b * 0.5;
-      case 2: return tanh(a * b);
-      case 3: return a / (square(b) + 1);
-      case 4: return where(a < b + 0.213, tanh(a), b);
-      case 5: return maximum(a, b + 0.171) * 0.5;
-      case 6: return masked_fill(a, b > 0.319, 0.25);
-      default: return (a + b) * 0.5;
+      case 0:
+        return tanh(a + b);
+      case 1:
+        return a - b * 0.5;
+      case 2:
+        return tanh(a * b);
+      case 3:
+        return a / (square(b) + 1);
+      case 4:
+        return where(a < b + 0.213, tanh(a), b);
+      case 5:
+        return maximum(a, b + 0.171) * 0.5;
+      case 6:
+        return masked_fill(a, b > 0.319, 0.25);
+      default:
+        return (a + b) * 0.5;
     }
   }
 
@@ -132,7 +162,8 @@ class Growth {
         std::shuffle(axes.begin(), axes.end(), random_);
         return rank == 0 ? expand_dims(x, 0) : transpose(x, axes);
       }
-      case 1: return reshape(x, {count_of(x.shape())});
+      case 1:
+        return reshape(x, {count_of(x.shape())});
       case 2: {
         const std::int64_t count = count_of(x.shape());
         for (const std::int64_t divisor : {2, 3, 4, 5, 8})
@@ -146,8 +177,10 @@ class Growth {
         if (shape.size() < 4) shape.insert(0, 1 + below(3));
         return count_of(shape) <= most_elements ? broadcast_to(x, shape) : x * 2 - x;
       }
-      case 4: return rank < 4 ? expand_dims(x, below(rank + 1)) : -x;
-      default: return x;
+      case 4:
+        return rank < 4 ? expand_dims(x, below(rank + 1)) : -x;
+      default:
+        return x;
     }
   }
 
@@ -158,17 +191,25 @@ class Growth {
     const bool keepdims = chance(2);
     if (count_of(x.shape()) == 0) return tanh(sum(x, axes, keepdims));
     switch (below(4)) {
-      case 0: return tanh(sum(x, axes, keepdims));
-      case 1: return mean(x, axes, keepdims);
-      case 2: return tanh(logsumexp(x, axes, keepdims));
-      default: return rank == 0 ? sin(x) : cumsum(x, below(rank), chance(2)) * 0.2;
+      case 0:
+        return tanh(sum(x, axes, keepdims));
+      case 1:
+        return mean(x, axes, keepdims);
+      case 2:
+        return tanh(logsumexp(x, axes, keepdims));
+      default:
+        return rank == 0 ? sin(x) : cumsum(x, below(rank), chance(2)) * 0.2;
     }
   }
 
   void special(const Var& x) {
     switch (below(5)) {
-      case 0: values_.push_back(dropout(x, 0.3)); break;
-      case 1: values_.push_back(stop_gradient(x)); break;
+      case 0:
+        values_.push_back(dropout(x, 0.3));
+        break;
+      case 1:
+        values_.push_back(stop_gradient(x));
+        break;
       case 2: {
         const Var y = partner(x);
         const std::uint64_t state = random_();
@@ -181,8 +222,12 @@ class Growth {
         for (const Var& result : checkpoint(body, {x, y})) values_.push_back(result);
         break;
       }
-      case 3: values_.push_back(cast(x > 0.05, dtype_) * x); break;
-      default: values_.push_back(x + uniform(program_.tape, x.shape(), -0.5, 0.5, dtype_)); break;
+      case 3:
+        values_.push_back(cast(x > 0.05, dtype_) * x);
+        break;
+      default:
+        values_.push_back(x + uniform(program_.tape, x.shape(), -0.5, 0.5, dtype_));
+        break;
     }
   }
 

@@ -13,9 +13,10 @@ using namespace xtape;
 
 namespace {
 using Switch = std::pair<const char*, bool Passes::*>;
-const Switch switches[] = {{"fuse", &Passes::fuse},     {"fold", &Passes::fold},     {"common", &Passes::common},
-                           {"accumulate", &Passes::accumulate}, {"chains", &Passes::chains}, {"views", &Passes::views},
-                           {"in_place", &Passes::in_place},     {"reuse", &Passes::reuse}};
+const Switch switches[] = {{"fuse", &Passes::fuse},         {"fold", &Passes::fold},
+                           {"common", &Passes::common},     {"accumulate", &Passes::accumulate},
+                           {"chains", &Passes::chains},     {"views", &Passes::views},
+                           {"in_place", &Passes::in_place}, {"reuse", &Passes::reuse}};
 
 std::vector<std::pair<std::string, Passes>> ways_of_playing() {
   std::vector<std::pair<std::string, Passes>> ways = {{"all on", Passes()}};
@@ -133,8 +134,8 @@ TEST_CASE("random programs: no two buffers of the arena overlap while both are a
       CHECK(arena[i].offset + arena[i].bytes <= plan.arena_bytes);
       for (std::size_t k = 0; k < i; ++k) {
         const bool in_time = arena[i].first <= arena[k].last && arena[k].first <= arena[i].last;
-        const bool in_space = arena[i].offset < arena[k].offset + arena[k].bytes &&
-                              arena[k].offset < arena[i].offset + arena[i].bytes;
+        const bool in_space =
+            arena[i].offset < arena[k].offset + arena[k].bytes && arena[k].offset < arena[i].offset + arena[i].bytes;
         INFO("seed " << seed << ": " << arena[i].name << " and " << arena[k].name);
         CHECK_FALSE((in_time && in_space));
       }

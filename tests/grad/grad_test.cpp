@@ -1,0 +1,226 @@
+// The reverse sweep.
+#include "xtape/grad.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "xtape/gradcheck.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/player.hpp"
+
+using namespace xtape;
+
+namespace {
+Var scalar_input(Tape& tape, const std::string& name) {
+  return tape.input(name, {}, Dtype::float64);
+}
+
+double at(const Var& var, const std::vector<std::pair<Var, double>>& points) {
+  std::vector<xt::xarray<double>> values;
+  for (const auto& point : points) values.push_back(xt::xarray<double>(point.second));
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < points.size(); ++i) feeds.emplace_back(points[i].first, values[i]);
+  return *evaluate(var, feeds).as<double>();
+}
+
+Op with_gradient(const std::string& name, std::function<Vars(const GradientCall&)> gradient) {
+  Op op;
+  op.name = name;
+  op.doc = "2 x.";
+  op.inputs = {{"x", Accept::floating}};
+  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * 2.0}; };
+  op.gradient = std::move(gradient);
+  return op;
+}
+}  // namespace
+
+TEST_CASE("the uses of a value are summed") {
+  Tape tape;
+  const Var x = scalar_input(tape, "x");
+  const Var y = x * x + sin(x) + x;
+  CHECK(at(grad(y, {x})[0], {{x, 0.7}}) == doctest::Approx(2 * 0.7 + std::cos(0.7) + 1));
+}
+
+TEST_CASE("an input that the outputs do not reach gets zeros of its type") {
+  Tape tape;
+  const Var x = tape.input("x", {2}, Dtype::float64);
+  const Var other = tape.input("other", {3, 2}, Dtype::float64);
+  const Var stopped = tape.input("stopped", {2}, Dtype::float64);
+  const Var later = sum(x * stop_gradient(stopped));
+  const Var after = tape.input("after", {1}, Dtype::float64);
+  const Vars gradients = grad(later, {other, stopped, after});
+  CHECK(gradients[0].type() == other.type());
+  for (const Var& gradient : gradients)
+    for (double value : value<double>(gradient)) CHECK(value == 0);
+}
+
+TEST_CASE("many outputs, each with its cotangent") {
+  Tape tape;
+  const Var x = scalar_input(tape, "x");
+  const Var a = x * x;
+  const Var b = exp(x);
+  const Vars gradients = grad({a, b}, {x}, {tape.constant(3.0, Dtype::float64), a});
+  CHECK(at(gradients[0], {{x, 1.5}}) == doctest::Approx(3 * 2 * 1.5 + 1.5 * 1.5 * std::exp(1.5)));
+  CHECK(at(grad({a, a}, {x})[0], {{x, 1.5}}) == doctest::Approx(2 * 2 * 1.5));
+}
+
+TEST_CASE("with respect to values on the way, and to the output itself") {
+  Tape tape;
+  const Var x = scalar_input(tape, "x");
+  const Var h = square(x);
+  const Var y = h * h + h * x;
+  const Vars gradients = grad(y, {h, x, y, h});
+  CHECK(at(gradients[0], {{x, 2.0}}) == doctest::Approx(2 * 4 + 2));
+  CHECK(at(gradients[1], {{x, 2.0}}) == doctest::Approx(4 * 8 + 3 * 4));
+  CHECK(at(gradients[2], {{x, 2.0}}) == 1);
+  CHECK(gradients[3].id() == gradients[0].id());
+}
+
+TEST_CASE("derivatives of derivatives") {
+  Tape tape;
+  const Var x = scalar_input(tape, "x");
+  Var y = square(x) * square(x);
+  const double expected[] = {4 * 27, 12 * 9, 24 * 3, 24};
+  for (double each : expected) {
+    y = grad(y, {x})[0];
+    CHECK(at(y, {{x, 3.0}}) == doctest::Approx(each));
+  }
+  Var t = tanh(x);
+  for (int i = 0; i < 3; ++i) t = grad(t, {x})[0];
+  const double u = std::tanh(0.4);
+  CHECK(at(t, {{x, 0.4}}) == doctest::Approx((1 - u * u) * (6 * u * u - 2)));
+}
+
+TEST_CASE("what cannot be differentiated is refused") {
+  Tape tape;
+  Tape other;
+  const Var x = tape.input("x", {2});
+  const Var n = tape.input("n", {2}, Dtype::int32);
+  const Var foreign = other.input("x", {2});
+  const std::size_t size = tape.size();
+  CHECK_THROWS_WITH_AS(grad(x, {n}), "grad: an input must be a float array, got int32 (2,)", DtypeError);
+  CHECK_THROWS_WITH_AS(grad(n, {x}), "grad: an output must be a float array, got int32 (2,)", DtypeError);
+  CHECK_THROWS_WITH_AS(grad(Vars{}, {x}), "grad: needs at least one output", Error);
+  CHECK_THROWS_WITH_AS(grad({x}, {x}, {x, x}), "grad: got 2 cotangents for 1 outputs", Error);
+  CHECK_THROWS_WITH_AS(grad(x, {foreign}), "grad: an input is of another tape", HandleError);
+  CHECK_THROWS_WITH_AS(grad({x}, {x}, {foreign}), "grad: a cotangent is of another tape", HandleError);
+  CHECK_THROWS_WITH_AS(grad({x}, {x}, {tape.var({0, 0}), Var()}), "grad: got 2 cotangents for 1 outputs", Error);
+  CHECK_THROWS_AS(grad({x}, {x}, {Var()}), HandleError);
+  const Var wrong = tape.input("wrong", {3});
+  CHECK_THROWS_WITH_AS(grad({x}, {x}, {wrong}), "grad: cotangent 0 is float32 (3,), its output float32 (2,)",
+                       ShapeError);
+  CHECK(tape.size() == size + 1);
+}
+
+TEST_CASE("no gradient flows through integers and comparisons") {
+  Tape tape;
+  const Var x = tape.input("x", {2}, Dtype::float64);
+  const Var y = sum(cast(cast(x, Dtype::int64), Dtype::float64) + cast(x > 0.5, Dtype::float64) * x);
+  const xt::xarray<double> point = {0.25, 2.0};
+  const xt::xarray<double> gradient = value<double>(grad(y, {x})[0], {{x, point}});
+  CHECK(gradient(0) == 0);
+  CHECK(gradient(1) == 1);
+}
+
+TEST_CASE("a sweep notes what it made, for which node") {
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  const Var y = square(x);
+  const Var z = sum(y);
+  const std::size_t forward = tape.size();
+  grad(z, {x});
+  grad(z, {x});
+  for (std::size_t i = 0; i < forward; ++i) CHECK(tape.node(i).of.sweep == -1);
+  bool of_square = false;
+  for (std::size_t i = forward; i < tape.size(); ++i) {
+    CHECK(tape.node(i).of.sweep >= 0);
+    if (tape.node(i).of.forward != y.id().node) continue;
+    of_square = true;
+    CHECK(tape.node(i).site.key == y.node().site.key);
+  }
+  CHECK(of_square);
+  int cotangents = 0, flows = 0;
+  for (const Adjoint& adjoint : tape.adjoints()) {
+    CHECK((adjoint.sweep == 0 || adjoint.sweep == 1));
+    if (adjoint.forward == y.id().node) ++(adjoint.of_output ? cotangents : flows);
+  }
+  CHECK(cotangents == 2);
+  CHECK(flows == 2);
+}
+
+TEST_CASE("a failed grad leaves no trace") {
+  static const Op late =
+      with_gradient("late", [](const GradientCall& call) -> Vars { return {reshape(call.cotangent() * 2.0, {17})}; });
+  static const Op wrong_type =
+      with_gradient("wrong_type", [](const GradientCall& call) -> Vars { return {sum(call.cotangent())}; });
+  static const Op wrong_count = with_gradient("wrong_count", [](const GradientCall& call) {
+    return Vars{call.cotangent(), call.cotangent()};
+  });
+  for (const Op* op : {&late, &wrong_type, &wrong_count}) {
+    Tape tape;
+    const Var x = tape.input("x", {2});
+    const Var y = sum(apply(*op, {x})[0] * 3.0);
+    const std::size_t size = tape.size();
+    CHECK_THROWS_AS(grad(y, {x}), Error);
+    CHECK(tape.size() == size);
+    CHECK(tape.adjoints().empty());
+    const Var again = grad(sum(x * x), {x})[0];
+    CHECK(again.node().of.sweep == 0);
+    Tape clean;
+    const Var w = clean.input("x", {2});
+    sum(apply(*op, {w})[0] * 3.0);
+    grad(sum(w * w), {w});
+    CHECK(ones_like(w).node().site.key == ones_like(x).node().site.key);
+  }
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  CHECK_THROWS_WITH_AS(grad(apply(wrong_type, {x})[0], {x}),
+                       "wrong_type: its gradient rule gave float32 () for input 0, which is float32 (2,)", Error);
+  CHECK_THROWS_WITH_AS(grad(apply(wrong_count, {x})[0], {x}), "wrong_count: its gradient rule gave 2 vars for 1 inputs",
+                       Error);
+}
+
+TEST_CASE("a chain of 100,000 nodes") {
+  Tape tape;
+  const Var x = tape.input("x", {3}, Dtype::float64);
+  const Var factor = scalar_input(tape, "factor");
+  Var y = x;
+  Var z = x;
+  for (int i = 0; i < 25000; ++i) y = y * factor + 0.00001;
+  for (int i = 0; i < 25000; ++i) z = z * 0.99999 + 0.00001;  // a gradient that depends on constants alone
+  const Var loss = sum(y) + sum(z);
+  const Var dx = grad(loss, {x})[0];
+  CHECK(tape.size() > 200000);
+  Player player(tape, {loss, dx});
+  const xt::xarray<double> point = {1.0, 2.0, 3.0};
+  const xt::xarray<double> shrinking(0.99999);
+  player.play({{x, point}, {factor, shrinking}});
+  const double slope = std::pow(0.99999, 25000);
+  CHECK(player.scalar(loss) == doctest::Approx(2 * (3 + slope * 3)));
+  for (double each : player.value<double>(dx)) CHECK(each == doctest::Approx(2 * slope));
+}
+
+TEST_CASE("gradcheck finds a wrong gradient") {
+  static const Op right = with_gradient("right", [](const GradientCall& call) { return Vars{call.cotangent() * 2.0}; });
+  static const Op wrong =
+      with_gradient("wrong", [](const GradientCall& call) { return Vars{call.cotangent() * 2.01}; });
+  static const Op broken =
+      with_gradient("broken", [](const GradientCall& call) { return Vars{call.cotangent() / (call.inputs[0] * 0.0)}; });
+  const std::vector<xt::xarray<double>> points = {{0.5, -1.25, 3.0}};
+  const auto calling = [](const Op& op) { return [&op](const Vars& in) { return apply(op, {in[0]}); }; };
+  CHECK(gradcheck(calling(right), points).passed);
+  const GradcheckReport report = gradcheck(calling(wrong), points);
+  CHECK_FALSE(report.passed);
+  CHECK(report.worst > 1e-4);
+  CHECK(report.message.find("input 0, element") == 0);
+  CHECK_FALSE(gradcheck(calling(broken), points).passed);  // NaN
+  const auto squared_wrongly = [](const Vars& in) { return Vars{square(apply(wrong, {in[0]})[0])}; };
+  GradcheckOptions second;
+  second.second = true;
+  CHECK_FALSE(gradcheck(squared_wrongly, points, second).passed);
+  CHECK(gradcheck([](const Vars& in) { return Vars{exp(in[0]) * sin(in[0])}; }, points, second).passed);
+}

@@ -1,0 +1,99 @@
+// A tape as text, as JSON and as a graph.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "xtape/grad.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+using namespace xtape;
+
+namespace {
+Tape small_tape() {
+  Tape tape;
+  const Var x = tape.input("x", {2, 3});
+  const auto guard = tape.in_scope(std::make_shared<const Scope>(Scope{"h.0", "net.json, block 'mix'"}), 7);
+  grad(sum(square(x), {0}), {x});
+  return tape;
+}
+}  // namespace
+
+TEST_CASE("one line a node") {
+  std::ostringstream out;
+  out << small_tape();
+  const std::string text = out.str();
+  CHECK(text.find("#0 input 'x'() -> float32 (2, 3)\n") == 0);
+  CHECK(text.find("\n#1 square(#0) -> float32 (2, 3)  at h.0 (net.json, block 'mix', line 7)\n") != std::string::npos);
+  CHECK(text.find("\n#2 sum(#1, axis=(0,), keepdims=false) -> float32 (3,)") != std::string::npos);
+  CHECK(text.find("  of #2") != std::string::npos);
+  CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) == small_tape().size());
+}
+
+TEST_CASE("bodies are printed inside their node") {
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  checkpoint([](const Vars& in) { return Vars{tanh(in[0])}; }, {x});
+  std::ostringstream out;
+  out << tape;
+  CHECK(out.str() ==
+        "#0 input 'x'() -> float32 (2,)\n"
+        "#1 checkpoint(#0) -> float32 (2,)\n"
+        "    #0 input 'in0'() -> float32 (2,)\n"
+        "    #1 tanh(#0) -> float32 (2,)\n"
+        "    gives #1\n");
+}
+
+TEST_CASE("JSON holds every node") {
+  const Tape tape = small_tape();
+  std::ostringstream out;
+  tape.to_json(out);
+  const auto json = nlohmann::json::parse(out.str());
+  CHECK(json["mode"] == "train");
+  REQUIRE(json["nodes"].size() == tape.size());
+  CHECK(json["nodes"][0]["name"] == "x");
+  CHECK(json["nodes"][0]["outputs"][0]["shape"] == nlohmann::json({2, 3}));
+  CHECK(json["nodes"][2]["op"] == "sum");
+  CHECK(json["nodes"][2]["attributes"]["keepdims"] == false);
+  CHECK(json["nodes"][2]["inputs"][0] == nlohmann::json({1, 0}));
+  CHECK(json["nodes"].back()["of"]["sweep"] == 0);
+}
+
+TEST_CASE("JSON of names that are not UTF-8, and of numbers that JSON has not") {
+  Tape tape;
+  const Var x = tape.input("na\xffme", {2});
+  const Var mask = tape.input("m", {2}, Dtype::boolean);
+  masked_fill(x, mask, -std::numeric_limits<double>::infinity());
+  std::ostringstream out;
+  tape.to_json(out);
+  const auto json = nlohmann::json::parse(out.str());
+  CHECK(json["nodes"].back()["attributes"]["value"] == "-inf");
+}
+
+TEST_CASE("DOT: nodes with two lines of text, and edges") {
+  Tape tape;
+  const Var x = tape.input("a \"b\"", {2});
+  square(x);
+  std::ostringstream out;
+  tape.to_dot(out);
+  CHECK(out.str() ==
+        "digraph tape {\n"
+        "  node [shape=box, fontname=\"Helvetica\", fontsize=10];\n"
+        "  n0 [label=\"#0 input a \\\"b\\\"\\nfloat32 (2,)\", style=rounded];\n"
+        "  n1 [label=\"#1 square\\nfloat32 (2,)\"];\n"
+        "  n0 -> n1;\n"
+        "}\n");
+}
+
+TEST_CASE("attributes as text read back as the same number") {
+  CHECK(to_string(Attribute(0.1)) == "0.1");
+  CHECK(to_string(Attribute(1e-5)) == "1e-05");
+  CHECK(to_string(Attribute(1.0 / 3)) == "0.33333333333333331");
+  CHECK(to_string(Attribute(std::vector<std::int64_t>{1, 2})) == "(1, 2)");
+  CHECK(to_string(Attribute(NamedSizes{{"h", 2}})) == "{h=2}");
+  CHECK(to_string(Attribute(Dtype::int64)) == "int64");
+  CHECK(to_string(Attribute(std::string("x"))) == "'x'");
+}
