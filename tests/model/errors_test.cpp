@@ -1,0 +1,240 @@
+// Mistakes in definitions: the exact texts that users read.
+#include <doctest/doctest.h>
+
+#include "definitions.hpp"
+
+using namespace xtape;
+using xtape::test::error_of;
+using xtape::test::one_function;
+
+namespace {
+/// The error of a definition whose one function has this line (line 9 of the file).
+std::string line_error(const std::string& line) {
+  return error_of([&] {
+    const Model model = Model::parse(one_function({line}, "x"), {}, "small.json");
+    Tape tape(Mode::eval);
+    model.record(tape, "f", model.inputs(tape, "f", {{"b", 2}, {"t", 3}}));
+  });
+}
+
+/// The error of loading a definition.
+std::string load_error(const std::string& text) {
+  return error_of([&] { Model::parse(text, {}, "small.json"); });
+}
+
+/// A definition of these blocks with a model of one part `p`, which function `f` applies to x (float [b, t]).
+std::string with_blocks(const std::string& blocks, const std::string& part, const std::string& result = "p(x)") {
+  return "{\n\"xtape\": 1,\n\"name\": \"small\",\n\"hyper\": {\"n\": 4},\n\"blocks\": {\n" + blocks +
+         "\n},\n\"model\": {\n\"parts\": {\"p\": " + part +
+         "},\n\"functions\": {\"f\": {\"inputs\": {\"x\": \"float [b, t]\"}, \"result\": \"" + result + "\"}}\n}\n}\n";
+}
+}  // namespace
+
+TEST_CASE("a line that cannot be parsed is shown with a caret") {
+  CHECK(line_error("y = (x + 1") ==
+        "small.json, function 'f', line 9: ')' belongs here\n"
+        "    y = (x + 1\n"
+        "              ^");
+  CHECK(line_error("y = x + * 2") ==
+        "small.json, function 'f', line 9: an expression belongs here\n"
+        "    y = x + * 2\n"
+        "            ^");
+  CHECK(line_error("y = x ? 1") ==
+        "small.json, function 'f', line 9: this character has no meaning here\n"
+        "    y = x ? 1\n"
+        "          ^");
+  CHECK(line_error("y = gelu(x, 'tanh)") ==
+        "small.json, function 'f', line 9: this string has no end\n"
+        "    y = gelu(x, 'tanh)\n"
+        "                ^");
+  CHECK(line_error("x + 1 = y") ==
+        "small.json, function 'f', line 9: only names can be assigned to\n"
+        "    x + 1 = y\n"
+        "      ^");
+  CHECK(line_error("y = 1 < n < 3").find("comparisons do not chain: join two with 'and'") != std::string::npos);
+  CHECK(line_error("y = sum(axis=1, x)").find("arguments without a name stand before those with one") !=
+        std::string::npos);
+  CHECK(line_error("y = " + std::string(5000, '(') + "x").find("nested too deeply") != std::string::npos);
+  CHECK(line_error("y = " + std::string(5000, '-') + "x").find("nested too deeply") != std::string::npos);
+  CHECK(line_error("y = 99999999999999999999").find("this integer is too large") != std::string::npos);
+}
+
+TEST_CASE("the caret counts characters, not bytes") {
+  CHECK(line_error("y = gelu(x, 'é') + zzzz") ==
+        "small.json, function 'f', line 9: unknown name 'zzzz'\n"
+        "    y = gelu(x, 'é') + zzzz\n"
+        "                       ^");
+}
+
+TEST_CASE("an unknown name comes with the nearest one") {
+  CHECK(line_error("y = x * raet") ==
+        "small.json, function 'f', line 9: unknown name 'raet'; did you mean 'rate'?\n"
+        "    y = x * raet\n"
+        "            ^");
+  CHECK(line_error("y = sofmax(x)") ==
+        "small.json, function 'f', line 9: there is no part, function or op 'sofmax'; did you mean 'softmax'?\n"
+        "    y = sofmax(x)\n"
+        "        ^");
+  CHECK(line_error("y = softmax(x, axs=1)") ==
+        "small.json, function 'f', line 9: op 'softmax' has no attribute 'axs'; did you mean 'axis'?\n"
+        "    y = softmax(x, axs=1)\n"
+        "                   ^");
+}
+
+TEST_CASE("an op's own error gets the line and what it was called with") {
+  CHECK(
+      line_error("y = x + zeros(shape=(2, 4))") ==
+      "small.json, function 'f', line 9: add: shapes (2, 3) and (2, 4) do not broadcast: counted from the back, sizes "
+      "must be equal or 1\n"
+      "    y = x + zeros(shape=(2, 4))\n"
+      "          ^");
+  const std::string softmax = line_error("y = softmax(x, axis=5)");
+  CHECK(softmax.find("small.json, function 'f', line 9: softmax: ") == 0);
+  CHECK(softmax.find("\n    y = softmax(x, axis=5)\n        ^\n    called with (float32 (2, 3), axis=5)") !=
+        std::string::npos);
+}
+
+TEST_CASE("arguments without a place are named") {
+  CHECK(line_error("y = softmax(x, 1, 2)").find("op 'softmax' has no place for 2: it takes (x, axis=)") !=
+        std::string::npos);
+  CHECK(line_error("y = softmax()").find("op 'softmax' needs its input 'x'") != std::string::npos);
+  CHECK(line_error("y = softmax(x, axis=1.5)").find("axis") != std::string::npos);
+  CHECK(line_error("y = softmax(x, axis=x)").find("attribute 'axis' of op 'softmax' takes") != std::string::npos);
+  CHECK(line_error("y = layer_norm(x, none, x)").find("op 'layer_norm' cannot take 'bias' without 'weight'") !=
+        std::string::npos);
+}
+
+TEST_CASE("sizes divide exactly, or say so") {
+  CHECK(line_error("y = x / (n / 3)") ==
+        "small.json, function 'f', line 9: 4 / 3 is not whole: '//' divides down, and 1.0 * makes a number of a size\n"
+        "    y = x / (n / 3)\n"
+        "               ^");
+  CHECK(line_error("y = x * (n // 0)").find("division by zero") != std::string::npos);
+  CHECK(line_error("y = x * 10 ** 40").find("too large for an integer") != std::string::npos);
+  CHECK(line_error("y = x // 2").find("'//' divides sizes, not arrays") != std::string::npos);
+  CHECK(line_error("y = x * 'a'").find("'*' cannot join float32 (2, 3) and 'a'") != std::string::npos);
+}
+
+TEST_CASE("assignments fit their values") {
+  CHECK(line_error("a, b = x, x, x").find("2 names on the left, but the value is 3 things") != std::string::npos);
+  CHECK(line_error("a, b = x").find("2 names on the left, but the value is float32 (2, 3)") != std::string::npos);
+  CHECK(line_error("softmax(x)").find("a line assigns its value to a name: this one is lost") != std::string::npos);
+  CHECK(line_error("require(t > 3, 'too short')") ==
+        "small.json, function 'f', line 9: too short\n"
+        "    require(t > 3, 'too short')\n"
+        "              ^");
+  CHECK(line_error("require(t == 3, 'too short')") == "");
+}
+
+TEST_CASE("JSON that is none is shown with a caret") {
+  CHECK(load_error("{\n  \"xtape\": 1,\n  \"name\" \"small\"\n}") ==
+        "small.json, line 3: this is not JSON\n"
+        "      \"name\" \"small\"\n"
+        "                   ^");
+  CHECK(load_error("{\"xtape\": 1,\n\"hyper\": {\"n\": 1,\n\"n\": 2}}") ==
+        "small.json, line 3: the key \"n\" stands twice in one object");
+}
+
+TEST_CASE("unknown and missing keys") {
+  CHECK(load_error("{\"xtape\": 1,\n\"hypr\": {}}") ==
+        "small.json, line 2: the key \"hypr\" is not known here; did you mean 'hyper'?");
+  CHECK(load_error("{\"name\": \"small\"}") == "small.json, line 1: the key \"xtape\" is missing");
+  CHECK(load_error("{\"xtape\": 2}") == "small.json, line 1: this program reads definitions of version 1");
+  CHECK(load_error("{\"xtape\": 1}") == "small.json defines blocks and no \"model\": other definitions use it");
+  CHECK(load_error(with_blocks("\"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}", "{\"block\": \"a\"}")) ==
+        "small.json, block 'a', line 6: the key \"results\" is not known here; did you mean 'result'?");
+}
+
+TEST_CASE("blocks, parts and parameters by their names") {
+  const std::string a = "\"a\": {\"hyper\": {\"width\": null}, \"inputs\": [\"x\"], \"result\": \"x * width\"}";
+  CHECK(load_error(with_blocks(a, "{\"block\": \"b2\"}")) ==
+        "small.json, model, line 9: there is no block 'b2'; did you mean 'a'?");
+  CHECK(load_error(with_blocks(a, "{\"block\": \"a\"}")) ==
+        "small.json, model, line 9: block 'a' needs its parameter 'width'");
+  CHECK(load_error(with_blocks(a, "{\"block\": \"a\", \"widht\": 3}")) ==
+        "small.json, model, line 9: block 'a' has no parameter 'widht'; did you mean 'width'?");
+  CHECK(load_error(with_blocks(a, "{\"block\": \"a\", \"width\": 3}", "x")) ==
+        "small.json, model, line 9: part 'p' is never used: no line mentions it");
+  CHECK(load_error(with_blocks(a, "{\"block\": \"=n\", \"width\": 3}")) ==
+        "small.json, model, line 9: the name of a block belongs here, not 4\n    n\n    ^");
+}
+
+TEST_CASE("a weight that no line uses, and an initialiser that does not exist") {
+  const auto block = [](const std::string& weight) {
+    return "\"a\": {\"weights\": {\"w\": " + weight + "},\n\"inputs\": [\"x\"], \"result\": \"x\"}";
+  };
+  CHECK(load_error(with_blocks(block("{\"shape\": [\"n\"], \"init\": \"zeros\"}"), "{\"block\": \"a\"}")) ==
+        "small.json, block 'a', line 6: weight 'p.w' is never used: no line mentions it");
+  CHECK(load_error(with_blocks(block("{\"shape\": [2], \"init\": \"normel\"}"), "{\"block\": \"a\"}")) ==
+        "small.json, block 'a', line 6: there is no initialiser 'normel'; did you mean 'normal'?");
+  CHECK(load_error(with_blocks(block("{\"shape\": [2], \"init\": \"normal\", \"sdt\": 1}"), "{\"block\": \"a\"}")) ==
+        "small.json, block 'a', line 6: the key \"sdt\" is not known here; did you mean 'std'?");
+  CHECK(load_error(with_blocks(block("{\"shape\": [\"n - 4\"], \"init\": \"zeros\"}"), "{\"block\": \"a\"}")) ==
+        "small.json, block 'a', line 6: a size is at least 1, not 0\n    n - 4\n      ^");
+}
+
+TEST_CASE("parts and functions in a circle") {
+  const std::string a = "\"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n";
+  const std::string b = "\"b\": {\"parts\": {\"r\": {\"block\": \"a\"}}, \"inputs\": [\"x\"], \"result\": \"r(x)\"}";
+  CHECK(load_error(with_blocks(a + b, "{\"block\": \"a\"}")) ==
+        "small.json, block 'a', line 6: part 'q' contains itself, by way of block 'a'");
+  const Model model = Model::parse(one_function({}, "f(x)"));
+  Tape tape;
+  CHECK(error_of([&] {
+          model.record(tape, "f", model.inputs(tape, "f", {{"b", 1}, {"t", 1}}));
+        }).find("function 'f' calls itself") != std::string::npos);
+  CHECK(tape.size() == 1);  // the input alone: what a failed call recorded is gone
+}
+
+TEST_CASE("hyper-parameters and their overrides") {
+  const auto hyper_error = [](const std::string& hyper, const std::vector<std::pair<std::string, std::string>>& set) {
+    return error_of([&] {
+      ModelOptions options;
+      options.hyper = set;
+      Model::parse(
+          "{\"xtape\": 1, \"hyper\": {" + hyper +
+              "},\n\"model\": {\"functions\": {\"f\": {\"inputs\": {\"x\": \"float []\"}, \"result\": \"x\"}}}}",
+          options, "small.json");
+    });
+  };
+  CHECK(hyper_error("\"n\": 4", {{"m", "3"}}) == "small.json has no hyper-parameter 'm'; did you mean 'n'?");
+  CHECK(hyper_error("\"n\": 4", {{"n", "2.5"}}) ==
+        "hyper-parameter 'n' of small.json is an integer, and cannot be 2.5");
+  CHECK(hyper_error("\"n\": 4", {{"n", "2 *"}}) ==
+        "override of hyper-parameter 'n': an expression belongs here\n    2 *\n       ^");
+  CHECK(hyper_error("\"n\": \"m + 1\", \"m\": \"n\"", {}) == "small.json, hyper, line 1: 'n' depends on itself");
+  CHECK(hyper_error("\"n\": null", {}) ==
+        "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given");
+  CHECK(hyper_error("\"n\": null", {{"n", "3"}}) == "");
+}
+
+TEST_CASE("inputs that do not fit a function") {
+  const Model model = Model::parse(one_function({}, "x"));
+  Tape tape;
+  CHECK(error_of([&] { model.inputs(tape, "f", {{"b", 1}}); }) == "function 'f' needs the size 't'");
+  CHECK(error_of([&] {
+          model.inputs(tape, "f", {{"b", 1}, {"s", 1}});
+        }) == "function 'f' has no size 's'; did you mean 'b'?");
+  CHECK(error_of([&] { model.signature("g"); }) == "model 'small' has no function 'g'; did you mean 'f'?");
+  CHECK(error_of([&] {
+          model.record(tape, "f", {{"x", tape.input("one", {3})}});
+        }) == "function 'f': input 'x' is float32 (3,), declared float [b, t]: it has 1 axis");
+  CHECK(error_of([&] {
+          model.record(tape, "f", {{"x", tape.input("two", {3, 1}, Dtype::int64)}});
+        }) == "function 'f': input 'x' is int64 (3, 1), declared float [b, t] (the model is float32)");
+  CHECK(error_of([&] { model.record(tape, "f", {}); }) == "function 'f': takes (x), and 'x' is missing");
+}
+
+TEST_CASE("sizes that a block declares are checked where it is called") {
+  const std::string a =
+      "\"a\": {\"hyper\": {\"width\": 5}, \"inputs\": {\"x\": \"float [..., width]\"}, \"result\": \"x * width\"}";
+  const Model model = Model::parse(with_blocks(a, "{\"block\": \"a\"}"), {}, "small.json");
+  Tape tape;
+  model.record(tape, "f", {{"x", tape.input("right", {2, 5})}});
+  CHECK(
+      error_of([&] {
+        model.record(tape, "f", {{"x", tape.input("wrong", {2, 3})}});
+      }) ==
+      "small.json, function 'f', line 10: block 'a': input 'x' is float32 (2, 3), declared float [..., width]: axis 1 "
+      "should be width = 5\n    p(x)\n    ^");
+}

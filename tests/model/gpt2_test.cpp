@@ -1,0 +1,196 @@
+// The definition of GPT-2: its size, its names, and what must hold of any causal model.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "definitions.hpp"
+
+using namespace xtape;
+
+namespace {
+const std::string definition = std::string(XTAPE_SOURCE_ROOT) + "/models/gpt2.json";
+
+ModelOptions small(Dtype dtype = Dtype::float64) {
+  ModelOptions options;
+  options.dtype = dtype;
+  options.seed = 5;
+  options.hyper = {{"vocab_size", "11"}, {"n_positions", "8"}, {"n_embd", "12"},
+                   {"n_layer", "2"},     {"n_head", "3"},      {"std", "0.3"}};
+  return options;
+}
+
+using Tokens = xt::xtensor<std::int64_t, 2>;
+
+Tokens tokens(std::int64_t b, std::int64_t t, std::int64_t seed = 1) {
+  Tokens made = Tokens::from_shape({static_cast<std::size_t>(b), static_cast<std::size_t>(t)});
+  for (std::size_t i = 0; i < made.size(); ++i)
+    made.flat(i) = (static_cast<std::int64_t>(i) * 7 + seed * 3 + static_cast<std::int64_t>(i * i)) % 11;
+  return made;
+}
+
+xt::xarray<double> logits(const Model& model, const Tokens& input) {
+  return test::play(
+      model, "logits",
+      {{"b", static_cast<std::int64_t>(input.shape()[0])}, {"t", static_cast<std::int64_t>(input.shape()[1])}},
+      {ArrayView(input)})[0];
+}
+
+double deviation(const Array& array) {
+  const float* values = array.as<float>();
+  double sum = 0;
+  for (std::int64_t i = 0; i < array.count(); ++i) sum += static_cast<double>(values[i]) * values[i];
+  return std::sqrt(sum / static_cast<double>(array.count()));
+}
+
+/// Loss and gradients of all weights, played with `passes`.
+template <class T>
+std::vector<xt::xarray<T>> loss_and_gradients(const Model& model, const Passes& passes, Mode mode) {
+  Tape tape(mode);
+  const NamedVars inputs = model.inputs(tape, "loss", {{"b", 2}, {"t", 6}});
+  const NamedVars results = model.record(tape, "loss", inputs);
+  const Var loss = results[0].second / cast(results[1].second, results[0].second.dtype());
+  Vars weights;
+  for (const auto& each : model.weights(tape)) weights.push_back(each.second);
+  Vars outputs = grad(loss, weights);
+  outputs.insert(outputs.begin(), loss);
+  PlayerOptions options;
+  options.passes = passes;
+  options.seed = 9;
+  Player player(tape, outputs, options);
+  Tokens in = tokens(2, 6), targets = tokens(2, 6, 4);
+  targets(1, 5) = -1;
+  player.play({{inputs[0].second, in}, {inputs[1].second, targets}}, 2);
+  std::vector<xt::xarray<T>> values;
+  for (const Var& output : outputs) values.push_back(player.value<T>(output));
+  return values;
+}
+
+template <class T>
+void check_close(const std::vector<xt::xarray<T>>& a, const std::vector<xt::xarray<T>>& b, double tolerance) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    REQUIRE(a[i].shape() == b[i].shape());
+    double scale = 0, worst = 0;
+    for (std::size_t k = 0; k < a[i].size(); ++k) {
+      scale = std::max(scale, std::abs(static_cast<double>(b[i].flat(k))));
+      worst = std::max(worst, std::abs(static_cast<double>(a[i].flat(k)) - static_cast<double>(b[i].flat(k))));
+    }
+    CHECK(worst <= tolerance * (1 + scale));
+  }
+}
+}  // namespace
+
+TEST_CASE("GPT-2 has the published number of parameters, names and layouts") {
+  ModelOptions options;
+  options.initialise = false;
+  const Model model = Model::load(definition, options);
+  CHECK(model.parameter_count() == 124439808);
+  CHECK(model.weights().entries().size() == 148);
+  const auto shape = [&](const std::string& name) { return model.weights().at(name).shape(); };
+  CHECK(shape("wte.weight") == Shape{50257, 768});
+  CHECK(shape("wpe.weight") == Shape{1024, 768});
+  CHECK(shape("h.0.ln_1.weight") == Shape{768});
+  CHECK(shape("h.11.attn.c_attn.weight") == Shape{768, 2304});
+  CHECK(shape("h.11.attn.c_attn.bias") == Shape{2304});
+  CHECK(shape("h.3.attn.c_proj.weight") == Shape{768, 768});
+  CHECK(shape("h.3.mlp.c_fc.weight") == Shape{768, 3072});
+  CHECK(shape("h.3.mlp.c_proj.weight") == Shape{3072, 768});
+  CHECK(shape("ln_f.bias") == Shape{768});
+  CHECK(model.parts()[0].parameters == 124439808);
+}
+
+TEST_CASE("without biases GPT-2 has none, and still records") {
+  ModelOptions options = small();
+  options.hyper.emplace_back("bias", "false");
+  options.hyper.emplace_back("gelu", "none");
+  const Model model = Model::load(definition, options);
+  for (const Store::Entry& entry : model.weights().entries()) CHECK(entry.name.find("bias") == std::string::npos);
+  CHECK(logits(model, tokens(1, 3)).shape() == xt::xarray<double>::shape_type{1, 3, 11});
+}
+
+TEST_CASE("GPT-2's first weights: 0.02, and less where a layer adds to the residual stream") {
+  ModelOptions options;
+  options.hyper = {{"vocab_size", "500"}, {"n_embd", "96"}, {"n_layer", "3"}, {"n_head", "2"}, {"n_positions", "64"}};
+  const Model model = Model::load(definition, options);
+  CHECK(deviation(model.weights().at("wte.weight")) == doctest::Approx(0.02).epsilon(0.02));
+  CHECK(deviation(model.weights().at("h.1.attn.c_attn.weight")) == doctest::Approx(0.02).epsilon(0.02));
+  CHECK(deviation(model.weights().at("h.1.mlp.c_proj.weight")) == doctest::Approx(0.02 / std::sqrt(6.)).epsilon(0.02));
+  CHECK(deviation(model.weights().at("h.2.attn.c_proj.weight")) == doctest::Approx(0.02 / std::sqrt(6.)).epsilon(0.03));
+  CHECK(deviation(model.weights().at("h.2.ln_1.weight")) == 1);
+  CHECK(deviation(model.weights().at("h.2.attn.c_attn.bias")) == 0);
+}
+
+TEST_CASE("the future changes nothing") {
+  const Model model = Model::load(definition, small());
+  Tokens input = tokens(1, 7);
+  const xt::xarray<double> before = logits(model, input);
+  input(0, 4) = (input(0, 4) + 5) % 11;
+  const xt::xarray<double> after = logits(model, input);
+  for (std::size_t t = 0; t < 7; ++t)
+    for (std::size_t v = 0; v < 11; ++v) {
+      if (t < 4) CHECK(before(0, t, v) == after(0, t, v));
+    }
+  bool changed = false;
+  for (std::size_t v = 0; v < 11; ++v) changed = changed || before(0, 4, v) != after(0, 4, v);
+  CHECK(changed);
+}
+
+TEST_CASE("a row of a batch comes out as it does alone") {
+  const Model model = Model::load(definition, small());
+  const Tokens input = tokens(3, 5);
+  const xt::xarray<double> together = logits(model, input);
+  for (std::size_t row = 0; row < 3; ++row) {
+    Tokens alone = Tokens::from_shape({1, 5});
+    for (std::size_t t = 0; t < 5; ++t) alone(0, t) = input(row, t);
+    const xt::xarray<double> single = logits(model, alone);
+    for (std::size_t t = 0; t < 5; ++t)
+      for (std::size_t v = 0; v < 11; ++v) CHECK(std::abs(single(0, t, v) - together(row, t, v)) < 1e-12);
+  }
+}
+
+TEST_CASE("optimised playing agrees with the reference: float64 tightly, float32 to its width") {
+  for (const Mode mode : {Mode::eval, Mode::train}) {
+    const Model precise = Model::load(definition, small());
+    const auto reference = loss_and_gradients<double>(precise, Passes::reference(), mode);
+    check_close(loss_and_gradients<double>(precise, Passes(), mode), reference, 1e-12);
+    const Model narrow = Model::load(definition, small(Dtype::float32));
+    const auto narrow_reference = loss_and_gradients<float>(narrow, Passes::reference(), mode);
+    check_close(loss_and_gradients<float>(narrow, Passes(), mode), narrow_reference, 2e-5);
+    CHECK(std::abs(static_cast<double>(narrow_reference[0]()) - reference[0]()) < 1e-4);
+  }
+}
+
+TEST_CASE("every pass can be switched off by itself") {
+  const Model model = Model::load(definition, small());
+  const auto reference = loss_and_gradients<double>(model, Passes::reference(), Mode::train);
+  for (bool Passes::*pass : {&Passes::fuse, &Passes::fold, &Passes::common, &Passes::accumulate, &Passes::chains,
+                             &Passes::views, &Passes::in_place, &Passes::reuse}) {
+    Passes passes;
+    passes.*pass = false;
+    check_close(loss_and_gradients<double>(model, passes, Mode::train), reference, 1e-12);
+  }
+}
+
+TEST_CASE("more tokens than positions are refused, with the line") {
+  const Model model = Model::load(definition, small());
+  Tape tape(Mode::eval);
+  const std::string error = test::error_of([&] {
+    model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 9}}));
+  });
+  CHECK(error.find("models/gpt2.json, function 'logits', line ") != std::string::npos);
+  CHECK(error.find("more tokens than n_positions\n    require(t <= n_positions, 'more tokens than n_positions')") !=
+        std::string::npos);
+}
+
+TEST_CASE("heads that do not divide the width are refused, with the line") {
+  ModelOptions options = small();
+  options.hyper.emplace_back("n_head", "5");
+  const Model model = Model::load(definition, options);
+  Tape tape(Mode::eval);
+  const std::string error = test::error_of([&] {
+    model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 2}}));
+  });
+  CHECK(error.find("block 'attention' (part h.0.attn), line ") != std::string::npos);
+}
