@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "value.hpp"
-#include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {
@@ -60,7 +59,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
   }
   take_whole(rank - static_cast<std::int64_t>(start.size()));
   Var result =
-      narrows ? apply(builtin_ops().at("slice"), {x}, {{"start", start}, {"stop", stop}, {"step", step}})[0] : x;
+      narrows ? slice(x, start, stop, step) : x;
   if (!drop.empty()) result = squeeze(result, drop);
   for (const std::int64_t axis : fresh) result = expand_dims(result, axis);
   return result;
