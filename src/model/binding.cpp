@@ -50,7 +50,7 @@ class OpBinder {
       if (op_.inputs[next_input_].arity != Arity::many || value.as<Tuple>() != nullptr) ++next_input_;
       return;
     }
-    while (next_input_ < op_.inputs.size() && op_.inputs[next_input_].arity != Arity::one && !value.as<Var>())
+    while (!text && !value.as<Var>() && next_input_ < op_.inputs.size() && op_.inputs[next_input_].arity != Arity::one)
       ++next_input_;  // what may be left out is left out, once an attribute follows
     for (; next_attribute_ < op_.attributes.size(); ++next_attribute_) {
       const AttributeSpec& spec = op_.attributes[next_attribute_];
