@@ -1,5 +1,5 @@
 /// xtape run: plays one function of a definition on arrays from a file.
-#include <iostream>
+#include <algorithm>
 #include <memory>
 
 #include "definition_words.hpp"
@@ -70,32 +70,43 @@ NamedVars gradients(Tape& tape, const Model& model, const NamedVars& inputs, con
   return named;
 }
 
-void run(const Words& words) {
-  Model model = load_model(words.definition, words.weights.empty());
+/// What is to be played on what.
+struct Work {
+  Tape tape;
+  std::vector<Array> arrays;
+  NamedVars inputs, results;
+};
+
+Work prepared(const Words& words, Model& model) {
   if (!words.weights.empty()) model.load_weights(words.weights);
   const Signature& signature = model.signature(words.function);
-  const std::vector<Array> arrays = arrays_for(signature, words.in);
-  Tape tape(mode_named(words.mode));
-  NamedVars inputs;
-  for (std::size_t i = 0; i < arrays.size(); ++i)
-    inputs.emplace_back(signature.inputs[i].name,
-                        tape.input(signature.inputs[i].name, arrays[i].shape(), arrays[i].dtype()));
-  NamedVars results = model.record(tape, words.function, inputs);
-  if (words.grad) {
-    const NamedVars more = gradients(tape, model, inputs, results);
-    results.insert(results.end(), more.begin(), more.end());
+  Work work{Tape(mode_named(words.mode)), arrays_for(signature, words.in), {}, {}};
+  for (std::size_t i = 0; i < work.arrays.size(); ++i) {
+    const std::string& name = signature.inputs[i].name;
+    work.inputs.emplace_back(name, work.tape.input(name, work.arrays[i].shape(), work.arrays[i].dtype()));
   }
+  work.results = model.record(work.tape, words.function, work.inputs);
+  if (words.grad) {
+    const NamedVars more = gradients(work.tape, model, work.inputs, work.results);
+    work.results.insert(work.results.end(), more.begin(), more.end());
+  }
+  return work;
+}
+
+void run(const Words& words) {
+  Model model = of_the_words([&] { return load_model(words.definition, words.weights.empty()); });
+  const Work work = of_the_words([&] { return prepared(words, model); });
   Vars outputs;
-  for (const auto& each : results) outputs.push_back(each.second);
+  for (const auto& each : work.results) outputs.push_back(each.second);
   PlayerOptions options;
   options.threads = words.threads;
   options.seed = words.definition.seed;
-  Player player(tape, outputs, options);
+  Player player(work.tape, outputs, options);
   std::vector<Feed> feeds;
-  for (std::size_t i = 0; i < arrays.size(); ++i) feeds.emplace_back(inputs[i].second, arrays[i]);
+  for (std::size_t i = 0; i < work.arrays.size(); ++i) feeds.emplace_back(work.inputs[i].second, work.arrays[i]);
   player.play(feeds);
   Store out;
-  for (const auto& [name, var] : results) out.add(name, Array(player.view(var)));
+  for (const auto& [name, var] : work.results) out.add(name, Array(player.view(var)));
   save_arrays(words.out, out);
 }
 

@@ -111,6 +111,14 @@ void print_tape(const Model& model, const Words& words) {
     std::cout << tape;
 }
 
+void show(const Words& words) {
+  const Model model = load_model(words.definition, false);
+  if (words.tape.empty())
+    print_model(model);
+  else
+    print_tape(model, words);
+}
+
 }  // namespace
 
 void add_show(CLI::App& program) {
@@ -125,13 +133,7 @@ void add_show(CLI::App& program) {
       ->capture_default_str()
       ->needs(tape)
       ->check(CLI::IsMember({"text", "json", "dot"}));
-  command->callback([words] {
-    const Model model = load_model(words->definition, false);
-    if (words->tape.empty())
-      print_model(model);
-    else
-      print_tape(model, *words);
-  });
+  command->callback([words] { of_the_words([&] { show(*words); }); });
 }
 
 }  // namespace xtape::cli
