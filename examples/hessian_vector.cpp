@@ -8,30 +8,35 @@ using namespace xtape;
 
 int main() {
   Tape tape;
-  const Var p = tape.input("p", {2}, Dtype::float64);
-  const Var v = tape.input("v", {2}, Dtype::float64);
-  const Var x = slice(p, {0}, {1});
-  const Var y = slice(p, {1}, {2});
-  const Var f = sum(square(1 - x) + 100 * square(y - square(x)));
-  const Var df = grad(f, {p})[0];
-  const Var hv = grad(sum(df * v), {p})[0];  // H v, without H
-  Player player(tape, {f, df, hv});
+  const Var x = tape.input("x", {}, Dtype::float64);
+  const Var y = tape.input("y", {}, Dtype::float64);
+  const Var vx = tape.input("vx", {}, Dtype::float64);
+  const Var vy = tape.input("vy", {}, Dtype::float64);
+  const Var f = square(1 - x) + 100 * square(y - square(x));
+  const Vars df = grad(f, {x, y});
+  const Vars hv = grad(df[0] * vx + df[1] * vy, {x, y});  // H v, without H
+  Player player(tape, {f, df[0], df[1], hv[0], hv[1]});
 
-  xt::xarray<double> at = {-1.2, 1.0};
+  double at[] = {-1.2, 1.0};
+  const auto play = [&](double first, double second) {
+    const xt::xarray<double> px = at[0];
+    const xt::xarray<double> py = at[1];
+    const xt::xarray<double> pvx = first;
+    const xt::xarray<double> pvy = second;
+    player.play({{x, px}, {y, py}, {vx, pvx}, {vy, pvy}});
+  };
   for (int step = 0; step < 20; ++step) {
-    xt::xarray<double> axis = {1.0, 0.0};
-    player.play({{p, at}, {v, axis}});
-    const xt::xarray<double> gradient = player.value<double>(df);
-    const xt::xarray<double> first = player.value<double>(hv);  // the Hessian's first column
-    std::cout << "step " << step << ": f(" << at(0) << ", " << at(1) << ") = " << player.scalar(f) << '\n';
-    if (std::hypot(gradient(0), gradient(1)) < 1e-9) return std::hypot(at(0) - 1, at(1) - 1) < 1e-9 ? 0 : 1;
+    play(1, 0);
+    const double gradient[] = {player.scalar(df[0]), player.scalar(df[1])};
+    const double first[] = {player.scalar(hv[0]), player.scalar(hv[1])};  // the Hessian's first column
+    std::cout << "step " << step << ": f(" << at[0] << ", " << at[1] << ") = " << player.scalar(f) << '\n';
+    if (std::hypot(gradient[0], gradient[1]) < 1e-9) return std::hypot(at[0] - 1, at[1] - 1) < 1e-9 ? 0 : 1;
 
-    axis = {0.0, 1.0};
-    player.play({{p, at}, {v, axis}});
-    const xt::xarray<double> second = player.value<double>(hv);
-    const double determinant = first(0) * second(1) - first(1) * second(0);
-    at(0) -= (second(1) * gradient(0) - second(0) * gradient(1)) / determinant;
-    at(1) -= (first(0) * gradient(1) - first(1) * gradient(0)) / determinant;
+    play(0, 1);
+    const double second[] = {player.scalar(hv[0]), player.scalar(hv[1])};
+    const double determinant = first[0] * second[1] - first[1] * second[0];
+    at[0] -= (second[1] * gradient[0] - second[0] * gradient[1]) / determinant;
+    at[1] -= (first[0] * gradient[1] - first[1] * gradient[0]) / determinant;
   }
   std::cerr << "no minimum found\n";
   return 1;
