@@ -1,6 +1,8 @@
 #include "random_programs.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
@@ -80,7 +82,7 @@ class Growth {
   void grow() {
     const Var x = any();
     const std::size_t before = values_.size();
-    switch (below(8)) {
+    switch (below(11)) {
       case 0:
       case 1:
         values_.push_back(unary(x));
@@ -95,6 +97,15 @@ class Growth {
         break;
       case 6:
         values_.push_back(reduced(x));
+        break;
+      case 7:
+        values_.push_back(tanh(contracted(x, any())));
+        break;
+      case 8:
+        values_.push_back(normalised(x));
+        break;
+      case 9:
+        pieces(x);
         break;
       default:
         special(x);
@@ -199,6 +210,86 @@ class Growth {
         return tanh(logsumexp(x, axes, keepdims));
       default:
         return rank == 0 ? sin(x) : cumsum(x, below(rank), chance(2)) * 0.2;
+    }
+  }
+
+  /// An einsum whose operands share some axes of equal size, and whose result has some axes of both in any order.
+  Var contracted(const Var& x, const Var& y) {
+    std::string first, second, result;
+    std::int64_t work = 1;
+    for (std::size_t i = 0; i < x.rank(); ++i) first += static_cast<char>('a' + i);
+    for (std::size_t i = 0; i < y.rank(); ++i) {
+      char letter = static_cast<char>('p' + i);
+      for (std::size_t k = 0; k < x.rank(); ++k)
+        if (x.shape()[k] == y.shape()[i] && second.find(first[k]) == std::string::npos && !chance(4)) letter = first[k];
+      second += letter;
+      if (letter >= 'p') work *= y.shape()[i];
+    }
+    if (work * count_of(x.shape()) > 20 * most_elements) return x;
+    std::int64_t count = 1;
+    const auto keep = [&](const std::string& letters, const Shape& shape) {
+      for (std::size_t i = 0; i < letters.size(); ++i)
+        if (result.find(letters[i]) == std::string::npos && !chance(3) && count * shape[i] <= most_elements) {
+          result += letters[i];
+          count *= shape[i];
+        }
+    };
+    keep(first, x.shape());
+    keep(second, y.shape());
+    std::shuffle(result.begin(), result.end(), random_);
+    return einsum(first + "," + second + "->" + result, x, y) * 0.2;
+  }
+
+  Var normalised(const Var& x) {
+    if (x.rank() == 0 || count_of(x.shape()) == 0) return sin(x);
+    switch (below(6)) {
+      case 0:
+        return softmax(x, below(static_cast<int>(x.rank())));
+      case 1:
+        return tanh(log_softmax(x));
+      case 2:
+        return layer_norm(x, 0.1) * 0.5;
+      case 3:
+        return rms_norm(x, 0.1) * 0.5;
+      case 4: {
+        Array indices(Dtype::int64, {1 + below(5)});
+        const int axis = below(static_cast<int>(x.rank()));
+        for (std::int64_t i = 0; i < indices.count(); ++i)
+          indices.as<std::int64_t>()[i] = below(static_cast<int>(x.shape()[static_cast<std::size_t>(axis)]));
+        return take(x, program_.tape.constant(indices), axis);
+      }
+      default:
+        return softmax(masked_fill(x / 1.7, x > 0.719, -std::numeric_limits<double>::infinity()));
+    }
+  }
+
+  /// Values side by side, and parts of a value.
+  void pieces(const Var& x) {
+    if (x.rank() == 0) return;
+    const int axis = below(static_cast<int>(x.rank()));
+    const std::int64_t size = x.shape()[static_cast<std::size_t>(axis)];
+    switch (below(5)) {
+      case 0:
+        values_.push_back(concat({x, chance(2) ? x : tanh(x), x * 0.5}, axis));
+        break;
+      case 1:
+        if (x.rank() < 4) values_.push_back(stack({sin(x), x}, below(static_cast<int>(x.rank()) + 1)));
+        break;
+      case 2: {
+        if (size == 0 || size > 4) break;
+        for (const Var& part : unstack(x, axis)) values_.push_back(part);
+        break;
+      }
+      case 3:
+        values_.push_back(flip(x, {axis}));
+        break;
+      default: {
+        std::vector<std::int64_t> start(x.rank(), 0), stop(x.rank(), end), step(x.rank(), 1);
+        start[static_cast<std::size_t>(axis)] = size > 1 ? below(2) : 0;
+        if (size > 2 && chance(2)) step[static_cast<std::size_t>(axis)] = 2;
+        values_.push_back(slice(x, start, stop, step));
+        break;
+      }
     }
   }
 
