@@ -54,7 +54,7 @@ void add_check(CLI::App& program) {
   const auto words = std::make_shared<Words>();
   add_definition(*command, words->definition);
   command->add_option("--with", words->with, "Sizes to record for, such as b=2,t=8, where the small ones do not fit");
-  command->callback([words] { of_the_words([&] { check(*words); }); });
+  command->callback([words] { of_the_input([&] { check(*words); }); });
 }
 
 }  // namespace xtape::cli

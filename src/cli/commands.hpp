@@ -41,6 +41,16 @@ class Interrupted : public Error {
 /// WrongInput and the errors of definitions, files, shapes and dtypes are of the input: 2. All others: 1.
 int exit_code(const std::exception& error);
 
+/// Does `work`, whose every error is about what the caller gave.
+template <class Work>
+auto of_the_input(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw WrongInput(error.what());
+  }
+}
+
 /// From here on Ctrl-C only sets a flag; a second one ends the program at once.
 void catch_interrupt();
 bool interrupted();

@@ -27,16 +27,6 @@ ModelOptions model_options(const DefinitionWords& words, bool initialise);
 /// "b=2,t=8" as sizes. Throws WrongInput.
 NamedSizes sizes_of(const std::string& text);
 
-/// Does `work`, whose every error is about the words.
-template <class Work>
-auto of_the_words(const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw WrongInput(error.what());
-  }
-}
-
 /// 124439808 as "124,439,808".
 std::string grouped(std::int64_t number);
 

@@ -94,8 +94,8 @@ Work prepared(const Words& words, Model& model) {
 }
 
 void run(const Words& words) {
-  Model model = of_the_words([&] { return load_model(words.definition, words.weights.empty()); });
-  const Work work = of_the_words([&] { return prepared(words, model); });
+  Model model = of_the_input([&] { return load_model(words.definition, words.weights.empty()); });
+  const Work work = of_the_input([&] { return prepared(words, model); });
   Vars outputs;
   for (const auto& each : work.results) outputs.push_back(each.second);
   PlayerOptions options;

@@ -22,14 +22,4 @@ inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) 
   return settings;
 }
 
-/// Does `work`, whose every error is about what the caller gave.
-template <class Work>
-auto of_the_input(const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw WrongInput(error.what());
-  }
-}
-
 }  // namespace xtape::cli

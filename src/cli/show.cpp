@@ -133,7 +133,7 @@ void add_show(CLI::App& program) {
       ->capture_default_str()
       ->needs(tape)
       ->check(CLI::IsMember({"text", "json", "dot"}));
-  command->callback([words] { of_the_words([&] { show(*words); }); });
+  command->callback([words] { of_the_input([&] { show(*words); }); });
 }
 
 }  // namespace xtape::cli

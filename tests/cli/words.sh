@@ -56,7 +56,13 @@ expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"
 # Found by name alone, as an installed program finds it.
 export XTAPE_MODELS="$source/models"
 expect 0 "124[, ]?439[, ]?808" "" show gpt2
-expect 0 "" "" check gpt2
+expect 0 "no mistake found" "" check gpt2
+expect 0 "blocks, no mistake found" "" check "$source/models/blocks/linear.json"
+expect 2 "" "no hyper-parameter 'n_layr'; did you mean 'n_layer'" show gpt2 --set n_layr=2
+expect 2 "" "needs the size 't'" show gpt2 --tape logits --with b=1
+expect 0 "cross_entropy" "" show gpt2 --tape loss --with b=2,t=4 --set hyper.n_layer=1
+expect 0 "digraph" "" show gpt2 --tape loss --with b=2,t=4 --set n_layer=1 --grad --format dot
+expect 2 "" "cannot read" run gpt2 loss --in "$work/none" --out "$work/out.safetensors" --set n_layer=1
 
 holds "docs/ops.md is what xtape ops prints" diff -q <("$xtape" ops) "$source/docs/ops.md"
 plain=$("$xtape" --version)

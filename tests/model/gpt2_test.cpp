@@ -21,16 +21,16 @@ ModelOptions small(Dtype dtype = Dtype::float64) {
   return options;
 }
 
-using Tokens = xt::xtensor<std::int64_t, 2>;
+using TokenRows = xt::xtensor<std::int64_t, 2>;
 
-Tokens tokens(std::int64_t b, std::int64_t t, std::int64_t seed = 1) {
-  Tokens made = Tokens::from_shape({static_cast<std::size_t>(b), static_cast<std::size_t>(t)});
+TokenRows tokens(std::int64_t b, std::int64_t t, std::int64_t seed = 1) {
+  TokenRows made = TokenRows::from_shape({static_cast<std::size_t>(b), static_cast<std::size_t>(t)});
   for (std::size_t i = 0; i < made.size(); ++i)
     made.flat(i) = (static_cast<std::int64_t>(i) * 7 + seed * 3 + static_cast<std::int64_t>(i * i)) % 11;
   return made;
 }
 
-xt::xarray<double> logits(const Model& model, const Tokens& input) {
+xt::xarray<double> logits(const Model& model, const TokenRows& input) {
   return test::play(
       model, "logits",
       {{"b", static_cast<std::int64_t>(input.shape()[0])}, {"t", static_cast<std::int64_t>(input.shape()[1])}},
@@ -59,7 +59,7 @@ std::vector<xt::xarray<T>> loss_and_gradients(const Model& model, const Passes& 
   options.passes = passes;
   options.seed = 9;
   Player player(tape, outputs, options);
-  Tokens in = tokens(2, 6), targets = tokens(2, 6, 4);
+  TokenRows in = tokens(2, 6), targets = tokens(2, 6, 4);
   targets(1, 5) = -1;
   player.play({{inputs[0].second, in}, {inputs[1].second, targets}}, 2);
   std::vector<xt::xarray<T>> values;
@@ -124,7 +124,7 @@ TEST_CASE("GPT-2's first weights: 0.02, and less where a layer adds to the resid
 
 TEST_CASE("the future changes nothing") {
   const Model model = Model::load(definition, small());
-  Tokens input = tokens(1, 7);
+  TokenRows input = tokens(1, 7);
   const xt::xarray<double> before = logits(model, input);
   input(0, 4) = (input(0, 4) + 5) % 11;
   const xt::xarray<double> after = logits(model, input);
@@ -139,10 +139,10 @@ TEST_CASE("the future changes nothing") {
 
 TEST_CASE("a row of a batch comes out as it does alone") {
   const Model model = Model::load(definition, small());
-  const Tokens input = tokens(3, 5);
+  const TokenRows input = tokens(3, 5);
   const xt::xarray<double> together = logits(model, input);
   for (std::size_t row = 0; row < 3; ++row) {
-    Tokens alone = Tokens::from_shape({1, 5});
+    TokenRows alone = TokenRows::from_shape({1, 5});
     for (std::size_t t = 0; t < 5; ++t) alone(0, t) = input(row, t);
     const xt::xarray<double> single = logits(model, alone);
     for (std::size_t t = 0; t < 5; ++t)
