@@ -37,8 +37,11 @@ std::string version() {
   return std::string("xtape " XTAPE_VERSION "\n") + blas_description();
 }
 
-/// What is wrong with the words. CLI11 calls a mistyped command a missing one.
+/// What is wrong with the words. CLI11 calls a mistyped command a missing one, and speaks of what is missing before it
+/// does of an option that does not exist.
 std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+  for (const std::string& word : program.remaining(true))
+    if (!program.get_subcommands().empty() && word.rfind("-", 0) == 0) return "there is no option '" + word + "' here";
   const std::vector<std::string> left = program.remaining();
   if (!program.get_subcommands().empty() || left.empty()) return error.what();
   std::vector<std::string> names;
