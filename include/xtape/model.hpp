@@ -29,10 +29,10 @@ struct ModelOptions {
   /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"), except that
   /// a hyper-parameter whose default is a string takes it as it stands.
   std::vector<std::pair<std::string, std::string>> hyper;
-  std::uint64_t seed = 0;         ///< Of the initial weights. Each weight draws by its own name: order does not matter.
-  Dtype dtype = Dtype::float32;   ///< Of the weights and of the inputs declared "float": float32 or float64.
-  const OpTable* ops = nullptr;   ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model.
-  bool initialise = true;         ///< False leaves the weights at zero: for those about to load them, or only to look.
+  std::uint64_t seed = 0;        ///< Of the initial weights. Each weight draws by its own name: order does not matter.
+  Dtype dtype = Dtype::float32;  ///< Of the weights and of the inputs declared "float": float32 or float64.
+  const OpTable* ops = nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model.
+  bool initialise = true;        ///< False leaves the weights at zero: for those about to load them, or only to look.
 };
 
 /// The resolved hyper-parameters of a model.
@@ -85,17 +85,17 @@ struct PartSummary {
   };
   std::string path;  ///< "h.0.attn"; "" for the model itself.
   std::string block;
-  std::string file;  ///< Where the block is defined.
+  std::string file;             ///< Where the block is defined.
   std::vector<Weight> weights;  ///< Its own, without those of its parts.
   std::int64_t parameters = 0;  ///< Of its own weights and of all its parts.
 };
 
-/// A definition with its hyper-parameters resolved and its weights in memory. Recording on two tapes from two threads is
-/// safe; `player` is for one thread at a time.
+/// A definition with its hyper-parameters resolved and its weights in memory. Recording on two tapes from two threads
+/// is safe; `player` is for one thread at a time.
 class Model {
  public:
-  /// Reads the definition at `path` (see find_definition). Throws FileError where it cannot be read, DefinitionError where
-  /// it is wrong.
+  /// Reads the definition at `path` (see find_definition). Throws FileError where it cannot be read, DefinitionError
+  /// where it is wrong.
   static Model load(const std::string& path, const ModelOptions& options = {});
   /// The same, from the text of a definition. `name` stands for the file in errors; `use` looks beside it.
   static Model parse(const std::string& text, const ModelOptions& options = {}, const std::string& name = "definition");
@@ -119,9 +119,9 @@ class Model {
 
   /// Makes the inputs of `function` on `tape`, for sizes given by name: inputs(tape, "loss", {{"b", 4}, {"t", 64}}).
   NamedVars inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const;
-  /// Records `function` on `tape`, whose mode it follows, and returns its results by name. `inputs` are any vars of that
-  /// tape, one for each declared input; dtypes and sizes are checked. Throws DefinitionError with file, block and line
-  /// where a line of the definition does not fit these shapes.
+  /// Records `function` on `tape`, whose mode it follows, and returns its results by name. `inputs` are any vars of
+  /// that tape, one for each declared input; dtypes and sizes are checked. Throws DefinitionError with file, block and
+  /// line where a line of the definition does not fit these shapes.
   NamedVars record(Tape& tape, const std::string& function, const NamedVars& inputs) const;
   /// The var of a weight on `tape`, as its functions use it: what to differentiate by.
   Var weight(Tape& tape, const std::string& name) const;
@@ -137,8 +137,9 @@ class Model {
 
   /// Writes the weights as safetensors, beside the file and then renamed.
   void save_weights(const std::string& path) const;
-  /// Reads weights from a safetensors file into the arrays that tapes already share. Floating dtypes are converted. Throws
-  /// FileError that lists every name that is missing, unexpected or of the wrong shape; then no weight has changed.
+  /// Reads weights from a safetensors file into the arrays that tapes already share. Floating dtypes are converted.
+  /// Throws FileError that lists every name that is missing, unexpected or of the wrong shape; then no weight has
+  /// changed.
   void load_weights(const std::string& path);
 
   /// One JSON definition that needs no other file: what it uses is inside, hyper-parameters have their resolved values.
@@ -150,9 +151,9 @@ class Model {
   std::unique_ptr<Data> data_;
 };
 
-/// The file that `name` means: the path itself where there is such a file, else (for a name without a directory) that file
-/// of the installed `models` directory or of its sub-folder `folder`; ".json" may be left out. Throws FileError with the
-/// nearest name.
+/// The file that `name` means: the path itself where there is such a file, else (for a name without a directory) that
+/// file of the installed `models` directory or of its sub-folder `folder`; ".json" may be left out. Throws FileError
+/// with the nearest name.
 std::string find_definition(const std::string& name, const std::string& folder = "");
 /// Where the shared definitions are: the environment's XTAPE_MODELS, or where they were installed.
 std::string models_directory();
