@@ -1,6 +1,7 @@
 #include "recipe_parts.hpp"
 
 #include "nearest.hpp"
+#include "xtape/error.hpp"
 
 namespace xtape::train {
 
@@ -70,9 +71,12 @@ ScheduleOptions read_schedule(Section section, std::int64_t steps) {
     section.read("width", options.width);
     check(section, "width", options.width > 0, "at least 1");
   }
-  if (options.kind == Kind::noam || options.kind == Kind::inverse_sqrt)
-    check(section, "warmup", options.warmup > 0, "at least 1 for this kind of schedule");
   section.done();
+  try {
+    rate_at(options, 1);
+  } catch (const Error& error) {
+    section.fail("", std::string("makes no sense: ") + error.what());
+  }
   return options;
 }
 

@@ -127,6 +127,7 @@ Run Run::create(const Recipe& recipe, const std::string& directory) {
   data->tokenizer = std::make_unique<CharacterTokenizer>(texts.training, recipe.unknown);
   data->batches = batches_of(recipe, texts, *data->tokenizer);
   data->model = model_of(recipe, hyper_of(recipe, data->tokenizer->size(), data->batches->columns()), true);
+  data->trainer.emplace(*data->model, *data->batches, recipe.trainer);  // what is wrong with the definition shows here
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   std::error_code failed;
   fs::create_directories(data->checkpoints(), failed);

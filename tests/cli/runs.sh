@@ -39,7 +39,7 @@ losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1/metrics.jsonl"; }
 # The demo's recipe, small enough to be over at once.
 recipe=$source/models/recipes/adder.json
 small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.digits=1 --set data.held_out=20
-  --set batch.size=8 --set evaluate_every=10)
+  --set batch.size=8 --set evaluate_every=10 --set schedule.warmup=1)
 
 expect 0 "^whole: step 30  validation loss [0-9.]+  exact match [0-9.]+ % of 20$" "step 30 of 30  loss .* tokens/s  .* left" \
   train "$recipe" --out whole "${small[@]}" --set steps=30 --seed 3 --threads 2
@@ -84,6 +84,7 @@ holds "the last good checkpoint is kept" [ "$(ls broken/checkpoints)" = 00000001
 
 # Wrong words and wrong input: exit 2, and nothing left behind.
 expect 2 "" "'step' is not a known key; did you mean 'steps'" train "$recipe" --out none --set step=3
+expect 2 "" "'schedule' makes no sense" train "$recipe" --out none --set steps=50
 expect 2 "" "n_layer" train "$recipe" --out none --set hyper.n_layers=3
 expect 2 "" "key=value" train "$recipe" --out none --set steps
 expect 2 "" "give it with --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
@@ -101,7 +102,7 @@ expect 0 "^runs/adder-[0-9]{8}-[0-9]{6}: step 2 " "" train "$recipe" "${small[@]
 # A text of one's own; the path is relative to where the command is given.
 for _ in $(seq 60); do echo "the rain in spain stays mainly in the plain"; done >words.txt
 expect 0 "text: step 20 " "" train "$source/models/recipes/shakespeare_char.json" --out text --set data.text=words.txt \
-  --set steps=20 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
+  --set steps=20 --set schedule.warmup=5 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
 expect 0 "^loss_of_20_random_batches [0-9.]+" "" eval text
 rm words.txt
 expect 0 "^the rain" "" generate text --prompt "the rain" --tokens 40
