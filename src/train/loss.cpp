@@ -41,6 +41,12 @@ Loss loss_of(const Model& model, const NamedVars& results) {
   return {results[0].second, results[1].second};
 }
 
+void check_loss(const Model& model, const Batches& batches) {
+  Tape tape(Mode::train);
+  const NamedVars inputs = model.inputs(tape, "loss", sizes_of(model, "loss", batches.blank()));
+  loss_of(model, model.record(tape, "loss", inputs));
+}
+
 std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch) {
   std::vector<Feed> feeds;
   for (const auto& [name, var] : inputs) feeds.emplace_back(var, batch.at(name));

@@ -19,6 +19,9 @@ struct Loss {
 };
 Loss loss_of(const Model& model, const NamedVars& results);
 
+/// Records `loss` for the shape of the batches, for the errors that this may throw.
+void check_loss(const Model& model, const Batches& batches);
+
 /// Feeds the batch's arrays to the inputs of the same names.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch);
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint.hpp"
+#include "loss.hpp"
 #include "metrics.hpp"
 #include "xtape/train.hpp"
 
@@ -121,21 +122,20 @@ std::int32_t Run::end_token() {
 Run Run::create(const Recipe& recipe, const std::string& directory) {
   if (fs::exists(directory)) throw FileError(directory + " exists already");
   const TextSplit texts = texts_of(recipe);
-  auto data = std::make_unique<Data>();
-  data->directory = directory;
-  data->recipe = recipe;
-  data->tokenizer = std::make_unique<CharacterTokenizer>(texts.training, recipe.unknown);
-  data->batches = batches_of(recipe, texts, *data->tokenizer);
-  data->model = model_of(recipe, hyper_of(recipe, data->tokenizer->size(), data->batches->columns()), true);
-  data->trainer.emplace(*data->model, *data->batches, recipe.trainer);  // what is wrong with the definition shows here
+  const CharacterTokenizer tokenizer(texts.training, recipe.unknown);
+  const std::unique_ptr<Batches> batches = batches_of(recipe, texts, tokenizer);
+  const Model model = model_of(recipe, hyper_of(recipe, tokenizer.size(), batches->columns()), false);
+  train::check_loss(model, *batches);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   std::error_code failed;
-  fs::create_directories(data->checkpoints(), failed);
-  if (failed) throw FileError("cannot make " + data->checkpoints() + ": " + failed.message());
-  train::write_file(directory + "/definition.json", data->model->definition_text());
-  train::write_file(directory + "/tokenizer.json", data->tokenizer->to_json());
+  fs::create_directories(directory + "/checkpoints", failed);
+  if (failed) throw FileError("cannot make " + directory + ": " + failed.message());
+  train::write_file(directory + "/definition.json", model.definition_text());
+  train::write_file(directory + "/tokenizer.json", tokenizer.to_json());
   train::write_file(directory + "/recipe.json", text_in_run(recipe));
-  return Run(std::move(data));
+  // The run's own definition is what it trains: random numbers depend on the lines of calls, so that another copy of
+  // the definition would draw others after a resume.
+  return open(directory);
 }
 
 Run Run::open(const std::string& directory, const std::vector<Setting>& settings) {
