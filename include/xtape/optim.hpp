@@ -43,7 +43,8 @@ class Optimizer {
   Optimizer& operator=(Optimizer&&) noexcept;
   ~Optimizer();
 
-  /// One update by the gradients times `scale`, cut down to the global norm `clip` where that is above 0. One gradient
+  /// One update by the gradients times `scale`, cut down to the global norm `clip` where that is above 0: times
+  /// min(1, clip / (norm + 1e-6)), as PyTorch's clip_grad_norm_. One gradient
   /// per weight, in the store's order, of its shape and dtype. Returns the global norm before clipping; where that is
   /// not finite nothing is changed. Allocates nothing. The same bits for any number of threads.
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);

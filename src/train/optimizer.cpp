@@ -168,7 +168,8 @@ double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, d
   if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
   const double norm = d.gradient_norm(gradients) * std::abs(scale);
   if (!std::isfinite(norm)) return norm;
-  if (clip > 0 && norm > clip) scale *= clip / norm;
+  constexpr double clip_epsilon = 1e-6;  // PyTorch's clip_grad_norm_
+  if (clip > 0) scale *= std::min(1.0, clip / (norm + clip_epsilon));
   ++*d.updates.as<std::int64_t>();
   if (d.options.kind == Kind::sgd)
     d.update_by_sgd(gradients, rate, scale);
