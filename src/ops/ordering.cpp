@@ -74,14 +74,7 @@ const Op& top_k_op() {
                     top_scratch(rows, length, call.threads)};
     };
     op.gradient = [](const GradientCall& call) {
-      // Each element compares its place with the k places that were taken: [..., k, n].
-      const Var& x = call.inputs[0];
-      Shape taken = call.outputs[1].shape();
-      taken.push_back(1);
-      Shape place = Shape::filled(taken.size(), 1);
-      place.back() = x.shape().back();
-      const Var hit = reshape(call.outputs[1], taken) == iota(x.tape(), place, -1);
-      return Vars{sum(where(hit, reshape(call.cotangent(), taken), 0), {-2})};
+      return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(), -1)};
     };
     return op;
   }();
