@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
-  const std::size_t alignment = bytes >= huge_page ? huge_page : 64;
-  const std::size_t rounded = std::max<std::size_t>(1, (bytes + alignment - 1) / alignment) * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded);
-  if (memory == nullptr) throw Error("out of memory: an array of " + std::to_string(bytes) + " bytes");
-  if (alignment == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);
+  void* memory = nullptr;
+  if (posix_memalign(&memory, bytes >= huge_page ? huge_page : 64, std::max<std::size_t>(1, bytes)) != 0)
+    throw Error("out of memory: an array of " + std::to_string(bytes) + " bytes");
+  // Whole huge pages only: one begun for the rest of an array would be held to its end.
+  if (bytes >= huge_page) madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   std::memset(memory, 0, bytes);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
