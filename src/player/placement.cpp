@@ -102,6 +102,7 @@ bool Placements::takes_place(ValueId id, const Layout& layout) const {
 
 /// From the last node to the first, so that a value's place is known before its parts' producers are placed.
 void Placements::place_backwards() {
+  find_copied_views();
   for (std::size_t i = program_.tape.size(); i-- > 0;) {
     const Node& node = program_.tape.node(i);
     if (node.op->parts) place_parts(static_cast<std::int32_t>(i));
@@ -117,21 +118,21 @@ void Placements::place_parts(std::int32_t index) {
     if (takes_place(node.inputs[i], parts[i])) set(node.inputs[i], {whole.buffer, parts[i]});
 }
 
-/// Whether this view, and the views that it is a view of, could all be layouts over a dense array.
-bool Placements::strides_can_say(std::int32_t index) const {
-  std::vector<std::int32_t> views{index};
-  while (true) {
-    const Node& node = program_.node(program_.node(views.back()).inputs[0].node);
-    if (node.op->kind != Kind::view || of(program_.node(views.back()).inputs[0])) break;
-    views.push_back(program_.node(views.back()).inputs[0].node);
+/// Follows views of views from dense arrays on. After one that must be copied, what follows is a view of the copy.
+void Placements::find_copied_views() {
+  copied_view_.assign(program_.tape.size(), false);
+  std::vector<Layout> layouts(program_.tape.size());  // of the views
+  for (std::size_t i = 0; i < program_.tape.size(); ++i) {
+    const Node& node = program_.tape.node(i);
+    if (node.op->kind != Kind::view || !node.op->view) continue;
+    const ValueId input = node.inputs[0];
+    const bool of_view = program_.node(input.node).op->kind == Kind::view;
+    const Call call = call_of(program_, node);
+    const std::optional<Layout> layout =
+        node.op->view(call, of_view ? layouts[static_cast<std::size_t>(input.node)] : Layout::dense(call.shape(0)));
+    copied_view_[i] = !layout;
+    layouts[i] = layout ? *layout : Layout::dense(node.outputs[0].shape);
   }
-  const ValueId base = program_.node(views.back()).inputs[0];
-  std::optional<Layout> layout = of(base) ? of(base).layout : Layout::dense(program_.tape.type(base).shape);
-  for (std::size_t i = views.size(); i-- > 0 && layout;) {
-    const Node& node = program_.node(views[i]);
-    layout = node.op->view(call_of(program_, node), *layout);
-  }
-  return layout.has_value();
 }
 
 /// Where strides could not say the view of a dense array, the array's producer is made to write so that they can.
@@ -141,7 +142,7 @@ void Placements::place_view_input(std::int32_t index) {
   const ValueId output{index, 0};
   const Call call = call_of(program_, node);
   if (!of(output)) {
-    if (!requested(output) && strides_can_say(index)) return;
+    if (!requested(output) && !copied_view_[static_cast<std::size_t>(index)]) return;
     const std::optional<Layout> dense = node.op->unview(call, Layout::dense(node.outputs[0].shape));
     if (!dense || !takes_place(input, *dense)) return;
     make(output);

@@ -44,7 +44,7 @@ class Placements {
   void place_backwards();
   void place_parts(std::int32_t index);
   void place_view_input(std::int32_t index);
-  bool strides_can_say(std::int32_t index) const;
+  void find_copied_views();
   bool takes_place(ValueId id, const Layout& layout) const;
   bool may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const;
   std::vector<std::size_t> overwritable(const Node& node) const;
@@ -54,6 +54,7 @@ class Placements {
   std::vector<std::vector<Placement>> places_;
   std::vector<std::vector<std::int32_t>> last_;
   std::vector<std::vector<bool>> requested_;
+  std::vector<bool> copied_view_;  // per node: a view that no strides over a dense array could say
   std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads any value in it
   std::vector<int> merged_into_;
 };

@@ -1,0 +1,39 @@
+/// What the rows of softmax, log_softmax and their gradients share: float arrays of one shape, worked on along an axis.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "floating.hpp"
+#include "softmax.hpp"
+
+namespace xtape {
+
+/// A row whose kernel is run(T{}, frame, extent, threads), with T the scalar. Its output is as the first input.
+template <class Run>
+Op along_axis_row(const std::string& name, const std::string& doc, std::vector<InputSpec> inputs, const Run& run) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  const std::size_t operands = inputs.size();
+  op.inputs = std::move(inputs);
+  op.attributes = {{"axis", AttributeType::integer, "The axis along which softmax sums to 1.", std::int64_t{-1}}};
+  op.shape = [](const Call& call) {
+    axis_of(call);
+    for (std::size_t i = 1; i < call.inputs.size(); ++i) require_shape(call, i, call.shape(0), "that of y");
+    return std::vector<ValueType>{call.inputs[0]};
+  };
+  op.kernel = [run, operands](const KernelCall& call) {
+    const AxisExtent extent = AxisExtent::of(call.shape(0), axis_of(call));
+    const int threads = call.threads;
+    return with_floating(call.dtype(0), [&](auto scalar) {
+      return Kernel{[=](const Frame& frame) { run(scalar, frame, extent, threads); },
+                    softmax_scratch(extent, static_cast<int>(operands), sizeof(scalar), threads)};
+    });
+  };
+  for (std::size_t i = operands; i-- > 0;) op.overwrites.push_back(static_cast<int>(i));
+  return op;
+}
+
+}  // namespace xtape
