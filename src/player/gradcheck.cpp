@@ -33,7 +33,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
   std::vector<Array> values;
   for (const auto& point : points) {
     values.emplace_back(ArrayView(point));
-    inputs.push_back(tape.input("x" + std::to_string(inputs.size()), values.back().shape(), Dtype::float64));
+    inputs.push_back(tape.input(std::to_string(inputs.size()), values.back().shape(), Dtype::float64));
   }
   Var scalar = with_random_cotangents(tape, function(inputs), random);
   if (options.second) scalar = with_random_cotangents(tape, grad(scalar, inputs), random);

@@ -54,7 +54,7 @@ Model make_model(const Workload& w) {
   options.hyper = {{"vocab_size", std::to_string(w.vocabulary)}, {"n_positions", std::to_string(w.context)},
                    {"n_embd", std::to_string(w.width)},          {"n_layer", std::to_string(w.layers)},
                    {"n_head", std::to_string(w.heads)},          {"dropout_rate", w.dropout},
-                   {"bias", w.bias ? "true" : "false"}};
+                   {"bias", w.bias ? "true" : "false"},          {"norm_bias", "true"}};
   return Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
 }
 
