@@ -22,11 +22,11 @@ def tests_of(directory, wanted):
     return [test for test in listed if not wanted or test["name"] in wanted]
 
 
-def run(test):
+def run(test, directory):
     """What the test printed, its exit code (None: too slow)."""
     environment = {**os.environ, **test["env"]}
     try:
-        done = subprocess.run(test["cmd"], cwd=test["workdir"], env=environment, timeout=test["timeout"],
+        done = subprocess.run(test["cmd"], cwd=test["workdir"] or directory, env=environment, timeout=test["timeout"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.stdout.decode(errors="replace"), done.returncode
     except subprocess.TimeoutExpired as late:
@@ -51,7 +51,7 @@ def main(words):
         directory, _, wanted = word.partition(":")
         for test in tests_of(directory, [name for name in wanted.split(",") if name]):
             start = time.time()
-            output, code = run(test)
+            output, code = run(test, directory)
             passed, failed, skipped = counts(test, output, code)
             note = f", {skipped} SKIPPED" if skipped else ""
             if code is None:

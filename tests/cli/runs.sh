@@ -2,7 +2,7 @@
 # Runs from beginning to end by the program: train, interrupt, resume, eval, generate, and what may go wrong.
 # usage: runs.sh PROGRAM SOURCE_ROOT
 set -uo pipefail
-xtape=$1
+xtape=$(realpath "$1")
 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

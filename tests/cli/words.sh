@@ -2,7 +2,7 @@
 # The words of the program: help, version, exit codes, which stream gets what.
 # usage: words.sh PROGRAM SOURCE_ROOT
 set -uo pipefail
-xtape=$1
+xtape=$(realpath "$1")
 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
