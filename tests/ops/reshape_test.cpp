@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "golden.hpp"
 #include "played.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -119,4 +120,13 @@ TEST_CASE("op squeeze: drops axes of size 1") {
   const Doubles y = played_one([](const Vars& v) { return squeeze(transpose(v[0])); }, {values});
   CHECK(y == made_from({3, 2}, [&](const Shape& i) { return element(values, {i[1], 0, i[0]}); }));
   check_gradient([](const Vars& v) { return square(squeeze(v[0], {1})); }, {numbers({2, 1, 2})});
+}
+
+TEST_CASE("golden values of ops on shapes, products and indices") {
+  for (const char* op : {"reshape", "broadcast_to", "transpose", "expand_dims", "concat", "stack", "unstack", "flip",
+                         "cumsum", "split", "squeeze", "tile", "slice", "pad", "tril", "triu", "diag_embed", "einsum",
+                         "matmul", "take", "index_add", "gather", "scatter_add", "one_hot"}) {
+    CAPTURE(op);
+    check_golden("ops_shape.json", op);
+  }
 }
