@@ -1,7 +1,7 @@
 /// Training: recipes, the trainer, checkpoints, and run directories. docs/recipes.md describes the files.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
 #error "this layer of xtape may not see the train layer"
 #endif
 

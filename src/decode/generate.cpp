@@ -18,7 +18,7 @@ Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& optio
   if (prompt.empty()) throw Error("a prompt of no tokens cannot be continued");
   if (options.context < 1) throw Error("the context must be at least one token");
   Tokens all = prompt;
-  std::optional<train::NextToken> next;
+  std::optional<decode::NextToken> next;
   std::int64_t columns = 0;
   std::vector<double> logits;
   for (std::int64_t made = 0; made < options.tokens; ++made) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "feeding.hpp"
 #include "loss.hpp"
 #include "next_token.hpp"
 #include "xtape/train.hpp"
@@ -12,9 +13,9 @@ namespace {
 class LossMeter {
  public:
   LossMeter(Model& model, const Batches& batches) : batch_(batches.blank()) {
-    function_ = model.player("loss", Mode::eval, train::sizes_of(model, "loss", batch_));
+    function_ = model.player("loss", Mode::eval, decode::sizes_of(model, "loss", batch_));
     loss_ = train::loss_of(model, function_->results);
-    feeds_ = train::feeds_of(function_->inputs, batch_);
+    feeds_ = decode::feeds_of(function_->inputs, batch_);
   }
   Batch& batch() { return batch_; }
   void play() {
@@ -71,7 +72,7 @@ std::int64_t exact_matches(Model& model, const std::vector<Question>& questions,
     columns = std::max(columns, question.prompt.size() + question.answer.size() - 1);
     longest_answer = std::max(longest_answer, question.answer.size());
   }
-  train::NextToken next(model, rows, static_cast<std::int64_t>(columns));
+  decode::NextToken next(model, rows, static_cast<std::int64_t>(columns));
   std::int64_t right = 0;
   std::vector<double> logits;
   for (std::size_t first = 0; first < questions.size(); first += static_cast<std::size_t>(rows)) {

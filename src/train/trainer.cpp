@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "checkpoint.hpp"
+#include "feeding.hpp"
 #include "loss.hpp"
 #include "threads.hpp"
 #include "xtape/grad.hpp"
@@ -36,7 +37,7 @@ void accumulate(Array& sum, const ArrayView& part, bool first, int threads) {
 struct Trainer::Data {
   Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options)
       : model(the_model), batches(the_batches), options(the_options), batch(the_batches.blank()) {
-    inputs = model.inputs(tape, "loss", train::sizes_of(model, "loss", batch));
+    inputs = model.inputs(tape, "loss", decode::sizes_of(model, "loss", batch));
     loss = train::loss_of(model, model.record(tape, "loss", inputs));
     Vars weights;
     for (const auto& [name, var] : model.weights(tape)) weights.push_back(var);
@@ -48,7 +49,7 @@ struct Trainer::Data {
     playing.seed = options.seed;
     player.emplace(tape, outputs, playing);
     optimizer.emplace(model.weights(), options.optimizer, options.threads);
-    feeds = train::feeds_of(inputs, batch);
+    feeds = decode::feeds_of(inputs, batch);
     // The arrays that the optimiser reads never move, so what it is handed is made once.
     for (const Var& gradient : gradients) {
       if (options.accumulate > 1) sums.emplace_back(gradient.dtype(), gradient.shape());

@@ -6,7 +6,7 @@
 #include "xtape/model.hpp"
 #include "xtape/text.hpp"
 
-namespace xtape::train {
+namespace xtape::decode {
 
 class NextToken {
  public:
@@ -28,4 +28,4 @@ class NextToken {
   ArrayView result_;
 };
 
-}  // namespace xtape::train
+}  // namespace xtape::decode

@@ -1,8 +1,8 @@
 #include "next_token.hpp"
 
-#include "loss.hpp"
+#include "feeding.hpp"
 
-namespace xtape::train {
+namespace xtape::decode {
 
 NextToken::NextToken(Model& model, std::int64_t rows, std::int64_t columns)
     : tokens_(Dtype::int64, {rows, columns}), columns_(columns) {
@@ -32,4 +32,4 @@ void NextToken::logits(std::int64_t row, std::int64_t column, std::vector<double
   }
 }
 
-}  // namespace xtape::train
+}  // namespace xtape::decode
