@@ -1,4 +1,4 @@
-/// Text as numbers: tokenizers, data sets, and the batches that training and evaluation read from them.
+/// Text as numbers: files, data sets, and the batches that training and evaluation read from them.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER > 0 && XTAPE_LAYER < 7
@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/tokenizers.hpp"
 
 namespace xtape {
-
-using Tokens = std::vector<std::int32_t>;
 
 /// The target that no loss counts: batches hold it where there is nothing to predict.
 inline constexpr std::int32_t ignored_target = -1;
@@ -22,41 +21,9 @@ inline constexpr std::int32_t ignored_target = -1;
 /// The whole of a file. Throws FileError, with the path and the system's reason.
 std::string read_text(const std::string& path);
 
-/// Turns text into tokens, numbers in [0, size()), and back. `text` is UTF-8 throughout.
-class Tokenizer {
- public:
-  virtual ~Tokenizer() = default;
-  virtual std::int64_t size() const = 0;  ///< How many tokens there are: a model's vocabulary size.
-  /// Throws Error where `text` is not UTF-8 or holds what the vocabulary does not.
-  virtual Tokens encode(const std::string& text) const = 0;
-  /// Throws Error where a token is outside the vocabulary.
-  virtual std::string decode(const Tokens& tokens) const = 0;
-  virtual std::string to_json() const = 0;  ///< What load_tokenizer reads.
-};
-
-/// The tokenizer that a file holds, of whatever kind. Throws FileError where the file is not one.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
-
-/// One token a character (Unicode code point).
-class CharacterTokenizer : public Tokenizer {
- public:
-  /// What becomes of characters that are not in the vocabulary.
-  enum class Unknown : std::uint8_t {
-    error,  ///< encode throws, naming the character and where it stands.
-    token   ///< They become one more token, the last; it decodes as U+FFFD.
-  };
-  /// The vocabulary is the characters of `text`, in the order of their code points.
-  explicit CharacterTokenizer(const std::string& text, Unknown unknown = Unknown::error);
-
-  std::int64_t size() const override;
-  Tokens encode(const std::string& text) const override;
-  std::string decode(const Tokens& tokens) const override;
-  std::string to_json() const override;
-
- private:
-  std::vector<char32_t> characters_;  // sorted: a character's place is its token
-  Unknown unknown_;
-};
+/// The lines of a file, plain or compressed by gzip, without their ends (LF, or CR LF). Throws FileError, with the path
+/// and the reason, also where a compressed file is cut off or damaged.
+std::vector<std::string> read_lines(const std::string& path);
 
 /// The arrays of one batch, under the names of the loss function's inputs.
 struct Batch {

@@ -14,4 +14,5 @@
 #include "xtape/safetensors.hpp"
 #include "xtape/tape.hpp"
 #include "xtape/text.hpp"
+#include "xtape/tokenizers.hpp"
 #include "xtape/train.hpp"

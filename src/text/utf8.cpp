@@ -29,6 +29,10 @@ char32_t next_character(const std::string& text, std::size_t& at) {
   return character;
 }
 
+void check_utf8(const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) next_character(text, at);
+}
+
 void append_character(std::string& text, char32_t character) {
   const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };
   if (character < 0x80) {

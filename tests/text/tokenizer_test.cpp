@@ -1,22 +1,10 @@
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "temporary_file.hpp"
 #include "utf8.hpp"
 #include "xtape/text.hpp"
 
 using namespace xtape;
-namespace fs = std::filesystem;
-
-namespace {
-fs::path written(const std::string& name, const std::string& text) {
-  const fs::path path = fs::temp_directory_path() / ("xtape_text_" + std::to_string(getpid()) + "_" + name);
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
-}  // namespace
 
 TEST_CASE("the character tokenizer numbers the text's characters by code point") {
   const CharacterTokenizer tokenizer("banana\n");
@@ -67,29 +55,63 @@ TEST_CASE("UTF-8 goes both ways at the borders of its lengths") {
   }
 }
 
-TEST_CASE("a tokenizer is saved and loaded") {
-  for (const auto unknown : {CharacterTokenizer::Unknown::error, CharacterTokenizer::Unknown::token}) {
-    const CharacterTokenizer tokenizer("x = \"é\"\n\t\\", unknown);
-    const fs::path path = written("tokenizer.json", tokenizer.to_json());
-    const auto loaded = load_tokenizer(path);
-    CHECK(loaded->size() == tokenizer.size());
-    CHECK(loaded->encode("\té\\") == tokenizer.encode("\té\\"));
-    CHECK(loaded->to_json() == tokenizer.to_json());
-    fs::remove(path);
+TEST_CASE("characters may stand behind the four special tokens") {
+  const CharacterTokenizer tokenizer("abc", CharacterTokenizer::Unknown::token, true);
+  CHECK(tokenizer.size() == 7);
+  CHECK(tokenizer.pad() == 0);
+  CHECK(tokenizer.unknown() == 1);
+  CHECK(tokenizer.start() == 2);
+  CHECK(tokenizer.end() == 3);
+  CHECK(tokenizer.encode("caé") == Tokens{6, 4, 1});
+  CHECK(tokenizer.decode({2, 6, 4, 1, 3, 0, 0}) == "ca\uFFFD");
+  CHECK(tokenizer.pieces({2, 6, 1, 3, 0}) == std::vector<std::string>{"<s>", "c", "\uFFFD", "</s>", "<pad>"});
+  CHECK_THROWS_WITH_AS(tokenizer.pieces({7}), "token 7 is outside the vocabulary of 7", Error);
+  CHECK_THROWS_AS(CharacterTokenizer("abc", CharacterTokenizer::Unknown::error, true).encode("é"), Error);
+}
+
+TEST_CASE("without special tokens there is at most an unknown one") {
+  const CharacterTokenizer strict("abc");
+  for (const std::int32_t token : {strict.pad(), strict.unknown(), strict.start(), strict.end()}) CHECK(token == -1);
+  CHECK(CharacterTokenizer("abc", CharacterTokenizer::Unknown::token).unknown() == 3);
+  CHECK(strict.pieces({0, 2}) == std::vector<std::string>{"a", "c"});
+  CHECK(strict.model().empty());
+}
+
+TEST_CASE("a character tokenizer is saved and loaded") {
+  for (const bool special : {false, true}) {
+    for (const auto unknown : {CharacterTokenizer::Unknown::error, CharacterTokenizer::Unknown::token}) {
+      const CharacterTokenizer tokenizer("x = \"é\"\n\t\\", unknown, special);
+      const TemporaryFile file("tokenizer.json");
+      save_tokenizer(tokenizer, file.path());
+      const auto loaded = load_tokenizer(file.path());
+      CHECK(loaded->size() == tokenizer.size());
+      CHECK(loaded->start() == tokenizer.start());
+      CHECK(loaded->encode("\té\\") == tokenizer.encode("\té\\"));
+      CHECK(loaded->to_json() == tokenizer.to_json());
+    }
   }
 }
 
+TEST_CASE("files from before there were special tokens are read") {
+  const TemporaryFile file("old.json", R"({"xtape": 1, "kind": "character", "unknown": "token", "characters": "ab"})");
+  const auto tokenizer = load_tokenizer(file.path());
+  CHECK(tokenizer->size() == 3);
+  CHECK(tokenizer->encode("bac") == Tokens{1, 0, 2});
+}
+
 TEST_CASE("files that are no tokenizers are refused by name") {
-  for (const char* wrong : {"", "{", "[]", R"({"kind": "character"})", R"({"kind": "word", "unknown": "error"})",
-                            R"({"kind": "character", "unknown": "perhaps", "characters": "ab"})"}) {
-    const fs::path path = written("wrong.json", wrong);
-    CHECK_THROWS_WITH_AS(load_tokenizer(path), doctest::Contains(path.c_str()), FileError);
-    fs::remove(path);
+  for (const char* wrong :
+       {"", "{", "[]", R"({"kind": 3})", R"({"kind": "character"})", R"({"kind": "bytes", "unknown": "error"})",
+        R"({"kind": "character", "unknown": "perhaps", "characters": "ab"})",
+        R"({"kind": "character", "unknown": "error", "characters": "ab", "special_tokens": 1})",
+        R"({"kind": "words", "words": ["a"]})", R"({"kind": "words", "lower_case": false, "words": ["a", 1]})",
+        R"({"kind": "words", "lower_case": false, "words": ["a", "b", "a"]})",
+        R"({"kind": "words", "lower_case": false, "words": ["a", ""]})",
+        R"({"kind": "words", "lower_case": false, "words": ["a", "b c"]})",
+        R"({"kind": "words", "lower_case": false, "words": ["a", "<s>"]})"}) {
+    CAPTURE(wrong);
+    const TemporaryFile file("wrong.json", wrong);
+    CHECK_THROWS_WITH_AS(load_tokenizer(file.path()), doctest::Contains(file.path().c_str()), FileError);
   }
-  CHECK_THROWS_WITH_AS(read_text("/nonexistent/file"), "cannot read /nonexistent/file: No such file or directory",
-                       FileError);
-  CHECK_THROWS_WITH_AS(read_text("/tmp"), "cannot read /tmp: Is a directory", FileError);
-  const fs::path empty = written("empty.txt", "");
-  CHECK(read_text(empty).empty());
-  fs::remove(empty);
+  CHECK_THROWS_WITH_AS(load_tokenizer("/nonexistent/file"), doctest::Contains("No such file"), FileError);
 }

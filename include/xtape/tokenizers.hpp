@@ -1,0 +1,156 @@
+/// Text as numbers: what tokenizers do, and their kinds.
+#pragma once
+
+#if defined(XTAPE_LAYER) && XTAPE_LAYER > 0 && XTAPE_LAYER < 7
+#error "this layer of xtape may not see the text layer"
+#endif
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace xtape {
+
+using Tokens = std::vector<std::int32_t>;
+
+/// Turns text into tokens, numbers in [0, size()), and back. `text` is UTF-8 throughout.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  virtual std::int64_t size() const = 0;  ///< How many tokens there are: a model's vocabulary size.
+  /// Never adds start or end. Throws Error where `text` is not UTF-8 or holds what the vocabulary does not and there is
+  /// no unknown token for.
+  virtual Tokens encode(const std::string& text) const = 0;
+  /// Leaves out pad, start and end. Throws Error where a token is outside the vocabulary.
+  virtual std::string decode(const Tokens& tokens) const = 0;
+  /// Every token as it is written, for display, the special ones by their names. Throws as decode does.
+  virtual std::vector<std::string> pieces(const Tokens& tokens) const;
+
+  // The special tokens; -1 where there is none.
+  virtual std::int32_t pad() const { return -1; }      ///< Fills up the rows of a batch.
+  virtual std::int32_t unknown() const { return -1; }  ///< Stands for what the vocabulary does not hold.
+  virtual std::int32_t start() const { return -1; }    ///< Stands before a text.
+  virtual std::int32_t end() const { return -1; }      ///< Stands after a text.
+
+  virtual std::string to_json() const = 0;          ///< What load_tokenizer reads.
+  virtual std::string model() const { return ""; }  ///< Bytes that belong to the tokenizer but not into JSON.
+
+ protected:
+  void check_token(std::int32_t token) const;  ///< Throws Error unless it is in the vocabulary.
+};
+
+/// Writes the tokenizer's JSON to `path` and its model(), where there is one, beside it, the extension .json made
+/// .model. Throws FileError.
+void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
+
+/// The tokenizer that a file holds, of whatever kind. Throws FileError where the file, or the model beside it, is not
+/// one.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+
+/// One token a character (Unicode code point).
+class CharacterTokenizer : public Tokenizer {
+ public:
+  /// What becomes of characters that are not in the vocabulary.
+  enum class Unknown : std::uint8_t {
+    error,  ///< encode throws, naming the character and where it stands.
+    token   ///< They become one more token, the last; it decodes as U+FFFD.
+  };
+  /// The vocabulary is the characters of `text`, in the order of their code points. With `special_tokens` pad 0,
+  /// unknown 1, start 2 and end 3 stand before them, and unknown characters, if they may become a token, become
+  /// number 1.
+  explicit CharacterTokenizer(const std::string& text, Unknown unknown = Unknown::error, bool special_tokens = false);
+
+  std::int64_t size() const override;
+  Tokens encode(const std::string& text) const override;
+  std::string decode(const Tokens& tokens) const override;
+  std::int32_t pad() const override;
+  std::int32_t unknown() const override;
+  std::int32_t start() const override;
+  std::int32_t end() const override;
+  std::string to_json() const override;
+
+ private:
+  std::int32_t first() const;  // the token of the first character
+
+  std::vector<char32_t> characters_;  // sorted: a character's place, counted from first(), is its token
+  Unknown unknown_;
+  bool special_tokens_;
+};
+
+struct WordOptions {
+  std::int64_t minimum_count = 1;  ///< Words that occur less often than this are unknown.
+  bool lower_case = false;         ///< Text is lower-cased before it is looked at.
+  std::int64_t multiple = 1;       ///< The vocabulary is filled up with `<fill0>`, `<fill1>`… to a multiple of this.
+};
+
+/// One token a word, where words are what white space separates: for text that has been cut into words already. Pad is
+/// number 0, unknown 1, start 2, end 3; the words follow. Decoding joins with single spaces and writes `<unk>`.
+class WordTokenizer : public Tokenizer {
+ public:
+  /// The vocabulary is the words of `lines`, the frequent ones first, equally frequent ones in the order of their
+  /// bytes. Throws Error where a line is not UTF-8 or an option makes no sense.
+  explicit WordTokenizer(const std::vector<std::string>& lines, const WordOptions& options = {});
+  /// The vocabulary is the first word of every line; what follows it (a count) is ignored. The words stay as they are
+  /// written, and options.minimum_count plays no part. Throws Error, with the line, where one is empty or a word comes
+  /// again.
+  static WordTokenizer with_vocabulary(const std::vector<std::string>& lines, const WordOptions& options = {});
+
+  std::int64_t size() const override { return static_cast<std::int64_t>(words_.size()); }
+  Tokens encode(const std::string& text) const override;
+  std::string decode(const Tokens& tokens) const override;
+  std::int32_t pad() const override { return 0; }
+  std::int32_t unknown() const override { return 1; }
+  std::int32_t start() const override { return 2; }
+  std::int32_t end() const override { return 3; }
+  std::string to_json() const override;
+
+ private:
+  WordTokenizer();
+  bool add(const std::string& word);  // false where the vocabulary holds it already
+  void fill_up(std::int64_t multiple);
+
+  bool lower_case_ = false;
+  std::vector<std::string> words_;  // by token
+  std::unordered_map<std::string, std::int32_t> tokens_;
+};
+
+struct SentencePieceOptions {
+  std::string model = "unigram";        ///< "unigram" (Kudo, 2018) or "bpe" (Sennrich, Haddow, Birch, 2016).
+  std::int64_t vocabulary_size = 8000;  ///< Special tokens included.
+  bool lower_case = false;              ///< Text is case-folded (nmt_nfkc_cf) beyond its normalisation (nmt_nfkc).
+};
+
+/// Pieces of words by the sentencepiece library (Kudo, Richardson, 2018). Decoding gives the normalised text back. Pad
+/// is number 0, unknown 1, start 2, end 3 where the model was trained here.
+class SentencePieceTokenizer : public Tokenizer {
+ public:
+  /// Trains on `lines`; the same lines and options give the same model, byte for byte. Where a unigram model finds
+  /// fewer pieces than asked for, it has those. Throws Error where the options make no sense, a line is not UTF-8, or
+  /// the vocabulary size is too low for the characters, or, for bpe, too high for the words, with the limit.
+  SentencePieceTokenizer(const std::vector<std::string>& lines, const SentencePieceOptions& options);
+  /// From the bytes of a model, as model() gives them. Throws Error where they are not one.
+  explicit SentencePieceTokenizer(const std::string& model);
+
+  std::int64_t size() const override;
+  Tokens encode(const std::string& text) const override;
+  std::string decode(const Tokens& tokens) const override;
+  std::vector<std::string> pieces(const Tokens& tokens) const override;
+  std::int32_t pad() const override;
+  std::int32_t unknown() const override;
+  std::int32_t start() const override;
+  std::int32_t end() const override;
+  std::string to_json() const override;
+  std::string model() const override { return model_; }
+
+ private:
+  std::string model_;
+  std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor_;
+};
+
+}  // namespace xtape

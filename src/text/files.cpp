@@ -1,0 +1,67 @@
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "xtape/error.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& reason) {
+  throw FileError("cannot read " + path + ": " + reason);
+}
+
+/// The contents, uncompressed where they are compressed.
+std::string read_compressed(const std::string& path) {
+  errno = 0;
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (!file) fail(path, std::strerror(errno != 0 ? errno : ENOMEM));
+  gzbuffer(file.get(), 1U << 17);
+  std::string text;
+  std::vector<char> piece(1U << 17);
+  int count = 0;
+  while ((count = gzread(file.get(), piece.data(), static_cast<unsigned>(piece.size()))) > 0)
+    text.append(piece.data(), static_cast<std::size_t>(count));
+  // Where the file ends too early, gzread gives what there is, and only this tells.
+  int state = Z_OK;
+  const std::string reason = gzerror(file.get(), &state);
+  if (state == Z_ERRNO) fail(path, std::strerror(errno));
+  if (state == Z_BUF_ERROR) fail(path, "the compressed file is cut off");
+  if (state != Z_OK) fail(path, "the compressed file is damaged (" + reason + ")");
+  // Whatever does not begin as gzip does is read as it is; that would include the first byte of a file cut off there.
+  if (gzdirect(file.get()) != 0 && path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0)
+    fail(path, "it is not compressed by gzip, as its name says");
+  return text;
+}
+
+}  // namespace
+
+std::string read_text(const std::string& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  in.peek();  // where the path is a directory, it opens, and reading fails
+  if (!in.is_open() || in.bad()) fail(path, std::strerror(errno != 0 ? errno : EIO));
+  std::ostringstream text;
+  if (!in.eof()) text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  const std::string text = read_compressed(path);
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t newline = std::min(text.find('\n', begin), text.size());
+    std::size_t end = newline;
+    if (end > begin && text[end - 1] == '\r') --end;
+    lines.push_back(text.substr(begin, end - begin));
+    begin = newline + 1;
+  }
+  return lines;
+}
+
+}  // namespace xtape

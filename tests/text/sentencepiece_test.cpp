@@ -1,0 +1,144 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "temporary_file.hpp"
+#include "xtape/error.hpp"
+#include "xtape/text.hpp"
+
+using namespace xtape;
+
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const Strings lines = {"Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.",
+                       "Two young, white males are outside near many bushes.",
+                       "Mehrere Männer mit Schutzhelmen bedienen ein Antriebsradsystem.",
+                       "Several men in hard hats are operating a giant pulley system.",
+                       "Ein kleines Mädchen klettert in ein Spielhaus aus Holz.",
+                       "A little girl climbing into a wooden playhouse.",
+                       "Ein Mann in einem blauen Hemd steht auf einer Leiter und putzt ein Fenster.",
+                       "A man in a blue shirt is standing on a ladder cleaning a window.",
+                       "Zwei Männer stehen am Herd und bereiten Essen zu.",
+                       "Two men are at the stove preparing food."};
+
+SentencePieceTokenizer trained(const std::string& model, std::int64_t size, bool lower_case = false) {
+  return SentencePieceTokenizer(lines, {model, size, lower_case});
+}
+
+}  // namespace
+
+TEST_CASE("pieces go both ways, and specials are left out") {
+  for (const char* model : {"unigram", "bpe"}) {
+    CAPTURE(model);
+    const SentencePieceTokenizer tokenizer = trained(model, 100);
+    CHECK(tokenizer.size() == 100);
+    CHECK(tokenizer.pad() == 0);
+    CHECK(tokenizer.unknown() == 1);
+    CHECK(tokenizer.start() == 2);
+    CHECK(tokenizer.end() == 3);
+    CHECK(tokenizer.pieces({0, 1, 2, 3}) == Strings{"<pad>", "<unk>", "<s>", "</s>"});
+    for (const std::string& line : lines) {
+      const Tokens tokens = tokenizer.encode(line);
+      CHECK(tokens.size() < line.size());
+      CHECK(tokenizer.decode(tokens) == line);
+      Tokens framed = tokens;
+      framed.insert(framed.begin(), tokenizer.start());
+      framed.insert(framed.end(), {tokenizer.end(), tokenizer.pad(), tokenizer.pad()});
+      CHECK(tokenizer.decode(framed) == line);
+      std::string joined;
+      for (const std::string& piece : tokenizer.pieces(tokens)) joined += piece;
+      CHECK(joined.rfind("▁" + line.substr(0, line.find(' ')) + "▁", 0) == 0);
+    }
+    CHECK(tokenizer.encode("").empty());
+    CHECK(tokenizer.decode({}).empty());
+  }
+}
+
+TEST_CASE("a character that no piece holds is unknown; the names of specials are text") {
+  const SentencePieceTokenizer tokenizer = trained("bpe", 100);
+  const Tokens tokens = tokenizer.encode("Männer ☃");
+  CHECK(tokens.back() == tokenizer.unknown());
+  CHECK(tokenizer.decode(tokens) == "Männer  \u2047 ");
+  for (const std::int32_t token : tokenizer.encode("</s><pad>")) CHECK((token == 1 || token > 3));
+  CHECK_THROWS_WITH_AS(tokenizer.encode("Männer \xFF"), "the text is not UTF-8 at byte 8", Error);
+  CHECK_THROWS_WITH_AS(tokenizer.decode({100}), "token 100 is outside the vocabulary of 100", Error);
+  CHECK_THROWS_AS(tokenizer.pieces({-1}), Error);
+}
+
+TEST_CASE("case can be taken away") {
+  const SentencePieceTokenizer tokenizer = trained("unigram", 80, true);
+  CHECK(tokenizer.decode(tokenizer.encode("Zwei MÄNNER")) == "zwei männer");
+  CHECK(tokenizer.encode("Zwei MÄNNER") == tokenizer.encode("zwei männer"));
+}
+
+TEST_CASE("the same lines give the same model") {
+  for (const char* model : {"unigram", "bpe"}) {
+    const std::string bytes = trained(model, 90).model();
+    CHECK(!bytes.empty());
+    CHECK(trained(model, 90).model() == bytes);
+    CHECK(trained(model, 91).model() != bytes);
+    CHECK(SentencePieceTokenizer(bytes).encode(lines[0]) == trained(model, 90).encode(lines[0]));
+  }
+}
+
+TEST_CASE("a vocabulary size that the text does not support") {
+  const std::int64_t most = trained("unigram", 5000).size();
+  CHECK(most > 100);
+  CHECK(most < 1000);
+  std::string limit;
+  try {
+    trained("bpe", 5000);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(message.find("too few words for 5000 bpe pieces; the most it gives is ") != std::string::npos);
+    limit = message.substr(message.rfind(' ') + 1);
+  }
+  REQUIRE(!limit.empty());
+  CHECK(trained("bpe", std::stoll(limit)).size() == std::stoll(limit));
+  CHECK_THROWS_AS(trained("bpe", std::stoll(limit) + 1), Error);
+  CHECK_THROWS_WITH_AS(trained("unigram", 20), doctest::Contains("20 pieces are too few"), Error);
+  CHECK_THROWS_WITH_AS(trained("bpe", 0), doctest::Contains("vocabulary of 0 pieces"), Error);
+}
+
+TEST_CASE("what cannot be trained on is refused") {
+  CHECK_THROWS_WITH_AS(trained("char", 100), doctest::Contains("not \"char\""), Error);
+  CHECK_THROWS_WITH_AS(SentencePieceTokenizer({"a", "b\xFF"}, {}),
+                       "line 2 of the text: the text is not UTF-8 at byte 1", Error);
+  CHECK_THROWS_WITH_AS(SentencePieceTokenizer(Strings{"", ""}, {}), doctest::Contains("there is no text"), Error);
+  CHECK_THROWS_WITH_AS(SentencePieceTokenizer("no model"), "these 8 bytes are not a sentencepiece model", Error);
+  CHECK_THROWS_AS(SentencePieceTokenizer(""), Error);
+}
+
+TEST_CASE("lines are trained on however long they are") {
+  std::string line;
+  while (line.size() < 10000) line += lines[0] + " ";
+  CHECK(SentencePieceTokenizer(Strings{line, "ŷ"}, {"bpe", 40, false}).encode("Männer").size() < 8);
+}
+
+TEST_CASE("a sentencepiece tokenizer is saved and loaded with its model beside it") {
+  const SentencePieceTokenizer tokenizer = trained("bpe", 100);
+  const TemporaryFile file("pieces.json");
+  const TemporaryFile beside("pieces.model");
+  save_tokenizer(tokenizer, file.path());
+  const auto loaded = load_tokenizer(file.path());
+  CHECK(loaded->model() == tokenizer.model());
+  CHECK(loaded->to_json() == tokenizer.to_json());
+  CHECK(loaded->end() == 3);
+  CHECK(loaded->encode(lines[2]) == tokenizer.encode(lines[2]));
+
+  const auto refused = [&](const char* reason) {
+    const std::string named = beside.path() + reason;
+    CHECK_THROWS_WITH_AS(load_tokenizer(file.path()), doctest::Contains(named.c_str()), FileError);
+  };
+  const std::string bytes = tokenizer.model();
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, bytes.size() / 2, bytes.size() - 1}) {
+    beside.write(bytes.substr(0, size));
+    refused(": these");
+  }
+  beside.write(trained("bpe", 99).model());
+  refused(" is not the model that was saved with");
+  std::filesystem::remove(beside.path());
+  refused(": No such file");
+}
