@@ -2,6 +2,7 @@
 #pragma once
 
 #include "xtape/array.hpp"
+#include "xtape/bleu.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/error.hpp"
 #include "xtape/grad.hpp"

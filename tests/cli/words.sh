@@ -34,6 +34,10 @@ holds() { # holds NAME COMMAND…
   fi
 }
 
+echo "A Dog runs FAST." >"$work/hypothesis"
+echo "a dog RUNS fast ." >"$work/reference"
+printf 'a\nb\n' >"$work/two"
+
 expect 0 "Subcommands:" "" --help
 expect 0 "^xtape [0-9]+\.[0-9]+\.[0-9]+$" "" --version
 expect 0 "kernels for [A-Za-z0-9]+" "" --version
@@ -50,6 +54,12 @@ expect 0 "softmax" "" ops softmax
 expect 2 "" "no_such_model" show no_such_model.json
 expect 2 "" "no_such_model" check no_such_model.json
 expect 2 "" "no_such_recipe" train no_such_recipe.json --out "$work/run"
+expect 0 "^BLEU\|nrefs:1\|case:lc\|eff:no\|tok:13a\|smooth:exp\|version:xtape-[0-9.]+ = 100.00 100.0/100.0/100.0/100.0 \(BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5\)$" \
+  "" bleu "$work/hypothesis" "$work/reference" --lowercase
+expect 0 "= 0.00 0.0/0.0/0.0/0.0 " "" bleu "$work/hypothesis" "$work/reference" --tokenize none
+expect 2 "" "no_such_file" bleu "$work/no_such_file" "$work/reference"
+expect 2 "" "2 lines of hypotheses and 1 of references" bleu "$work/two" "$work/reference"
+expect 2 "" 'not by "intl"' bleu "$work/hypothesis" "$work/reference" --tokenize intl
 expect 2 "" "no_such_run" eval "$work/no_such_run"
 expect 2 "" "no_such_run" generate "$work/no_such_run" --prompt a --tokens 1
 expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"

@@ -1,0 +1,50 @@
+/// xtape bleu: the BLEU score of a translation.
+#include "xtape/bleu.hpp"
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "commands.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct Words {
+  std::string hypotheses;
+  std::string references;
+  BleuOptions options;
+};
+
+/// One line, as sacreBLEU writes it.
+void print(const Bleu& bleu) {
+  const double ratio = bleu.reference_length == 0
+                           ? 0
+                           : static_cast<double>(bleu.hypothesis_length) / static_cast<double>(bleu.reference_length);
+  char numbers[200];
+  std::snprintf(numbers, sizeof numbers,
+                "%.2f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %lld ref_len = %lld)", bleu.score,
+                bleu.precisions[0], bleu.precisions[1], bleu.precisions[2], bleu.precisions[3], bleu.brevity_penalty,
+                ratio, static_cast<long long>(bleu.hypothesis_length), static_cast<long long>(bleu.reference_length));
+  std::cout << "BLEU|" << bleu.signature << " = " << numbers << '\n';
+}
+
+}  // namespace
+
+void add_bleu(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("bleu", "Score a translation against its reference by BLEU");
+  const auto words = std::make_shared<Words>();
+  command->add_option("HYP", words->hypotheses, "The translation, a text file, one sentence a line; may be a .gz")
+      ->required();
+  command->add_option("REF", words->references, "The reference translation, likewise")->required();
+  command->add_option("--tokenize", words->options.tokenize, "How words are cut: 13a, or none (by white space alone)")
+      ->capture_default_str();
+  command->add_flag("--lowercase", words->options.lowercase, "Case does not count");
+  command->callback([words] {
+    print(of_the_input(
+        [&] { return corpus_bleu(read_lines(words->hypotheses), read_lines(words->references), words->options); }));
+  });
+}
+
+}  // namespace xtape::cli

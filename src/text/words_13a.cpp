@@ -1,0 +1,67 @@
+#include "words_13a.hpp"
+
+#include "utf8.hpp"
+#include "words.hpp"
+
+namespace xtape {
+
+namespace {
+
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_stop(char c) {
+  return c == '.' || c == ',';
+}
+/// The marks of ASCII that are words of their own wherever they stand: all but ' , - and the full stop.
+bool is_mark(char c) {
+  return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
+         (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+/// Every pair of neighbours, from the left and without overlap, that `is_pair` accepts: spaces are put before, between
+/// and behind the two as told. All that is asked about is ASCII, so bytes do for characters.
+template <class IsPair>
+std::string space_pairs(const std::string& text, const IsPair& is_pair, const char* before, const char* behind) {
+  std::string spaced;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (at + 1 < text.size() && is_pair(text[at], text[at + 1])) {
+      spaced.append(before).append(1, text[at]).append(" ").append(1, text[at + 1]).append(behind);
+      at += 2;
+    } else {
+      spaced += text[at++];
+    }
+  }
+  return spaced;
+}
+
+}  // namespace
+
+std::vector<std::string> words_13a(const std::string& line) {
+  check_utf8(line);
+  std::string text = line;
+  replace_all(text, "<skipped>", "");
+  replace_all(text, "&quot;", "\"");
+  replace_all(text, "&amp;", "&");
+  replace_all(text, "&lt;", "<");
+  replace_all(text, "&gt;", ">");
+  std::string spaced = " ";
+  for (const char c : text) spaced += is_mark(c) ? std::string{' ', c, ' '} : std::string{c};
+  spaced += ' ';
+  // Stops inside a number stay in it. One rule sees what the rule before it has made.
+  spaced = space_pairs(
+      spaced, [](char a, char b) { return !is_digit(a) && is_stop(b); }, "", " ");
+  spaced = space_pairs(
+      spaced, [](char a, char b) { return is_stop(a) && !is_digit(b); }, " ", "");
+  spaced = space_pairs(
+      spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, "", " ");
+  return words_in(spaced);
+}
+
+}  // namespace xtape
