@@ -35,7 +35,7 @@ ask() { pkg-config --define-variable=prefix="$prefix" "$@" xtape; }
 no_flags_leak() {
   local words
   words="$(ask --cflags) $(ask --static --libs) $(grep -h -v '^ *#' "$libraries"/cmake/xtape/*.cmake)"
-  ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd)' "$pc"
+  ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|sentencepiece|zlib)' "$pc"
 }
 with_pkg_config() { # with_pkg_config COMPILER_ARGUMENT…
   # shellcheck disable=SC2046

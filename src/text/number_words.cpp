@@ -1,0 +1,64 @@
+#include "number_words.hpp"
+
+#include <array>
+
+#include "xtape/error.hpp"
+
+namespace xtape {
+
+namespace {
+
+using Below20 = std::array<const char*, 20>;
+using Tens = std::array<const char*, 10>;
+
+constexpr Below20 english_ones = {"zero",     "one",     "two",     "three",     "four",     "five",    "six",
+                                  "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
+                                  "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+constexpr Tens english_tens = {"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
+
+constexpr Below20 portuguese_ones = {"zero",    "um",     "dois",      "três",      "quatro",  "cinco",   "seis",
+                                     "sete",    "oito",   "nove",      "dez",       "onze",    "doze",    "treze",
+                                     "catorze", "quinze", "dezesseis", "dezessete", "dezoito", "dezenove"};
+constexpr Tens portuguese_tens = {"",          "",         "vinte",   "trinta",  "quarenta",
+                                  "cinquenta", "sessenta", "setenta", "oitenta", "noventa"};
+constexpr Tens portuguese_hundreds = {"",           "cento",      "duzentos",   "trezentos",  "quatrocentos",
+                                      "quinhentos", "seiscentos", "setecentos", "oitocentos", "novecentos"};
+
+std::string english(std::size_t number) {
+  if (number < 20) return english_ones[number];
+  if (number < 100) {
+    const std::string tens = english_tens[number / 10];
+    return number % 10 == 0 ? tens : tens + "-" + english_ones[number % 10];
+  }
+  const std::size_t unit = number < 1000 ? 100 : 1000;
+  const std::size_t rest = number % unit;
+  const std::string words = english(number / unit) + (unit == 100 ? " hundred" : " thousand");
+  if (rest == 0) return words;
+  return words + (rest < 100 ? " and " : " ") + english(rest);
+}
+
+std::string portuguese(std::size_t number) {
+  if (number < 20) return portuguese_ones[number];
+  if (number == 100) return "cem";
+  if (number < 1000) {
+    const std::size_t unit = number < 100 ? 10 : 100;
+    const std::string words = (unit == 10 ? portuguese_tens : portuguese_hundreds)[number / unit];
+    return number % unit == 0 ? words : words + " e " + portuguese(number % unit);
+  }
+  const std::string words = number < 2000 ? "mil" : portuguese(number / 1000) + " mil";
+  const std::size_t rest = number % 1000;
+  if (rest == 0) return words;
+  // "e" joins what follows where that is one part itself: below a hundred, or whole hundreds.
+  return words + (rest < 100 || rest % 100 == 0 ? " e " : " ") + portuguese(rest);
+}
+
+}  // namespace
+
+NumberWords words_of(std::int64_t number) {
+  if (number < 0 || number >= number_words_end)
+    throw Error("numbers in words go from 0 to " + std::to_string(number_words_end - 1) + ", not to " +
+                std::to_string(number));
+  return {portuguese(static_cast<std::size_t>(number)), english(static_cast<std::size_t>(number))};
+}
+
+}  // namespace xtape
