@@ -39,7 +39,7 @@ std::unique_ptr<Tokenizer> word_tokenizer(const Json& json) {
   options.lower_case = json.at("lower_case");
   const std::vector<std::string> words = json.at("words");
   auto tokenizer = std::make_unique<WordTokenizer>(WordTokenizer::with_vocabulary(words, options));
-  if (Json::parse(tokenizer->to_json()) != json)
+  if (Json::parse(tokenizer->to_json()).at("words") != json.at("words"))
     throw Error("\"words\" are single words, none of them a special token");
   return tokenizer;
 }

@@ -51,8 +51,8 @@ NASTY = [  # (hypothesis, reference)
 ]
 
 LINES = [line for pair in NASTY for line in pair] + [
-    "x.", ".x", "x,y", "1,2", "1.x", "x.1", "1-2", "x-1", "1-x", "-1", "--", "5--6", "9.-", "é.é", ".é", "é,1", "1,é", "1-é",
-    "a_b@c.de", "http://a.b/c?d=e&f=g", "[x]{y}|z~", "`x' ^\\", "#1 *2 +3 =4", "tab\there", "\u20ac5.00-6", "😀.😀,😀",
+    "x.", ".x", "x,y", "1,2", "1.x", "x.1", "1-2", "x-1", "1-x", "-1", "--", "5--6", "9.-", "é.é", ".é", "é,1", "1,é",
+    "1-é", "a_b@c.de", "http://a.b/c?d=e&f=g", "[x]{y}|z~", "`x' ^\\", "#1 *2 +3 =4", "tab\there", "\u20ac5.00-6", "😀.😀,😀",
     "1..2", "1.,2", "x..y", ". . .", ",1.", "'tis", "rock'n'roll", "&amp;amp;", "&nbsp;", "a&b", "100%", "No.1,No.2"]
 
 
@@ -81,7 +81,8 @@ result = {"sacrebleu": sacrebleu.__version__, "corpora": [], "lines": []}
 for name, lines in corpora.items():
     hypotheses, references = [h for h, _ in lines], [r for _, r in lines]
     result["corpora"].append({"name": name, "hypotheses": hypotheses, "references": references, "scores": [
-        score(hypotheses, references, tokenize, lowercase) for tokenize in ("13a", "none") for lowercase in (False, True)]})
+        score(hypotheses, references, tokenize, lowercase) for tokenize in ("13a", "none")
+        for lowercase in (False, True)]})
 tokenizer = Tokenizer13a()
 for line in LINES:
     result["lines"].append({"line": line, "words": tokenizer(line.rstrip()).split()})
