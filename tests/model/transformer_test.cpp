@@ -360,6 +360,11 @@ TEST_CASE("tied tables are one weight, whose gradient is the sum of those of its
     REQUIRE(at != from.names.end());
     return from.values[static_cast<std::size_t>(at - from.names.begin()) + 1];
   };
+  for (const std::string name : {"source", "target", "outputs"}) {
+    double largest = 0;
+    for (const double each : of(untied, "tables." + name + ".weight")) largest = std::max(largest, std::abs(each));
+    CHECK(largest > 1e-6);
+  }
   const Values sum =
       of(untied, "tables.source.weight") + of(untied, "tables.target.weight") + of(untied, "tables.outputs.weight");
   CHECK(test::same(of(tied, "tables.source.weight"), sum));
