@@ -126,7 +126,10 @@ Value Evaluator::name(const Expression& expression, const At& at) {
 }
 
 Value Evaluator::attribute(const Expression& expression, const At& at) {
-  const Value object = visit(expression.children[0], at);
+  return attribute_of(visit(expression.children[0], at), expression, at);
+}
+
+Value Evaluator::attribute_of(const Value& object, const Expression& expression, const At& at) {
   const std::string& name = expression.text;
   if (const auto* var = object.as<Var>()) {
     if (name == "rank") return static_cast<std::int64_t>(var->rank());
@@ -136,10 +139,16 @@ Value Evaluator::attribute(const Expression& expression, const At& at) {
     for (const std::int64_t size : var->shape()) sizes.emplace_back(size);
     return sizes;
   }
+  if (const auto* several = object.as<Tuple>()) return attribute_of_each(*several, expression, at);
   const auto* reference = object.as<PartReference>();
-  if (reference == nullptr || reference->every)
-    fail(at, expression.column, describe(object) + " has no '" + name + "'");
+  if (reference == nullptr) fail(at, expression.column, describe(object) + " has no '" + name + "'");
   const PartList& list = *reference->list;
+  if (reference->every) {
+    Tuple items;
+    for (std::size_t i = 0; i < list.items.size(); ++i)
+      items.emplace_back(PartReference{&list, static_cast<std::int64_t>(i)});
+    return attribute_of_each(items, expression, at);
+  }
   if (name == "all" && list.repeated && reference->item < 0) return PartReference{&list, -1, true};
   if (list.repeated && reference->item < 0)
     fail(at, expression.column, "'" + list.spec->name + "' is repeated: choose one with " + list.spec->name + "[0]");
@@ -150,8 +159,35 @@ Value Evaluator::attribute(const Expression& expression, const At& at) {
   std::vector<std::string> known;
   for (const Weight& each : part.weights) known.push_back(each.spec->name);
   for (const PartList& each : part.parts) known.push_back(each.spec->name);
+  for (const Line& line : part.block->computation.lines)
+    for (const Target& target : line.targets) {
+      if (target.name == name) return assigned(part, expression, at);
+      known.push_back(target.name);
+    }
   fail(at, expression.column,
        "part '" + part.path + "' (block '" + part.block->name + "') has no '" + name + "'" + did_you_mean(name, known));
+}
+
+/// Of every part, or of what every part has; what is left out has nothing.
+Value Evaluator::attribute_of_each(const Tuple& objects, const Expression& expression, const At& at) {
+  Tuple found;
+  for (const Value& object : objects) {
+    if (object.as<PartReference>() == nullptr)
+      fail(at, expression.column, describe(object) + " has no '" + expression.text + "'");
+    const Value value = attribute_of(object, expression, at);
+    if (!value.is_none()) found.push_back(value);
+  }
+  return found;
+}
+
+/// What a line of the part assigned, where it was applied last.
+Value Evaluator::assigned(const Part& part, const Expression& expression, const At& at) const {
+  const auto values = applied_.find(&part);
+  if (values == applied_.end())
+    fail(at, expression.column,
+         "'" + expression.text + "' of part '" + part.path +
+             "' is not known: the part is not applied before, or is a checkpoint, which keeps nothing");
+  return values->second.at(expression.text);
 }
 
 Value Evaluator::index(const Expression& expression, const At& at) {

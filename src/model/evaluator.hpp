@@ -59,6 +59,9 @@ class Evaluator {
   Value visit(const Expression& expression, const At& at);
   Value name(const Expression& expression, const At& at);
   Value attribute(const Expression& expression, const At& at);
+  Value attribute_of(const Value& object, const Expression& expression, const At& at);
+  Value attribute_of_each(const Tuple& objects, const Expression& expression, const At& at);
+  Value assigned(const Part& part, const Expression& expression, const At& at) const;
   Value index(const Expression& expression, const At& at);
   Value logic(const Expression& expression, const At& at);
   Value call(const Expression& expression, const At& at);
@@ -88,6 +91,7 @@ class Evaluator {
   std::optional<Tape> tape_;
   const Part* root_;
   std::vector<const Function*> calling_;
+  std::map<const Part*, Values> applied_;  ///< What each part's names meant where it was applied last.
 };
 
 /// Binds arguments to declared inputs: their values and the sizes that their types name. Throws ShapeError, DtypeError

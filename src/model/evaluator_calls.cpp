@@ -132,6 +132,7 @@ Value Evaluator::call_one(const Part& part, const PartSpec& spec, const Argument
   for (const auto& each : arguments.named) collect_vars(each.value, vars);
   if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply_block(part, arguments);
   Value result;
+  const auto applied = applied_;
   const Vars outputs = checkpoint(
       [&](const Vars& inside) {
         Arguments replaced = arguments;
@@ -144,6 +145,7 @@ Value Evaluator::call_one(const Part& part, const PartSpec& spec, const Argument
         return results;
       },
       vars);
+  applied_ = applied;  // what was assigned inside is not kept
   std::size_t next = 0;
   return replace_vars(result, outputs, next);
 }
@@ -157,7 +159,9 @@ Value Evaluator::apply_block(const Part& part, const Arguments& arguments) {
   } catch (const Error& error) {
     throw Error("block '" + part.block->name + "': " + error.what());
   }
-  return compute(part.block->computation, frame, part.scope);
+  Value result = compute(part.block->computation, frame, part.scope);
+  applied_[&part] = std::move(frame.locals);
+  return result;
 }
 
 Value Evaluator::call_function(const Function& function, const Arguments& arguments) {

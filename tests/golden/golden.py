@@ -1,7 +1,9 @@
-"""What the scripts that make golden files share: the file format of tests/support/golden.hpp."""
+"""What the scripts that make golden files share: the file format of tests/support/golden.hpp, and safetensors."""
+import array as arrays
 import json
 import math
 import os
+import struct
 
 import torch
 
@@ -44,3 +46,23 @@ def write(cases, script):
     """Writes the cases beside the script, under its name."""
     with open(os.path.splitext(os.path.abspath(script))[0] + ".json", "w") as file:
         file.write('{"cases": [\n' + ",\n".join(json.dumps(c) for c in cases) + "\n]}\n")
+
+
+def save(path, tensors):
+    """Writes safetensors: the length of the header, the header, the elements."""
+    kinds = {torch.float32: ("F32", "f"), torch.float64: ("F64", "d"), torch.int64: ("I64", "q")}
+    header, data = {}, b""
+    for name, value in tensors.items():
+        dtype, code = kinds[value.dtype]
+        elements = arrays.array(code, value.flatten().tolist()).tobytes()
+        header[name] = dict(dtype=dtype, shape=list(value.shape), data_offsets=[len(data), len(data) + len(elements)])
+        data += elements
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def beside(script, name):
+    """The path of a file in the script's directory."""
+    return os.path.join(os.path.dirname(os.path.abspath(script)), name)

@@ -4,7 +4,9 @@
 Holds the weights (under their names), tokens, targets, logits, loss, every gradient (grad.NAME) and ten losses of
 training with AdamW (lr 1e-2, betas 0.9/0.95, epsilon 1e-8, decay 0.1 on arrays of two axes, gradients clipped to norm 1).
 Needs torch; the tests do not."""
-import array, json, math, os, struct, torch, torch.nn.functional as F
+import math, torch, torch.nn.functional as F
+
+from golden import beside, save
 
 V, T, D, L, H, B = 31, 12, 16, 2, 2, 3
 torch.manual_seed(7)
@@ -49,21 +51,6 @@ def loss_of(w, tokens, targets):
     return F.cross_entropy(logits_of(w, tokens).view(-1, V), targets.view(-1), ignore_index=-1)
 
 
-def save(path, tensors):
-    """Writes safetensors: the length of the header, the header, the elements."""
-    kinds = {torch.float32: ("F32", "f"), torch.float64: ("F64", "d"), torch.int64: ("I64", "q")}
-    header, data = {}, b""
-    for name, value in tensors.items():
-        dtype, code = kinds[value.dtype]
-        elements = array.array(code, value.flatten().tolist()).tobytes()
-        header[name] = dict(dtype=dtype, shape=list(value.shape), data_offsets=[len(data), len(data) + len(elements)])
-        data += elements
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
 def main():
     w = make_weights()
     tokens, targets = torch.randint(V, (B, T)), torch.randint(V, (B, T))
@@ -85,7 +72,7 @@ def main():
         optimiser.step()
         losses.append(loss.detach())
     fixture["losses"] = torch.stack(losses)
-    save(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpt2.safetensors"), fixture)
+    save(beside(__file__, "gpt2.safetensors"), fixture)
     print("losses", [round(v.item(), 6) for v in losses])
 
 

@@ -1,31 +1,19 @@
 // models/gpt2.json against the GPT-2 of gpt2.py: logits, every gradient, and ten steps of AdamW.
-#include <doctest/doctest.h>
-
-#include <cmath>
-
+#include "fixture.hpp"
 #include "xtape/optim.hpp"
-#include "xtape/xtape.hpp"
 
 using namespace xtape;
+using test::golden;
+using test::numbers;
+using test::put_weights;
+using test::Recorded;
 
 namespace {
+const NamedSizes sizes = {{"b", 3}, {"t", 12}};
 
 const Store& fixture() {
-  static const Store arrays = load_arrays(XTAPE_SOURCE_ROOT "/tests/golden/gpt2.safetensors");
+  static const Store arrays = golden("gpt2.safetensors");
   return arrays;
-}
-
-/// The elements of any float array as doubles.
-std::vector<double> numbers(const ArrayView& view) {
-  std::vector<double> values(static_cast<std::size_t>(count_of(view.shape())));
-  if (view.dtype() == Dtype::float64) {
-    view.copy_to(values.data());
-  } else {
-    std::vector<float> narrow(values.size());
-    view.copy_to(narrow.data());
-    values.assign(narrow.begin(), narrow.end());
-  }
-  return values;
 }
 
 /// The largest difference, relative to the largest value expected.
@@ -49,50 +37,13 @@ Model load_model(Dtype dtype) {
   options.dtype = dtype;
   options.initialise = false;
   Model model = Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
-  for (const Store::Entry& entry : model.weights().entries()) {
-    CAPTURE(entry.name);
-    Array weight = entry.array;
-    const std::vector<double> values = numbers(fixture().at(entry.name));
-    REQUIRE(weight.shape() == fixture().at(entry.name).shape());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (dtype == Dtype::float64) {
-        weight.as<double>()[i] = values[i];
-      } else {
-        weight.as<float>()[i] = static_cast<float>(values[i]);
-      }
-    }
-  }
+  put_weights(model, fixture());
   return model;
 }
 
-/// The loss of the fixture's batch, recorded with its gradients.
-struct Recorded {
-  Tape tape{Mode::train};
-  std::vector<Feed> feeds;
-  Var loss;
-  NamedVars weights;
-  Vars gradients;
-
-  explicit Recorded(const Model& model) {
-    const NamedVars inputs = model.inputs(tape, "loss", {{"b", 3}, {"t", 12}});
-    feeds = {{at(inputs, "tokens"), fixture().at("tokens")}, {at(inputs, "targets"), fixture().at("targets")}};
-    const NamedVars results = model.record(tape, "loss", inputs);
-    loss = results.at(0).second / cast(results.at(1).second, model.dtype());
-    weights = model.weights(tape);
-    Vars vars;
-    for (const auto& weight : weights) vars.push_back(weight.second);
-    gradients = grad(loss, vars);
-  }
-  Vars outputs() const {
-    Vars all = gradients;
-    all.push_back(loss);
-    return all;
-  }
-};
-
 void compare_gradients(Dtype dtype, const PlayerOptions& options, double tolerance) {
   const Model model = load_model(dtype);
-  const Recorded recorded(model);
+  const Recorded recorded(model, fixture(), sizes);
   Player player(recorded.tape, recorded.outputs(), options);
   player.play(recorded.feeds);
   const double loss = numbers(fixture().at("loss"))[0];
@@ -119,7 +70,7 @@ TEST_CASE("GPT-2: the weights have the published names, and no others") {
 TEST_CASE("GPT-2: logits are PyTorch's") {
   for (const auto& [dtype, tolerance] : {std::pair(Dtype::float64, 1e-12), std::pair(Dtype::float32, 1e-5)}) {
     Model model = load_model(dtype);
-    const auto function = model.player("logits", Mode::eval, {{"b", 3}, {"t", 12}});
+    const auto function = model.player("logits", Mode::eval, sizes);
     function->player.play({{at(function->inputs, "tokens"), fixture().at("tokens")}});
     CHECK(error_of(function->player.view(function->results.at(0).second), fixture().at("logits")) < tolerance);
   }
@@ -137,7 +88,7 @@ TEST_CASE("GPT-2: loss and every gradient are PyTorch's, float32") {
 
 TEST_CASE("GPT-2: ten losses of AdamW are PyTorch's") {
   const Model model = load_model(Dtype::float64);
-  const Recorded recorded(model);
+  const Recorded recorded(model, fixture(), sizes);
   Player player(recorded.tape, recorded.outputs());
   OptimizerOptions options;
   options.beta2 = 0.95;

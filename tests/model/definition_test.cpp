@@ -10,6 +10,7 @@
 using namespace xtape;
 using xtape::test::error_of;
 using xtape::test::in_float64;
+using xtape::test::item;
 using xtape::test::play;
 using xtape::test::same;
 using Array2 = xt::xarray<double>;
@@ -74,6 +75,40 @@ TEST_CASE("a repeated part threads its first argument; .all gives every result, 
   CHECK(every(1, 1, 1) == 24);
   CHECK(every(2, 1, 1) == 96);
   CHECK(same(played(model, "one")[0], 3. * x + 4.));
+}
+
+TEST_CASE("what a part's line assigned can be looked at where the part was applied, of every repeat at once too") {
+  const std::string blocks = scale + R"-(,
+    "layer": {"hyper": {"first": null}, "parts": {"s": {"block": "scale"}, "t": {"block": "twice", "when": "not first"}},
+              "inputs": ["x"], "do": ["y = s(x) + 1"], "result": "t(y)"},
+    "twice": {"inputs": ["x"], "do": ["y = x * 2"], "result": "y"})-";
+  const std::string parts = R"("h": {"block": "layer", "repeat": 3, "first": "index == 0"},
+                               "c": {"block": "twice", "checkpoint": true})";
+  const auto model = [&](const std::string& line, const std::string& result) {
+    const std::string looks =
+        R"-("f": {"inputs": {"x": "float [b, t]"}, "do": [")-" + line + R"-("], "result": ")-" + result + R"-("})-";
+    return Model::parse(definition(blocks, parts, looks + ", " + function("g", "c(h(x))")), in_float64());
+  };
+  const auto f = [&](const std::string& line, const std::string& result) { return played(model(line, result))[0]; };
+  CHECK(same(f("x = h(x)", "h[0].y"), 2. * x + 1.));
+  CHECK(same(f("x = h(x)", "h[1].t.y"), 2. * (2. * (2. * x + 1.) + 1.)));
+  const Array2 every = f("x = h(x)", "stack(h.all.y)");
+  REQUIRE(every.shape() == Array2::shape_type{3, 2, 2});
+  CHECK(same(item(every, 0), 2. * x + 1.));
+  CHECK(same(item(every, 2), 2. * (2. * (2. * (2. * x + 1.) + 1.)) + 1.));
+  CHECK(f("x = h(x)", "stack(h.all.t.y)").shape() == Array2::shape_type{2, 2, 2});                // the first has no t
+  CHECK(same(f("x = h(h(x))", "h[0].y - h[2].t.y * 0"), f("x = h(x)", "h[0].s(h[2].t.y) + 1")));  // the last time
+  CHECK(f("x = x + 0", "stack(h.all.s.w)  + 0 * h(x)[0, 0]").shape()[0] == 3);                    // weights, too
+
+  const auto error = [&](const std::string& line, const std::string& result, Mode mode = Mode::eval) {
+    return error_of([&] { played(model(line, result), "f", mode); });
+  };
+  CHECK(error("y = 0 + x", "h[0].y + h(x)").find("'y' of part 'h.0' is not known: the part is not applied before") !=
+        std::string::npos);
+  CHECK(error("y = h(x)", "h[0].z").find("part 'h.0' (block 'layer') has no 'z'") != std::string::npos);
+  CHECK(error("y = h(x)", "stack(h.all.y.z)").find("has no 'z'") != std::string::npos);
+  CHECK(error("y = h(c(x))", "c.y").empty());
+  CHECK(error("y = h(c(x))", "c.y", Mode::train).find("a checkpoint, which keeps nothing") != std::string::npos);
 }
 
 TEST_CASE("several results of a repeated part replace as many arguments") {

@@ -73,6 +73,13 @@ inline xt::xarray<double> f(const std::vector<std::string>& lines, const std::st
   return play(model, "f", {{"b", size(0)}, {"t", size(1)}}, {ArrayView(x)})[0];
 }
 
+/// a[i] along the first axis.
+inline xt::xarray<double> item(const xt::xarray<double>& a, std::size_t i) {
+  xt::xarray<double> part = xt::xarray<double>::from_shape({a.shape().begin() + 1, a.shape().end()});
+  for (std::size_t k = 0; k < part.size(); ++k) part.flat(k) = a.flat(i * part.size() + k);
+  return part;
+}
+
 /// Whether two arrays have one shape and, to 1e-9, the same elements.
 inline bool same(const xt::xarray<double>& a, const xt::xarray<double>& b) {
   if (a.shape() != b.shape()) return false;

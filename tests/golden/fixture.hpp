@@ -1,0 +1,79 @@
+/// A model, the weights and results that another program gave for it, and comparing the two.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "xtape/xtape.hpp"
+
+namespace xtape::test {
+
+inline Store golden(const std::string& file) {
+  return load_arrays(XTAPE_SOURCE_ROOT "/tests/golden/" + file);
+}
+
+/// The elements of any float array as doubles.
+inline std::vector<double> numbers(const ArrayView& view) {
+  std::vector<double> values(static_cast<std::size_t>(count_of(view.shape())));
+  if (view.dtype() == Dtype::float64) {
+    view.copy_to(values.data());
+  } else {
+    std::vector<float> narrow(values.size());
+    view.copy_to(narrow.data());
+    values.assign(narrow.begin(), narrow.end());
+  }
+  return values;
+}
+
+/// Puts the fixture's arrays into the weights of their names; both have the same weights.
+inline void put_weights(const Model& model, const Store& fixture) {
+  for (const Store::Entry& entry : model.weights().entries()) {
+    CAPTURE(entry.name);
+    Array weight = entry.array;
+    const std::vector<double> values = numbers(fixture.at(entry.name));
+    REQUIRE(weight.shape() == fixture.at(entry.name).shape());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (weight.dtype() == Dtype::float64) {
+        weight.as<double>()[i] = values[i];
+      } else {
+        weight.as<float>()[i] = static_cast<float>(values[i]);
+      }
+    }
+  }
+  for (const Store::Entry& entry : fixture.entries())
+    if (entry.name.rfind("grad.", 0) == 0) {
+      CAPTURE(entry.name);
+      CHECK(model.weights().find(entry.name.substr(5)) != nullptr);
+    }
+}
+
+/// The loss of the fixture's batch, and its gradients for all weights. The inputs of the function have the names that
+/// the fixture gives them.
+struct Recorded {
+  Tape tape{Mode::train};
+  std::vector<Feed> feeds;
+  Var loss;
+  NamedVars weights;
+  Vars gradients;
+
+  Recorded(const Model& model, const Store& fixture, const NamedSizes& sizes) {
+    const NamedVars inputs = model.inputs(tape, "loss", sizes);
+    for (const auto& [name, var] : inputs) feeds.emplace_back(var, fixture.at(name));
+    const NamedVars results = model.record(tape, "loss", inputs);
+    loss = results.at(0).second / cast(results.at(1).second, model.dtype());
+    weights = model.weights(tape);
+    Vars vars;
+    for (const auto& weight : weights) vars.push_back(weight.second);
+    gradients = grad(loss, vars);
+  }
+  Vars outputs() const {
+    Vars all = gradients;
+    all.push_back(loss);
+    return all;
+  }
+};
+
+}  // namespace xtape::test
