@@ -26,12 +26,12 @@ struct PredictorOptions {
 /// What is fed to a fixed input, by its name.
 using NamedArrays = std::vector<std::pair<std::string, ArrayView>>;
 
-/// Plays one function of a model in mode predict. The function takes `tokens` [rows, t], a few more of every row at each
-/// step, and any number of fixed inputs, given once per batch. What depends on fixed inputs alone is found on the tape and
-/// computed once, when the batch begins; what the ops `cache` keep stays in place from step to step.
+/// Plays one function of a model in mode predict. The function takes `tokens` [rows, t], a few more of every row at
+/// each step, and any number of fixed inputs, given once per batch. What depends on fixed inputs alone is found on the
+/// tape and computed once, when the batch begins; what the ops `cache` keep stays in place from step to step.
 ///
-/// Each combination of rows, tokens a step, capacity and sizes of the fixed inputs is recorded and planned when it first
-/// occurs; a step of known sizes only plays. For use by one thread at a time; the model must outlive it.
+/// Each combination of rows, tokens a step, capacity and sizes of the fixed inputs is recorded and planned when it
+/// first occurs; a step of known sizes only plays. For use by one thread at a time; the model must outlive it.
 class Predictor {
  public:
   /// Throws DefinitionError where the function cannot be played so.
@@ -40,22 +40,22 @@ class Predictor {
   Predictor& operator=(Predictor&&) noexcept;
   ~Predictor();
 
-  /// Begins a batch: `fixed` are the arrays of all fixed inputs, of `rows` rows, and each of these rows is `repeat` rows
-  /// of the batch, one after the other (the hypotheses of one sentence). Nothing stands behind any row.
+  /// Begins a batch: `fixed` are the arrays of all fixed inputs, of `rows` rows, and each of these rows is `repeat`
+  /// rows of the batch, one after the other (the hypotheses of one sentence). Nothing stands behind any row.
   void begin(std::int64_t rows, const NamedArrays& fixed = {}, std::int64_t repeat = 1);
 
-  /// Plays the next tokens, int64 [rows, t], and returns the function's first result, [rows, t, …], valid until the next
-  /// call. Then row i has counts[i] more positions behind it (at most t; t where `counts` is empty): tokens beyond the
-  /// count are padding that nothing sees later. Throws Error where a row would have more positions than the limit.
+  /// Plays the next tokens, int64 [rows, t], and returns the function's first result, [rows, t, …], valid until the
+  /// next call. Then row i has counts[i] more positions behind it (at most t; t where `counts` is empty): tokens beyond
+  /// the count are padding that nothing sees later. Throws Error where a row would have more positions than the limit.
   const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts = {});
 
   /// From now on row i goes on where row rows[i] is now: rows are reordered, repeated and dropped.
   void select(const std::vector<std::int32_t>& rows);
 
-  std::int64_t rows() const;                       ///< 0 before the first batch.
-  const std::vector<std::int64_t>& past() const;   ///< Per row: how many positions it has behind it.
-  std::int64_t capacity() const;                   ///< How many positions the caches hold at present.
-  std::int64_t planned() const;                    ///< How many players were planned so far.
+  std::int64_t rows() const;                      ///< 0 before the first batch.
+  const std::vector<std::int64_t>& past() const;  ///< Per row: how many positions it has behind it.
+  std::int64_t capacity() const;                  ///< How many positions the caches hold at present.
+  std::int64_t planned() const;                   ///< How many players were planned so far.
 
  private:
   struct Data;

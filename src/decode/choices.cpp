@@ -17,11 +17,13 @@ double log_sum_exp(const T* x, std::int64_t count) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   Batch greatest(lowest);
-  for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { greatest = xsimd::max(greatest, lanes.load(x + i, lowest)); });
+  for_lanes<T>(count,
+               [&](std::int64_t i, const auto& lanes) { greatest = xsimd::max(greatest, lanes.load(x + i, lowest)); });
   const T top = fold_lanes(greatest, [](T a, T b) { return std::max(a, b); });
   const Batch shift(top);
   Batch sum(T{0});
-  for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { sum += vector_math::exp(lanes.load(x + i, lowest) - shift); });
+  for_lanes<T>(count,
+               [&](std::int64_t i, const auto& lanes) { sum += vector_math::exp(lanes.load(x + i, lowest) - shift); });
   return static_cast<double>(top) + std::log(static_cast<double>(add_lanes(sum)));
 }
 
@@ -65,9 +67,10 @@ void likeliest(const LogitRows& logits, const std::vector<std::int64_t>& rows, s
     for (std::int64_t k = begin; k < finish; ++k) {
       const auto i = static_cast<std::size_t>(k);
       const std::int64_t place = rows[i] * logits.stride;
-      defined[i] = logits.dtype == Dtype::float64
-                       ? choose(static_cast<const double*>(logits.first) + place, logits.classes, count, never, choices[i])
-                       : choose(static_cast<const float*>(logits.first) + place, logits.classes, count, never, choices[i]);
+      defined[i] =
+          logits.dtype == Dtype::float64
+              ? choose(static_cast<const double*>(logits.first) + place, logits.classes, count, never, choices[i])
+              : choose(static_cast<const float*>(logits.first) + place, logits.classes, count, never, choices[i]);
     }
   });
   if (std::find(defined.begin(), defined.end(), char{0}) != defined.end())

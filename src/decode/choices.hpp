@@ -22,8 +22,8 @@ struct Choice {
 };
 
 /// For each of `rows`: its `count` likeliest tokens, the likeliest first (of equals, the lower token), without those
-/// `never`; fewer where there are not so many. Probabilities are those of the softmax over all classes. `choices` has one
-/// list a row. Throws Error where a row's softmax is not defined.
+/// `never`; fewer where there are not so many. Probabilities are those of the softmax over all classes. `choices` has
+/// one list a row. Throws Error where a row's softmax is not defined.
 void likeliest(const LogitRows& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
                const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<Choice>>& choices);
 

@@ -39,8 +39,8 @@ class HeldState {
   HeldState(const ValueType& type, std::size_t axis);
 
   Array array() const { return held_.array(); }
-  /// Makes room for `rows` rows and `capacity` places, all zero: what is not in use must be finite, for it is multiplied
-  /// by zero. True where the memory is elsewhere now.
+  /// Makes room for `rows` rows and `capacity` places, all zero: what is not in use must be finite, for it is
+  /// multiplied by zero. True where the memory is elsewhere now.
   bool clear(std::int64_t rows, std::int64_t capacity);
   /// Makes room for more places, and keeps the first past[row] of each row. True as above.
   bool grow(const std::vector<std::int64_t>& past, std::int64_t capacity);

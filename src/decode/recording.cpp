@@ -31,8 +31,7 @@ std::string described(const Recording& recording, std::size_t index) {
 std::vector<bool> needed_nodes(const Recording& recording) {
   std::vector<bool> needed(recording.tape.size(), false);
   needed[static_cast<std::size_t>(recording.result.id().node)] = true;
-  for (const Carry& state : recording.tape.states())
-    needed[static_cast<std::size_t>(state.output.id().node)] = true;
+  for (const Carry& state : recording.tape.states()) needed[static_cast<std::size_t>(state.output.id().node)] = true;
   for (std::size_t i = needed.size(); i-- > 0;)
     if (needed[i])
       for (const ValueId& input : recording.tape.node(i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
@@ -65,8 +64,9 @@ std::int64_t row_axis(const Recording& recording, const Recording& wider, ValueI
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == more[i]) continue;
     if (axis >= 0 || shape[i] != rows || more[i] != rows + 1)
-      throw DefinitionError("what is computed from fixed inputs must keep its rows apart, along an axis of their own: " +
-                            described(recording, static_cast<std::size_t>(value.node)));
+      throw DefinitionError(
+          "what is computed from fixed inputs must keep its rows apart, along an axis of their own: " +
+          described(recording, static_cast<std::size_t>(value.node)));
     axis = static_cast<std::int64_t>(i);
   }
   return axis;
@@ -129,9 +129,8 @@ Recording rest_of(const Recording& recording, const Split& split, const std::vec
   for (std::size_t i = 0; i < split.crossings.size(); ++i) {
     const Crossing& crossing = split.crossings[i];
     const Var rows_first = rest.tape.parameter("fixed " + std::to_string(i), memory[i]);
-    const Var value = crossing.row_axis > 0
-                          ? transpose(rows_first, from_front(rows_first.rank(), crossing.row_axis))
-                          : rows_first;
+    const Var value =
+        crossing.row_axis > 0 ? transpose(rows_first, from_front(rows_first.rank(), crossing.row_axis)) : rows_first;
     if (value.type() != recording.tape.type(crossing.value))
       throw DefinitionError("the function computes " + to_string(value.type()) + " from its fixed inputs, but needs " +
                             to_string(recording.tape.type(crossing.value)));

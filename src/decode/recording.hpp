@@ -32,9 +32,9 @@ struct Split {
   std::vector<Crossing> crossings;  ///< In the order of nodes.
 };
 
-/// Where `recording` is to be cut. `wider` is the same function recorded for one row more: what grows by it is the axis of
-/// the rows. `longer` is another number of tokens a step and another capacity: what differs belongs to the rest. Throws
-/// DefinitionError where a crossing does not keep its rows apart along one axis.
+/// Where `recording` is to be cut. `wider` is the same function recorded for one row more: what grows by it is the axis
+/// of the rows. `longer` is another number of tokens a step and another capacity: what differs belongs to the rest.
+/// Throws DefinitionError where a crossing does not keep its rows apart along one axis.
 Split split(const Recording& recording, const Recording& wider, const Recording& longer);
 
 /// The crossings of `recording` as vars on its own tape, rows first.

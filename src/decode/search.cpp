@@ -27,8 +27,10 @@ class SentenceSearch {
   SentenceSearch(const SearchOptions& options, std::int64_t source_length)
       : options_(&options), limit_(options.max_length), running_(1) {
     if (options.length_factor == 0 && options.length_extra == 0) return;
-    const double most = options.length_factor * static_cast<double>(source_length) + static_cast<double>(options.length_extra);
-    if (most < static_cast<double>(limit_)) limit_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(most)));
+    const double most =
+        options.length_factor * static_cast<double>(source_length) + static_cast<double>(options.length_extra);
+    if (most < static_cast<double>(limit_))
+      limit_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(most)));
   }
 
   bool done() const { return done_; }
@@ -39,12 +41,14 @@ class SentenceSearch {
     std::vector<Candidate> candidates;
     for (std::size_t j = 0; j < running_.size(); ++j)
       for (const Choice& choice : choices[j])
-        candidates.push_back({running_[j].log_probability + choice.log_probability, static_cast<std::int32_t>(j), choice.token});
+        candidates.push_back(
+            {running_[j].log_probability + choice.log_probability, static_cast<std::int32_t>(j), choice.token});
     std::sort(candidates.begin(), candidates.end());
     std::vector<Running> next;
     for (const Candidate& candidate : candidates) {
       if (next.size() == static_cast<std::size_t>(options_->beam_size)) break;
-      Running grown{running_[static_cast<std::size_t>(candidate.parent)].tokens, candidate.log_probability, candidate.parent};
+      Running grown{running_[static_cast<std::size_t>(candidate.parent)].tokens, candidate.log_probability,
+                    candidate.parent};
       if (candidate.token == options_->end) {
         finish(std::move(grown.tokens), candidate.log_probability);
         continue;
@@ -98,8 +102,8 @@ class SentenceSearch {
     // The first end token ends a greedy search.
     if (options_->early_stopping || options_->beam_size == 1) return ended_ >= options_->beam_size;
     if (finished_.size() < static_cast<std::size_t>(options_->n_best)) return false;
-    // What goes on loses probability with every token, and a penalty is monotone in the length: at best all of the present
-    // log-probability is left at the soonest end or at the latest.
+    // What goes on loses probability with every token, and a penalty is monotone in the length: at best all of the
+    // present log-probability is left at the soonest end or at the latest.
     const double most = running_.front().log_probability;
     return finished_.back().score >= std::max(score(most, length_ + 1), score(most, limit_));
   }
@@ -169,7 +173,8 @@ class BatchSearch {
 
  private:
   std::size_t active() const {
-    return static_cast<std::size_t>(std::count_if(sentences_.begin(), sentences_.end(), [](const auto& each) { return !each.done(); }));
+    return static_cast<std::size_t>(
+        std::count_if(sentences_.begin(), sentences_.end(), [](const auto& each) { return !each.done(); }));
   }
 
   void advance(const decode::LogitRows& logits) {
@@ -177,7 +182,8 @@ class BatchSearch {
     for (std::size_t slot = 0; slot < present_.size(); ++slot) {
       const SentenceSearch& sentence = sentences_[present_[slot]];
       if (sentence.done()) continue;
-      for (std::size_t j = 0; j < sentence.running().size(); ++j) rows.push_back(static_cast<std::int64_t>(slot * beam_ + j));
+      for (std::size_t j = 0; j < sentence.running().size(); ++j)
+        rows.push_back(static_cast<std::int64_t>(slot * beam_ + j));
     }
     // At most one of a row's choices is the end token: what goes on fills the beam even if one row gives it all.
     decode::likeliest(logits, rows, options_.beam_size + 1, never_, omp_get_max_threads(), choices_);
@@ -201,7 +207,8 @@ class BatchSearch {
       const SentenceSearch& sentence = sentences_[present_[slot]];
       for (std::size_t j = 0; j < beam_; ++j) {
         const bool used = !sentence.done() && j < sentence.running().size();
-        rows.push_back(static_cast<std::int32_t>(slot * beam_ + (used ? static_cast<std::size_t>(sentence.running()[j].parent) : j)));
+        rows.push_back(static_cast<std::int32_t>(slot * beam_ +
+                                                 (used ? static_cast<std::size_t>(sentence.running()[j].parent) : j)));
         tokens.push_back(used ? sentence.running()[j].tokens.back() : options_.start);
       }
     }
@@ -210,8 +217,8 @@ class BatchSearch {
     return tokens;
   }
 
-  /// Once at most half of the batch goes on, it is halved: few different numbers of rows are planned for. Sentences that
-  /// are done fill up the rest.
+  /// Once at most half of the batch goes on, it is halved: few different numbers of rows are planned for. Sentences
+  /// that are done fill up the rest.
   std::vector<std::size_t> remaining_slots() const {
     std::vector<std::size_t> slots(present_.size());
     std::iota(slots.begin(), slots.end(), std::size_t{0});
@@ -238,41 +245,21 @@ std::vector<std::vector<Hypothesis>> search_by(TargetSteps& steps, const std::ve
                                                const SearchOptions& options) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
   std::vector<std::vector<Hypothesis>> results(sources.size());
   BatchSearch search(steps, options);
   const auto size = static_cast<std::size_t>(options.batch_size);
   for (std::size_t first = 0; first < order.size(); first += size) {
     const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
-    const std::vector<std::size_t> batch(begin, begin + static_cast<std::ptrdiff_t>(std::min(size, order.size() - first)));
+    const std::vector<std::size_t> batch(begin,
+                                         begin + static_cast<std::ptrdiff_t>(std::min(size, order.size() - first)));
     std::vector<std::vector<Hypothesis>> found = search.run(sources, batch);
     for (std::size_t i = 0; i < batch.size(); ++i) results[batch[i]] = std::move(found[i]);
   }
   return results;
 }
 }  // namespace
-
-const char* name_of(LengthPenalty penalty) {
-  return penalty == LengthPenalty::none ? "none" : penalty == LengthPenalty::wu ? "wu" : "power";
-}
-
-LengthPenalty length_penalty_named(const std::string& name) {
-  for (const LengthPenalty penalty : {LengthPenalty::none, LengthPenalty::wu, LengthPenalty::power})
-    if (name == name_of(penalty)) return penalty;
-  throw Error("unknown length penalty '" + name + "': use none, wu or power");
-}
-
-double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length) {
-  const auto tokens = static_cast<double>(length);
-  switch (penalty) {
-    case LengthPenalty::wu:
-      return std::pow((5 + tokens) / 6, alpha);
-    case LengthPenalty::power:
-      return std::pow(tokens, alpha);
-    default:
-      return 1;
-  }
-}
 
 std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Tokens>& sources,
                                             const SearchOptions& options) {

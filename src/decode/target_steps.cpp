@@ -15,7 +15,8 @@ LogitRows rows_of(const ArrayView& result, std::int64_t rows, std::int64_t colum
                           to_string(ValueType{result.dtype(), shape}));
   // Players give dense outputs.
   const std::int64_t offset = result.layout().offset + column * shape[2];
-  const auto* first = static_cast<const std::byte*>(result.data()) + offset * static_cast<std::int64_t>(size_of(result.dtype()));
+  const auto* first =
+      static_cast<const std::byte*>(result.data()) + offset * static_cast<std::int64_t>(size_of(result.dtype()));
   return {first, result.dtype(), shape[1] * shape[2], shape[2]};
 }
 
@@ -50,7 +51,8 @@ class ReplayedSteps : public TargetSteps {
     const std::int64_t length = source.shape()[1];
     for (std::int64_t row = 0; row < source.shape()[0]; ++row) {
       const std::int64_t* first = source.as<std::int64_t>() + row * length;
-      sources_.insert(sources_.end(), static_cast<std::size_t>(repeat), std::vector<std::int64_t>(first, first + length));
+      sources_.insert(sources_.end(), static_cast<std::size_t>(repeat),
+                      std::vector<std::int64_t>(first, first + length));
     }
     targets_.assign(sources_.size(), {});
   }

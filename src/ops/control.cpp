@@ -81,7 +81,7 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
   if (!past) return inputs;
   Shape shape = x.shape();
   shape[axis] = tape.capacity();
-  const Var state = tape.input("state" + std::to_string(tape.states().size()), shape, x.dtype());
+  const Var state = tape.input("cache " + std::to_string(tape.states().size()), shape, x.dtype());
   const Vars outputs = record_call(tape, self, {x, state, past}, attributes);
   tape.add_state(state, outputs[0]);
   return outputs;
@@ -92,10 +92,12 @@ const Op& cache_op() {
     Op op;
     op.name = "cache";
     op.doc =
-        "What a model that reads its input piece by piece needs of earlier pieces, with the present one: x [b, t, …] is "
+        "What a model that reads its input piece by piece needs of earlier pieces, with the present one: x [b, t, …] "
+        "is "
         "written over the places past[row] … past[row] + t - 1 of `state` [b, capacity, …], and the whole is given. "
         "Places that do not fit are left out. Called with x alone, as definitions do: in mode predict, where x has a "
-        "past, the state is an input of the tape's own, which players carry; everywhere else it is x itself, and nothing "
+        "past, the state is an input of the tape's own, which players carry; everywhere else it is x itself, and "
+        "nothing "
         "is recorded.";
     op.inputs = {
         {"x", Accept::any}, {"state", Accept::any, Arity::optional}, {"past", Accept::integer, Arity::optional}};

@@ -192,7 +192,9 @@ const Op& positions_op() {
         return ValueType{Dtype::int64, {t}};
       },
       {[](const Tape& tape, std::int64_t t) { return iota(tape, {t}); },
-       [](const Var& past, std::int64_t t) { return reshape(past, {past.size(0), 1}) + iota(past.tape(), {1, t}, 1); }});
+       [](const Var& past, std::int64_t t) {
+         return reshape(past, {past.size(0), 1}) + iota(past.tape(), {1, t}, 1);
+       }});
   return row;
 }
 

@@ -10,8 +10,8 @@ void Tape::set_past(const Var& tokens, const Var& past, std::int64_t capacity) {
   if (data_->past >= 0) throw Error("the tape has a past already");
   if (tokens.tape() != *this || past.tape() != *this) throw HandleError("set_past: its vars must be of this tape");
   if (tokens.rank() == 0 || past.type() != ValueType{Dtype::int64, {tokens.size(0)}})
-    throw ShapeError("the past of tokens " + to_string(tokens.type()) + " must be int64, one number for each row, not " +
-                     to_string(past.type()));
+    throw ShapeError("the past of tokens " + to_string(tokens.type()) +
+                     " must be int64, one number for each row, not " + to_string(past.type()));
   if (capacity < 1) throw Error("the capacity of caches must be at least 1, got " + std::to_string(capacity));
   data_->tokens = tokens.id().node;
   data_->past = past.id().node;
@@ -33,7 +33,9 @@ Var Tape::past_of(const Var& x) const {
   return {};
 }
 
-std::int64_t Tape::capacity() const { return data_->capacity; }
+std::int64_t Tape::capacity() const {
+  return data_->capacity;
+}
 
 std::vector<Carry> Tape::states() const {
   std::vector<Carry> states;
@@ -41,6 +43,8 @@ std::vector<Carry> Tape::states() const {
   return states;
 }
 
-void Tape::add_state(const Var& input, const Var& output) { data_->states.emplace_back(input.id(), output.id()); }
+void Tape::add_state(const Var& input, const Var& output) {
+  data_->states.emplace_back(input.id(), output.id());
+}
 
 }  // namespace xtape

@@ -23,7 +23,8 @@ Rows some_rows(std::size_t count, std::size_t length, std::int64_t classes, std:
 Rows columns_of(const Rows& rows, std::size_t from, std::size_t count) {
   Rows part;
   for (const auto& row : rows)
-    part.emplace_back(row.begin() + static_cast<std::ptrdiff_t>(from), row.begin() + static_cast<std::ptrdiff_t>(from + count));
+    part.emplace_back(row.begin() + static_cast<std::ptrdiff_t>(from),
+                      row.begin() + static_cast<std::ptrdiff_t>(from + count));
   return part;
 }
 
@@ -53,8 +54,9 @@ TEST_CASE("GPT-2 in pieces of any size, with caches that grow, is GPT-2 as a who
     const double tolerance = dtype == Dtype::float64 ? 1e-12 : 1e-5;
     const Rows rows = some_rows(3, 20, 11, 0);
     Predictor predictor(model, "logits", with_capacity(3));
-    for (const std::vector<std::size_t>& pieces :
-         {std::vector<std::size_t>{20}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {7, 1, 2, 1, 9}}) {
+    for (const std::vector<std::size_t>& pieces : {std::vector<std::size_t>{20},
+                                                   {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+                                                   {7, 1, 2, 1, 9}}) {
       predictor.begin(3);
       CHECK(predictor.capacity() == 3);
       std::size_t read = 0;
@@ -82,7 +84,8 @@ TEST_CASE("rows of different pasts, padded on the right, are each what they are 
   const ArrayView prompts = predictor.step(small::array_of(columns_of(rows, 0, 8)), lengths);
   for (std::size_t row = 0; row < 3; ++row)
     CHECK(small::difference(prompts, static_cast<std::int64_t>(row), lengths[row] - 1,
-                            small::last_logits(model, beginning(rows[row], static_cast<std::size_t>(lengths[row])))) < 1e-12);
+                            small::last_logits(model, beginning(rows[row], static_cast<std::size_t>(lengths[row])))) <
+          1e-12);
   std::vector<std::vector<std::int64_t>> said(3);
   for (std::size_t row = 0; row < 3; ++row) said[row] = beginning(rows[row], static_cast<std::size_t>(lengths[row]));
   for (std::int64_t step = 0; step < 6; ++step) {
@@ -241,8 +244,8 @@ TEST_CASE("what a predictor refuses") {
   Predictor predictor(model, "logits", options);
   const Array one = small::array_of({{1}, {2}});
   CHECK_THROWS_WITH_AS(predictor.step(one), "a step needs a batch: call begin first", Error);
-  CHECK_THROWS_WITH_AS(predictor.begin(2), "function 'logits' of model 'translator' takes an input 'source', which is not given",
-                       Error);
+  CHECK_THROWS_WITH_AS(predictor.begin(2),
+                       "function 'logits' of model 'translator' takes an input 'source', which is not given", Error);
   CHECK_THROWS_AS(predictor.begin(3, {{"source", source}}), ShapeError);
   CHECK_THROWS_AS(predictor.begin(0, {{"source", source}}), Error);
   CHECK_THROWS_AS(predictor.begin(2, {{"source", source}, {"sauce", source}}), Error);

@@ -1,10 +1,10 @@
+#include "row_moves.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
-
-#include "row_moves.hpp"
 
 using namespace xtape::decode;
 

@@ -35,7 +35,8 @@ double scored(Model& model, const Tokens& source, const Hypothesis& hypothesis, 
     total += next_of(model, source, target, options.start)[static_cast<std::size_t>(token)];
     target.push_back(token);
   }
-  if (hypothesis.finished) total += next_of(model, source, target, options.start)[static_cast<std::size_t>(options.end)];
+  if (hypothesis.finished)
+    total += next_of(model, source, target, options.start)[static_cast<std::size_t>(options.end)];
   return total;
 }
 
@@ -56,9 +57,11 @@ void enumerate(Model& model, const Tokens& source, const SearchOptions& options,
   }
 }
 
-const std::vector<Tokens> sources = {{3, 4, 5}, {6}, {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6}, {3, 3}, {6, 5, 4, 3}};
+const std::vector<Tokens> sources = {{3, 4, 5}, {6},         {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6},
+                                     {3, 3},    {6, 5, 4, 3}};
 
-void check_equal(const std::vector<std::vector<Hypothesis>>& a, const std::vector<std::vector<Hypothesis>>& b, double tolerance) {
+void check_equal(const std::vector<std::vector<Hypothesis>>& a, const std::vector<std::vector<Hypothesis>>& b,
+                 double tolerance) {
   REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     REQUIRE(a[i].size() == b[i].size());
@@ -158,7 +161,8 @@ TEST_CASE("the n best are sorted, differ, and have the scores that the model giv
         const auto length = static_cast<std::int64_t>(each.tokens.size()) + (each.finished ? 1 : 0);
         CHECK(length <= 9);
         CHECK(each.score == doctest::Approx(each.log_probability / std::pow(length, 0.9)));
-        CHECK(std::find_if(each.tokens.begin(), each.tokens.end(), [](std::int32_t t) { return t < 3; }) == each.tokens.end());
+        CHECK(std::find_if(each.tokens.begin(), each.tokens.end(), [](std::int32_t t) { return t < 3; }) ==
+              each.tokens.end());
         if (k == 0) continue;
         const Hypothesis& above = found[i][k - 1];
         CHECK(above.finished >= each.finished);
