@@ -44,6 +44,10 @@ class Predictor {
   /// rows of the batch, one after the other (the hypotheses of one sentence). Nothing stands behind any row.
   void begin(std::int64_t rows, const NamedArrays& fixed = {}, std::int64_t repeat = 1);
 
+  /// Makes room for `places` positions at once, where it is known how many there will be: no player is planned for the
+  /// capacities between. Throws Error above the limit.
+  void reserve(std::int64_t places);
+
   /// Plays the next tokens, int64 [rows, t], and returns the function's first result, [rows, t, …], valid until the
   /// next call. Then row i has counts[i] more positions behind it (at most t; t where `counts` is empty): tokens beyond
   /// the count are padding that nothing sees later. Throws Error where a row would have more positions than the limit.

@@ -39,6 +39,7 @@ class CachedReader : public Reader {
   void next(const Tokens& tokens, std::size_t from, std::vector<double>& logits) override {
     if (!begun_ || from != from_) {
       predictor_.begin(1);
+      predictor_.reserve(static_cast<std::int64_t>(tokens.size() - from));
       begun_ = true;
       from_ = read_ = from;
     }

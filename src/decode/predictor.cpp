@@ -95,6 +95,10 @@ Predictor::~Predictor() = default;
 void Predictor::begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t repeat) {
   data_->begin(rows, fixed, repeat);
 }
+void Predictor::reserve(std::int64_t places) {
+  if (rows() == 0) throw Error("room is made for a batch: call begin first");
+  data_->make_room(places);
+}
 const ArrayView& Predictor::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {
   return data_->step(tokens, counts);
 }

@@ -236,6 +236,45 @@ TEST_CASE("the axis of the rows is found wherever it is, and values without one 
     }
 }
 
+TEST_CASE("room is made as it is needed, or before") {
+  Model model = small::made(small::decoder);
+  Predictor predictor(model, "logits", with_capacity(4));
+  const Rows rows = some_rows(2, 20, 13);
+  predictor.begin(2);
+  predictor.step(small::array_of(columns_of(rows, 0, 3)));
+  predictor.reserve(17);
+  CHECK(predictor.capacity() == 32);
+  predictor.reserve(2);
+  CHECK(predictor.capacity() == 32);
+  const ArrayView result = predictor.step(small::array_of(columns_of(rows, 3, 17)));
+  for (std::int64_t row = 0; row < 2; ++row)
+    CHECK(small::difference(result, row, 16, small::last_logits(model, rows[static_cast<std::size_t>(row)])) < 1e-12);
+  CHECK(predictor.planned() == 2);
+}
+
+TEST_CASE("no step copies a state as a whole") {
+  Model model = gpt2(Dtype::float32);
+  Tape tape(Mode::predict);
+  const NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"t", 1}});
+  const Var past = tape.input("past", {2}, Dtype::int64);
+  tape.set_past(at(inputs, "tokens"), past, 500);
+  const Var logits = model.record(tape, "logits", inputs)[0].second;
+  PlayerOptions options;
+  options.carries = tape.states();
+  CHECK(options.carries.size() == 4);
+  const Player player(tape, {logits}, options);
+  int written = 0;
+  for (const Plan::Step& step : player.plan().steps)
+    if (step.outputs == to_string(options.carries[0].input.type())) {
+      CHECK(step.op == "cache");
+      ++written;
+    }
+  CHECK(written == 4);
+  const std::size_t state_bytes = 2 * 500 * 12 * sizeof(float);
+  CHECK(player.plan().output_bytes < 5 * state_bytes);
+  CHECK(player.plan().arena_bytes < 2 * state_bytes);  // scores and the mask: three heads of 500 keys
+}
+
 TEST_CASE("what a predictor refuses") {
   Model model = small::made(small::translator);
   const Array source = small::array_of(some_rows(2, 5, 7));
@@ -244,6 +283,7 @@ TEST_CASE("what a predictor refuses") {
   Predictor predictor(model, "logits", options);
   const Array one = small::array_of({{1}, {2}});
   CHECK_THROWS_WITH_AS(predictor.step(one), "a step needs a batch: call begin first", Error);
+  CHECK_THROWS_WITH_AS(predictor.reserve(2), "room is made for a batch: call begin first", Error);
   CHECK_THROWS_WITH_AS(predictor.begin(2),
                        "function 'logits' of model 'translator' takes an input 'source', which is not given", Error);
   CHECK_THROWS_AS(predictor.begin(3, {{"source", source}}), ShapeError);
@@ -257,6 +297,7 @@ TEST_CASE("what a predictor refuses") {
   CHECK_THROWS_AS(predictor.select({}), Error);
   for (int i = 0; i < 3; ++i) predictor.step(one);
   CHECK_THROWS_WITH_AS(predictor.step(one), "a row would have 4 positions; the limit is 3", Error);
+  CHECK_THROWS_AS(predictor.reserve(4), Error);
   CHECK(predictor.past() == std::vector<std::int64_t>{3, 3});
   options.stepped = "token";
   CHECK_THROWS_WITH_AS(Predictor(model, "logits", options),
