@@ -186,6 +186,9 @@ class Array {
   /// Overwrites the elements. Throws ShapeError or DtypeError unless `values` has this array's shape and dtype.
   void assign(const ArrayView& values);
   Array clone() const { return Array(ArrayView(*this)); }
+  /// The first elements, as an array of another shape: another handle on the same memory. Throws ShapeError where `shape`
+  /// has more elements than there are.
+  Array first(const Shape& shape) const;
 
  private:
   std::shared_ptr<std::byte> bytes_;

@@ -108,8 +108,10 @@ Var zeros_like(const Var& x);
 Var ones_like(const Var& x);
 Var iota(Tape tape, const Shape& shape, std::int64_t axis = 0, Dtype dtype = Dtype::int64);  ///< Index along `axis`.
 Var eye(Tape tape, std::int64_t rows, std::int64_t columns, Dtype dtype = Dtype::float32);
-Var positions(const Var& tokens, std::int64_t axis = -1);    ///< int64 [t]: 0 … t-1 for t = the size along `axis`.
-Var causal_mask(const Var& tokens, std::int64_t axis = -1);  ///< bool [t, t], true where key > query: what is hidden.
+/// int64 [t]: 0 … t-1 for t = the size along `axis`. Where the tokens have a past (Tape::set_past): [b, t], from it on.
+Var positions(const Var& tokens, std::int64_t axis = -1);
+/// bool [t, t], true where key > query: what is hidden. Where the tokens have a past: [b, 1, t, capacity].
+Var causal_mask(const Var& tokens, std::int64_t axis = -1);
 Var uniform(Tape tape, const Shape& shape, double low = 0, double high = 1, Dtype dtype = Dtype::float32);
 Var bernoulli(Tape tape, const Shape& shape, double p);  ///< bool, true with probability p.
 Var categorical(const Var& logits);                      ///< int64 [...]: drawn from softmax(logits) over the last axis.
@@ -173,6 +175,6 @@ std::pair<Var, Var> cross_entropy(const Var& logits, const Var& targets, std::in
 
 // Control ---------------------------------------------------------------------------------------------------------------
 Var stop_gradient(const Var& x);
-Var cache(const Var& x, std::int64_t axis = 1);  ///< The identity unless the tape's mode is predict.
+Var cache(const Var& x, std::int64_t axis = 1);  ///< With what was cached before; x where it has no past.
 
 }  // namespace xtape

@@ -35,12 +35,6 @@ struct Passes {
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
-/// After a play, the value of `output` becomes what `input` is at the next play: a state. Both have one type.
-struct Carry {
-  Var input;
-  Var output;
-};
-
 struct PlayerOptions {
   int threads = 0;         ///< 0: as many as OpenMP would take.
   std::uint64_t seed = 0;  ///< Of all random ops.

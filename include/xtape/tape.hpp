@@ -144,6 +144,13 @@ class Var {
 };
 using Vars = std::vector<Var>;
 
+/// A state: after a play, the value of `output` becomes what `input` is at the next play. Both have one type.
+struct Carry {
+  Var input;
+  Var output;
+  Array memory = {};  ///< Where the state is held, of its type; empty: the player makes its own.
+};
+
 /// A var, or a number literal that takes the dtype of the vars beside it.
 class Operand {
  public:
@@ -186,6 +193,16 @@ class Tape {
   const ValueType& type(ValueId id) const;
   Var var(ValueId id) const;
   const std::vector<Adjoint>& adjoints() const;
+
+  /// In mode predict: from here on `tokens` is a piece of rows that began before. Row i has past[i] positions (int64 [rows])
+  /// behind it, and what is cached of a row has room for `capacity` of them. Whatever is computed from `tokens` has this
+  /// past; all else (an encoder's side) has none. Throws Error in another mode, or where there is a past already.
+  void set_past(const Var& tokens, const Var& past, std::int64_t capacity);
+  Var past_of(const Var& x) const;  ///< The past of what `x` is computed from; empty where it has none.
+  std::int64_t capacity() const;    ///< Of what is cached; 0 where nothing has a past.
+  /// What was recorded of caches: the states that a player of this tape has to carry, in the order of recording.
+  std::vector<Carry> states() const;
+  void add_state(const Var& input, const Var& output);
 
   /// While it lives, nodes are recorded as standing elsewhere; then as before.
   class [[nodiscard]] Guard {

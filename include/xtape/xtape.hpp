@@ -12,6 +12,7 @@
 #include "xtape/ops.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/player.hpp"
+#include "xtape/predict.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/tape.hpp"
 #include "xtape/text.hpp"

@@ -206,6 +206,14 @@ Array::Array(Dtype dtype, const Shape& shape)
 
 Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) { values.copy_to(bytes_.get()); }
 
+Array Array::first(const Shape& shape) const {
+  if (count_of(shape) > count())
+    throw ShapeError("an array of shape " + to_string(shape_) + " has fewer elements than shape " + to_string(shape));
+  Array part = *this;
+  part.shape_ = shape;
+  return part;
+}
+
 void Array::assign(const ArrayView& values) {
   if (values.dtype() != dtype_)
     throw DtypeError(std::string("cannot assign ") + name_of(values.dtype()) + " values to an array of " +

@@ -4,10 +4,10 @@
 
 namespace xtape::decode {
 
-NextToken::NextToken(Model& model, std::int64_t rows, std::int64_t columns)
+NextToken::NextToken(Model& model, std::int64_t rows, std::int64_t columns, Mode mode)
     : tokens_(Dtype::int64, {rows, columns}), columns_(columns) {
   const Batch batch = {{{"tokens", tokens_}}};
-  function_ = model.player("logits", Mode::eval, sizes_of(model, "logits", batch));
+  function_ = model.player("logits", mode, sizes_of(model, "logits", batch));
   const Var result = function_->results.at(0).second;
   if (!is_floating(result.dtype()) || result.rank() != 3 || result.size(0) != rows || result.size(1) != columns)
     throw DefinitionError("function 'logits' of model '" + model.name() + "' must give floats " +

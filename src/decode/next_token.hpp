@@ -12,7 +12,7 @@ class NextToken {
  public:
   /// Throws DefinitionError unless the model's `logits` takes int tokens [rows, columns] and gives floats
   /// [rows, columns, classes].
-  NextToken(Model& model, std::int64_t rows, std::int64_t columns);
+  NextToken(Model& model, std::int64_t rows, std::int64_t columns, Mode mode = Mode::eval);
   std::int64_t classes() const { return classes_; }
   std::int64_t* row(std::int64_t row) { return tokens_.as<std::int64_t>() + row * columns_; }  ///< To be filled.
   void play();

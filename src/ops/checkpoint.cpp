@@ -71,6 +71,7 @@ Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& in
       if (var.tape() != tape) throw HandleError(std::string("checkpoint: its ") + what + " are of two tapes");
   };
   check(inputs, "inputs");
+  if (tape.capacity() > 0) return function(inputs);  // a body could not hold the tape's states
   const std::size_t size = tape.size();
   try {
     const Vars results = function(inputs);

@@ -1,49 +1,127 @@
-// Ops that pass their argument on.
+// Ops that pass their argument on, and what mode predict keeps of it.
+#include <algorithm>
+#include <cstring>
+
+#include "copy.hpp"
+#include "threads.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-Op identity(const char* name, const char* doc) {
-  Op op;
-  op.name = name;
-  op.doc = doc;
-  op.inputs = {{"x", Accept::any}};
-  op.kind = Kind::view;
-  op.shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; };
-  op.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); };
-  return op;
-}
-
 const Op& stop_gradient_op() {
   static const Op row = [] {
-    Op op = identity("stop_gradient", "x, through which no gradient flows.");
+    Op op;
+    op.name = "stop_gradient";
+    op.doc = "x, through which no gradient flows.";
+    op.inputs = {{"x", Accept::any}};
+    op.kind = Kind::view;
+    op.shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; };
+    op.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); };
     op.differentiable = false;
     return op;
   }();
   return row;
 }
 
+/// Where the pieces of a cache's rows go. A row's elements are seen as [outer, along, inner].
+struct CacheExtent {
+  std::int64_t rows, outer, piece, capacity;
+  std::size_t inner_bytes;
+
+  explicit CacheExtent(const Call& call) {
+    const Shape& x = call.shape(0);
+    const std::size_t axis = normal_axis(call.integer("axis"), x.size());
+    rows = x[0];
+    piece = x[axis];
+    capacity = call.shape(1)[axis];
+    outer = 1;
+    for (std::size_t i = 1; i < axis; ++i) outer *= x[i];
+    inner_bytes = size_of(call.dtype(0));
+    for (std::size_t i = axis + 1; i < x.size(); ++i) inner_bytes *= static_cast<std::size_t>(x[i]);
+  }
+
+  /// Writes the piece of (row, outer) number `k` at place `past`; what would lie beyond the capacity is left out.
+  void write(const std::byte* x, std::byte* state, std::int64_t k, std::int64_t past) const {
+    const std::int64_t count = std::min(piece, capacity - past);
+    if (count <= 0) return;
+    std::memcpy(state + static_cast<std::size_t>(k * capacity + past) * inner_bytes,
+                x + static_cast<std::size_t>(k * piece) * inner_bytes, static_cast<std::size_t>(count) * inner_bytes);
+  }
+};
+
+Kernel cache_kernel(const KernelCall& call) {
+  constexpr std::size_t grain_bytes = 65536;  // less than this is not worth another thread
+  const CacheExtent extent(call);
+  const std::size_t bytes = std::max<std::size_t>(1, static_cast<std::size_t>(extent.piece) * extent.inner_bytes);
+  const auto grain = static_cast<std::int64_t>(std::max<std::size_t>(1, grain_bytes / bytes));
+  const auto all = make_copy(call.dtype(1), call.in[1], call.out[0], call.threads);
+  return Kernel{[extent, grain, all, threads = call.threads](const Frame& frame) {
+    const auto* past = static_cast<const std::int64_t*>(frame.in[2]);
+    for (std::int64_t row = 0; row < extent.rows; ++row)
+      if (past[row] < 0)
+        throw Error("cache: row " + std::to_string(row) + " cannot have " + std::to_string(past[row]) +
+                    " positions behind it");
+    if (frame.in[1] != frame.out[0]) all(frame.in[1], frame.out[0]);
+    parallel_for(threads, extent.rows * extent.outer, grain, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t k = begin; k < finish; ++k)
+        extent.write(static_cast<const std::byte*>(frame.in[0]), static_cast<std::byte*>(frame.out[0]), k,
+                     past[k / extent.outer]);
+    });
+  }};
+}
+
+/// A state for what is cached of x, from which the call is recorded.
+Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
+  if (inputs.size() > 1) return record_call(tape, self, inputs, attributes);
+  const Var& x = inputs[0];
+  const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), x.rank());
+  const Var past = tape.past_of(x);
+  if (!past) return inputs;
+  Shape shape = x.shape();
+  shape[axis] = tape.capacity();
+  const Var state = tape.input("cache " + std::to_string(tape.states().size()), shape, x.dtype());
+  const Vars outputs = record_call(tape, self, {x, state, past}, attributes);
+  tape.add_state(state, outputs[0]);
+  return outputs;
+}
+
 const Op& cache_op() {
   static const Op row = [] {
-    Op op =
-        identity("cache",
-                 "x itself, and nothing is recorded, unless the tape's mode is predict. There it marks what a model "
-                 "that reads its input piece by piece needs of earlier pieces along `axis`; it passes on the present "
-                 "piece and keeps nothing.");
-    op.attributes = {
-        {"axis", AttributeType::integer, "The axis along which pieces follow one another.", std::int64_t{1}}};
+    Op op;
+    op.name = "cache";
+    op.doc =
+        "What a model that reads its input piece by piece needs of earlier pieces, with the present one: x [b, t, …] "
+        "is "
+        "written over the places past[row] … past[row] + t - 1 of `state` [b, capacity, …], and the whole is given. "
+        "Places that do not fit are left out. Called with x alone, as definitions do: in mode predict, where x has a "
+        "past, the state is an input of the tape's own, which players carry; everywhere else it is x itself, and "
+        "nothing "
+        "is recorded.";
+    op.inputs = {
+        {"x", Accept::any}, {"state", Accept::any, Arity::optional}, {"past", Accept::integer, Arity::optional}};
+    op.attributes = {{"axis", AttributeType::integer,
+                      "The axis along which pieces follow one another; not that of the rows, which is 0.",
+                      std::int64_t{1}}};
     op.shape = [](const Call& call) -> std::vector<ValueType> {
-      normal_axis(call.integer("axis"), call.shape(0).size());
-      return {call.inputs[0]};
+      if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");
+      const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
+      if (axis == 0) throw ShapeError("axis 0 is that of the rows: pieces follow one another along another");
+      Shape wanted = call.shape(0);
+      if (call.shape(1).size() == wanted.size()) wanted[axis] = call.shape(1)[axis];
+      if (call.inputs[1] != ValueType{call.dtype(0), wanted})
+        throw ShapeError("a state of type " + to_string(call.inputs[1]) + " cannot take in pieces of type " +
+                         to_string(call.inputs[0]) + " along axis " + std::to_string(axis));
+      if (call.inputs[2] != ValueType{Dtype::int64, {call.shape(0)[0]}})
+        throw ShapeError("the past must be int64, one number for each of the " + std::to_string(call.shape(0)[0]) +
+                         " rows, not " + to_string(call.inputs[2]));
+      return {call.inputs[1]};
     };
-    op.gradient = [](const GradientCall& call) { return Vars{call.cotangent()}; };
-    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
-      normal_axis(attributes.get<std::int64_t>("axis"), inputs[0].rank());
-      if (tape.mode() != Mode::predict) return inputs;
-      return record_call(tape, self, inputs, attributes);
-    };
+    op.kernel = cache_kernel;
+    op.record = record_cache;
+    op.overwrites = {1};
+    op.differentiable = false;
     return op;
   }();
   return row;

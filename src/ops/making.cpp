@@ -148,9 +148,15 @@ const Op& eye_op() {
   return row;
 }
 
-/// A row that takes from its argument a length alone, and is recorded as its expand.
+/// What a row of places means: for t places from 0 on, and for t that follow a past.
+struct PlacesMeaning {
+  std::function<Var(const Tape&, std::int64_t t)> from_start;
+  std::function<Var(const Var& past, std::int64_t t)> from_past;
+};
+
+/// A row that takes from its argument a length alone, and its past in mode predict; recorded as its meaning.
 Op of_length(const char* name, const char* doc, std::function<ValueType(std::int64_t)> type,
-             std::function<Var(const Tape&, std::int64_t)> meaning) {
+             const PlacesMeaning& meaning) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -161,10 +167,17 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
   };
   op.expand = [meaning](const ExpandCall& call) {
-    return Vars{meaning(call.tape, call.inputs[0].size(call.attributes().get<std::int64_t>("axis")))};
+    return Vars{meaning.from_start(call.tape, call.inputs[0].size(call.attributes().get<std::int64_t>("axis")))};
   };
   op.record = [meaning](Tape& tape, const Op&, const Vars& inputs, const Attributes& attributes) {
-    return Vars{meaning(tape, inputs[0].size(attributes.get<std::int64_t>("axis")))};
+    const Var& tokens = inputs[0];
+    const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), tokens.rank());
+    const Var past = tape.past_of(tokens);
+    if (!past) return Vars{meaning.from_start(tape, tokens.shape()[axis])};
+    if (axis == 0 || tokens.size(0) != past.size(0))
+      throw ShapeError("what continues " + std::to_string(past.size(0)) + " rows must have them along axis 0, and " +
+                       "places along another; got " + to_string(tokens.shape()) + " and axis " + std::to_string(axis));
+    return Vars{meaning.from_past(past, tokens.shape()[axis])};
   };
   op.differentiable = false;
   return op;
@@ -174,11 +187,14 @@ const Op& positions_op() {
   static const Op row = of_length(
       "positions",
       "0, 1, 2 … as int64, one for each place along `axis` of the argument, whose values do not matter. Recorded as "
-      "iota.",
+      "iota. In mode predict, where the argument has a past: past[row], past[row] + 1 …, [b, t].",
       [](std::int64_t t) {
         return ValueType{Dtype::int64, {t}};
       },
-      [](const Tape& tape, std::int64_t t) { return iota(tape, {t}); });
+      {[](const Tape& tape, std::int64_t t) { return iota(tape, {t}); },
+       [](const Var& past, std::int64_t t) {
+         return reshape(past, {past.size(0), 1}) + iota(past.tape(), {1, t}, 1);
+       }});
   return row;
 }
 
@@ -186,13 +202,20 @@ const Op& causal_mask_op() {
   static const Op row = of_length(
       "causal_mask",
       "bool [t, t], true where the second index is greater than the first: what a place must not see, because it comes "
-      "later. t is the size of the argument along `axis`; its values do not matter. Recorded as a comparison of iotas.",
+      "later. t is the size of the argument along `axis`; its values do not matter. Recorded as a comparison of iotas. "
+      "In mode predict, where the argument has a past: bool [b, 1, t, capacity], for queries that stand at past[row], "
+      "past[row] + 1 … and keys that are cached; what a cache does not hold yet is hidden too.",
       [](std::int64_t t) {
         return ValueType{Dtype::boolean, {t, t}};
       },
-      [](const Tape& tape, std::int64_t t) {
-        return iota(tape, {1, t}, 1) > iota(tape, {t, 1}, 0);
-      });
+      {[](const Tape& tape, std::int64_t t) {
+         return iota(tape, {1, t}, 1) > iota(tape, {t, 1}, 0);
+       },
+       [](const Var& past, std::int64_t t) {
+         const Tape tape = past.tape();
+         const Var queries = reshape(past, {past.size(0), 1, 1, 1}) + iota(tape, {1, 1, t, 1}, 2);
+         return iota(tape, {1, 1, 1, tape.capacity()}, 3) > queries;
+       }});
   return row;
 }
 }  // namespace

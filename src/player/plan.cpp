@@ -52,8 +52,11 @@ class Planner {
                                                             : BufferKind::input;
     const std::string name = node.name.empty() ? "#" + std::to_string(index) + " " + node.op->name : node.name;
     const int buffer = places_.make_buffer(name, kind, bytes);
-    places_.buffers.back().array =
-        kind == BufferKind::parameter || kind == BufferKind::constant ? node.storage : Array(type.dtype, type.shape);
+    const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
+    Array given = held ? node.storage : Array();
+    if (kind == BufferKind::carry)
+      given = options_.carries[static_cast<std::size_t>(carry - program_.carries.begin())].memory;
+    places_.buffers.back().array = given ? given : Array(type.dtype, type.shape);
     if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
     places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
   }

@@ -55,6 +55,9 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
     if (carry.input.type() != carry.output.type())
       throw ShapeError("a carry's vars must have one type, got " + to_string(carry.input.type()) + " and " +
                        to_string(carry.output.type()));
+    if (carry.memory && ValueType{carry.memory.dtype(), carry.memory.shape()} != carry.input.type())
+      throw ShapeError("the memory of carry '" + carry.input.node().name + "' must be " + to_string(carry.input.type()) +
+                       ", got " + to_string(ValueType{carry.memory.dtype(), carry.memory.shape()}));
     for (const auto& other : whole.carries)
       if (other.first == own(carry.input))
         throw Error("input '" + carry.input.node().name + "' is carried twice");

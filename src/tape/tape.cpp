@@ -195,6 +195,10 @@ void drop_nodes(TapeData& data, std::size_t size) {
     return std::max(adjoint.value.node, adjoint.forward) >= static_cast<std::int32_t>(size);
   };
   data.adjoints.erase(std::remove_if(data.adjoints.begin(), data.adjoints.end(), gone), data.adjoints.end());
+  while (!data.states.empty() && data.states.back().second.node >= static_cast<std::int32_t>(size)) data.states.pop_back();
+  if (std::max(data.tokens, data.past) < static_cast<std::int32_t>(size)) return;
+  data.tokens = data.past = -1;
+  data.capacity = 0;
 }
 
 /// How many sites had been counted when the node at `size`, or what stands for it, began.

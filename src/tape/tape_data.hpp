@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "xtape/tape.hpp"
@@ -26,6 +27,10 @@ struct TapeData {
   Site site;                                                     // of what is recorded now
   bool site_is_fixed = false;                                    // copied as it stands, not counted
   Provenance of;
+  std::int32_t tokens = -1;  // the pieces of rows that have a past: a node …
+  std::int32_t past = -1;    // … and the node of how long each row's past is
+  std::int64_t capacity = 0;
+  std::vector<std::pair<ValueId, ValueId>> states;  // (input, output)
   std::int32_t sweeps = 0;
   std::uint32_t next_serial = 1;
 };

@@ -12,20 +12,77 @@ TEST_CASE("op stop_gradient: the value passes, the gradient does not") {
   CHECK(fast(grad(sum(stop_gradient(x)), {x})[0]).to<float>() == xt::xarray<float>{0, 0});
 }
 
-TEST_CASE("op cache: its argument in training and evaluation, a marked identity when predicting") {
+TEST_CASE("op cache: its argument, unless it has a past") {
   for (Mode mode : {Mode::train, Mode::eval, Mode::predict}) {
     Tape tape(mode);
     const Var x = tape.parameter("x", listed<float>({2, 3}));
-    const Var y = cache(x, 0);
-    CHECK((y.id() == x.id()) == (mode != Mode::predict));
-    CHECK(fast(y * 2).to<float>() == listed<float>({4, 6}));
-    CHECK(fast(grad(sum(y * y), {x})[0]).to<float>() == listed<float>({4, 6}));
+    CHECK(cache(x, 0).id() == x.id());
     CHECK_THROWS_AS(cache(x, 2), ShapeError);
   }
+  Tape tape(Mode::predict);
+  const Var tokens = tape.input("tokens", {2, 3}, Dtype::int64);
+  const Var source = tape.input("source", {2, 3});
+  tape.set_past(tokens, tape.input("past", {2}, Dtype::int64), 8);
+  CHECK(cache(source).id() == source.id());  // it is not computed from the tokens
+  CHECK(tape.states().empty());
+  CHECK_THROWS_WITH_AS(cache(tokens, 0), "cache: axis 0 is that of the rows: pieces follow one another along another",
+                       ShapeError);
+  CHECK(tape.states().empty());
+  const Var kept = cache(tokens);
+  CHECK(kept.type() == ValueType{Dtype::int64, {2, 8}});
+  REQUIRE(tape.states().size() == 1);
+  CHECK(tape.states()[0].output.id() == kept.id());
+  CHECK(tape.states()[0].input.type() == kept.type());
+  CHECK(cache(cast(tokens, Dtype::float32) * source).type() == ValueType{Dtype::float32, {2, 8}});
+  CHECK(tape.states().size() == 2);
+  const std::size_t before = tape.size();
+  const Var half = checkpoint([](const Vars& v) { return Vars{cache(v[0])}; }, {tokens})[0];
+  CHECK(half.node().op->name == "cache");
+  CHECK(tape.states().size() == 3);
+  tape.truncate(before);
+  CHECK(tape.states().size() == 2);
+}
+
+TEST_CASE("op cache: a piece goes where its row's past ends, in place, and never beyond the capacity") {
+  for (const bool in_place : {true, false}) {
+    Tape tape(Mode::predict);
+    const Var x = tape.input("x", {3, 2, 2, 1});  // pieces of two along axis 2
+    const Var past = tape.input("past", {3}, Dtype::int64);
+    tape.set_past(x, past, 4);
+    const Var whole = cache(x, 2);
+    PlayerOptions options;
+    options.carries = tape.states();
+    options.passes.in_place = in_place;
+    Player player(tape, {whole}, options);
+    if (in_place) CHECK(player.plan().steps.size() == 1);  // no copy of the state
+    xt::xarray<float> piece = xt::ones<float>({3, 2, 2, 1});
+    xt::xarray<float> wanted = xt::zeros<float>({3, 2, 4, 1});
+    for (const std::vector<std::int64_t>& places : {std::vector<std::int64_t>{0, 2, 3}, {1, 0, 4}, {2, 9, 0}}) {
+      for (std::size_t row = 0; row < 3; ++row)
+        for (std::size_t head = 0; head < 2; ++head)
+          for (std::size_t i = 0; i < 2; ++i) {
+            piece(row, head, i, 0) += static_cast<float>(100 * row + 10 * head + i);
+            const std::size_t place = static_cast<std::size_t>(places[row]) + i;
+            if (place < 4) wanted(row, head, place, 0) = piece(row, head, i, 0);
+          }
+      player.play({{x, piece}, {past, xt::xarray<std::int64_t>{places[0], places[1], places[2]}}});
+      CHECK(player.value<float>(whole) == wanted);
+      CHECK(player.carried(tape.states()[0].input).to<float>() == wanted);
+    }
+    CHECK_THROWS_WITH_AS(player.play({{x, piece}, {past, xt::xarray<std::int64_t>{0, -1, 0}}}),
+                         "cache: row 1 cannot have -1 positions behind it", Error);
+  }
+}
+
+TEST_CASE("op cache: with a state and a past of one's own") {
   const Op& row = builtin_ops().at("cache");
-  check_gradients(
-      [&](const Vars& x) {
-        return record_call(x[0].tape(), row, {square(x[0])}, {{"axis", std::int64_t{0}}});
-      },
-      {listed({1.0, -2.0})});
+  Tape tape;
+  const Var x = reshape(tape.constant(xt::xarray<float>{5, 6}), {2, 1});
+  const Var state = tape.constant(xt::xarray<float>{{1, 2, 3}, {1, 2, 3}});
+  const Var past = tape.constant(xt::xarray<std::int64_t>{2, 0});
+  CHECK(fast(apply(row, {x, state, past})[0]).to<float>() == xt::xarray<float>{{1, 2, 5}, {6, 2, 3}});
+  CHECK_THROWS_WITH_AS(apply(row, {x, state}), "cache: takes x alone, or x with a state and a past", Error);
+  CHECK_THROWS_AS(apply(row, {x, past, past}), ShapeError);
+  CHECK_THROWS_AS(apply(row, {x, state, tape.constant(xt::xarray<std::int64_t>{2})}), ShapeError);
+  CHECK_THROWS_AS(apply(row, {x, transpose(state), past}), ShapeError);
 }

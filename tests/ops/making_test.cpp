@@ -3,6 +3,18 @@
 
 using namespace xtape;
 
+namespace {
+/// Two rows of two tokens, of which none and three stand behind.
+struct Predicting {
+  Tape tape{Mode::predict};
+  Var tokens = tape.input("tokens", {2, 2}, Dtype::int64);
+  Var source = tape.input("source", {2, 2}, Dtype::int64);
+  Var past = tape.input("past", {2}, Dtype::int64);
+  Predicting() { tape.set_past(tokens, past, 5); }
+  Array played(const Var& var) const { return evaluate(var, {{past, xt::xarray<std::int64_t>{0, 3}}}); }
+};
+}  // namespace
+
 TEST_CASE("op zeros: zeros of every dtype") {
   Tape tape;
   CHECK(fast(zeros(tape, {2, 2})).to<float>() == xt::xarray<float>{{0, 0}, {0, 0}});
@@ -57,6 +69,11 @@ TEST_CASE("op positions: 0, 1, 2 … along an axis of the tokens") {
   CHECK(fast(positions(tokens)).to<std::int64_t>() == xt::xarray<std::int64_t>{0, 1, 2});
   CHECK(positions(tokens, 0).type() == ValueType{Dtype::int64, {5}});
   CHECK_THROWS_AS(positions(tokens, 2), ShapeError);
+  Predicting predicting;
+  CHECK(predicting.played(positions(predicting.tokens)).to<std::int64_t>() == xt::xarray<std::int64_t>{{0, 1}, {3, 4}});
+  CHECK(positions(predicting.source).type() == ValueType{Dtype::int64, {2}});  // not computed from the tokens
+  CHECK_THROWS_AS(positions(predicting.tokens, 0), ShapeError);
+  CHECK_THROWS_AS(positions(transpose(concat({predicting.tokens, predicting.tokens}, 1))), ShapeError);
 }
 
 TEST_CASE("op causal_mask: true where the key comes after the query") {
@@ -65,4 +82,15 @@ TEST_CASE("op causal_mask: true where the key comes after the query") {
   const xt::xarray<bool> wanted{{false, true, true}, {false, false, true}, {false, false, false}};
   CHECK(fast(causal_mask(tokens)).to<bool>() == wanted);
   CHECK(causal_mask(tokens, 0).shape() == Shape{2, 2});
+  Predicting predicting;
+  const xt::xarray<bool> first{{false, true, true, true, true}, {false, false, true, true, true}};
+  const xt::xarray<bool> second{{false, false, false, false, true}, {false, false, false, false, false}};
+  const auto mask = predicting.played(causal_mask(predicting.tokens)).to<bool>();
+  REQUIRE(mask.dimension() == 4);
+  for (std::size_t query = 0; query < 2; ++query)
+    for (std::size_t key = 0; key < 5; ++key) {
+      CHECK(mask(0, 0, query, key) == first(query, key));
+      CHECK(mask(1, 0, query, key) == second(query, key));
+    }
+  CHECK(causal_mask(predicting.source).shape() == Shape{2, 2});
 }

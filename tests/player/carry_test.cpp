@@ -85,6 +85,28 @@ TEST_CASE("two states with one next value, a delay line, and a turned state") {
   CHECK(view.carried(c).as<float>()[1] == 0);
 }
 
+TEST_CASE("two players share a state whose memory they are given") {
+  Array memory(Dtype::float32, {4});
+  const Array first = memory.first({2});
+  CHECK(first.data() == memory.data());
+  CHECK_THROWS_AS(memory.first({5}), ShapeError);
+  Tape tape;
+  const Var h = tape.input("h", {2});
+  const Var plus = h + 1.0;
+  const Var twice = h * 2.0;
+  Player adds = carrying(tape, {plus}, {{h, plus, first}});
+  Player doubles = carrying(tape, {twice}, {{h, twice, first}});
+  adds.play();
+  doubles.play();
+  adds.play();
+  CHECK(memory.as<float>()[0] == 3);
+  CHECK(memory.as<float>()[2] == 0);
+  CHECK(adds.first_not_finite({}).empty());
+  CHECK(memory.as<float>()[0] == 3);
+  CHECK_THROWS_WITH_AS(carrying(tape, {plus}, {{h, plus, memory}}),
+                       "the memory of carry 'h' must be float32 (2,), got float32 (4,)", ShapeError);
+}
+
 TEST_CASE("what carries refuse") {
   Tape tape;
   Tape other;

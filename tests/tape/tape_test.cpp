@@ -224,3 +224,30 @@ TEST_CASE("modes by name") {
   CHECK(Tape(Mode::eval).mode() == Mode::eval);
   CHECK(Tape().mode() == Mode::train);
 }
+
+TEST_CASE("a past belongs to what is computed from the tokens") {
+  Tape tape(Mode::predict);
+  const Var tokens = tape.input("tokens", {2, 3}, Dtype::int64);
+  const Var source = tape.input("source", {2, 3}, Dtype::int64);
+  const Var past = tape.input("past", {2}, Dtype::int64);
+  CHECK(!tape.past_of(tokens));
+  CHECK(tape.capacity() == 0);
+  CHECK_THROWS_WITH_AS(tape.set_past(tokens, source, 4),
+                       "the past of tokens int64 (2, 3) must be int64, one number for each row, not int64 (2, 3)",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 0), "the capacity of caches must be at least 1, got 0", Error);
+  tape.set_past(tokens, past, 4);
+  CHECK(tape.capacity() == 4);
+  CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 4), "the tape has a past already", Error);
+  CHECK(tape.past_of(tokens).id() == past.id());
+  CHECK(tape.past_of(source + tokens * 2).id() == past.id());
+  CHECK(tape.past_of(past + 1).id() == past.id());
+  CHECK(!tape.past_of(source * 2));
+  tape.truncate(2);
+  CHECK(tape.capacity() == 0);
+  CHECK(!tape.past_of(tokens));
+  Tape training(Mode::train);
+  const Var row = training.input("row", {1}, Dtype::int64);
+  CHECK_THROWS_WITH_AS(training.set_past(row, row, 4), "only a tape in mode predict has a past, not one in mode train",
+                       Error);
+}

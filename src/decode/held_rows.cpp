@@ -1,0 +1,74 @@
+#include "held_rows.hpp"
+
+#include <cstring>
+
+namespace xtape::decode {
+
+std::int64_t HeldRows::bytes_per_row() const {
+  auto bytes = static_cast<std::int64_t>(size_of(dtype_));
+  for (std::size_t i = 1; i < shape_.size(); ++i) bytes *= shape_[i];
+  return bytes;
+}
+
+std::byte* HeldRows::aside() {
+  aside_.resize(static_cast<std::size_t>(bytes_per_row()));
+  return aside_.data();
+}
+
+bool HeldRows::reshape(const Shape& shape) {
+  shape_ = shape;
+  const std::int64_t count = count_of(shape);
+  if (memory_ && count <= memory_.count()) return false;
+  Array larger(dtype_, {count});
+  if (memory_) std::memcpy(larger.data(), memory_.data(), memory_.bytes());
+  memory_ = larger;
+  return true;
+}
+
+HeldState::HeldState(const ValueType& type, std::size_t axis)
+    : held_(type.dtype), shape_(type.shape), axis_(axis), place_bytes_(static_cast<std::int64_t>(size_of(type.dtype))) {
+  for (std::size_t i = 1; i < axis; ++i) outer_ *= shape_[i];
+  for (std::size_t i = axis + 1; i < shape_.size(); ++i) place_bytes_ *= shape_[i];
+}
+
+bool HeldState::clear(std::int64_t rows, std::int64_t capacity) {
+  shape_[0] = rows;
+  shape_[axis_] = capacity;
+  const bool elsewhere = held_.reshape(shape_);
+  std::memset(held_.row(0), 0, static_cast<std::size_t>(rows * held_.bytes_per_row()));
+  return elsewhere;
+}
+
+bool HeldState::grow(const std::vector<std::int64_t>& past, std::int64_t capacity) {
+  const std::int64_t before = this->capacity() * place_bytes_;
+  const std::int64_t after = capacity * place_bytes_;
+  shape_[axis_] = capacity;
+  const bool elsewhere = held_.reshape(shape_);
+  std::byte* first = held_.row(0);
+  // From the last to the first, since each moves towards the back.
+  for (std::int64_t k = static_cast<std::int64_t>(past.size()) * outer_; k-- > 0;) {
+    const std::int64_t used = past[static_cast<std::size_t>(k / outer_)] * place_bytes_;
+    std::memmove(first + k * after, first + k * before, static_cast<std::size_t>(used));
+    std::memset(first + k * after + used, 0, static_cast<std::size_t>(after - used));
+  }
+  return elsewhere;
+}
+
+bool HeldState::set_rows(std::int64_t rows) {
+  const std::int64_t before = shape_[0];
+  shape_[0] = rows;
+  const bool elsewhere = held_.reshape(shape_);
+  if (rows > before)
+    std::memset(held_.row(before), 0, static_cast<std::size_t>((rows - before) * held_.bytes_per_row()));
+  return elsewhere;
+}
+
+void HeldState::move(const RowMove& move, std::int64_t places) {
+  const std::byte* from = held_.row(move.from);
+  std::byte* to = held_.row(move.to);
+  const std::int64_t stretch = capacity() * place_bytes_;
+  for (std::int64_t i = 0; i < outer_; ++i)
+    std::memcpy(to + i * stretch, from + i * stretch, static_cast<std::size_t>(places * place_bytes_));
+}
+
+}  // namespace xtape::decode

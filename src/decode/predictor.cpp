@@ -1,0 +1,121 @@
+#include "nearest.hpp"
+#include "predictor_data.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+std::int64_t decode::size_named(const NamedSizes& sizes, const std::string& name) {
+  for (const auto& size : sizes)
+    if (size.first == name) return size.second;
+  return -1;
+}
+
+Predictor::Data::Data(const Model& given_model, const std::string& given_function,
+                      const PredictorOptions& given_options)
+    : model(&given_model), function(given_function), options(given_options) {
+  const Signature& signature = model->signature(function);
+  std::vector<std::string> names;
+  for (const FunctionInput& input : signature.inputs) {
+    names.push_back(input.name);
+    if (input.name != options.stepped) continue;
+    const auto is_size = [&](const std::string& dim) {
+      return std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end();
+    };
+    if (input.dtype != Dtype::int64 || input.dims.size() != 2 || !is_size(input.dims[0]) || !is_size(input.dims[1]) ||
+        input.dims[0] == input.dims[1])
+      throw DefinitionError("input '" + input.name + "' of " + whose() + " must be an int of two sizes [rows, tokens]");
+    rows_size = input.dims[0];
+    tokens_size = input.dims[1];
+  }
+  if (rows_size.empty())
+    throw DefinitionError(whose() + " has no input '" + options.stepped + "' to be given step by step" +
+                          did_you_mean(options.stepped, names));
+  if (options.capacity < 1) throw Error("the capacity of caches must be at least 1");
+  if (options.players < 1) throw Error("at least one player must be kept");
+  if (options.limit < 0) throw Error("the limit of positions must be at least 1, or 0 for none");
+  options.player.carries.clear();
+  if (options.player.arena == nullptr) options.player.arena = make_arena();
+  threads = options.player.threads > 0 ? options.player.threads : std::max(1, omp_get_max_threads());
+}
+
+/// The sizes that the arrays of the fixed inputs give, without that of the rows.
+NamedSizes Predictor::Data::sizes_of(const NamedArrays& arrays) const {
+  NamedSizes sizes;
+  const Signature& signature = model->signature(function);
+  for (const FunctionInput& input : signature.inputs) {
+    if (input.name == options.stepped) continue;
+    const auto given =
+        std::find_if(arrays.begin(), arrays.end(), [&](const auto& each) { return each.first == input.name; });
+    if (given == arrays.end()) throw Error(whose() + " takes an input '" + input.name + "', which is not given");
+    const Shape& shape = given->second.shape();
+    if (shape.size() != input.dims.size())
+      throw ShapeError("input '" + input.name + "' of " + whose() + " has " + std::to_string(input.dims.size()) +
+                       " axes, got an array of shape " + to_string(shape));
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      const std::string& dim = input.dims[axis];
+      if (dim == tokens_size)
+        throw DefinitionError("input '" + input.name + "' of " + whose() + " must not have the size '" + tokens_size +
+                              "' of a step's tokens");
+      const bool named = std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end();
+      if (named && dim != rows_size && decode::size_named(sizes, dim) < 0) sizes.emplace_back(dim, shape[axis]);
+    }
+  }
+  if (arrays.size() + 1 != signature.inputs.size())
+    throw Error(whose() + " has " + std::to_string(signature.inputs.size() - 1) + " fixed inputs, got " +
+                std::to_string(arrays.size()) + " arrays");
+  return sizes;
+}
+
+NamedSizes Predictor::Data::with_tokens(NamedSizes sizes, std::int64_t count, std::int64_t tokens) const {
+  sizes.emplace_back(rows_size, count);
+  sizes.emplace_back(tokens_size, tokens);
+  return sizes;
+}
+
+decode::Recording Predictor::Data::record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens,
+                                          std::int64_t places) const {
+  return decode::record_step(*model, function, options.stepped, with_tokens(sizes, count, tokens), places);
+}
+
+decode::Split Predictor::Data::split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
+                                        std::int64_t places) const {
+  const std::int64_t other_tokens = tokens > 1 ? tokens - 1 : 2;  // fewer, where possible: there may be a limit
+  return decode::split(recording, record(fixed_sizes, count + 1, tokens, places),
+                       record(fixed_sizes, count, other_tokens, places + 1));
+}
+
+// The handle --------------------------------------------------------------------------------------------------------
+
+Predictor::Predictor(const Model& model, const std::string& function, const PredictorOptions& options)
+    : data_(std::make_unique<Data>(model, function, options)) {}
+Predictor::Predictor(Predictor&&) noexcept = default;
+Predictor& Predictor::operator=(Predictor&&) noexcept = default;
+Predictor::~Predictor() = default;
+
+void Predictor::begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t repeat) {
+  data_->begin(rows, fixed, repeat);
+}
+void Predictor::reserve(std::int64_t places) {
+  if (rows() == 0) throw Error("room is made for a batch: call begin first");
+  data_->make_room(places);
+}
+const ArrayView& Predictor::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {
+  return data_->step(tokens, counts);
+}
+void Predictor::select(const std::vector<std::int32_t>& rows) {
+  data_->select(rows);
+}
+std::int64_t Predictor::rows() const {
+  return static_cast<std::int64_t>(data_->past.size());
+}
+const std::vector<std::int64_t>& Predictor::past() const {
+  return data_->past;
+}
+std::int64_t Predictor::capacity() const {
+  return data_->capacity;
+}
+std::int64_t Predictor::planned() const {
+  return data_->planned;
+}
+
+}  // namespace xtape

@@ -1,0 +1,128 @@
+// A predictor's batches: how they begin, and how their rows change places.
+#include <cstring>
+
+#include "predictor_data.hpp"
+#include "row_moves.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+using decode::FixedPlayer;
+using decode::HeldRows;
+using decode::HeldState;
+using decode::Recording;
+using decode::RowMove;
+using decode::Split;
+
+FixedPlayer& Predictor::Data::fixed_player(std::int64_t count) {
+  const NamedSizes sizes = with_tokens(fixed_sizes, count, 1);
+  if (FixedPlayer* known = decode::found_first(fixed_players, [&](const auto& each) { return each.sizes == sizes; }))
+    return *known;
+  Recording recording = record(fixed_sizes, count, 1, options.capacity);
+  Split split = split_of(recording, count, 1, options.capacity);
+  const Vars outputs = decode::crossing_vars(recording, split);
+  Player player(recording.tape, outputs, options.player);
+  ++planned;
+  fixed_players.push_front({sizes, recording, std::move(split), outputs, std::move(player)});
+  if (fixed_players.size() > options.players) fixed_players.pop_back();
+  return fixed_players.front();
+}
+
+void Predictor::Data::hold_crossings(const FixedPlayer& player, std::int64_t repeat) {
+  crossing_axes.clear();
+  for (std::size_t k = 0; k < player.outputs.size(); ++k) {
+    const ArrayView view = player.player.view(player.outputs[k]);
+    const std::int64_t axis = player.split.crossings[k].row_axis;
+    if (crossings.size() == k) crossings.emplace_back(view.dtype());
+    crossing_axes.push_back(axis);
+    Shape shape = view.shape();
+    if (axis >= 0) shape[0] *= repeat;
+    HeldRows& held = crossings[k];
+    memory_moved(held.reshape(shape));
+    if (axis < 0) {
+      view.copy_to(held.array().data());
+      continue;
+    }
+    const std::int64_t bytes = held.bytes_per_row();  // outputs are dense
+    const auto* from = static_cast<const std::byte*>(view.data()) +
+                       view.layout().offset * static_cast<std::int64_t>(size_of(view.dtype()));
+    parallel_for(threads, shape[0], std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, bytes)),
+                 [&](std::int64_t begin, std::int64_t finish) {
+                   for (std::int64_t row = begin; row < finish; ++row)
+                     std::memcpy(held.row(row), from + row / repeat * bytes, static_cast<std::size_t>(bytes));
+                 });
+  }
+}
+
+void Predictor::Data::begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t repeat) {
+  if (rows < 1 || repeat < 1)
+    throw Error("a batch has at least one row, got " + std::to_string(rows) + " times " + std::to_string(repeat));
+  fixed_sizes = sizes_of(fixed);
+  past.clear();
+  if (!fixed.empty()) {
+    FixedPlayer& player = fixed_player(rows);
+    std::vector<Feed> feeds;
+    for (const auto& [name, var] : player.recording.fixed)
+      for (const auto& given : fixed)
+        if (given.first == name) feeds.emplace_back(var, given.second);
+    player.player.play(feeds);
+    hold_crossings(player, repeat);
+  }
+  past.assign(static_cast<std::size_t>(rows * repeat), 0);
+  origins.resize(past.size());
+  for (std::size_t i = 0; i < origins.size(); ++i)
+    origins[i] = static_cast<std::int32_t>(i) / static_cast<std::int32_t>(repeat);
+  capacity = options.limit > 0 ? std::min(options.capacity, options.limit) : options.capacity;
+  for (HeldState& state : states) memory_moved(state.clear(rows * repeat, capacity));
+}
+
+// Rows --------------------------------------------------------------------------------------------------------------
+
+void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
+  if (rows.empty()) throw Error("at least one row must be selected");
+  for (const std::int32_t row : rows)
+    if (row < 0 || static_cast<std::size_t>(row) >= past.size())
+      throw Error("row " + std::to_string(row) + " cannot be selected: there are " + std::to_string(past.size()));
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const bool more = rows.size() > past.size();
+  std::vector<std::int32_t> fixed_rows(rows);  // a row of the same origin holds the same already
+  for (std::size_t i = 0; i < std::min(rows.size(), past.size()); ++i)
+    if (origins[static_cast<std::size_t>(rows[i])] == origins[i]) fixed_rows[i] = static_cast<std::int32_t>(i);
+  const std::vector<RowMove> moves = decode::row_moves(rows);
+  const std::vector<RowMove> fixed_moves = decode::row_moves(fixed_rows);
+  const auto resize = [&] {
+    for (HeldState& state : states) memory_moved(state.set_rows(count));
+    for (std::size_t k = 0; k < crossings.size(); ++k) {
+      if (crossing_axes[k] < 0) continue;
+      Shape shape = crossings[k].shape();
+      shape[0] = count;
+      memory_moved(crossings[k].reshape(shape));
+    }
+  };
+  if (more) resize();
+  parallel_each(threads, static_cast<std::int64_t>(states.size()), [&](std::int64_t k) {
+    std::int32_t first = 0;  // what stands aside
+    for (const RowMove& move : moves) {
+      if (move.to == RowMove::aside) first = move.from;
+      const std::int32_t source = move.from == RowMove::aside ? first : move.from;
+      states[static_cast<std::size_t>(k)].move(move, past[static_cast<std::size_t>(source)]);
+    }
+  });
+  parallel_each(threads, static_cast<std::int64_t>(crossings.size()), [&](std::int64_t k) {
+    HeldRows& held = crossings[static_cast<std::size_t>(k)];
+    if (crossing_axes[static_cast<std::size_t>(k)] < 0) return;
+    for (const RowMove& move : fixed_moves)
+      std::memcpy(held.row(move.to), held.row(move.from), static_cast<std::size_t>(held.bytes_per_row()));
+  });
+  if (!more) resize();
+  std::vector<std::int64_t> selected_past;
+  std::vector<std::int32_t> selected_origins;
+  for (const std::int32_t row : rows) {
+    selected_past.push_back(past[static_cast<std::size_t>(row)]);
+    selected_origins.push_back(origins[static_cast<std::size_t>(row)]);
+  }
+  past = std::move(selected_past);
+  origins = std::move(selected_origins);
+}
+
+}  // namespace xtape

@@ -1,0 +1,94 @@
+/// What a Predictor holds.
+#pragma once
+
+#include <algorithm>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "held_rows.hpp"
+#include "recording.hpp"
+#include "xtape/predict.hpp"
+
+namespace xtape {
+
+namespace decode {
+/// Computes what depends on fixed inputs alone.
+struct FixedPlayer {
+  NamedSizes sizes;
+  Recording recording;
+  Split split;
+  Vars outputs;
+  Player player;
+};
+
+/// Computes a step. Its feeds see its own arrays.
+struct StepPlayer {
+  NamedSizes sizes;
+  std::int64_t capacity = 0;
+  Recording recording;
+  Player player;
+  Array tokens;
+  Array past;
+  std::vector<Feed> feeds;
+};
+
+/// The size of that name; -1 where there is none.
+std::int64_t size_named(const NamedSizes& sizes, const std::string& name);
+
+/// The element of `kept` that `fits`, now the first; null where there is none.
+template <class T, class Fits>
+T* found_first(std::list<T>& kept, const Fits& fits) {
+  const auto found = std::find_if(kept.begin(), kept.end(), fits);
+  if (found == kept.end()) return nullptr;
+  kept.splice(kept.begin(), kept, found);
+  return &kept.front();
+}
+}  // namespace decode
+
+struct Predictor::Data {
+  Data(const Model& given_model, const std::string& given_function, const PredictorOptions& given_options);
+
+  void begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t repeat);
+  const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts);
+  void select(const std::vector<std::int32_t>& rows);
+
+  std::string whose() const { return "function '" + function + "' of model '" + model->name() + "'"; }
+  NamedSizes sizes_of(const NamedArrays& arrays) const;
+  NamedSizes with_tokens(NamedSizes sizes, std::int64_t count, std::int64_t tokens) const;
+  decode::Recording record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens, std::int64_t places) const;
+  decode::Split split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
+                         std::int64_t places) const;
+  decode::FixedPlayer& fixed_player(std::int64_t count);
+  void hold_crossings(const decode::FixedPlayer& player, std::int64_t repeat);
+  decode::StepPlayer& step_player(std::int64_t tokens);
+  void hold_states(const decode::Recording& recording);
+  void make_room(std::int64_t places);
+  /// Players stand on the memory that states and crossings had when they were planned.
+  void memory_moved(bool elsewhere) {
+    if (elsewhere) step_players.clear();
+  }
+
+  const Model* model;
+  std::string function;
+  PredictorOptions options;
+  std::string rows_size, tokens_size;  // what the signature calls the sizes of the tokens
+  int threads = 1;
+  std::int64_t planned = 0;
+
+  std::list<decode::FixedPlayer> fixed_players;  // the most recently used first
+  std::list<decode::StepPlayer> step_players;
+  std::vector<decode::HeldState> states;
+  bool states_known = false;
+  std::vector<decode::HeldRows> crossings;
+  std::vector<std::int64_t> crossing_axes;
+
+  NamedSizes fixed_sizes;             // of the batch, without the number of rows
+  std::vector<std::int64_t> past;     // per row
+  std::vector<std::int32_t> origins;  // per row: the row of the fixed inputs that it belongs to
+  std::vector<std::int64_t> next_past;
+  std::int64_t capacity = 0;
+  ArrayView result;
+};
+
+}  // namespace xtape

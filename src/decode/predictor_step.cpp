@@ -1,0 +1,105 @@
+// A predictor's steps, and the players that take them.
+#include "predictor_data.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+using decode::HeldRows;
+using decode::HeldState;
+using decode::Recording;
+using decode::size_named;
+using decode::Split;
+using decode::StepPlayer;
+
+/// The states that the first recording has, with room for the batch.
+void Predictor::Data::hold_states(const Recording& recording) {
+  if (states_known) return;
+  states_known = true;
+  for (const Carry& state : recording.tape.states()) {
+    const auto axis = state.output.node().attributes.get<std::int64_t>("axis");
+    states.emplace_back(state.output.type(), normal_axis(axis, state.output.rank()));
+    states.back().clear(static_cast<std::int64_t>(past.size()), capacity);
+  }
+}
+
+StepPlayer& Predictor::Data::step_player(std::int64_t tokens) {
+  const auto count = static_cast<std::int64_t>(past.size());
+  const auto fits = [&](const StepPlayer& each) {
+    if (each.capacity != capacity || each.tokens.shape() != Shape{count, tokens}) return false;
+    return std::all_of(fixed_sizes.begin(), fixed_sizes.end(),
+                       [&](const auto& size) { return size_named(each.sizes, size.first) == size.second; });
+  };
+  if (StepPlayer* known = decode::found_first(step_players, fits)) return *known;
+  Recording recording = record(fixed_sizes, count, tokens, capacity);
+  hold_states(recording);
+  if (!recording.fixed.empty()) {
+    std::vector<Array> memory;
+    for (const HeldRows& held : crossings) memory.push_back(held.array());
+    const Split split = split_of(recording, count, tokens, capacity);
+    if (split.crossings.size() != crossing_axes.size())
+      throw DefinitionError(whose() + " must record the same ops for any number of rows and tokens");
+    recording = decode::rest_of(recording, split, memory);
+  }
+  const Shape& shape = recording.result.shape();
+  if (shape.size() < 2 || shape[0] != count || shape[1] != tokens)
+    throw DefinitionError(whose() + " must give [rows, tokens, …], here " + to_string(Shape{count, tokens}) +
+                          " and more, not " + to_string(recording.result.type()));
+  PlayerOptions player_options = options.player;
+  player_options.carries = recording.tape.states();
+  for (std::size_t i = 0; i < states.size(); ++i) player_options.carries[i].memory = states[i].array();
+  Player player(recording.tape, {recording.result}, player_options);
+  ++planned;
+  step_players.push_front({with_tokens(fixed_sizes, count, tokens),
+                           capacity,
+                           recording,
+                           std::move(player),
+                           Array(Dtype::int64, {count, tokens}),
+                           Array(Dtype::int64, {count}),
+                           {}});
+  StepPlayer& made = step_players.front();
+  if (made.recording.tokens) made.feeds.emplace_back(made.recording.tokens, made.tokens);
+  if (made.recording.past) made.feeds.emplace_back(made.recording.past, made.past);
+  if (step_players.size() > options.players) step_players.pop_back();
+  return made;
+}
+
+void Predictor::Data::make_room(std::int64_t places) {
+  if (options.limit > 0 && places > options.limit)
+    throw Error("a row would have " + std::to_string(places) + " positions; the limit is " +
+                std::to_string(options.limit));
+  if (places <= capacity) return;
+  while (capacity < places) capacity *= 2;
+  if (options.limit > 0) capacity = std::min(capacity, options.limit);
+  for (HeldState& state : states) memory_moved(state.grow(past, capacity));
+}
+
+const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {
+  if (past.empty()) throw Error("a step needs a batch: call begin first");
+  const auto count = static_cast<std::int64_t>(past.size());
+  if (tokens.dtype() != Dtype::int64 || tokens.shape().size() != 2 || tokens.shape()[0] != count ||
+      tokens.shape()[1] < 1)
+    throw ShapeError("the tokens of a step must be int64 [" + std::to_string(count) + ", t] with t at least 1, got " +
+                     to_string(ValueType{tokens.dtype(), tokens.shape()}));
+  const std::int64_t columns = tokens.shape()[1];
+  if (!counts.empty() && counts.size() != past.size())
+    throw Error("counts must name one number for each of the " + std::to_string(count) + " rows, got " +
+                std::to_string(counts.size()));
+  next_past.assign(past.begin(), past.end());
+  for (std::size_t i = 0; i < past.size(); ++i) {
+    const std::int64_t more = counts.empty() ? columns : counts[i];
+    if (more < 0 || more > columns)
+      throw Error("row " + std::to_string(i) + " cannot go on by " + std::to_string(more) + " of " +
+                  std::to_string(columns) + " tokens");
+    next_past[i] += more;
+  }
+  make_room(*std::max_element(next_past.begin(), next_past.end()));
+  StepPlayer& player = step_player(columns);
+  tokens.copy_to(player.tokens.data());
+  std::copy(past.begin(), past.end(), player.past.as<std::int64_t>());
+  player.player.play(player.feeds);
+  result = player.player.view(player.recording.result);
+  past.swap(next_past);
+  return result;
+}
+
+}  // namespace xtape

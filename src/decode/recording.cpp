@@ -1,0 +1,161 @@
+#include "recording.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::decode {
+
+Recording record_step(const Model& model, const std::string& function, const std::string& stepped,
+                      const NamedSizes& sizes, std::int64_t capacity) {
+  Recording made;
+  const NamedVars inputs = model.inputs(made.tape, function, sizes);
+  made.tokens = at(inputs, stepped);
+  made.past = made.tape.input("past of " + stepped, {made.tokens.size(0)}, Dtype::int64);
+  made.tape.set_past(made.tokens, made.past, capacity);
+  made.result = model.record(made.tape, function, inputs).at(0).second;
+  for (const auto& input : inputs)
+    if (input.first != stepped) made.fixed.push_back(input);
+  return made;
+}
+
+namespace {
+std::string described(const Recording& recording, std::size_t index) {
+  const Node& node = recording.tape.node(index);
+  const std::string site = to_string(node.site);
+  return node.op->name + " -> " + to_string(node.outputs[0]) + (site.empty() ? "" : " at " + site);
+}
+
+std::vector<bool> needed_nodes(const Recording& recording) {
+  std::vector<bool> needed(recording.tape.size(), false);
+  needed[static_cast<std::size_t>(recording.result.id().node)] = true;
+  for (const Carry& state : recording.tape.states()) needed[static_cast<std::size_t>(state.output.id().node)] = true;
+  for (std::size_t i = needed.size(); i-- > 0;)
+    if (needed[i])
+      for (const ValueId& input : recording.tape.node(i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
+  return needed;
+}
+
+/// Which nodes do not change from step to step, but from batch to batch.
+std::vector<bool> fixed_nodes(const Recording& recording, const Recording& longer) {
+  const Tape& tape = recording.tape;
+  std::vector<bool> fixed(tape.size(), false), moving(tape.size(), false);
+  for (const auto& input : recording.fixed) fixed[static_cast<std::size_t>(input.second.id().node)] = true;
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    if (node.op == &input_op()) moving[i] = !fixed[i];
+    for (const ValueId& input : node.inputs) {
+      moving[i] = moving[i] || moving[static_cast<std::size_t>(input.node)];
+      fixed[i] = fixed[i] || fixed[static_cast<std::size_t>(input.node)];
+    }
+    moving[i] = moving[i] || node.outputs != longer.tape.node(i).outputs;  // its shape follows the step's
+    fixed[i] = fixed[i] && !moving[i];
+  }
+  return fixed;
+}
+
+std::int64_t row_axis(const Recording& recording, const Recording& wider, ValueId value) {
+  const Shape& shape = recording.tape.type(value).shape;
+  const Shape& more = wider.tape.type(value).shape;
+  const std::int64_t rows = recording.tokens.size(0);
+  std::int64_t axis = -1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == more[i]) continue;
+    if (axis >= 0 || shape[i] != rows || more[i] != rows + 1)
+      throw DefinitionError(
+          "what is computed from fixed inputs must keep its rows apart, along an axis of their own: " +
+          described(recording, static_cast<std::size_t>(value.node)));
+    axis = static_cast<std::int64_t>(i);
+  }
+  return axis;
+}
+
+void require_alike(const Recording& a, const Recording& b) {
+  bool alike = a.tape.size() == b.tape.size();
+  for (std::size_t i = 0; alike && i < a.tape.size(); ++i)
+    alike = a.tape.node(i).op == b.tape.node(i).op && a.tape.node(i).inputs == b.tape.node(i).inputs;
+  if (!alike) throw DefinitionError("the function must record the same ops for any number of rows and tokens");
+}
+
+/// The order of axes that brings `axis` to the front, or the one that brings it back.
+std::vector<std::int64_t> to_front(std::size_t rank, std::int64_t axis) {
+  std::vector<std::int64_t> order(rank);
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + 1);
+  return order;
+}
+std::vector<std::int64_t> from_front(std::size_t rank, std::int64_t axis) {
+  std::vector<std::int64_t> order(rank);
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::rotate(order.begin(), order.begin() + 1, order.begin() + axis + 1);
+  return order;
+}
+}  // namespace
+
+Split split(const Recording& recording, const Recording& wider, const Recording& longer) {
+  require_alike(recording, wider);
+  require_alike(recording, longer);
+  Split made;
+  made.fixed = fixed_nodes(recording, longer);
+  made.needed = needed_nodes(recording);
+  std::vector<ValueId> values;
+  const auto cross = [&](ValueId value) {
+    if (made.fixed[static_cast<std::size_t>(value.node)] &&
+        std::find(values.begin(), values.end(), value) == values.end())
+      values.push_back(value);
+  };
+  for (std::size_t i = 0; i < recording.tape.size(); ++i)
+    if (made.needed[i] && !made.fixed[i])
+      for (const ValueId& input : recording.tape.node(i).inputs) cross(input);
+  cross(recording.result.id());
+  for (const ValueId& value : values) made.crossings.push_back({value, row_axis(recording, wider, value)});
+  return made;
+}
+
+Vars crossing_vars(Recording& recording, const Split& split) {
+  Vars vars;
+  for (const Crossing& crossing : split.crossings) {
+    const Var value = recording.tape.var(crossing.value);
+    vars.push_back(crossing.row_axis > 0 ? transpose(value, to_front(value.rank(), crossing.row_axis)) : value);
+  }
+  return vars;
+}
+
+Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory) {
+  Recording rest;
+  std::vector<std::pair<ValueId, ValueId>> given;  // crossing -> value of the rest
+  for (std::size_t i = 0; i < split.crossings.size(); ++i) {
+    const Crossing& crossing = split.crossings[i];
+    const Var rows_first = rest.tape.parameter("fixed " + std::to_string(i), memory[i]);
+    const Var value =
+        crossing.row_axis > 0 ? transpose(rows_first, from_front(rows_first.rank(), crossing.row_axis)) : rows_first;
+    if (value.type() != recording.tape.type(crossing.value))
+      throw DefinitionError("the function computes " + to_string(value.type()) + " from its fixed inputs, but needs " +
+                            to_string(recording.tape.type(crossing.value)));
+    given.emplace_back(crossing.value, value.id());
+  }
+  std::vector<std::int32_t> map(recording.tape.size(), -1);
+  const auto moved = [&](ValueId id) {
+    const auto crossing = std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.first == id; });
+    return crossing != given.end() ? crossing->second : ValueId{map[static_cast<std::size_t>(id.node)], id.output};
+  };
+  for (std::size_t i = 0; i < recording.tape.size(); ++i) {
+    if (!split.needed[i] || split.fixed[i]) continue;
+    Node node = recording.tape.node(i);
+    for (ValueId& input : node.inputs) input = moved(input);
+    map[i] = rest.tape.append(std::move(node)).node;
+  }
+  const auto var = [&](const Var& of) {
+    const ValueId id = moved(of.id());
+    return id.node < 0 ? Var() : rest.tape.var(id);
+  };
+  rest.tokens = var(recording.tokens);
+  rest.past = var(recording.past);
+  rest.result = var(recording.result);
+  for (const Carry& state : recording.tape.states()) rest.tape.add_state(var(state.input), var(state.output));
+  return rest;
+}
+
+}  // namespace xtape::decode

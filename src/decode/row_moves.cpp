@@ -1,0 +1,44 @@
+#include "row_moves.hpp"
+
+#include <algorithm>
+
+namespace xtape::decode {
+
+std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
+  const auto count = static_cast<std::int32_t>(rows.size());
+  std::int32_t size = count;
+  for (const std::int32_t row : rows) size = std::max(size, row + 1);
+  std::vector<std::int32_t> readers(static_cast<std::size_t>(size), 0);  // that still want what a row was
+  for (const std::int32_t row : rows) ++readers[static_cast<std::size_t>(row)];
+  std::vector<RowMove> moves;
+  std::vector<bool> done(rows.size(), false);
+  const auto wanted = [&](std::int32_t row) { return rows[static_cast<std::size_t>(row)]; };
+  const auto open = [&](std::int32_t row) {
+    return row < count && !done[static_cast<std::size_t>(row)] && wanted(row) != row;
+  };
+  const auto fill = [&](std::int32_t row, std::int32_t from) {
+    moves.push_back({from, row});
+    done[static_cast<std::size_t>(row)] = true;
+  };
+  // Rows that nobody wants any more are written first, which may leave others to nobody.
+  for (std::int32_t first = 0; first < count; ++first) {
+    std::int32_t row = first;
+    while (open(row) && readers[static_cast<std::size_t>(row)] == 0) {
+      const std::int32_t from = wanted(row);
+      fill(row, from);
+      --readers[static_cast<std::size_t>(from)];
+      row = from;
+    }
+  }
+  // What is left goes round in cycles.
+  for (std::int32_t first = 0; first < count; ++first) {
+    if (!open(first)) continue;
+    moves.push_back({first, RowMove::aside});
+    std::int32_t row = first;
+    for (; wanted(row) != first; row = wanted(row)) fill(row, wanted(row));
+    fill(row, RowMove::aside);
+  }
+  return moves;
+}
+
+}  // namespace xtape::decode

@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "choices.hpp"
+#include "target_steps.hpp"
+#include "threads.hpp"
+#include "xtape/decode.hpp"
+
+namespace xtape {
+
+namespace {
+using decode::Choice;
+using decode::TargetSteps;
+
+/// A hypothesis that goes on.
+struct Running {
+  Tokens tokens;
+  double log_probability = 0;
+  std::int32_t parent = 0;  ///< Which of the sentence's hypotheses it continues.
+};
+
+/// The search for one sentence.
+class SentenceSearch {
+ public:
+  SentenceSearch(const SearchOptions& options, std::int64_t source_length)
+      : options_(&options), limit_(options.max_length), running_(1) {
+    if (options.length_factor == 0 && options.length_extra == 0) return;
+    const double most =
+        options.length_factor * static_cast<double>(source_length) + static_cast<double>(options.length_extra);
+    if (most < static_cast<double>(limit_))
+      limit_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(most)));
+  }
+
+  bool done() const { return done_; }
+  const std::vector<Running>& running() const { return running_; }
+
+  /// One step: `choices[j]` are those of hypothesis j.
+  void advance(const std::vector<Choice>* choices) {
+    std::vector<Candidate> candidates;
+    for (std::size_t j = 0; j < running_.size(); ++j)
+      for (const Choice& choice : choices[j])
+        candidates.push_back(
+            {running_[j].log_probability + choice.log_probability, static_cast<std::int32_t>(j), choice.token});
+    std::sort(candidates.begin(), candidates.end());
+    std::vector<Running> next;
+    for (const Candidate& candidate : candidates) {
+      if (next.size() == static_cast<std::size_t>(options_->beam_size)) break;
+      Running grown{running_[static_cast<std::size_t>(candidate.parent)].tokens, candidate.log_probability,
+                    candidate.parent};
+      if (candidate.token == options_->end) {
+        finish(std::move(grown.tokens), candidate.log_probability);
+        continue;
+      }
+      grown.tokens.push_back(candidate.token);
+      next.push_back(std::move(grown));
+    }
+    running_ = std::move(next);
+    ++length_;
+    done_ = running_.empty() || length_ == limit_ || nothing_better_can_come();
+  }
+
+  /// The best hypotheses. Those cut at the limit take the places that finished ones leave.
+  std::vector<Hypothesis> best() const {
+    std::vector<Hypothesis> best = finished_;
+    std::vector<Hypothesis> cut;
+    for (const Running& each : running_)
+      cut.push_back({each.tokens, each.log_probability, score(each.log_probability, length_), false});
+    std::stable_sort(cut.begin(), cut.end(), better);
+    for (Hypothesis& each : cut)
+      if (best.size() < static_cast<std::size_t>(options_->n_best)) best.push_back(std::move(each));
+    return best;
+  }
+
+ private:
+  struct Candidate {
+    double log_probability;
+    std::int32_t parent;
+    std::int32_t token;
+    bool operator<(const Candidate& other) const {
+      if (log_probability != other.log_probability) return log_probability > other.log_probability;
+      return parent != other.parent ? parent < other.parent : token < other.token;
+    }
+  };
+
+  static bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; }
+
+  double score(double log_probability, std::int64_t length) const {
+    return log_probability / penalty_of(options_->length_penalty, options_->alpha, length);
+  }
+
+  /// Keeps the n best of those that ended.
+  void finish(Tokens tokens, double log_probability) {
+    ++ended_;
+    Hypothesis made{std::move(tokens), log_probability, score(log_probability, length_ + 1), true};
+    finished_.insert(std::upper_bound(finished_.begin(), finished_.end(), made, better), std::move(made));
+    if (finished_.size() > static_cast<std::size_t>(options_->n_best)) finished_.pop_back();
+  }
+
+  bool nothing_better_can_come() const {
+    // The first end token ends a greedy search.
+    if (options_->early_stopping || options_->beam_size == 1) return ended_ >= options_->beam_size;
+    if (finished_.size() < static_cast<std::size_t>(options_->n_best)) return false;
+    // What goes on loses probability with every token, and a penalty is monotone in the length: at best all of the
+    // present log-probability is left at the soonest end or at the latest.
+    const double most = running_.front().log_probability;
+    return finished_.back().score >= std::max(score(most, length_ + 1), score(most, limit_));
+  }
+
+  const SearchOptions* options_;
+  std::int64_t limit_;
+  std::int64_t length_ = 0;  // of the running hypotheses
+  std::int64_t ended_ = 0;
+  bool done_ = false;
+  std::vector<Running> running_;      // by falling probability
+  std::vector<Hypothesis> finished_;  // by falling score
+};
+
+void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
+  const auto at_least_one = [](std::int64_t value, const char* name) {
+    if (value < 1) throw Error(std::string(name) + " must be at least 1, got " + std::to_string(value));
+  };
+  at_least_one(options.beam_size, "beam_size");
+  at_least_one(options.max_length, "max_length");
+  at_least_one(options.n_best, "n_best");
+  at_least_one(options.batch_size, "batch_size");
+  if (options.n_best > options.beam_size)
+    throw Error("n_best must be at most beam_size, got " + std::to_string(options.n_best) + " of " +
+                std::to_string(options.beam_size));
+  if (!std::isfinite(options.alpha)) throw Error("alpha must be finite");
+  if (!(options.length_factor >= 0)) throw Error("length_factor must be at least 0");
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (sources[i].empty()) throw Error("source " + std::to_string(i) + " has no tokens: there is nothing to read");
+}
+
+/// The sentences' tokens, padded to a multiple of 8: a small set of lengths.
+Array padded(const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch, std::int32_t pad) {
+  std::size_t columns = 0;
+  for (const std::size_t i : batch) columns = std::max(columns, sources[i].size());
+  columns = (columns + 7) / 8 * 8;
+  Array array(Dtype::int64, {static_cast<std::int64_t>(batch.size()), static_cast<std::int64_t>(columns)});
+  std::fill_n(array.as<std::int64_t>(), array.count(), std::int64_t{pad});
+  for (std::size_t row = 0; row < batch.size(); ++row)
+    std::copy(sources[batch[row]].begin(), sources[batch[row]].end(), array.as<std::int64_t>() + row * columns);
+  return array;
+}
+
+/// The search for a batch of sentences, each of which has beam_size rows, whether it needs them or not.
+class BatchSearch {
+ public:
+  BatchSearch(TargetSteps& steps, const SearchOptions& options)
+      : steps_(steps), options_(options), beam_(static_cast<std::size_t>(options.beam_size)) {
+    for (const std::int32_t token : {options.pad, options.start})
+      if (token != options.end) never_.push_back(token);
+  }
+
+  std::vector<std::vector<Hypothesis>> run(const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch) {
+    sentences_.clear();
+    for (const std::size_t i : batch) sentences_.emplace_back(options_, static_cast<std::int64_t>(sources[i].size()));
+    present_.resize(batch.size());
+    std::iota(present_.begin(), present_.end(), std::size_t{0});
+    steps_.begin(padded(sources, batch, options_.pad), options_.beam_size);
+    std::vector<std::int32_t> tokens(batch.size() * beam_, options_.start);
+    for (bool first = true; active() > 0; first = false) {
+      if (!first) tokens = select_rows();
+      advance(steps_.step(tokens));
+    }
+    std::vector<std::vector<Hypothesis>> results;
+    for (const SentenceSearch& sentence : sentences_) results.push_back(sentence.best());
+    return results;
+  }
+
+ private:
+  std::size_t active() const {
+    return static_cast<std::size_t>(
+        std::count_if(sentences_.begin(), sentences_.end(), [](const auto& each) { return !each.done(); }));
+  }
+
+  void advance(const decode::LogitRows& logits) {
+    std::vector<std::int64_t> rows;
+    for (std::size_t slot = 0; slot < present_.size(); ++slot) {
+      const SentenceSearch& sentence = sentences_[present_[slot]];
+      if (sentence.done()) continue;
+      for (std::size_t j = 0; j < sentence.running().size(); ++j)
+        rows.push_back(static_cast<std::int64_t>(slot * beam_ + j));
+    }
+    // At most one of a row's choices is the end token: what goes on fills the beam even if one row gives it all.
+    decode::likeliest(logits, rows, options_.beam_size + 1, never_, omp_get_max_threads(), choices_);
+    const std::vector<Choice>* choices = choices_.data();
+    for (const std::size_t index : present_) {
+      SentenceSearch& sentence = sentences_[index];
+      if (sentence.done()) continue;
+      const std::size_t count = sentence.running().size();
+      sentence.advance(choices);
+      choices += count;
+    }
+  }
+
+  /// Brings every running hypothesis to its row, and returns the rows' last tokens.
+  std::vector<std::int32_t> select_rows() {
+    const std::vector<std::size_t> slots = remaining_slots();
+    std::vector<std::int32_t> rows, tokens;
+    std::vector<std::size_t> present;
+    for (const std::size_t slot : slots) {
+      present.push_back(present_[slot]);
+      const SentenceSearch& sentence = sentences_[present_[slot]];
+      for (std::size_t j = 0; j < beam_; ++j) {
+        const bool used = !sentence.done() && j < sentence.running().size();
+        rows.push_back(static_cast<std::int32_t>(slot * beam_ +
+                                                 (used ? static_cast<std::size_t>(sentence.running()[j].parent) : j)));
+        tokens.push_back(used ? sentence.running()[j].tokens.back() : options_.start);
+      }
+    }
+    present_ = std::move(present);
+    steps_.select(rows);
+    return tokens;
+  }
+
+  /// Once at most half of the batch goes on, it is halved: few different numbers of rows are planned for. Sentences
+  /// that are done fill up the rest.
+  std::vector<std::size_t> remaining_slots() const {
+    std::vector<std::size_t> slots(present_.size());
+    std::iota(slots.begin(), slots.end(), std::size_t{0});
+    std::size_t count = slots.size();
+    while (count > 1 && active() <= (count + 1) / 2) count = (count + 1) / 2;
+    if (count == slots.size()) return slots;
+    const auto goes_on = [&](std::size_t slot) { return !sentences_[present_[slot]].done(); };
+    std::stable_partition(slots.begin(), slots.end(), goes_on);
+    slots.resize(count);
+    std::sort(slots.begin(), slots.end());
+    return slots;
+  }
+
+  TargetSteps& steps_;
+  const SearchOptions& options_;
+  std::size_t beam_;
+  std::vector<std::int32_t> never_;
+  std::vector<SentenceSearch> sentences_;
+  std::vector<std::size_t> present_;  // per slot of beam_size rows: whose it is
+  std::vector<std::vector<Choice>> choices_;
+};
+
+std::vector<std::vector<Hypothesis>> search_by(TargetSteps& steps, const std::vector<Tokens>& sources,
+                                               const SearchOptions& options) {
+  std::vector<std::size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+  std::vector<std::vector<Hypothesis>> results(sources.size());
+  BatchSearch search(steps, options);
+  const auto size = static_cast<std::size_t>(options.batch_size);
+  for (std::size_t first = 0; first < order.size(); first += size) {
+    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::vector<std::size_t> batch(begin,
+                                         begin + static_cast<std::ptrdiff_t>(std::min(size, order.size() - first)));
+    std::vector<std::vector<Hypothesis>> found = search.run(sources, batch);
+    for (std::size_t i = 0; i < batch.size(); ++i) results[batch[i]] = std::move(found[i]);
+  }
+  return results;
+}
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Tokens>& sources,
+                                            const SearchOptions& options) {
+  if (options.cached) {
+    Predictor predictor(model);
+    return search(predictor, sources, options);
+  }
+  check(sources, options);
+  return search_by(*decode::replayed_steps(model), sources, options);
+}
+
+std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
+                                            const SearchOptions& options) {
+  check(sources, options);
+  if (!options.cached) throw Error("a predictor always caches: search without caches with the model");
+  return search_by(*decode::cached_steps(predictor), sources, options);
+}
+
+}  // namespace xtape
