@@ -1,5 +1,6 @@
 #!/bin/bash
-# Trains a small GPT, defined in models/gpt2.json, to add two numbers, then asks it some sums.
+# Trains a Transformer, defined in models/transformer.json, to translate Portuguese number words into English, then
+# translates some of the numbers that it has not seen.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/setup.sh
@@ -8,9 +9,14 @@ bash scripts/build.sh build
 xtape=build/src/cli/xtape
 run=build/demo
 rm -rf "$run"
-"$xtape" train models/recipes/adder.json --out "$run"
+"$xtape" train models/recipes/number_words.json --out "$run"
 "$xtape" eval "$run"
-echo
-for sum in 47+85 12+34 99+99 8+5 60+7; do
-  "$xtape" generate "$run" --prompt "$sum=" --tokens 4 --temperature 0
-done
+
+show() { # show SOURCE REFERENCE
+  printf '\n  source       %s\n  translation  %s\n  reference    %s\n' "$1" "$("$xtape" translate "$run" <<<"$1")" "$2"
+}
+show "setecentos e trinta e oito" "seven hundred and thirty-eight"
+show "três mil e sessenta" "three thousand and sixty"
+show "sete mil setecentos e quarenta" "seven thousand seven hundred and forty"
+show "seiscentos e trinta e nove mil e noventa e sete" "six hundred and thirty-nine thousand and ninety-seven"
+show "trezentos e vinte e nove mil duzentos e vinte e três" "three hundred and twenty-nine thousand two hundred and twenty-three"

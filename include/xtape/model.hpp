@@ -134,6 +134,7 @@ class Model {
   std::vector<std::shared_ptr<const PlayableFunction>> players() const;
   /// How many players are kept (16 at first), and how they are made. Drops those there are.
   void set_player_options(std::size_t capacity, const PlayerOptions& options);
+  const PlayerOptions& player_options() const;
 
   /// Writes the weights as safetensors, beside the file and then renamed.
   void save_weights(const std::string& path) const;

@@ -35,12 +35,17 @@ struct Passes {
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
+/// Memory for outputs that several players give in turn: equal sizes share an array.
+class OutputPool;
+std::shared_ptr<OutputPool> make_output_pool();
+
 struct PlayerOptions {
   int threads = 0;         ///< 0: as many as OpenMP would take.
   std::uint64_t seed = 0;  ///< Of all random ops.
   Passes passes;
   std::vector<Carry> carries;
   std::shared_ptr<Arena> arena;  ///< Null: an arena of its own.
+  std::shared_ptr<OutputPool> outputs;  ///< With it, views are valid until the next play of any player that shares it.
   bool profile = false;          ///< Measures every step: see Player::seconds.
 };
 

@@ -42,15 +42,18 @@ struct Question {
   Tokens answer;
 };
 
-/// A data set cut into batches of one shape. A batch is a function of the seed and its index alone, so that the index
-/// is all that a checkpoint needs to remember of the data order.
+/// A data set cut into batches of a few shapes. A batch is a function of the seed and its index alone, so that the index
+/// is all that a checkpoint needs to remember of the data order. For use by one thread at a time.
 class Batches {
  public:
   virtual ~Batches() = default;
-  virtual std::int64_t rows() const = 0;
-  virtual std::int64_t columns() const = 0;  ///< Tokens in a row.
-  /// Arrays "tokens" and "targets", int64 [rows, columns], for the functions below to fill.
-  Batch blank() const;
+  virtual std::int64_t rows() const = 0;     ///< The most rows that a batch has.
+  virtual std::int64_t columns() const = 0;  ///< The most tokens that a row has.
+  /// A batch of the largest shape that there is, for the functions below to fill: "tokens" and "targets", int64 [rows,
+  /// columns], unless the class says otherwise. They give the arrays another shape where theirs is another.
+  virtual Batch blank() const;
+  /// How many batches go once through the training part; 0 where it is not gone through in turn.
+  virtual std::int64_t epoch_batches() const { return 0; }
   /// Batch `index` of the training part, in the data order of the seed; it never ends.
   virtual void training(std::uint64_t index, Batch& batch) const = 0;
   /// The batches that together hold every token of the validation part exactly once.
@@ -97,6 +100,44 @@ struct TextSplit {
 };
 TextSplit split_text(const std::string& text, double fraction);
 
+/// A sentence and its translation, each from its start token to its end token.
+struct Pair {
+  Tokens source;
+  Tokens target;
+};
+
+struct PairBatchesOptions {
+  std::int64_t rows = 64;   ///< Sentences in a batch …
+  std::int64_t tokens = 0;  ///< … or, where this is above 0, as many as make at most so many tokens of either side.
+  std::int64_t bucket = 2;  ///< Lengths are rounded up to multiples of this, so that batches have few shapes.
+  std::int32_t source_pad = 0;
+  std::int32_t target_pad = 0;
+  std::uint64_t seed = 0;  ///< Of the data order.
+};
+
+/// Batches of sentence pairs: "source" [rows, s], and "tokens" and "targets" [rows, t], which are the target without its
+/// last and without its first token. A batch holds pairs of like length; what they do not fill is padding, and an
+/// ignored target. An epoch goes through all training pairs once: pairs of one length are dealt out anew to their
+/// batches, and the batches of all lengths follow one another in a new order.
+class PairBatches : public Batches {
+ public:
+  /// Throws Error where a part holds no pair, or a pair has fewer than two tokens on a side.
+  PairBatches(std::vector<Pair> training, std::vector<Pair> validation, const PairBatchesOptions& options);
+  ~PairBatches() override;
+  std::int64_t rows() const override;
+  std::int64_t columns() const override;
+  Batch blank() const override;
+  std::int64_t epoch_batches() const override;
+  void training(std::uint64_t index, Batch& batch) const override;
+  std::int64_t validation_batches() const override;
+  void validation(std::int64_t index, Batch& batch) const override;
+  void validation_sample(std::uint64_t index, Batch& batch) const override;
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
+
 struct AdderOptions {
   std::int64_t rows = 1;
   std::int64_t digits = 2;       ///< Of each number added, 1 to 3.
@@ -130,5 +171,25 @@ class AdderBatches : public Batches {
   std::vector<Question> training_;
   std::vector<Question> held_out_;
 };
+
+/// Sentences and their translations: line i of one is line i of the other.
+struct PairTexts {
+  std::vector<std::string> source;
+  std::vector<std::string> target;
+};
+
+struct NumberWordsOptions {
+  std::int64_t training = 100000;  ///< Numbers that train.
+  std::int64_t held_out = 2000;    ///< Other numbers, for the validation part.
+};
+
+/// Numbers from 0 to 999,999 in Portuguese words and in English ones: "duzentos e quarenta e um", "two hundred and
+/// forty-one". Which numbers train and which are held out does not depend on any seed. Throws Error where there are not
+/// as many numbers.
+struct NumberWordsTexts {
+  PairTexts training;
+  PairTexts held_out;
+};
+NumberWordsTexts number_words(const NumberWordsOptions& options);
 
 }  // namespace xtape

@@ -13,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "xtape/decode.hpp"
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/text.hpp"
+#include "xtape/tokenizers.hpp"
 
 namespace xtape {
 
@@ -34,8 +36,11 @@ struct Evaluation {
   std::int64_t step = 0;
   double loss = 0;                    ///< Mean over every target of the validation part, each counted once.
   std::int64_t tokens = 0;            ///< How many those are.
+  std::optional<double> perplexity;   ///< exp of the mean of `plain_loss`, where the model has that function.
+  std::optional<double> accuracy;     ///< The share of targets that are the most likely token, by `accuracy`.
   std::optional<double> exact_match;  ///< The share of questions answered exactly, where the data asks any.
   std::int64_t questions = 0;
+  std::optional<double> bleu;  ///< Of greedy translations of the validation part, where the recipe asks for it.
 };
 
 struct TrainerOptions {
@@ -78,11 +83,17 @@ class Trainer {
     std::function<bool()> stop;  ///< Asked after every update and its evaluation: true ends it early.
   };
   struct FitOptions {
-    std::int64_t steps = 0;           ///< Updates in all, those before a resume included.
-    std::int64_t evaluate_every = 0;  ///< Updates between evaluations; one more after the last. 0: only after the last.
+    std::int64_t steps = 0;           ///< The most updates in all, those before a resume included. 0: no limit …
+    std::int64_t epochs = 0;          ///< … but this many times through the training part. 0: no limit.
+    std::int64_t evaluate_every = 0;  ///< Updates between evaluations; one more comes after the last. 0: only that one.
+    bool evaluate_epochs = false;     ///< An evaluation after every epoch.
+    std::int64_t patience = 0;  ///< Evaluations in a row without a better loss that end the training. 0: none do.
   };
-  /// Updates until `steps` are made. Returns whether it got there: false where `stop` ended it.
+  /// Updates until the options say that it is enough. Returns whether it got there: false where `stop` ended it.
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
+  std::int64_t epoch() const;  ///< How often the training part has been gone through.
+  /// The step of the evaluation with the lowest loss (perplexity, where there is one) so far; -1 before the first.
+  std::int64_t best_step() const;
 
   /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors and state.json, written
   /// beside it, flushed to the disk, then renamed to it.
@@ -91,7 +102,7 @@ class Trainer {
   /// FileError where it is not one or not of this model, and then nothing has changed.
   void load(const std::string& path);
 
-  /// What the training step will hold in memory.
+  /// What the training step on the largest batch will hold in memory.
   const Plan& plan() const;
 
  private:
@@ -111,35 +122,58 @@ struct Setting {
 /// A hyper-parameter that a recipe sets: either the text of an expression, or what the data says.
 struct HyperSetting {
   enum class From : std::uint8_t {
-    text,        ///< `text`, as ModelOptions takes it.
-    vocabulary,  ///< The size of the tokenizer's vocabulary.
-    columns      ///< The tokens in a row of a batch.
+    text,               ///< `text`, as ModelOptions takes it.
+    vocabulary,         ///< The size of the tokenizer's vocabulary.
+    source_vocabulary,  ///< Of pairs: that of the source's tokenizer.
+    target_vocabulary,  ///< Of pairs: that of the target's tokenizer.
+    columns             ///< The most tokens that a row of a batch has.
   };
   std::string name;
   From from = From::text;
   std::string text;
 };
 
+/// How a recipe's tokenizers are made, from the training part alone.
+struct TokenizerSettings {
+  std::string kind = "character";  ///< "character", "words" or "sentencepiece".
+  bool joint = false;              ///< Of pairs: one for both sides. Else one a side.
+  CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
+  WordOptions words;
+  std::string vocabulary;  ///< Of words: a file to take them from, one a line, in place of the training part.
+  SentencePieceOptions pieces;
+};
+
 /// A recipe: how to train. Paths are absolute once it is loaded.
 struct Recipe {
   struct Data {
-    std::string kind;  ///< "text" or "adder".
+    std::string kind;  ///< "text", "adder", "parallel" or "number_words".
     std::string text;  ///< The file, for kind "text".
     double split = 0.9;
     std::int64_t block_size = 64;
     AdderOptions adder;
+    std::string folder;  ///< Of "parallel": where the next four are, text files with a sentence a line, plain or .gz.
+    std::string source, target, validation_source, validation_target;
+    std::int64_t max_length = 0;   ///< Of pairs: training pairs with more tokens on a side are left out; 0: none are.
+    NumberWordsOptions numbers;
+    bool has_pairs() const { return kind == "parallel" || kind == "number_words"; }
   };
   std::string name;
   std::string about;
   std::string definition;
   std::vector<HyperSetting> hyper;
   Data data;
-  CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
-  std::int64_t batch_size = 1;
-  TrainerOptions trainer;  ///< The seed and threads of the recipe are in here.
+  TokenizerSettings tokenizer;
+  std::int64_t batch_size = 0;    ///< Rows; 0 where `batch_tokens` says how many.
+  std::int64_t batch_tokens = 0;  ///< Of pairs: tokens of a side in a batch, padding included.
+  std::int64_t bucket = 2;        ///< Of pairs: see PairBatchesOptions.
+  TrainerOptions trainer;         ///< The seed and threads of the recipe are in here.
   Trainer::FitOptions fit;
+  bool measure_bleu = false;          ///< Evaluations translate the validation part and measure BLEU …
+  bool measure_exact_match = false;   ///< … or how many translations are just the target.
   std::int64_t checkpoint_every = 0;  ///< Updates between checkpoints; one more after the last. 0: only after the last.
-  std::int64_t keep = 2;              ///< Checkpoints that are kept.
+  bool checkpoint_evaluated = false;  ///< A checkpoint after every evaluation.
+  std::int64_t keep = 2;              ///< Checkpoints that are kept, besides the best; 0: all.
+  SearchOptions search;               ///< How translations are searched for, unless the caller says otherwise.
 
   /// Reads a recipe file (found as definitions are, in the sub-folder "recipes"), with `settings` applied to it. Throws
   /// FileError where it cannot be read and DefinitionError where it is wrong.
@@ -148,15 +182,40 @@ struct Recipe {
   std::string text;
 };
 
-/// A training run in a directory that needs nothing else but the data: definition.json, recipe.json, tokenizer.json,
+/// Which of a run's checkpoints is meant.
+struct CheckpointChoice {
+  enum class Kind : std::uint8_t {
+    last,
+    best,    ///< Of the lowest perplexity (or loss) on the validation part.
+    average  ///< The mean of the weights of the last `count`.
+  };
+  Kind kind = Kind::last;
+  std::int64_t count = 1;
+  /// From "last", "best" or "average:N"; throws Error for anything else.
+  static CheckpointChoice parse(const std::string& text);
+};
+
+/// What became of a line that was to be translated.
+struct Translation {
+  struct Candidate {
+    std::string text;
+    double score = 0;  ///< See Hypothesis.
+    double log_probability = 0;
+  };
+  std::vector<Candidate> candidates;  ///< The best first. None for an empty line, and where there is a problem.
+  std::string problem;                ///< Why the line was not translated; empty where it was.
+};
+
+/// A training run in a directory that needs nothing else but the data: definition.json, recipe.json, its tokenizers,
 /// metrics.jsonl (one JSON object a line) and checkpoints/.
 class Run {
  public:
   /// Makes the directory, and in it all but metrics and checkpoints. Throws FileError where it exists.
   static Run create(const Recipe& recipe, const std::string& directory);
-  /// Opens a run with its last checkpoint's weights (or, before the first, those it starts from). `settings` change its
-  /// recipe for this process alone.
-  static Run open(const std::string& directory, const std::vector<Setting>& settings = {});
+  /// Opens a run with its last checkpoint's weights (or, before the first, those it starts from), or with the chosen
+  /// ones. `settings` change its recipe for this process alone. Throws FileError where the run has not that checkpoint.
+  static Run open(const std::string& directory, const std::vector<Setting>& settings = {},
+                  const CheckpointChoice& checkpoint = {});
   Run(Run&&) noexcept;
   Run& operator=(Run&&) noexcept;
   ~Run();
@@ -164,8 +223,9 @@ class Run {
   const std::string& directory() const;
   const Recipe& recipe() const;
   Model& model();
-  const Tokenizer& tokenizer() const;
-  const Batches& batches();  ///< Made from the recipe's data at the first call.
+  const Tokenizer& tokenizer() const;         ///< Of text and sums; of pairs, the target's.
+  const Tokenizer& source_tokenizer() const;  ///< Of pairs; else the same.
+  const Batches& batches();                   ///< Made from the recipe's data at the first call.
   std::int64_t columns();    ///< Tokens in a row of a batch: the most that the model has seen at once.
   std::int32_t end_token();  ///< As Batches has it. Neither of these two reads a text file.
   Trainer& trainer();        ///< Made at the first call, and continued from the last checkpoint.
@@ -173,9 +233,14 @@ class Run {
   /// Trains to the recipe's end, with metrics and checkpoints, the last one when it stops. Where an update fails (a
   /// loss that is not finite) the last good checkpoint is what stays. Returns whether it got to the end.
   bool train(const Trainer::Callbacks& callbacks = {});
-  /// As Trainer::evaluate, without planning a training step.
+  /// As Trainer::evaluate, without planning a training step, and with what else the recipe measures.
   Evaluation evaluate();
+  /// The same on other pairs, a source and a target a line. Throws Error where the data is of another kind.
+  Evaluation evaluate(const std::vector<std::string>& source, const std::vector<std::string>& target);
   double sampled_loss(std::int64_t count);
+  /// Translates lines as `options` says, with the run's special tokens. Throws Error where the run's data is no sentence
+  /// pairs.
+  std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
 
  private:
   struct Data;

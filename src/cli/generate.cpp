@@ -12,6 +12,7 @@ namespace {
 
 struct Words {
   std::string run;
+  std::string checkpoint = "last";
   std::string prompt;
   std::int64_t tokens = 0;
   Sampling sampling;
@@ -23,7 +24,7 @@ void generate(const Words& words) {
   options.sampling = words.sampling;
   Tokens prompt;
   Run run = of_the_input([&] {
-    Run opened = Run::open(words.run);
+    Run opened = Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint));
     prompt = opened.tokenizer().encode(words.prompt);
     if (prompt.empty()) throw WrongInput("the prompt is empty: there is nothing to continue");
     options.context = opened.columns();
@@ -47,6 +48,7 @@ void add_generate(CLI::App& program) {
   CLI::App* command = program.add_subcommand("generate", "Continue a text with a run's model");
   const auto words = std::make_shared<Words>();
   command->add_option("RUN", words->run, "A run directory")->required();
+  add_checkpoint(*command, words->checkpoint);
   command->add_option("--prompt", words->prompt, "The text to continue")->required();
   command->add_option("--tokens", words->tokens, "How many tokens to generate")
       ->required()

@@ -16,6 +16,20 @@ inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
       ->allow_extra_args(false);
 }
 
+/// --checkpoint last|best|average:N.
+inline void add_checkpoint(CLI::App& command, std::string& checkpoint) {
+  command.add_option("--checkpoint", checkpoint, "Whose weights: last, best or average:N (the mean of the last N)")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        try {
+          CheckpointChoice::parse(text);
+          return std::string();
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      });
+}
+
 inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) {
   std::vector<Setting> settings;
   for (const std::string& each : set) settings.push_back(Setting::parse(each));

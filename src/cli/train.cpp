@@ -1,6 +1,8 @@
 /// xtape train: trains by a recipe, or continues a run.
 #include "xtape/train.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <iostream>
@@ -19,6 +21,7 @@ struct Words {
   std::vector<std::string> set;
   std::optional<std::int64_t> seed;
   std::optional<std::int64_t> threads;
+  double minutes = 0;
   bool resume = false;
 };
 
@@ -62,13 +65,28 @@ Run begun(const Words& words) {
 }
 
 std::string sentence(const Evaluation& evaluation) {
-  char text[128];
-  int length = std::snprintf(text, sizeof text, "step %lld  validation loss %.4f",
-                             static_cast<long long>(evaluation.step), evaluation.loss);
+  char text[256];
+  std::string line;
+  const auto add = [&](const char* format, auto... values) {
+    std::snprintf(text, sizeof text, format, values...);
+    line += text;
+  };
+  add("step %lld  validation loss %.4f", static_cast<long long>(evaluation.step), evaluation.loss);
+  if (evaluation.perplexity) add("  perplexity %.3f", *evaluation.perplexity);
+  if (evaluation.accuracy) add("  accuracy %.2f %%", *evaluation.accuracy * 100);
+  if (evaluation.bleu) add("  BLEU %.2f", *evaluation.bleu);
   if (evaluation.exact_match)
-    std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), "  exact match %.2f %% of %lld",
-                  *evaluation.exact_match * 100, static_cast<long long>(evaluation.questions));
-  return text;
+    add("  exact match %.2f %% of %lld", *evaluation.exact_match * 100, static_cast<long long>(evaluation.questions));
+  return line;
+}
+
+/// How many updates the recipe will make, unless patience ends it before.
+std::int64_t steps_of(Run& run) {
+  const Trainer::FitOptions& fit = run.recipe().fit;
+  if (fit.epochs == 0) return fit.steps;
+  const std::int64_t accumulate = run.recipe().trainer.accumulate;
+  const std::int64_t steps = (fit.epochs * run.batches().epoch_batches() + accumulate - 1) / accumulate;
+  return fit.steps == 0 ? steps : std::min(steps, fit.steps);
 }
 
 void train(const Words& words) {
@@ -78,9 +96,14 @@ void train(const Words& words) {
     return made;
   });
   std::cerr << "run " << run.directory() << ": " << run.model().parameter_count() << " parameters, step "
-            << run.trainer().step() << " of " << run.recipe().fit.steps << std::endl;
+            << run.trainer().step() << " of " << steps_of(run) << std::endl;
   catch_interrupt();
-  Progress progress(run.recipe().fit.steps);
+  Progress progress(steps_of(run));
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const auto time_is_over = [&] {
+    return words.minutes > 0 && std::chrono::duration<double>(Clock::now() - start).count() > 60 * words.minutes;
+  };
   Trainer::Callbacks callbacks;
   Evaluation last;
   callbacks.step = [&](const StepReport& report) { progress.step(report.step, report.loss, report.tokens); };
@@ -88,16 +111,20 @@ void train(const Words& words) {
     last = evaluation;
     progress.note(sentence(evaluation));
   };
-  callbacks.stop = [] { return interrupted(); };
+  callbacks.stop = [&] { return interrupted() || time_is_over(); };
   bool finished = false;
   try {
     finished = run.train(callbacks);
   } catch (const FileError& error) {  // not of the input: the disk is full, the directory gone
     throw WorkFailed(error.what());
   }
-  if (!finished)
-    throw Interrupted("interrupted at step " + std::to_string(run.trainer().step()) + "; xtape train " +
-                      run.directory() + " --resume continues");
+  const std::string goes_on =
+      " at step " + std::to_string(run.trainer().step()) + "; xtape train " + run.directory() + " --resume continues";
+  if (!finished && interrupted()) throw Interrupted("interrupted" + goes_on);
+  if (!finished) {
+    std::cout << run.directory() << ": the time is over" << goes_on << '\n';
+    return;
+  }
   std::cout << run.directory() << ": " << sentence(last) << '\n';
 }
 
@@ -111,6 +138,8 @@ void add_train(CLI::App& program) {
   add_settings(*command, words->set);
   command->add_option("--seed", words->seed, "Of the initial weights, the data order and dropout");
   command->add_option("--threads", words->threads, "How many (default: all cores)");
+  command->add_option("--minutes", words->minutes, "Stop after this time, with a checkpoint to continue from")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--resume", words->resume, "Continue the run from its last checkpoint");
   command->callback([words] { train(*words); });
 }

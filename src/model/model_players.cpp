@@ -39,4 +39,8 @@ void Model::set_player_options(std::size_t capacity, const PlayerOptions& option
   if (data_->player_options.arena == nullptr) data_->player_options.arena = make_arena();
 }
 
+const PlayerOptions& Model::player_options() const {
+  return data_->player_options;
+}
+
 }  // namespace xtape

@@ -26,6 +26,18 @@ class Arena {
   std::size_t usable_ = 0;
 };
 
+/// Arrays for outputs, taken anew by each plan.
+class OutputPool {
+ public:
+  /// While one plan takes, it gets no array twice.
+  void begin_plan() { taken_.assign(arrays_.size(), false); }
+  Array take(std::size_t bytes);
+
+ private:
+  std::vector<Array> arrays_;
+  std::vector<bool> taken_;
+};
+
 /// A buffer's bytes and the steps from its first write to its last read.
 struct Lifetime {
   std::size_t bytes = 0;

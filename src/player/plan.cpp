@@ -249,9 +249,12 @@ class Planner {
   void lay_out_memory() {
     std::vector<Lifetime> lifetimes;
     std::vector<Buffer*> in_arena;
+    if (options_.outputs) options_.outputs->begin_plan();
     for (Buffer& buffer : result_.buffers) {
       if (buffer.first < 0) continue;  // merged into another, or never touched
-      if (buffer.kind == BufferKind::output) buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
+      if (buffer.kind == BufferKind::output)
+        buffer.array = options_.outputs ? options_.outputs->take(buffer.bytes)
+                                        : Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
       if (buffer.kind != BufferKind::arena) continue;
       lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
       in_arena.push_back(&buffer);

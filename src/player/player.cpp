@@ -245,6 +245,7 @@ Bad worst(const void* values, const ValueType& type) {
 std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step) const {
   PlayerOptions options = data_->options;
   options.arena.reset();
+  options.outputs.reset();
   for (Carry& carry : options.carries) carry.memory = {};  // it plays from a copy of the states
   Passes& passes = options.passes;
   passes.chains = passes.fuse = passes.fold = passes.accumulate = passes.views = false;

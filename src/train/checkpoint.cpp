@@ -75,8 +75,13 @@ void write_checkpoint(const std::string& path, const Store& weights, const Store
     fs::create_directories(beside);
     save_arrays(beside + "/weights.safetensors", weights);
     save_arrays(beside + "/optimizer.safetensors", optimizer);
-    const nlohmann::ordered_json json = {
-        {"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
+    nlohmann::ordered_json json = {{"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
+    if (state.best_step >= 0) {
+      json["best_step"] = state.best_step;
+      json["best"] = state.best;
+      json["evaluations_since"] = state.stale;
+      json["evaluated"] = state.evaluated;
+    }
     write_all(beside + "/state.json", json.dump(2) + "\n");
     flush(beside);
     put_in_place(beside, path);
@@ -91,7 +96,12 @@ State read_state(const std::string& path) {
   const std::string text = read_text(file);
   try {
     const auto json = nlohmann::json::parse(text);
-    return {json.at("step"), json.at("cursor"), json.at("seed")};
+    State state = {json.at("step"), json.at("cursor"), json.at("seed")};
+    state.best_step = json.value("best_step", state.best_step);
+    state.best = json.value("best", state.best);
+    state.stale = json.value("evaluations_since", state.stale);
+    state.evaluated = json.value("evaluated", state.evaluated);
+    return state;
   } catch (const nlohmann::json::exception& error) {
     throw FileError(file + " is not a checkpoint's state: " + error.what());
   }
@@ -115,15 +125,16 @@ std::vector<std::string> checkpoints(const std::string& directory) {
   return found;
 }
 
-void remove_old_checkpoints(const std::string& directory, std::int64_t keep) {
+void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best) {
   std::error_code none;
   std::vector<fs::path> left;
   for (const auto& entry : fs::directory_iterator(directory, none))
     if (entry.path().extension() == unfinished) left.push_back(entry.path());
   for (const fs::path& path : left) fs::remove_all(path, none);
-  std::vector<std::string> found = checkpoints(directory);
-  const auto kept = static_cast<std::size_t>(std::max<std::int64_t>(1, keep));
-  for (std::size_t i = 0; i + kept < found.size(); ++i) {
+  if (keep == 0) return;
+  const std::vector<std::string> found = checkpoints(directory);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < found.size(); ++i) {
+    if (best >= 0 && fs::path(found[i]).filename() == checkpoint_name(best)) continue;
     // Renamed first, so that one half-removed does not pass for a checkpoint.
     fs::rename(found[i], found[i] + unfinished, none);
     fs::remove_all(found[i] + unfinished, none);

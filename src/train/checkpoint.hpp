@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "xtape/array.hpp"
+#include "xtape/train.hpp"
 
 namespace xtape::train {
 
@@ -14,6 +14,10 @@ struct State {
   std::int64_t step = 0;     ///< Updates made; the schedule counts these.
   std::uint64_t cursor = 0;  ///< Micro-batches played: the place in the data order, and the random step.
   std::uint64_t seed = 0;    ///< Of the random ops and the data order.
+  std::int64_t best_step = -1;  ///< The step of the best evaluation; -1 before the first.
+  double best = 0;              ///< What it measured: the lower the better.
+  std::int64_t stale = 0;       ///< Evaluations since.
+  std::int64_t evaluated = -1;  ///< The step of the last evaluation.
 };
 
 /// Writes weights.safetensors, optimizer.safetensors and state.json to a directory beside `path`, flushes them to the
@@ -28,8 +32,12 @@ State read_state(const std::string& path);
 std::vector<std::string> checkpoints(const std::string& directory);
 std::string checkpoint_name(std::int64_t step);  ///< "00000250".
 
-/// Removes all but the last `keep` checkpoints (at least one stays), and what crashes left.
-void remove_old_checkpoints(const std::string& directory, std::int64_t keep);
+/// Removes all but the last `keep` checkpoints (0: none of them) and that of step `best`, and what crashes left.
+void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best);
+
+/// Gives the model the weights of the chosen checkpoint among those in `directory`; returns its step (of an average, the
+/// last one's). Throws FileError where it is not there.
+std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice);
 
 /// Writes a small file whole: beside `path`, flushed, then renamed to it.
 void write_file(const std::string& path, const std::string& text);

@@ -1,52 +1,19 @@
-#include <algorithm>
-#include <cmath>
+#include "evaluate.hpp"
 
-#include "feeding.hpp"
-#include "loss.hpp"
+#include <algorithm>
+
 #include "next_token.hpp"
-#include "xtape/train.hpp"
 
 namespace xtape {
 
-namespace {
-/// Sums losses and counts over batches, in mode eval.
-class LossMeter {
- public:
-  LossMeter(Model& model, const Batches& batches) : batch_(batches.blank()) {
-    function_ = model.player("loss", Mode::eval, decode::sizes_of(model, "loss", batch_));
-    loss_ = train::loss_of(model, function_->results);
-    feeds_ = decode::feeds_of(function_->inputs, batch_);
+Evaluation train::evaluate(Meter& meter, Model& model, const Batches& batches) {
+  meter.restart();
+  Batch batch = batches.blank();
+  for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
+    batches.validation(index, batch);
+    meter.add(batch);
   }
-  Batch& batch() { return batch_; }
-  void play() {
-    function_->player.play(feeds_);
-    sum_ += function_->player.scalar(loss_.sum);
-    count_ += function_->player.scalar(loss_.count);
-  }
-  double mean() const { return sum_ / count_; }
-  std::int64_t count() const { return std::llround(count_); }
-
- private:
-  Batch batch_;
-  std::shared_ptr<PlayableFunction> function_;
-  train::Loss loss_;
-  std::vector<Feed> feeds_;
-  double sum_ = 0;
-  double count_ = 0;
-};
-}  // namespace
-
-Evaluation evaluate(Model& model, const Batches& batches) {
-  Evaluation evaluation;
-  {
-    LossMeter meter(model, batches);
-    for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
-      batches.validation(index, meter.batch());
-      meter.play();
-    }
-    evaluation.loss = meter.mean();
-    evaluation.tokens = meter.count();
-  }
+  Evaluation evaluation = meter.measured();
   const std::vector<Question> questions = batches.questions();
   evaluation.questions = static_cast<std::int64_t>(questions.size());
   if (!questions.empty())
@@ -55,13 +22,19 @@ Evaluation evaluate(Model& model, const Batches& batches) {
   return evaluation;
 }
 
+Evaluation evaluate(Model& model, const Batches& batches) {
+  train::Meter meter(model);
+  return train::evaluate(meter, model, batches);
+}
+
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count) {
-  LossMeter meter(model, batches);
+  train::Meter meter(model);
+  Batch batch = batches.blank();
   for (std::int64_t index = 0; index < count; ++index) {
-    batches.validation_sample(static_cast<std::uint64_t>(index), meter.batch());
-    meter.play();
+    batches.validation_sample(static_cast<std::uint64_t>(index), batch);
+    meter.add(batch);
   }
-  return meter.mean();
+  return meter.measured().loss;
 }
 
 std::int64_t exact_matches(Model& model, const std::vector<Question>& questions, std::int64_t rows) {

@@ -1,19 +1,21 @@
-/// What the function `loss` of a model gives.
+/// What the function `loss` of a model, and others like it, give.
 #pragma once
+
+#include <string>
 
 #include "xtape/model.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::train {
 
-/// The sum and count that function `loss` gives. Throws DefinitionError where it gives anything else.
+/// The sum and count that a function gives. Throws DefinitionError where it gives anything else.
 struct Loss {
   Var sum;
   Var count;
 };
-Loss loss_of(const Model& model, const NamedVars& results);
+Loss loss_of(const Model& model, const NamedVars& results, const std::string& function = "loss");
 
-/// Records `loss` for the shape of the batches, for the errors that this may throw.
+/// Records `loss` for the largest of the batches, for the errors that this may throw.
 void check_loss(const Model& model, const Batches& batches);
 
 }  // namespace xtape::train

@@ -43,6 +43,9 @@ void Metrics::add(const StepReport& report) {
 
 void Metrics::add(const Evaluation& evaluation) {
   Json line = {{"step", evaluation.step}, {"validation_loss", evaluation.loss}, {"tokens", evaluation.tokens}};
+  if (evaluation.perplexity) line["perplexity"] = *evaluation.perplexity;
+  if (evaluation.accuracy) line["accuracy"] = *evaluation.accuracy;
+  if (evaluation.bleu) line["bleu"] = *evaluation.bleu;
   if (evaluation.exact_match) line["exact_match"] = *evaluation.exact_match;
   write(line.dump());
 }

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 /// Keys that hold paths: relative to the recipe's file, or, from a setting, to the working directory.
-constexpr const char* path_keys[] = {"definition", "data.text"};
+constexpr const char* path_keys[] = {"definition", "data.text", "data.folder", "tokenizer.vocabulary"};
 
 std::string resolved(const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
@@ -63,61 +63,58 @@ HyperSetting read_hyper(const Section& section, const std::string& name, const J
   if (value.is_string()) return {name, HyperSetting::From::text, value.get<std::string>()};
   if (value.is_number() || value.is_boolean()) return {name, HyperSetting::From::text, value.dump()};
   if (value.is_object() && value.size() == 1 && value.contains("from")) {
-    if (value["from"] == "vocabulary") return {name, HyperSetting::From::vocabulary, ""};
-    if (value["from"] == "columns") return {name, HyperSetting::From::columns, ""};
+    using From = HyperSetting::From;
+    for (const auto& [word, from] : {std::pair{"vocabulary", From::vocabulary}, {"source_vocabulary", From::source_vocabulary},
+                                     {"target_vocabulary", From::target_vocabulary}, {"columns", From::columns}})
+      if (value["from"] == word) return {name, from, ""};
   }
-  section.fail(name, R"(must be a number, true, false, a string, {"from": "vocabulary"} or {"from": "columns"}, not )" +
-                         value.dump());
+  section.fail(name, R"(must be a number, true, false, a string, or {"from": "vocabulary"}, "source_vocabulary", )"
+                     R"("target_vocabulary" or "columns", not )" + value.dump());
 }
 
-Recipe::Data read_data(Section section) {
-  Recipe::Data data;
-  section.need("kind");
-  section.read("kind", data.kind);
-  if (data.kind == "text") {
-    if (!section.has("text")) section.fail("", "needs the key 'text', a file: give it with --set data.text=FILE");
-    section.read("text", data.text);
-    section.read("split", data.split);
-    section.read("block_size", data.block_size);
-  } else if (data.kind == "adder") {
-    section.read("digits", data.adder.digits);
-    section.read("held_out", data.adder.held_out);
-    section.read("reversed", data.adder.reversed);
-    section.read("padded", data.adder.padded);
-  } else {
-    section.fail("kind", "must be \"text\" or \"adder\", not \"" + data.kind + "\"");
+/// How long to train, and what happens on the way.
+void read_lengths(Section& root, Recipe& recipe) {
+  root.read("steps", recipe.fit.steps);
+  root.read("epochs", recipe.fit.epochs);
+  if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) root.fail("", "needs the key 'steps' or 'epochs'");
+  root.read("patience", recipe.fit.patience);
+  const auto often = [&](const char* key, std::int64_t& every, bool& flag, const std::string& word) {
+    const Json& value = root.value(key);
+    if (value == word) {
+      flag = true;
+      every = 0;
+    } else if (!value.is_null()) {
+      if (!value.is_number_integer() || value < 0)
+        root.fail(key, "must be a whole number of updates or \"" + word + "\", not " + value.dump());
+      every = value;
+      flag = false;
+    }
+  };
+  recipe.fit.evaluate_epochs = recipe.fit.epochs > 0;
+  often("evaluate_every", recipe.fit.evaluate_every, recipe.fit.evaluate_epochs, "epoch");
+  recipe.checkpoint_every = recipe.fit.evaluate_every;
+  recipe.checkpoint_evaluated = recipe.fit.evaluate_epochs;
+  often("checkpoint_every", recipe.checkpoint_every, recipe.checkpoint_evaluated, "epoch");
+  const Json& keep = root.value("keep");
+  if (keep == "all") {
+    recipe.keep = 0;
+  } else if (!keep.is_null()) {
+    if (!keep.is_number_integer() || keep < 1) root.fail("keep", "must be a number of at least 1, or \"all\"");
+    recipe.keep = keep;
   }
-  section.done();
-  return data;
-}
-
-void read_tokenizer(Section section, Recipe& recipe) {
-  std::string kind = "character";
-  std::string unknown = "error";
-  section.read("kind", kind);
-  if (kind != "character") section.fail("kind", "must be \"character\", not \"" + kind + "\"");
-  section.read("unknown", unknown);
-  if (unknown != "error" && unknown != "token")
-    section.fail("unknown", "must be \"error\" or \"token\", not \"" + unknown + "\"");
-  if (unknown == "token") recipe.unknown = CharacterTokenizer::Unknown::token;
-  section.done();
-}
-
-void read_batch(Section section, Recipe& recipe) {
-  section.need("size");
-  section.read("size", recipe.batch_size);
-  section.read("accumulate", recipe.trainer.accumulate);
-  if (recipe.batch_size < 1) section.fail("size", "must be at least 1");
-  if (recipe.trainer.accumulate < 1) section.fail("accumulate", "must be at least 1");
-  section.done();
+  for (const Json& measure : root.value("measure")) {
+    if (measure != "bleu" && measure != "exact_match")
+      root.fail("measure", R"(is a list of "bleu" and "exact_match", and does not hold )" + measure.dump());
+    if (!recipe.data.has_pairs()) root.fail("measure", "is for data of sentence pairs");
+    (measure == "bleu" ? recipe.measure_bleu : recipe.measure_exact_match) = true;
+  }
 }
 
 Recipe read_recipe(const Json& json, const model::JsonSource& source) {
   Recipe recipe;
   Section root(json, source);
   std::int64_t version = 0;
-  for (const char* key : {"xtape", "name", "definition", "data", "batch", "optimizer", "schedule", "steps"})
-    root.need(key);
+  for (const char* key : {"xtape", "name", "definition", "data", "batch", "optimizer", "schedule"}) root.need(key);
   root.read("xtape", version);
   if (version != 1) root.fail("xtape", "must be 1: this program knows no other version");
   root.read("name", recipe.name);
@@ -127,19 +124,15 @@ Recipe read_recipe(const Json& json, const model::JsonSource& source) {
   root.read("definition", recipe.definition);
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items()) recipe.hyper.push_back(read_hyper(hyper, name, value));
-  recipe.data = read_data(root.section("data"));
-  read_tokenizer(root.section("tokenizer"), recipe);
-  read_batch(root.section("batch"), recipe);
+  recipe.data = train::read_data(root.section("data"));
+  recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
+  train::read_batch(root.section("batch"), recipe);
   recipe.trainer.optimizer = train::read_optimizer(root.section("optimizer"));
-  root.read("steps", recipe.fit.steps);
+  read_lengths(root, recipe);
   recipe.trainer.schedule = train::read_schedule(root.section("schedule"), recipe.fit.steps);
   root.read("clip", recipe.trainer.clip);
   if (!(recipe.trainer.clip >= 0)) root.fail("clip", "must be at least 0 (0: gradients are not clipped)");
-  root.read("evaluate_every", recipe.fit.evaluate_every);
-  recipe.checkpoint_every = recipe.fit.evaluate_every;
-  root.read("checkpoint_every", recipe.checkpoint_every);
-  root.read("keep", recipe.keep);
-  if (recipe.keep < 1) root.fail("keep", "must be at least 1");
+  recipe.search = train::read_search(root.section("search"));
   root.read("seed", recipe.trainer.seed);
   std::int64_t threads = 0;
   root.read("threads", threads);

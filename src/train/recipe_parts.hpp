@@ -2,10 +2,15 @@
 #pragma once
 
 #include "section.hpp"
-#include "xtape/optim.hpp"
+#include "xtape/train.hpp"
 
 namespace xtape::train {
 
+Recipe::Data read_data(Section section);
+TokenizerSettings read_tokenizer(Section section);
+/// Sizes of batches, into the recipe, whose data is known.
+void read_batch(Section section, Recipe& recipe);
+SearchOptions read_search(Section section);
 OptimizerOptions read_optimizer(Section section);
 /// `steps` is where linear and cosine schedules end unless the section says otherwise.
 ScheduleOptions read_schedule(Section section, std::int64_t steps);

@@ -4,6 +4,8 @@
 #include "checkpoint.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
+#include "translate.hpp"
+#include "xtape/bleu.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {
@@ -11,23 +13,6 @@ namespace xtape {
 namespace fs = std::filesystem;
 
 namespace {
-/// The texts of a recipe's data: read once, split once.
-TextSplit texts_of(const Recipe& recipe) {
-  if (recipe.data.kind == "adder") return {AdderBatches::text(recipe.data.adder), ""};
-  return split_text(read_text(recipe.data.text), recipe.data.split);
-}
-
-std::unique_ptr<Batches> batches_of(const Recipe& recipe, const TextSplit& texts, const Tokenizer& tokenizer) {
-  if (recipe.data.kind == "adder") {
-    AdderOptions options = recipe.data.adder;
-    options.rows = recipe.batch_size;
-    options.seed = recipe.trainer.seed;
-    return std::make_unique<AdderBatches>(tokenizer, options);
-  }
-  const TextBatchesOptions options = {recipe.batch_size, recipe.data.block_size, recipe.trainer.seed};
-  return std::make_unique<TextBatches>(tokenizer.encode(texts.training), tokenizer.encode(texts.validation), options);
-}
-
 /// What a recipe sets. A run's own definition already holds what its data said.
 std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe) {
   std::vector<std::pair<std::string, std::string>> hyper;
@@ -36,13 +21,17 @@ std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe) 
   return hyper;
 }
 
-std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe, std::int64_t vocabulary,
+std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe, const train::Tokenizers& tokenizers,
                                                           std::int64_t columns) {
+  using From = HyperSetting::From;
   std::vector<std::pair<std::string, std::string>> hyper = hyper_of(recipe);
-  for (const HyperSetting& setting : recipe.hyper)
-    if (setting.from != HyperSetting::From::text)
-      hyper.emplace_back(setting.name,
-                         std::to_string(setting.from == HyperSetting::From::columns ? columns : vocabulary));
+  for (const HyperSetting& setting : recipe.hyper) {
+    if (setting.from == From::text) continue;
+    const std::int64_t value = setting.from == From::columns             ? columns
+                               : setting.from == From::source_vocabulary ? tokenizers.source->size()
+                                                                         : tokenizers.target->size();
+    hyper.emplace_back(setting.name, std::to_string(value));
+  }
   return hyper;
 }
 
@@ -70,23 +59,70 @@ std::string text_in_run(const Recipe& recipe) {
 struct Run::Data {
   std::string directory;
   Recipe recipe;
-  std::unique_ptr<Tokenizer> tokenizer;
+  train::Tokenizers tokenizers;
+  std::optional<train::Texts> texts;  // empty until they are asked for
   std::unique_ptr<Batches> batches;  // null until they are asked for
   std::optional<Model> model;
   std::optional<Trainer> trainer;
-  std::int64_t saved = -1;  // the step of the last checkpoint
+  std::optional<Predictor> predictor;
+  std::int64_t saved = -1;   // the step of the last checkpoint
+  std::int64_t opened = 0;   // the step whose weights the model was opened with
 
   const Batches& the_batches() {
-    if (!batches) batches = batches_of(recipe, texts_of(recipe), *tokenizer);
+    if (!batches) batches = the_texts().batches(tokenizers);
     return *batches;
   }
+  const train::Texts& the_texts() {
+    if (!texts) texts.emplace(recipe);
+    return *texts;
+  }
   std::string checkpoints() const { return directory + "/checkpoints"; }
+
+  /// Words are compared as they are; other text is cut into words as sacreBLEU does it. Lower-casing tokenizers cannot be
+  /// expected to get the case right.
+  BleuOptions bleu_options() const {
+    const TokenizerSettings& settings = recipe.tokenizer;
+    if (settings.kind == "words") return {"none", settings.words.lower_case};
+    return {"13a", settings.kind == "sentencepiece" && settings.pieces.lower_case};
+  }
+
+  /// What the recipe measures by translating the validation part.
+  void measure(Evaluation& evaluation) {
+    if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
+    const PairTexts& pairs = the_texts().validation();
+    SearchOptions greedy = recipe.search;
+    greedy.beam_size = greedy.n_best = 1;
+    std::vector<std::string> made;
+    for (const Translation& each : translate(pairs.source, greedy))
+      made.push_back(each.candidates.empty() ? "" : each.candidates[0].text);
+    if (recipe.measure_bleu) evaluation.bleu = corpus_bleu(made, pairs.target, bleu_options()).score;
+    if (!recipe.measure_exact_match) return;
+    std::int64_t right = 0;
+    for (std::size_t i = 0; i < made.size(); ++i) right += made[i] == pairs.target[i] ? 1 : 0;
+    evaluation.questions = static_cast<std::int64_t>(made.size());
+    evaluation.exact_match = static_cast<double>(right) / static_cast<double>(made.size());
+  }
+
+  std::int64_t positions() const {
+    const Hyper& hyper = model->hyper();
+    return hyper.has("max_positions") ? hyper.integer("max_positions") : 0;
+  }
+
+  std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
+    if (!recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs: it has not learnt to translate");
+    if (!predictor) {
+      PredictorOptions options;
+      options.player = model->player_options();
+      predictor.emplace(*model, "logits", options);
+    }
+    return train::translate(*model, *predictor, tokenizers, lines, options, positions());
+  }
 
   void save() {
     if (trainer->step() == saved) return;
     trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()));
     saved = trainer->step();
-    train::remove_old_checkpoints(checkpoints(), recipe.keep);
+    train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step());
   }
 };
 
@@ -105,7 +141,10 @@ Model& Run::model() {
   return *data_->model;
 }
 const Tokenizer& Run::tokenizer() const {
-  return *data_->tokenizer;
+  return *data_->tokenizers.target;
+}
+const Tokenizer& Run::source_tokenizer() const {
+  return *data_->tokenizers.source;
 }
 const Batches& Run::batches() {
   return data_->the_batches();
@@ -121,33 +160,34 @@ std::int32_t Run::end_token() {
 
 Run Run::create(const Recipe& recipe, const std::string& directory) {
   if (fs::exists(directory)) throw FileError(directory + " exists already");
-  const TextSplit texts = texts_of(recipe);
-  const CharacterTokenizer tokenizer(texts.training, recipe.unknown);
-  const std::unique_ptr<Batches> batches = batches_of(recipe, texts, tokenizer);
-  const Model model = model_of(recipe, hyper_of(recipe, tokenizer.size(), batches->columns()), false);
+  const train::Texts texts(recipe);
+  const train::Tokenizers tokenizers = texts.make_tokenizers();
+  const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
+  const Model model = model_of(recipe, hyper_of(recipe, tokenizers, batches->columns()), false);
   train::check_loss(model, *batches);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   std::error_code failed;
   fs::create_directories(directory + "/checkpoints", failed);
   if (failed) throw FileError("cannot make " + directory + ": " + failed.message());
   train::write_file(directory + "/definition.json", model.definition_text());
-  train::write_file(directory + "/tokenizer.json", tokenizer.to_json());
+  train::save_tokenizers(tokenizers, directory);
   train::write_file(directory + "/recipe.json", text_in_run(recipe));
   // The run's own definition is what it trains: random numbers depend on the lines of calls, so that another copy of
   // the definition would draw others after a resume.
   return open(directory);
 }
 
-Run Run::open(const std::string& directory, const std::vector<Setting>& settings) {
+Run Run::open(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint) {
   const std::string file = directory + "/recipe.json";
   if (!fs::exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
   auto data = std::make_unique<Data>();
   data->directory = directory;
   data->recipe = Recipe::load(file, settings);
-  data->tokenizer = load_tokenizer(directory + "/tokenizer.json");
+  data->tokenizers = train::load_tokenizers(directory);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
   data->model = model_of(data->recipe, hyper_of(data->recipe), found.empty());
-  if (!found.empty()) data->model->load_weights(found.back() + "/weights.safetensors");
+  if (!found.empty() || checkpoint.kind != CheckpointChoice::Kind::last)
+    data->opened = train::load_checkpoint(*data->model, data->checkpoints(), checkpoint);
   return Run(std::move(data));
 }
 
@@ -172,13 +212,18 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     metrics.add(report);
     if (callbacks.step) callbacks.step(report);
   };
-  own.evaluation = [&](const Evaluation& evaluation) {
+  bool evaluated = false;
+  own.evaluation = [&](const Evaluation& found) {
+    Evaluation evaluation = found;
+    d.measure(evaluation);
     metrics.add(evaluation);
+    evaluated = true;
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
   own.stop = [&] {
     const std::int64_t every = d.recipe.checkpoint_every;
-    if (every > 0 && the_trainer.step() % every == 0) d.save();
+    if ((every > 0 && the_trainer.step() % every == 0) || (evaluated && d.recipe.checkpoint_evaluated)) d.save();
+    evaluated = false;
     return callbacks.stop && callbacks.stop();
   };
   // Where an update fails, nothing is written: the last good checkpoint stays the last.
@@ -189,16 +234,29 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
 
 Evaluation Run::evaluate() {
   Evaluation evaluation = xtape::evaluate(*data_->model, batches());
-  if (data_->trainer) {
-    evaluation.step = data_->trainer->step();
-  } else if (const auto found = train::checkpoints(data_->checkpoints()); !found.empty()) {
-    evaluation.step = train::read_state(found.back()).step;
-  }
+  evaluation.step = data_->trainer ? data_->trainer->step() : data_->opened;
+  data_->measure(evaluation);
+  return evaluation;
+}
+
+Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vector<std::string>& target) {
+  Data& d = *data_;
+  if (!d.recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs");
+  if (source.size() != target.size())
+    throw Error(std::to_string(source.size()) + " sources and " + std::to_string(target.size()) + " targets");
+  const std::vector<Pair> pairs = train::pairs_of({source, target}, d.tokenizers, 0);
+  const PairBatches other(pairs, pairs, train::pair_options(d.recipe, d.tokenizers));
+  Evaluation evaluation = xtape::evaluate(*d.model, other);
+  evaluation.step = d.opened;
   return evaluation;
 }
 
 double Run::sampled_loss(std::int64_t count) {
   return xtape::sampled_loss(*data_->model, batches(), count);
+}
+
+std::vector<Translation> Run::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
+  return data_->translate(lines, options);
 }
 
 }  // namespace xtape

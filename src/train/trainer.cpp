@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "checkpoint.hpp"
+#include "evaluate.hpp"
 #include "feeding.hpp"
-#include "loss.hpp"
 #include "threads.hpp"
-#include "xtape/grad.hpp"
+#include "training_steps.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/train.hpp"
 
@@ -36,54 +36,54 @@ void accumulate(Array& sum, const ArrayView& part, bool first, int threads) {
 
 struct Trainer::Data {
   Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options)
-      : model(the_model), batches(the_batches), options(the_options), batch(the_batches.blank()) {
-    inputs = model.inputs(tape, "loss", decode::sizes_of(model, "loss", batch));
-    loss = train::loss_of(model, model.record(tape, "loss", inputs));
-    Vars weights;
-    for (const auto& [name, var] : model.weights(tape)) weights.push_back(var);
-    gradients = grad(loss.sum, weights);
-    Vars outputs = {loss.sum, loss.count};
-    outputs.insert(outputs.end(), gradients.begin(), gradients.end());
-    PlayerOptions playing;
-    playing.threads = options.threads;
-    playing.seed = options.seed;
-    player.emplace(tape, outputs, playing);
-    optimizer.emplace(model.weights(), options.optimizer, options.threads);
-    feeds = decode::feeds_of(inputs, batch);
-    // The arrays that the optimiser reads never move, so what it is handed is made once.
-    for (const Var& gradient : gradients) {
-      if (options.accumulate > 1) sums.emplace_back(gradient.dtype(), gradient.shape());
-      parts.push_back(options.accumulate > 1 ? ArrayView(sums.back()) : ArrayView());
-    }
+      : model(the_model), batches(the_batches), options(the_options), batch(the_batches.blank()), steps(model, options),
+        optimizer(model.weights(), options.optimizer, options.threads) {
+    steps.of(batch);
+    parts.resize(model.weights().entries().size());
+    if (options.accumulate == 1) return;
+    for (const Store::Entry& weight : model.weights().entries())
+      sums.emplace_back(weight.array.dtype(), weight.array.shape());
+    parts.assign(sums.begin(), sums.end());
   }
 
   Model& model;
   const Batches& batches;
   TrainerOptions options;
   Batch batch;
-  Tape tape{Mode::train};
-  NamedVars inputs;
-  train::Loss loss;
-  Vars gradients;
-  std::optional<Player> player;
-  std::optional<Optimizer> optimizer;
-  std::vector<Feed> feeds;
+  train::TrainingSteps steps;
+  Optimizer optimizer;
   std::vector<Array> sums;       // of the gradients of all micro-batches; empty where there is one
   std::vector<ArrayView> parts;  // what the optimiser reads
   train::State state;
+  std::optional<train::Meter> meter;
 
   /// Plays the micro-batch at `cursor`; gives its sum of losses and its count.
   std::pair<double, double> play(std::uint64_t cursor, bool first) {
     batches.training(cursor, batch);
-    player->play(feeds, cursor);
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const ArrayView gradient = player->view(gradients[i]);
+    train::TrainingStep& step = steps.of(batch);
+    Player& player = *step.player;
+    player.play(decode::feeds_of(step.inputs, batch), cursor);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const ArrayView gradient = player.view(step.gradients[i]);
       if (sums.empty())
         parts[i] = gradient;
       else
-        accumulate(sums[i], gradient, first, player->threads());
+        accumulate(sums[i], gradient, first, player.threads());
     }
-    return {player->scalar(loss.sum), player->scalar(loss.count)};
+    return {player.scalar(step.loss.sum), player.scalar(step.loss.count)};
+  }
+
+  /// Notes whether this evaluation is the best so far. Returns how many there have been since the best.
+  std::int64_t note(const Evaluation& evaluation) {
+    const double measure = evaluation.perplexity.value_or(evaluation.loss);
+    if (state.best_step < 0 || measure < state.best) {
+      state.best = measure;
+      state.best_step = state.step;
+      state.stale = 0;
+    } else {
+      ++state.stale;
+    }
+    return state.stale;
   }
 
   /// Plays the update's micro-batches again, to find the op at fault.
@@ -92,7 +92,8 @@ struct Trainer::Data {
     for (std::int64_t i = 0; i < options.accumulate && culprit.empty(); ++i) {
       const std::uint64_t cursor = state.cursor + static_cast<std::uint64_t>(i);
       batches.training(cursor, batch);
-      culprit = player->first_not_finite(feeds, cursor);
+      train::TrainingStep& step = steps.of(batch);
+      culprit = step.player->first_not_finite(decode::feeds_of(step.inputs, batch), cursor);
     }
     throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" +
                         (culprit.empty() ? "" : ": " + culprit));
@@ -112,7 +113,7 @@ std::int64_t Trainer::step() const {
   return data_->state.step;
 }
 const Plan& Trainer::plan() const {
-  return data_->player->plan();
+  return data_->steps.of(data_->batches.blank()).player->plan();
 }
 
 StepReport Trainer::update() {
@@ -130,7 +131,7 @@ StepReport Trainer::update() {
   if (count == 0) throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
-  report.norm = d.optimizer->update(d.parts, report.rate, 1 / count, d.options.clip);
+  report.norm = d.optimizer.update(d.parts, report.rate, 1 / count, d.options.clip);
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
   d.state.cursor += micro_batches;
   report.step = ++d.state.step;
@@ -141,7 +142,8 @@ StepReport Trainer::update() {
 }
 
 Evaluation Trainer::evaluate() {
-  Evaluation evaluation = xtape::evaluate(data_->model, data_->batches);
+  if (!data_->meter) data_->meter.emplace(data_->model);
+  Evaluation evaluation = train::evaluate(*data_->meter, data_->model, data_->batches);
   evaluation.step = step();
   return evaluation;
 }
@@ -150,25 +152,45 @@ double Trainer::sampled_loss(std::int64_t count) {
   return xtape::sampled_loss(data_->model, data_->batches, count);
 }
 
+std::int64_t Trainer::epoch() const {
+  const std::int64_t batches = data_->batches.epoch_batches();
+  return batches == 0 ? 0 : static_cast<std::int64_t>(data_->state.cursor) / batches;
+}
+
+std::int64_t Trainer::best_step() const {
+  return data_->state.best_step;
+}
+
 bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
-  std::int64_t evaluated = -1;
+  if (options.steps == 0 && options.epochs == 0) throw Error("a training needs a number of steps or of epochs");
+  if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
+    throw Error("this data has no epochs: its batches are drawn, not gone through in turn");
+  std::int64_t evaluated = data_->state.step > 0 ? data_->state.evaluated : -1;
   const auto report_evaluation = [&] {
-    evaluated = step();
+    evaluated = data_->state.evaluated = step();
     const Evaluation evaluation = evaluate();
+    data_->note(evaluation);
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
-  while (step() < options.steps) {
+  const auto ended = [&] {
+    return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
+           (options.patience > 0 && data_->state.stale >= options.patience);
+  };
+  while (!ended()) {
+    const std::int64_t epoch_before = epoch();
     const StepReport report = update();
     if (callbacks.step) callbacks.step(report);
-    if (options.evaluate_every > 0 && step() % options.evaluate_every == 0) report_evaluation();
-    if (step() < options.steps && callbacks.stop && callbacks.stop()) return false;
+    const bool due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
+                     (options.evaluate_epochs && epoch() > epoch_before);
+    if (due) report_evaluation();
+    if (!ended() && callbacks.stop && callbacks.stop()) return false;
   }
   if (evaluated != step()) report_evaluation();
   return true;
 }
 
 void Trainer::save(const std::string& path) const {
-  train::write_checkpoint(path, data_->model.weights(), data_->optimizer->state(), data_->state);
+  train::write_checkpoint(path, data_->model.weights(), data_->optimizer.state(), data_->state);
 }
 
 void Trainer::load(const std::string& path) {
@@ -179,14 +201,14 @@ void Trainer::load(const std::string& path) {
                     std::to_string(d.options.seed));
   const std::string file = path + "/optimizer.safetensors";
   const Store moments = load_arrays(file);
-  for (const Store::Entry& entry : d.optimizer->state().entries()) {
+  for (const Store::Entry& entry : d.optimizer.state().entries()) {
     const Array* found = moments.find(entry.name);
     if (found == nullptr || found->dtype() != entry.array.dtype() || found->shape() != entry.array.shape())
       throw FileError(file + " does not hold '" + entry.name + "' as " + name_of(entry.array.dtype()) + " " +
                       to_string(entry.array.shape()) + ": it is of another optimiser or model");
   }
   d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes anything
-  for (Store::Entry entry : d.optimizer->state().entries()) entry.array.assign(moments.at(entry.name));
+  for (Store::Entry entry : d.optimizer.state().entries()) entry.array.assign(moments.at(entry.name));
   d.state = state;
 }
 

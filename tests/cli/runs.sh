@@ -1,39 +1,7 @@
 #!/bin/bash
 # Runs from beginning to end by the program: train, interrupt, resume, eval, generate, and what may go wrong.
 # usage: runs.sh PROGRAM SOURCE_ROOT
-set -uo pipefail
-xtape=$(realpath "$1")
-source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-passed=0
-failed=0
-
-expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
-  local code=$1 out=$2 err=$3 got
-  shift 3
-  "$xtape" "$@" >out 2>err
-  got=$?
-  if [ "$got" = "$code" ] && stream_fits "$out" out && stream_fits "$err" err; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: xtape $* (exit code $got, wanted $code)"
-    head -n 5 out err
-  fi
-}
-stream_fits() {
-  if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -q -E -e "$1" "$2"; fi
-}
-holds() { # holds NAME COMMAND…
-  local name=$1
-  shift
-  if "$@"; then passed=$((passed + 1)); else
-    failed=$((failed + 1))
-    echo "FAILED: $name"
-  fi
-}
+source "$(dirname "$0")/frame.sh" "$@"
 losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1/metrics.jsonl"; }
 
 # The demo's recipe, small enough to be over at once.
@@ -107,5 +75,4 @@ expect 0 "^loss_of_20_random_batches [0-9.]+" "" eval text
 rm words.txt
 expect 0 "^the rain" "" generate text --prompt "the rain" --tokens 40
 expect 2 "" "No such file" eval text
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+finish

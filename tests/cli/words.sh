@@ -1,42 +1,11 @@
 #!/bin/bash
 # The words of the program: help, version, exit codes, which stream gets what.
 # usage: words.sh PROGRAM SOURCE_ROOT
-set -uo pipefail
-xtape=$(realpath "$1")
-source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
+source "$(dirname "$0")/frame.sh" "$@"
 
-expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
-  local code=$1 out=$2 err=$3 got
-  shift 3
-  "$xtape" "$@" >"$work/out" 2>"$work/err"
-  got=$?
-  if [ "$got" = "$code" ] && stream_fits "$out" "$work/out" && stream_fits "$err" "$work/err"; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: xtape $* (exit code $got, wanted $code)"
-    head -n 5 "$work/out" "$work/err"
-  fi
-}
-stream_fits() {
-  if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -q -E -e "$1" "$2"; fi
-}
-holds() { # holds NAME COMMAND…
-  local name=$1
-  shift
-  if "$@"; then passed=$((passed + 1)); else
-    failed=$((failed + 1))
-    echo "FAILED: $name"
-  fi
-}
-
-echo "A Dog runs FAST." >"$work/hypothesis"
-echo "a dog RUNS fast ." >"$work/reference"
-printf 'a\nb\n' >"$work/two"
+echo "A Dog runs FAST." >"hypothesis"
+echo "a dog RUNS fast ." >"reference"
+printf 'a\nb\n' >"two"
 
 expect 0 "Subcommands:" "" --help
 expect 0 "^xtape [0-9]+\.[0-9]+\.[0-9]+$" "" --version
@@ -53,15 +22,15 @@ expect 2 "" "unknown op 'sofmax'; did you mean 'softmax'" ops sofmax
 expect 0 "softmax" "" ops softmax
 expect 2 "" "no_such_model" show no_such_model.json
 expect 2 "" "no_such_model" check no_such_model.json
-expect 2 "" "no_such_recipe" train no_such_recipe.json --out "$work/run"
+expect 2 "" "no_such_recipe" train no_such_recipe.json --out "run"
 expect 0 "^BLEU\|nrefs:1\|case:lc\|eff:no\|tok:13a\|smooth:exp\|version:xtape-[0-9.]+ = 100.00 100.0/100.0/100.0/100.0 \(BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5\)$" \
-  "" bleu "$work/hypothesis" "$work/reference" --lowercase
-expect 0 "= 0.00 0.0/0.0/0.0/0.0 " "" bleu "$work/hypothesis" "$work/reference" --tokenize none
-expect 2 "" "no_such_file" bleu "$work/no_such_file" "$work/reference"
-expect 2 "" "2 lines of hypotheses and 1 of references" bleu "$work/two" "$work/reference"
-expect 2 "" 'not by "intl"' bleu "$work/hypothesis" "$work/reference" --tokenize intl
-expect 2 "" "no_such_run" eval "$work/no_such_run"
-expect 2 "" "no_such_run" generate "$work/no_such_run" --prompt a --tokens 1
+  "" bleu "hypothesis" "reference" --lowercase
+expect 0 "= 0.00 0.0/0.0/0.0/0.0 " "" bleu "hypothesis" "reference" --tokenize none
+expect 2 "" "no_such_file" bleu "no_such_file" "reference"
+expect 2 "" "2 lines of hypotheses and 1 of references" bleu "two" "reference"
+expect 2 "" 'not by "intl"' bleu "hypothesis" "reference" --tokenize intl
+expect 2 "" "no_such_run" eval "no_such_run"
+expect 2 "" "no_such_run" generate "no_such_run" --prompt a --tokens 1
 expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"
 # Found by name alone, as an installed program finds it.
 export XTAPE_MODELS="$source/models"
@@ -72,12 +41,11 @@ expect 2 "" "no hyper-parameter 'n_layr'; did you mean 'n_layer'" show gpt2 --se
 expect 2 "" "needs the size 't'" show gpt2 --tape logits --with b=1
 expect 0 "cross_entropy" "" show gpt2 --tape loss --with b=2,t=4 --set hyper.n_layer=1
 expect 0 "digraph" "" show gpt2 --tape loss --with b=2,t=4 --set n_layer=1 --grad --format dot
-expect 2 "" "cannot read" run gpt2 loss --in "$work/none" --out "$work/out.safetensors" --set n_layer=1
+expect 2 "" "cannot read" run gpt2 loss --in "none" --out "out.safetensors" --set n_layer=1
 
 holds "docs/ops.md is what xtape ops prints" diff -q <("$xtape" ops) "$source/docs/ops.md"
 plain=$("$xtape" --version)
 holds "OPENBLAS_CORETYPE does not fool the program" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
 holds "unless it is told so" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"
 holds "a full device is a failure" bash -c '"$0" ops >/dev/full 2>/dev/null; [ $? = 1 ]' "$xtape"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+finish

@@ -57,7 +57,7 @@ TEST_CASE("what a crash between writing and renaming leaves is not a checkpoint,
   write_checkpoint(directory / checkpoint_name(10), store_of(3), store_of(4), {10, 10, 0});
   CHECK(stored(directory / checkpoint_name(10), "weights.safetensors") == 3);
   fs::create_directories(directory / (checkpoint_name(15) + ".writing"));
-  remove_old_checkpoints(directory / "", 1);
+  remove_old_checkpoints(directory / "", 1, -1);
   CHECK(checkpoints(directory / "") == std::vector<std::string>{directory / checkpoint_name(10)});
   CHECK(!fs::exists(directory / (checkpoint_name(15) + ".writing")));
 }
@@ -75,7 +75,7 @@ TEST_CASE("killed at any instant, a writer leaves a complete checkpoint") {
         const auto value = static_cast<float>(i);
         write_checkpoint(place + "/" + checkpoint_name(i / 2), store_of(value, 20000), store_of(value, 20000),
                          {i / 2, static_cast<std::uint64_t>(i), 0});
-        remove_old_checkpoints(place, 2);
+        remove_old_checkpoints(place, 2, -1);
       }
     }
     usleep(static_cast<useconds_t>(3000 + 2700 * round));

@@ -53,7 +53,7 @@ TEST_CASE("settings change a recipe, its text, and what depends on them") {
   CHECK(recipe.trainer.optimizer.weight_decay == 0);
   CHECK(recipe.hyper.at(1).name == "width");
   CHECK(recipe.hyper.at(1).text == "2 * 8");
-  CHECK(recipe.unknown == CharacterTokenizer::Unknown::token);
+  CHECK(recipe.tokenizer.unknown == CharacterTokenizer::Unknown::token);
   CHECK(recipe.trainer.schedule.kind == ScheduleOptions::Kind::noam);
   CHECK(recipe.trainer.schedule.width == 64);
   const auto json = nlohmann::json::parse(recipe.text);
@@ -91,7 +91,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("batch.accumulate=0").find("'batch.accumulate'") != std::string::npos);
   CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
   CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
-  CHECK(complaint("data.kind=words").find("'data.kind' must be \"text\" or \"adder\"") != std::string::npos);
+  CHECK(complaint("data.kind=words").find("'data.kind' must be \"text\", \"adder\"") != std::string::npos);
   CHECK(complaint("data={\"kind\":\"text\"}").find("give it with --set data.text=FILE") != std::string::npos);
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
   CHECK(complaint("steps.more=3").find("'steps' holds no keys") != std::string::npos);
@@ -116,4 +116,55 @@ TEST_CASE("mistakes in the file carry their line; files that are no recipes are 
   CHECK_THROWS_AS(Recipe::load(directory / "none.json"), FileError);
   CHECK_THROWS_WITH_AS(Recipe::load(directory.write("empty.json", "{}")), doctest::Contains("needs the key 'xtape'"),
                        DefinitionError);
+}
+
+TEST_CASE("a recipe for sentence pairs") {
+  const tiny::Directory directory;
+  const Recipe recipe = tiny::load(
+      directory, {{"data", R"({"kind": "parallel", "folder": "", "source": "a.gz", "target": "b", "validation_source": "c",
+                     "validation_target": "d", "max_length": 40})"},
+                  {"data.folder", directory / "corpus"},
+                  {"tokenizer", R"({"kind": "sentencepiece", "model": "bpe", "vocabulary_size": 500, "lower_case": true})"},
+                  {"batch", R"({"tokens": 4096, "accumulate": 2, "bucket": 4})"},
+                  {"steps", "8000"},
+                  {"evaluate_every", "epoch"},
+                  {"patience", "10"},
+                  {"keep", "all"},
+                  {"measure", R"(["bleu"])"},
+                  {"search", R"({"beam_size": 5, "length_penalty": "power", "alpha": 0.8, "max_length": 90})"}});
+  CHECK(recipe.data.has_pairs());
+  CHECK(recipe.data.folder == directory / "corpus");
+  CHECK(recipe.data.max_length == 40);
+  CHECK(!recipe.tokenizer.joint);
+  CHECK(recipe.tokenizer.pieces.model == "bpe");
+  CHECK(recipe.tokenizer.pieces.lower_case);
+  CHECK(recipe.batch_tokens == 4096);
+  CHECK(recipe.batch_size == 0);
+  CHECK(recipe.bucket == 4);
+  CHECK(recipe.fit.evaluate_epochs);
+  CHECK(recipe.fit.evaluate_every == 0);
+  CHECK(recipe.fit.patience == 10);
+  CHECK(recipe.checkpoint_evaluated);
+  CHECK(recipe.keep == 0);
+  CHECK(recipe.measure_bleu);
+  CHECK(!recipe.measure_exact_match);
+  CHECK(recipe.search.beam_size == 5);
+  CHECK(recipe.search.max_length == 90);
+}
+
+TEST_CASE("what a recipe for pairs may get wrong") {
+  const auto says = [](const std::string& setting, const std::string& words) {
+    const std::string found = complaint(setting);
+    CHECK_MESSAGE(found.find(words) != std::string::npos, found);
+  };
+  says("data={\"kind\": \"parallel\"}", "--set data.folder=DIRECTORY");
+  says("data={\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"a\"}", "needs the key 'target'");
+  says("tokenizer.kind=word", "must be \"character\", \"words\" or \"sentencepiece\", not \"word\"");
+  says("batch.tokens=100", "tokens");
+  says("measure=[\"bleu\"]", "is for data of sentence pairs");
+  says("measure=[\"blue\"]", "does not hold \"blue\"");
+  says("keep=0", "must be a number of at least 1, or \"all\"");
+  says("evaluate_every=\"epochs\"", "must be a whole number of updates or \"epoch\"");
+  says("steps=0", "needs the key 'steps' or 'epochs'");
+  says("hyper.width={\"from\": \"source\"}", "source_vocabulary");
 }

@@ -1,0 +1,62 @@
+#include "lines.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "commands.hpp"
+
+namespace xtape::cli {
+
+namespace {
+bool ready_now() {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, 0) > 0;
+}
+
+void add(std::vector<std::string>& lines, std::string line) {
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  lines.push_back(std::move(line));
+}
+}  // namespace
+
+/// Moves whole lines from what has been read. False where more of them could be had.
+bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
+  while (lines.size() < most) {
+    const std::size_t end = pending_.find('\n', at_);
+    if (end == std::string::npos) break;
+    add(lines, pending_.substr(at_, end - at_));
+    at_ = end + 1;
+  }
+  if (lines.size() == most) return true;
+  pending_.erase(0, at_);
+  at_ = 0;
+  return false;
+}
+
+std::vector<std::string> InputLines::next(std::size_t most) {
+  std::vector<std::string> lines;
+  while (!take(lines, most) && !ended_ && (lines.empty() || ready_now())) {
+    char bytes[1 << 16];
+    const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) {
+      if (interrupted()) throw Interrupted();
+      continue;
+    }
+    if (count < 0) throw WrongInput(std::string("cannot read the standard input: ") + std::strerror(errno));
+    if (count > 0) {
+      pending_.append(bytes, static_cast<std::size_t>(count));
+      continue;
+    }
+    ended_ = true;
+    if (!pending_.empty() && pending_.find('\n') == std::string::npos) {
+      add(lines, pending_);
+      pending_.clear();
+    }
+  }
+  return lines;
+}
+
+}  // namespace xtape::cli

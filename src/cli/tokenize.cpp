@@ -1,0 +1,82 @@
+/// xtape tokenize: text to a run's tokens and back.
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "lines.hpp"
+#include "run_words.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct Words {
+  std::string run;
+  bool pieces = false;
+  bool detokenize = false;
+  bool target = false;
+};
+
+Tokens numbers_of(const std::string& line) {
+  std::istringstream words(line);
+  Tokens tokens;
+  for (std::string word; words >> word;) {
+    std::size_t read = 0;
+    int number = -1;
+    try {
+      number = std::stoi(word, &read);
+    } catch (const std::exception&) {
+      read = 0;
+    }
+    if (read != word.size()) throw WrongInput("'" + word + "' is no number of a token");
+    tokens.push_back(number);
+  }
+  return tokens;
+}
+
+std::string line_of(const Tokenizer& tokenizer, const std::string& line, const Words& words) {
+  if (words.detokenize) return tokenizer.decode(numbers_of(line));
+  const Tokens tokens = tokenizer.encode(line);
+  std::string text;
+  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
+  if (words.pieces)
+    for (const std::string& piece : tokenizer.pieces(tokens)) add(piece);
+  else
+    for (const std::int32_t token : tokens) add(std::to_string(token));
+  return text;
+}
+
+void tokenize(const Words& words) {
+  const Run run = of_the_input([&] { return Run::open(words.run); });
+  const Tokenizer& tokenizer = words.target ? run.tokenizer() : run.source_tokenizer();
+  catch_interrupt();
+  InputLines input;
+  std::int64_t number = 0;
+  for (std::vector<std::string> lines; !(lines = input.next(1000)).empty();) {
+    for (const std::string& line : lines) {
+      ++number;
+      try {
+        std::cout << line_of(tokenizer, line, words) << '\n';
+      } catch (const Error& error) {
+        throw WrongInput("line " + std::to_string(number) + ": " + error.what());
+      }
+    }
+    std::cout << std::flush;
+    if (interrupted()) throw Interrupted();
+  }
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "tokenize", "Turn lines of the standard input into the numbers of a run's tokens, or back");
+  const auto words = std::make_shared<Words>();
+  command->add_option("RUN", words->run, "A run directory")->required();
+  auto* pieces = command->add_flag("--pieces", words->pieces, "Write the tokens as text in place of numbers");
+  command->add_flag("--detokenize", words->detokenize, "Read numbers and write text")->excludes(pieces);
+  command->add_flag("--target", words->target, "With the target's tokenizer, where source and target have their own");
+  command->callback([words] { tokenize(*words); });
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,102 @@
+/// xtape translate: lines of the standard input, translated by a run's model.
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "lines.hpp"
+#include "run_words.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::cli {
+namespace {
+
+constexpr std::size_t lines_at_once = 1024;  // sorted by length among themselves, so that batches waste little
+
+struct Words {
+  std::string run;
+  std::string checkpoint = "last";
+  std::optional<std::int64_t> beam;
+  std::optional<double> length_penalty;
+  std::optional<std::string> penalty_kind;
+  std::optional<std::int64_t> max_length;
+  std::int64_t n_best = 1;
+  std::int64_t batch = 64;
+  std::int64_t threads = 0;
+  bool uncached = false;
+};
+
+SearchOptions options_of(const Words& words, const Recipe& recipe) {
+  SearchOptions options = recipe.search;
+  if (words.beam) options.beam_size = *words.beam;
+  if (words.length_penalty) {
+    options.alpha = *words.length_penalty;
+    if (options.length_penalty == LengthPenalty::none) options.length_penalty = LengthPenalty::wu;
+  }
+  if (words.penalty_kind) options.length_penalty = length_penalty_named(*words.penalty_kind);
+  if (words.max_length) options.max_length = *words.max_length;
+  options.n_best = words.n_best;
+  options.batch_size = words.batch;
+  options.cached = !words.uncached;
+  if (options.n_best > options.beam_size)
+    throw WrongInput("--n-best " + std::to_string(options.n_best) + " needs a --beam of at least that, not " +
+                     std::to_string(options.beam_size));
+  return options;
+}
+
+/// One line a translation; with n-best, `line ||| text ||| score`.
+void write(std::int64_t number, const Translation& translation, const Words& words) {
+  if (!translation.problem.empty()) std::cerr << "line " << number << ": " << translation.problem << '\n';
+  if (words.n_best == 1) {
+    std::cout << (translation.candidates.empty() ? "" : translation.candidates[0].text) << '\n';
+    return;
+  }
+  for (const Translation::Candidate& each : translation.candidates)
+    std::cout << number << " ||| " << each.text << " ||| " << each.score << '\n';
+  if (translation.candidates.empty()) std::cout << number << " |||  ||| 0\n";
+}
+
+void translate(const Words& words) {
+  std::vector<Setting> settings;
+  if (words.threads > 0) settings.push_back({"threads", std::to_string(words.threads)});
+  Run run = of_the_input([&] { return Run::open(words.run, settings, CheckpointChoice::parse(words.checkpoint)); });
+  if (!run.recipe().data.has_pairs())
+    throw WrongInput(words.run + " is a run on data of kind '" + run.recipe().data.kind +
+                     "': it was not trained to translate");
+  const SearchOptions options = options_of(words, run.recipe());
+  catch_interrupt();
+  InputLines input;
+  std::int64_t number = 0;
+  for (std::vector<std::string> lines; !(lines = input.next(lines_at_once)).empty();) {
+    for (const Translation& translation : run.translate(lines, options))
+      write(++number, translation, words);
+    std::cout << std::flush;
+    if (interrupted()) throw Interrupted();
+  }
+}
+
+}  // namespace
+
+void add_translate(CLI::App& program) {
+  CLI::App* command =
+      program.add_subcommand("translate", "Translate the lines of the standard input with a run's model");
+  const auto words = std::make_shared<Words>();
+  command->add_option("RUN", words->run, "A run directory")->required();
+  add_checkpoint(*command, words->checkpoint);
+  command->add_option("--beam", words->beam, "How many hypotheses are followed; 1: greedy (default: the recipe's)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--length-penalty", words->length_penalty, "Its exponent alpha; 0: none (default: the recipe's)");
+  command->add_option("--penalty", words->penalty_kind, "wu: ((5+L)/6)^alpha; power: L^alpha; none")
+      ->check(CLI::IsMember({"wu", "power", "none"}));
+  command->add_option("--max-length", words->max_length, "The most tokens of a translation (default: the recipe's)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--n-best", words->n_best, "Write this many candidates a line: line ||| text ||| score")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--batch", words->batch, "Sentences that are translated together")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", words->threads, "How many (default: all cores)");
+  command->add_flag("--uncached", words->uncached, "Read the whole prefix again for every token: slow, for measuring");
+  command->callback([words] { translate(*words); });
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,29 @@
+#include "number_words.hpp"
+#include "order.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::uint64_t split_seed = 0;  // which numbers are held out does not depend on the run's seed
+constexpr std::uint64_t split_stream = 7;
+
+void add(PairTexts& texts, std::int64_t number) {
+  NumberWords words = words_of(number);
+  texts.source.push_back(std::move(words.portuguese));
+  texts.target.push_back(std::move(words.english));
+}
+}  // namespace
+
+NumberWordsTexts number_words(const NumberWordsOptions& options) {
+  if (options.training < 1 || options.held_out < 1 || options.training + options.held_out > number_words_end)
+    throw Error("there are " + std::to_string(number_words_end) + " numbers: " + std::to_string(options.training) +
+                " to train with and " + std::to_string(options.held_out) + " to hold out cannot be taken from them");
+  const auto order = shuffled(static_cast<std::uint32_t>(number_words_end), split_seed, split_stream);
+  NumberWordsTexts texts;
+  for (std::int64_t i = 0; i < options.held_out + options.training; ++i)
+    add(i < options.held_out ? texts.held_out : texts.training, order[static_cast<std::size_t>(i)]);
+  return texts;
+}
+
+}  // namespace xtape

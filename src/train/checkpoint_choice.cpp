@@ -1,0 +1,77 @@
+// Which of a run's checkpoints is meant.
+#include <algorithm>
+#include <charconv>
+
+#include "checkpoint.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape {
+
+CheckpointChoice CheckpointChoice::parse(const std::string& text) {
+  const std::string average = "average:";
+  if (text == "last") return {Kind::last, 1};
+  if (text == "best") return {Kind::best, 1};
+  CheckpointChoice choice = {Kind::average, 0};
+  const char* end = text.data() + text.size();
+  if (text.rfind(average, 0) == 0) {
+    const auto [rest, failed] = std::from_chars(text.data() + average.size(), end, choice.count);
+    if (failed == std::errc() && rest == end && choice.count >= 1) return choice;
+  }
+  throw Error("a checkpoint is last, best or average:N, not '" + text + "'");
+}
+
+namespace train {
+
+namespace {
+/// The mean of the arrays that the files hold, into those of `weights`.
+template <class T>
+void average_as(Array& mean, const std::vector<Store>& stores, const std::string& name) {
+  for (std::int64_t i = 0; i < mean.count(); ++i) {
+    double sum = 0;
+    for (const Store& store : stores) sum += static_cast<double>(store.at(name).as<T>()[i]);
+    mean.as<T>()[i] = static_cast<T>(sum / static_cast<double>(stores.size()));
+  }
+}
+
+void load_average(Model& model, const std::vector<std::string>& files) {
+  std::vector<Store> stores;
+  for (const std::string& file : files) {
+    model.load_weights(file);  // for its checks
+    stores.push_back(load_arrays(file));
+  }
+  for (const Store::Entry& weight : model.weights().entries()) {
+    Array mean = weight.array;
+    mean.dtype() == Dtype::float64 ? average_as<double>(mean, stores, weight.name)
+                                   : average_as<float>(mean, stores, weight.name);
+  }
+}
+}  // namespace
+
+std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice) {
+  const std::vector<std::string> found = checkpoints(directory);
+  if (found.empty()) throw FileError(directory + " holds no checkpoint yet");
+  const State last = read_state(found.back());
+  const auto weights_of = [](const std::string& path) { return path + "/weights.safetensors"; };
+  if (choice.kind == CheckpointChoice::Kind::last) {
+    model.load_weights(weights_of(found.back()));
+    return last.step;
+  }
+  if (choice.kind == CheckpointChoice::Kind::best) {
+    const std::string best = directory + "/" + checkpoint_name(last.best_step);
+    if (last.best_step < 0 || std::find(found.begin(), found.end(), best) == found.end())
+      throw FileError(directory + " does not hold the best checkpoint" +
+                      (last.best_step < 0 ? ": nothing has been evaluated yet" : ", " + best));
+    model.load_weights(weights_of(best));
+    return last.best_step;
+  }
+  if (found.size() < static_cast<std::size_t>(choice.count))
+    throw FileError(directory + " holds " + std::to_string(found.size()) + " checkpoints, not the " +
+                    std::to_string(choice.count) + " to be averaged");
+  std::vector<std::string> files;
+  for (auto each = found.end() - choice.count; each != found.end(); ++each) files.push_back(weights_of(*each));
+  load_average(model, files);
+  return last.step;
+}
+
+}  // namespace train
+}  // namespace xtape

@@ -1,0 +1,131 @@
+#include "run_data.hpp"
+
+#include <filesystem>
+
+namespace xtape::train {
+
+namespace {
+PairTexts read_sentences(const std::string& folder, const std::string& source, const std::string& target) {
+  const auto path = [&](const std::string& name) { return (std::filesystem::path(folder) / name).string(); };
+  PairTexts sentences = {read_lines(path(source)), read_lines(path(target))};
+  if (sentences.source.size() != sentences.target.size())
+    throw Error(path(source) + " has " + std::to_string(sentences.source.size()) + " lines and " + path(target) + " " +
+                std::to_string(sentences.target.size()) + ": line i of one must translate line i of the other");
+  return sentences;
+}
+}  // namespace
+
+Texts::Texts(const Recipe& recipe) : recipe_(recipe) {
+  const Recipe::Data& data = recipe.data;
+  if (data.kind == "text") split_ = split_text(read_text(data.text), data.split);
+  if (data.kind == "adder") split_.training = AdderBatches::text(data.adder);
+  if (data.kind == "parallel") {
+    training_ = read_sentences(data.folder, data.source, data.target);
+    validation_ = read_sentences(data.folder, data.validation_source, data.validation_target);
+  }
+  if (data.kind == "number_words") {
+    NumberWordsTexts texts = number_words(data.numbers);
+    training_ = std::move(texts.training);
+    validation_ = std::move(texts.held_out);
+  }
+}
+
+std::vector<std::string> Texts::lines_for(bool source) const {
+  if (!recipe_.data.has_pairs()) return {split_.training};
+  std::vector<std::string> lines = source || recipe_.tokenizer.joint ? training_.source : training_.target;
+  if (recipe_.tokenizer.joint) lines.insert(lines.end(), training_.target.begin(), training_.target.end());
+  return lines;
+}
+
+std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::string>& lines) const {
+  const TokenizerSettings& settings = recipe_.tokenizer;
+  if (settings.kind == "sentencepiece") return std::make_shared<SentencePieceTokenizer>(lines, settings.pieces);
+  if (settings.kind == "words")
+    return std::make_shared<WordTokenizer>(
+        settings.vocabulary.empty()
+            ? WordTokenizer(lines, settings.words)
+            : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary), settings.words));
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  return std::make_shared<CharacterTokenizer>(text, settings.unknown, recipe_.data.has_pairs());
+}
+
+Tokenizers Texts::make_tokenizers() const {
+  Tokenizers made;
+  made.target = make_tokenizer(lines_for(false));
+  const bool one = recipe_.tokenizer.joint || !recipe_.data.has_pairs();
+  made.source = one ? made.target : make_tokenizer(lines_for(true));
+  return made;
+}
+
+std::unique_ptr<Batches> Texts::batches(const Tokenizers& tokenizers) const {
+  const Recipe::Data& data = recipe_.data;
+  if (data.kind == "adder") {
+    AdderOptions options = data.adder;
+    options.rows = recipe_.batch_size;
+    options.seed = recipe_.trainer.seed;
+    return std::make_unique<AdderBatches>(*tokenizers.target, options);
+  }
+  if (data.kind == "text") {
+    const TextBatchesOptions options = {recipe_.batch_size, data.block_size, recipe_.trainer.seed};
+    return std::make_unique<TextBatches>(tokenizers.target->encode(split_.training),
+                                         tokenizers.target->encode(split_.validation), options);
+  }
+  return std::make_unique<PairBatches>(pairs_of(training_, tokenizers, data.max_length),
+                                       pairs_of(validation_, tokenizers, 0), pair_options(recipe_, tokenizers));
+}
+
+Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
+  if (tokenizer.start() < 0 || tokenizer.end() < 0)
+    throw Error("pairs need a tokenizer with start and end tokens");
+  Tokens tokens = {tokenizer.start()};
+  const Tokens inside = tokenizer.encode(text);
+  tokens.insert(tokens.end(), inside.begin(), inside.end());
+  tokens.push_back(tokenizer.end());
+  return tokens;
+}
+PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers) {
+  PairBatchesOptions options;
+  if (recipe.batch_size > 0) options.rows = recipe.batch_size;
+  options.tokens = recipe.batch_tokens;
+  options.bucket = recipe.bucket;
+  options.source_pad = tokenizers.source->pad();
+  options.target_pad = tokenizers.target->pad();
+  options.seed = recipe.trainer.seed;
+  return options;
+}
+
+std::vector<Pair> pairs_of(const PairTexts& sentences, const Tokenizers& tokenizers, std::int64_t max_length) {
+  constexpr std::size_t frame = 2;  // start and end
+  std::vector<Pair> pairs;
+  const auto fits = [&](const Tokens& tokens) {
+    return tokens.size() > frame && (max_length == 0 || tokens.size() <= static_cast<std::size_t>(max_length) + frame);
+  };
+  for (std::size_t i = 0; i < sentences.source.size(); ++i) {
+    Pair pair = {framed(*tokenizers.source, sentences.source[i]), framed(*tokenizers.target, sentences.target[i])};
+    if (fits(pair.source) && fits(pair.target)) pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory) {
+  if (tokenizers.source == tokenizers.target) {
+    save_tokenizer(*tokenizers.target, directory + "/tokenizer.json");
+    return;
+  }
+  save_tokenizer(*tokenizers.source, directory + "/source_tokenizer.json");
+  save_tokenizer(*tokenizers.target, directory + "/target_tokenizer.json");
+}
+
+Tokenizers load_tokenizers(const std::string& directory) {
+  const auto load = [&](const std::string& name) {
+    return std::shared_ptr<const Tokenizer>(load_tokenizer(directory + "/" + name));
+  };
+  if (!std::filesystem::exists(directory + "/source_tokenizer.json")) {
+    const auto one = load("tokenizer.json");
+    return {one, one};
+  }
+  return {load("source_tokenizer.json"), load("target_tokenizer.json")};
+}
+
+}  // namespace xtape::train

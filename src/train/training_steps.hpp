@@ -1,0 +1,34 @@
+/// The training step of a model, planned once for each shape that batches have.
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "loss.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::train {
+
+/// Loss and gradients of one batch.
+struct TrainingStep {
+  NamedSizes sizes;
+  Tape tape{Mode::train};
+  NamedVars inputs;
+  Loss loss;
+  Vars gradients;  ///< Of the sum of losses, by the weights in the store's order.
+  std::optional<Player> player;
+};
+
+class TrainingSteps {
+ public:
+  TrainingSteps(Model& model, const TrainerOptions& options);
+  /// The step for batches of this shape. The steps share memory: what one has computed holds until the next one plays.
+  TrainingStep& of(const Batch& batch);
+
+ private:
+  Model& model_;
+  PlayerOptions playing_;
+  std::list<TrainingStep> steps_;  // the last used first
+};
+
+}  // namespace xtape::train

@@ -1,0 +1,39 @@
+# What the tests of the program share. Sourced with the program and the source tree as arguments; leaves the tests in an
+# empty directory of their own.
+set -uo pipefail
+xtape=$(realpath "$1")
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+passed=0
+failed=0
+
+expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
+  local code=$1 out=$2 err=$3 got
+  shift 3
+  "$xtape" "$@" >out 2>err
+  got=$?
+  if [ "$got" = "$code" ] && stream_fits "$out" out && stream_fits "$err" err; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: xtape $* (exit code $got, wanted $code)"
+    head -n 5 out err
+  fi
+}
+stream_fits() {
+  if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -q -E -e "$1" "$2"; fi
+}
+holds() { # holds NAME COMMAND…
+  local name=$1
+  shift
+  if "$@"; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+  fi
+}
+finish() {
+  echo "$passed passed, $failed failed"
+  [ "$failed" = 0 ]
+}

@@ -1,0 +1,86 @@
+#!/bin/bash
+# Training on sentence pairs, and translating with what was trained, by the program.
+# usage: translations.sh PROGRAM SOURCE_ROOT
+source "$(dirname "$0")/frame.sh" "$@"
+export OMP_NUM_THREADS=2
+
+# The demo's recipe, small enough to be over at once; nothing useful is learnt.
+recipe=$source/models/recipes/number_words.json
+small=(--set hyper.width=16 --set hyper.inner=16 --set hyper.heads=2 --set hyper.encoder_layers=1
+  --set hyper.decoder_layers=1 --set data.training=300 --set data.held_out=20 --set batch.size=32 --set search.max_length=12)
+
+expect 0 "^run: step 20 .* perplexity [0-9.]+  accuracy [0-9.]+ %  exact match [0-9.]+ % of 20$" "step 20 of 20" \
+  train "$recipe" --out run "${small[@]}" --set steps=20 --set evaluate_every=epoch --set schedule.warmup=1 --seed 3
+holds "an epoch, the end and the best one have checkpoints" [ "$(ls run/checkpoints)" = "00000010
+00000020" ]
+expect 0 "^perplexity [0-9.]+" "" eval run
+expect 0 "^step 20$" "" eval run --checkpoint average:2
+expect 0 "^exact_match [0-9.]+" "" eval run --checkpoint best
+expect 2 "" "holds 2 checkpoints, not the 3 to be averaged" eval run --checkpoint average:3
+expect 2 "" "a checkpoint is last, best or average:N, not 'first'" eval run --checkpoint first
+
+# Every line has an answer, in its place, whatever it holds.
+{ echo "duzentos e um"; echo; printf '\xff\xfe\n'; echo "palavra desconhecida"; printf 'sete %.0s' $(seq 2000); echo; echo "dois"; } >source
+for how in "--beam 1" "--beam 3 --length-penalty 0.6" "--beam 3 --penalty power --length-penalty 1" "--uncached" "--batch 1"; do
+  # shellcheck disable=SC2086
+  "$xtape" translate run $how <source >out 2>err
+  holds "translate $how: exit code 0" [ $? = 0 ]
+  holds "translate $how: a line for each" [ "$(wc -l <out)" = 6 ]
+  holds "translate $how: an empty line stays empty" [ -z "$(sed -n 2p out)" ]
+  holds "translate $how: real lines are answered" [ -n "$(sed -n 1p out)" -a -n "$(sed -n 6p out)" ]
+  holds "translate $how: what is no text is told" grep -q "line 3: the text is not UTF-8" err
+  holds "translate $how: what is too long is told" grep -q "line 5: has 2002 tokens, start and end included" err
+done
+"$xtape" translate run <source >cached 2>/dev/null
+"$xtape" translate run --uncached <source >uncached 2>/dev/null
+holds "caches change nothing" cmp -s cached uncached
+printf 'dois' | "$xtape" translate run >out 2>err
+holds "a last line without its end is a line" [ "$(cat out)" = "$(sed -n 6p cached)" ]
+"$xtape" translate run --beam 4 --n-best 3 <source >out 2>err
+holds "n-best: three candidates for each line that has any, one for others" [ "$(wc -l <out)" = $((3 + 1 + 1 + 3 + 1 + 3)) ]
+holds "n-best: number, text and score" grep -q -E '^6 \|\|\| .* \|\|\| -[0-9.]+' out
+expect 0 "^$" "" translate run <<<""
+expect 2 "" "needs a --beam of at least that, not 1" translate run --n-best 2 <<<"dois"
+expect 2 "" "is not a run" translate none <<<"dois"
+
+# Tokens and back.
+echo "duzentos e um" >words
+expect 0 "^duzentos e um$" "" tokenize run --pieces <words
+expect 0 "^[0-9]+ [0-9]+ [0-9]+$" "" tokenize run <words
+"$xtape" tokenize run <words >numbers
+expect 0 "^duzentos e um$" "" tokenize run --detokenize <numbers
+expect 0 "^<unk> <unk> <unk>$" "" tokenize run --target --pieces <words
+expect 2 "" "line 1: 'duzentos' is no number of a token" tokenize run --detokenize <words
+expect 2 "" "line 1: token 99999" tokenize run --detokenize <<<99999
+
+# Files of one's own: a sentence a line, plain or compressed.
+for i in $(seq 1 9) $(seq 2 2 40) $(seq 3 7 90); do printf 'ein haus nummer %d\n' $((i % 13)); done >train.de
+sed 's/ein haus nummer/a house number/' train.de >train.en
+head -n 5 train.de >valid.de
+head -n 5 train.en >valid.en
+gzip -c train.de >train.de.gz
+parallel=(--set data="{\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"train.de.gz\", \"target\": \"train.en\",
+  \"validation_source\": \"valid.de\", \"validation_target\": \"valid.en\"}" --set data.folder=. --set steps=6 --set epochs=100
+  --set hyper.width=16 --set hyper.inner=16 --set hyper.heads=2 --set hyper.encoder_layers=1 --set hyper.decoder_layers=1)
+expect 0 "files: step 6 .* BLEU [0-9.]+" "step 6 of 6" train "$recipe" --out files "${parallel[@]}" --set 'measure=["bleu"]' \
+  --set 'tokenizer={"kind": "sentencepiece", "model": "bpe", "vocabulary_size": 40, "joint": true}' --set batch.size=8 \
+  --set schedule.warmup=1
+holds "the tokenizer's model is in the run" [ -s files/tokenizer.model ]
+expect 0 "ein .*h.*s" "" tokenize files --pieces <<<"ein haus"
+rm train.*
+expect 0 "." "" translate files <<<"ein haus nummer 3"
+expect 0 "^tokens [0-9]+" "" eval files --source valid.de --target valid.en
+expect 2 "" "valid.de --source requires --target|requires --target" eval files --source valid.de
+expect 2 "" "No such file|cannot read" train "$recipe" --out none "${parallel[@]}" --set schedule.warmup=1
+holds "mistakes leave no run behind" [ ! -e none ]
+
+# Stopped by the clock in the middle of an epoch, and continued: the same bits.
+expect 0 "part: the time is over at step [0-9]+; xtape train part --resume continues" "step" train "$recipe" --out part \
+  "${small[@]}" --set steps=2000000 --set schedule.steps=40 --set schedule.warmup=1 --seed 3 --minutes 0.02
+step=$(ls part/checkpoints | tail -1 | sed 's/^0*//')
+expect 0 "part: step $((step + 3)) " "step" train part --resume --set steps=$((step + 3))
+expect 0 "whole: step $((step + 3)) " "step" train "$recipe" --out whole "${small[@]}" --set steps=$((step + 3)) \
+  --set schedule.steps=40 --set schedule.warmup=1 --seed 3
+last=$(ls whole/checkpoints | tail -1)
+holds "a resumed run has the same weights" cmp -s {part,whole}/checkpoints/$last/weights.safetensors
+finish

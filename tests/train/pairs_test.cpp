@@ -1,0 +1,231 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint.hpp"
+#include "tiny.hpp"
+#include "xtape/safetensors.hpp"
+
+using namespace xtape;
+namespace fs = std::filesystem;
+
+namespace {
+/// The next word from the last one and the mean of the source's: quickly trained, and no good.
+const std::string definition = R"json({
+  "xtape": 1,
+  "name": "pairs",
+  "hyper": {"source_vocab_size": null, "target_vocab_size": null, "width": 8},
+  "blocks": {
+    "table": {
+      "hyper": {"rows": null},
+      "weights": {"weight": {"shape": ["rows", "width"], "init": "normal", "std": 0.3}},
+      "inputs": ["i"],
+      "result": "take(weight, i, axis=0)"
+    }
+  },
+  "model": {
+    "parts": {
+      "source_table": {"block": "table", "rows": "source_vocab_size"},
+      "target_table": {"block": "table", "rows": "target_vocab_size"},
+      "out": {"block": "table", "rows": "target_vocab_size"}
+    },
+    "functions": {
+      "logits": {
+        "inputs": {"source": "int [b, s]", "tokens": "int [b, t]"},
+        "do": [
+          "real = cast(source != 0, 'float')[..., none]",
+          "read = sum(source_table(source) * real, axis=1, keepdims=true) / (sum(real, axis=1, keepdims=true) + 1e-9)",
+          "x = dropout(tanh(target_table(tokens) + read), 0.1)"
+        ],
+        "result": "einsum('btd,vd->btv', x, out.weight)"
+      },
+      "loss": {
+        "inputs": {"source": "int [b, s]", "tokens": "int [b, t]", "targets": "int [b, t]"},
+        "do": ["total, count = cross_entropy(logits(source, tokens), targets, ignore=-1, label_smoothing=0.1)"],
+        "result": "total, count"
+      },
+      "plain_loss": {
+        "inputs": {"source": "int [b, s]", "tokens": "int [b, t]", "targets": "int [b, t]"},
+        "do": ["total, count = cross_entropy(logits(source, tokens), targets, ignore=-1)"],
+        "result": "total, count"
+      },
+      "accuracy": {
+        "inputs": {"source": "int [b, s]", "tokens": "int [b, t]", "targets": "int [b, t]"},
+        "do": [
+          "right = sum(argmax(logits(source, tokens), axis=-1) == targets)",
+          "count = sum(targets != -1)"
+        ],
+        "result": "right, count"
+      }
+    }
+  }
+})json";
+
+const std::string recipe_text = R"json({
+  "xtape": 1,
+  "name": "pairs",
+  "definition": "pairs.json",
+  "hyper": {"source_vocab_size": {"from": "source_vocabulary"}, "target_vocab_size": {"from": "target_vocabulary"}},
+  "data": {"kind": "number_words", "training": 100, "held_out": 20},
+  "tokenizer": {"kind": "words"},
+  "batch": {"size": 16, "accumulate": 2},
+  "optimizer": {"kind": "adam", "betas": [0.9, 0.98], "epsilon": 1e-9},
+  "schedule": {"kind": "constant", "rate": 0.02},
+  "epochs": 4,
+  "keep": "all",
+  "seed": 4
+})json";
+
+Recipe pairs_recipe(const tiny::Directory& directory, const std::vector<Setting>& settings = {}) {
+  directory.write("pairs.json", definition);
+  return Recipe::load(directory.write("recipe.json", recipe_text), settings);
+}
+
+bool same_bits(const std::string& a, const std::string& b) {
+  return read_text(a + "/weights.safetensors") == read_text(b + "/weights.safetensors") &&
+         read_text(a + "/optimizer.safetensors") == read_text(b + "/optimizer.safetensors") &&
+         read_text(a + "/state.json") == read_text(b + "/state.json");
+}
+
+std::vector<std::string> names(const std::string& run) {
+  std::vector<std::string> list;
+  for (const std::string& path : train::checkpoints(run + "/checkpoints"))
+    list.push_back(fs::path(path).filename().string());
+  return list;
+}
+
+std::vector<nlohmann::json> evaluations(const std::string& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(read_text(run + "/metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(nlohmann::json::parse(line));
+    if (!lines.back().contains("validation_loss")) lines.pop_back();
+  }
+  return lines;
+}
+}  // namespace
+
+TEST_CASE("epochs end with an evaluation and a checkpoint") {
+  const tiny::Directory directory;
+  Run run = Run::create(pairs_recipe(directory), directory / "run");
+  CHECK(run.batches().epoch_batches() == 7);
+  CHECK(run.train());
+  // Updates of two batches out of 7: an epoch ends with the update in which its last batch is.
+  CHECK(names(directory / "run") == std::vector<std::string>{"00000004", "00000007", "00000011", "00000014"});
+  const auto lines = evaluations(directory / "run");
+  REQUIRE(lines.size() == 4);
+  for (const char* key : {"perplexity", "accuracy"}) CHECK(lines[0][key].is_number());
+  CHECK(lines[3]["perplexity"] < lines[0]["perplexity"]);
+  CHECK(std::log(lines[3]["perplexity"].get<double>()) < lines[3]["validation_loss"].get<double>());  // smoothed
+  CHECK(run.trainer().epoch() == 4);
+  CHECK(&run.tokenizer() != &run.source_tokenizer());
+  CHECK(fs::exists(directory / "run/source_tokenizer.json"));
+}
+
+TEST_CASE("stopped in the middle of an epoch and continued, a run on pairs has the same bits") {
+  const tiny::Directory directory;
+  const Recipe recipe = pairs_recipe(directory, {{"checkpoint_every", "3"}});
+  Run whole = Run::create(recipe, directory / "whole");
+  CHECK(whole.train());
+  {
+    Run run = Run::create(recipe, directory / "parts");
+    Trainer::Callbacks callbacks;
+    callbacks.stop = [&] { return run.trainer().step() == 5; };
+    CHECK(!run.train(callbacks));
+  }
+  Run run = Run::open(directory / "parts");
+  CHECK(run.trainer().step() == 5);
+  CHECK(run.train());
+  CHECK(same_bits(directory / "whole/checkpoints/00000014", directory / "parts/checkpoints/00000014"));
+  CHECK(evaluations(directory / "whole") == evaluations(directory / "parts"));
+}
+
+TEST_CASE("micro-batches equal one batch of all their sentences") {
+  const tiny::Directory directory;
+  // One batch of everything against two of its halves. Dropout draws by place in the batch, so it must be off.
+  std::string still = definition;
+  still.replace(still.find("0.1)\""), 4, "0.0)");
+  directory.write("pairs.json", still);
+  const std::string file = directory.write("recipe.json", recipe_text);
+  const auto trained = [&](const std::string& size, const std::string& accumulate, const std::string& name) {
+    Run run = Run::create(Recipe::load(file, {{"batch.size", size}, {"batch.accumulate", accumulate}, {"epochs", "3"}}),
+                          directory / name);
+    CHECK(run.train());
+    CHECK(run.trainer().step() == 3);
+    return load_arrays(directory / (name + "/checkpoints/00000003/weights.safetensors"));
+  };
+  const Store one = trained("100", "1", "one");
+  const Store two = trained("50", "2", "two");
+  for (const Store::Entry& entry : one.entries())
+    for (std::int64_t i = 0; i < entry.array.count(); ++i)
+      CHECK(entry.array.as<float>()[i] == doctest::Approx(two.at(entry.name).as<float>()[i]).epsilon(2e-3));
+}
+
+TEST_CASE("patience ends a training that gets no better, also after a resume") {
+  const tiny::Directory directory;
+  Run run = Run::create(pairs_recipe(directory, {{"schedule.rate", "0"}, {"epochs", "50"}, {"patience", "3"}}), directory / "run");
+  CHECK(run.train());
+  CHECK(evaluations(directory / "run").size() == 4);  // the first is the best, then three that are not better
+  CHECK(run.trainer().best_step() == 4);
+  Run again = Run::open(directory / "run");
+  CHECK(again.train());
+  CHECK(evaluations(directory / "run").size() == 4);
+}
+
+TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
+  const tiny::Directory directory;
+  // Falls apart after the second epoch: the rate is far too high.
+  Run run = Run::create(pairs_recipe(directory, {{"keep", "1"}, {"schedule.rate", "0.5"}, {"epochs", "6"}, {"clip", "0"}}),
+                        directory / "run");
+  CHECK(run.train());
+  const auto lines = evaluations(directory / "run");
+  const auto better = [](const auto& a, const auto& b) { return a["perplexity"] < b["perplexity"]; };
+  const auto best = std::min_element(lines.begin(), lines.end(), better);
+  CHECK(run.trainer().best_step() == (*best)["step"]);
+  CHECK(names(directory / "run").size() == (run.trainer().best_step() == run.trainer().step() ? 1 : 2));
+  Run chosen = Run::open(directory / "run", {}, CheckpointChoice::parse("best"));
+  CHECK(*chosen.evaluate().perplexity == (*best)["perplexity"].get<double>());
+  CHECK(chosen.evaluate().step == (*best)["step"]);
+  CHECK_THROWS_WITH_AS(Run::open(directory / "run", {}, CheckpointChoice::parse("average:3")),
+                       doctest::Contains("not the 3 to be averaged"), FileError);
+  for (const char* wrong : {"worst", "average", "average:", "average:0", "average:2x", ""})
+    CHECK_THROWS_AS(CheckpointChoice::parse(wrong), Error);
+}
+
+TEST_CASE("an average is the mean of the last checkpoints") {
+  const tiny::Directory directory;
+  Run run = Run::create(pairs_recipe(directory), directory / "run");
+  CHECK(run.train());
+  Run averaged = Run::open(directory / "run", {}, CheckpointChoice::parse("average:3"));
+  std::vector<Store> last;
+  for (const char* step : {"00000007", "00000011", "00000014"})
+    last.push_back(load_arrays(directory / (std::string("run/checkpoints/") + step + "/weights.safetensors")));
+  for (const Store::Entry& entry : averaged.model().weights().entries())
+    for (std::int64_t i = 0; i < entry.array.count(); ++i) {
+      double sum = 0;
+      for (const Store& store : last) sum += static_cast<double>(store.at(entry.name).as<float>()[i]);
+      CHECK(entry.array.as<float>()[i] == doctest::Approx(sum / 3).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("a run on files: other pairs can be evaluated, long ones are left out of training") {
+  const tiny::Directory directory;
+  directory.write("a.de", "ein hund\nzwei\n\nein sehr sehr langer satz\nhund\n");
+  directory.write("a.en", "a dog\ntwo\nnothing\na very very long sentence\ndog\n");
+  const Recipe recipe = pairs_recipe(directory, {{"data", R"({"kind": "parallel", "folder": "", "source": "a.de", "target": "a.en",
+                                            "validation_source": "a.de", "validation_target": "a.en", "max_length": 3})"},
+                                         {"data.folder", directory / ""}, {"epochs", "1"}, {"batch.size", "2"},
+                                         {"batch.accumulate", "1"}, {"tokenizer.joint", "true"}});
+  Run run = Run::create(recipe, directory / "run");
+  CHECK(run.batches().epoch_batches() == 2);  // three pairs are neither too long nor empty
+  CHECK(run.train());
+  CHECK(run.evaluate().tokens == 3 + 2 + 6 + 2);
+  CHECK(run.evaluate({"hund", ""}, {"dog", "two"}).tokens == 2);
+  CHECK_THROWS_AS(run.evaluate({"hund"}, {}), Error);
+  CHECK(&run.tokenizer() == &run.source_tokenizer());
+  directory.write("a.en", "a dog\n");
+  CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "other"), doctest::Contains("has 5 lines and"), Error);
+  CHECK(!fs::exists(directory / "other"));
+}
