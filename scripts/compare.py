@@ -15,7 +15,7 @@ def main():
     parser.add_argument("ours")
     parser.add_argument("theirs")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="gpt-char,gpt-baby,gpt2-124m")
+    parser.add_argument("--only", default="gpt-char,gpt-baby,gpt2-124m,transformer")
     parser.add_argument("--steps", default="9")
     parser.add_argument("--threads", default="2")
     words = parser.parse_args()

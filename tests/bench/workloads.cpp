@@ -1,5 +1,5 @@
-// The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of GPT models on random
-// tokens. One JSON line a workload, with the keys that the same workloads print for other frameworks (see
+// The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of models on random tokens.
+// One JSON line a workload, with the keys that the same workloads print for other frameworks (see
 // scripts/compare.sh).
 //
 // usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
@@ -26,17 +26,59 @@ namespace {
 using namespace xtape;
 
 struct Workload {
-  const char* name;
-  std::int64_t vocabulary, layers, heads, width, context, batch;
-  bool bias;
-  const char* dropout;
+  std::string name;
+  std::string definition;
+  std::vector<std::pair<std::string, std::string>> hyper;
+  NamedSizes sizes;
+  std::int64_t vocabulary;
+  std::vector<std::string> tables;  ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
 };
-// Learned positions, tied output, tanh GELU, norms with bias.
-constexpr Workload workloads[] = {
-    {"gpt-char", 65, 4, 4, 128, 64, 12, false, "0.0"},
-    {"gpt-baby", 65, 6, 6, 384, 256, 8, false, "0.2"},
-    {"gpt2-124m", 50257, 12, 12, 768, 64, 4, true, "0.0"},
-};
+
+Workload gpt(const std::string& name, std::int64_t vocabulary, const std::string& layers, const std::string& heads,
+             const std::string& width, std::int64_t context, std::int64_t batch, const std::string& bias,
+             const std::string& dropout) {
+  return {name,
+          "gpt2",
+          {{"vocab_size", std::to_string(vocabulary)},
+           {"n_positions", std::to_string(context)},
+           {"n_embd", width},
+           {"n_layer", layers},
+           {"n_head", heads},
+           {"dropout_rate", dropout},
+           {"bias", bias},
+           {"norm_bias", "true"}},
+          {{"b", batch}, {"t", context}},
+          vocabulary,
+          {}};
+}
+
+std::vector<Workload> all_workloads() {
+  return {
+      // Learned positions, tied output, tanh GELU, norms with bias.
+      gpt("gpt-char", 65, "4", "4", "128", 64, 12, "false", "0.0"),
+      gpt("gpt-baby", 65, "6", "6", "384", 256, 8, "false", "0.2"),
+      gpt("gpt2-124m", 50257, "12", "12", "768", 64, 4, "true", "0.0"),
+      // PyTorch's nn.Transformer: post-norm, with a norm after each stack; separate embeddings and output.
+      {"transformer",
+       "transformer",
+       {{"source_vocab_size", "8192"},
+        {"width", "128"},
+        {"inner", "512"},
+        {"heads", "8"},
+        {"encoder_layers", "4"},
+        {"decoder_layers", "4"},
+        {"final_norm", "true"},
+        {"embeddings", "separate"},
+        {"output", "separate"},
+        {"output_bias", "true"},
+        {"label_smoothing", "0"},
+        {"attention_dropout_rate", "0.1"},
+        {"activation_dropout_rate", "0.1"}},
+       {{"b", 64}, {"s", 32}, {"t", 32}},
+       8192,
+       {"tables.source.weight", "tables.target.weight"}},
+  };
+}
 
 struct Words {
   std::vector<std::string> only;
@@ -51,18 +93,14 @@ double seconds() {
 
 Model make_model(const Workload& w) {
   ModelOptions options;
-  options.hyper = {{"vocab_size", std::to_string(w.vocabulary)}, {"n_positions", std::to_string(w.context)},
-                   {"n_embd", std::to_string(w.width)},          {"n_layer", std::to_string(w.layers)},
-                   {"n_head", std::to_string(w.heads)},          {"dropout_rate", w.dropout},
-                   {"bias", w.bias ? "true" : "false"},          {"norm_bias", "true"}};
-  return Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
+  options.hyper = w.hyper;
+  return Model::load(XTAPE_SOURCE_ROOT "/models/" + w.definition + ".json", options);
 }
 
-xt::xarray<std::int64_t> random_tokens(const Workload& w, std::mt19937_64& generator) {
-  std::uniform_int_distribution<std::int64_t> token(1, w.vocabulary - 1);
-  xt::xarray<std::int64_t> tokens =
-      xt::xarray<std::int64_t>::from_shape({static_cast<std::size_t>(w.batch), static_cast<std::size_t>(w.context)});
-  std::generate(tokens.begin(), tokens.end(), [&] { return token(generator); });
+Array random_tokens(const Shape& shape, std::int64_t vocabulary, std::mt19937_64& generator) {
+  std::uniform_int_distribution<std::int64_t> token(1, vocabulary - 1);
+  Array tokens(Dtype::int64, shape);
+  std::generate_n(tokens.as<std::int64_t>(), tokens.count(), [&] { return token(generator); });
   return tokens;
 }
 
@@ -89,7 +127,7 @@ void print_profile(const Player& player, int plays) {
 void run(const Workload& w, const Words& words) {
   Model model = make_model(w);
   Tape tape(Mode::train);
-  const NamedVars inputs = model.inputs(tape, "loss", {{"b", w.batch}, {"t", w.context}});
+  const NamedVars inputs = model.inputs(tape, "loss", w.sizes);
   const NamedVars results = model.record(tape, "loss", inputs);
   const Var loss = results.at(0).second / cast(results.at(1).second, Dtype::float32);
   Vars weights;
@@ -111,9 +149,10 @@ void run(const Workload& w, const Words& words) {
   for (const Store::Entry& entry : optimizer.state().entries()) planned += entry.array.bytes();
 
   std::mt19937_64 generator(0);
-  const xt::xarray<std::int64_t> tokens = random_tokens(w, generator);
-  const xt::xarray<std::int64_t> targets = random_tokens(w, generator);
-  const std::vector<Feed> feeds = {{at(inputs, "tokens"), tokens}, {at(inputs, "targets"), targets}};
+  std::vector<Array> fed;
+  std::vector<Feed> feeds;
+  for (const auto& input : inputs) fed.push_back(random_tokens(input.second.shape(), w.vocabulary, generator));
+  for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i].second, fed[i]);
 
   std::vector<double> times;
   std::vector<ArrayView> views;
@@ -129,7 +168,9 @@ void run(const Workload& w, const Words& words) {
   }
   std::sort(times.begin(), times.end());
   const double time = times[times.size() / 2];
-  const double count = static_cast<double>(w.batch * w.context);
+  const double count = static_cast<double>(at(inputs, "targets").size(0) * at(inputs, "targets").size(1));
+  std::int64_t parameters = model.parameter_count();
+  for (const std::string& table : w.tables) parameters -= model.weights().at(table).count();
 
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -137,7 +178,7 @@ void run(const Workload& w, const Words& words) {
       "{\"workload\": \"%s\", \"peer\": \"xtape\", \"ms\": %.3f, \"tokens_per_s\": %.1f, \"gflops\": %.1f, "
       "\"peak_mb\": %ld, "
       "\"planned_peak_mb\": %.0f, \"loss\": %.4f}\n",
-      w.name, time * 1e3, count / time, 6 * static_cast<double>(model.parameter_count()) * count / time / 1e9,
+      w.name.c_str(), time * 1e3, count / time, 6 * static_cast<double>(parameters) * count / time / 1e9,
       std::lround(static_cast<double>(usage.ru_maxrss) / 1024), static_cast<double>(planned) / (1 << 20), last_loss);
   std::fflush(stdout);
   if (words.profile) print_profile(player, words.steps + 2);
@@ -165,13 +206,13 @@ Words parse(int count, char** arguments) {
     }
   }
   if (words.only.empty()) {
-    for (const Workload& w : workloads) words.only.emplace_back(w.name);
+    for (const Workload& w : all_workloads()) words.only.push_back(w.name);
   }
   return words;
 }
 
-const Workload& workload_named(const std::string& name) {
-  for (const Workload& w : workloads) {
+Workload workload_named(const std::string& name) {
+  for (const Workload& w : all_workloads()) {
     if (name == w.name) return w;
   }
   throw Error("there is no workload '" + name + "'");
@@ -186,13 +227,13 @@ void run_apart(const Workload& w, const Words& words) {
       run(w, words);
       _exit(0);
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "workloads: %s: %s\n", w.name, error.what());
+      std::fprintf(stderr, "workloads: %s: %s\n", w.name.c_str(), error.what());
       _exit(1);
     }
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (status != 0) throw Error(std::string(w.name) + " failed");
+  if (status != 0) throw Error(w.name + " failed");
 }
 
 }  // namespace
