@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,18 +36,22 @@ inline std::vector<ValueType> same_number_dtype(const Call& call) {
   return same_dtype(call);
 }
 
+/// As what a loop reads elements of type T: compilers do not turn loops that read bool into vector instructions.
+template <class T>
+using ReadAs = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
+
 /// A tile function for inputs of types In... and an output of type Out that applies `f` to one element after the other:
 /// for arithmetic that the compiler turns into vector instructions by itself. The output may be one of the inputs.
 template <class Out, class... In, class F>
 TileFunction loop_tile(const F& f) {
   return [f](const Tile& tile) {
     const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
-      const auto loop = [&f, &tile](Out* out, const In*... in) {
+      const auto loop = [&f, &tile](Out* out, const ReadAs<In>*... in) {
         const std::int64_t count = tile.count;
 #pragma omp simd
-        for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Out>(f(in[i]...));
+        for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Out>(f(static_cast<In>(in[i])...));
       };
-      loop(static_cast<Out*>(tile.out[0]), static_cast<const In*>(tile.in[each])...);
+      loop(static_cast<Out*>(tile.out[0]), static_cast<const ReadAs<In>*>(tile.in[each])...);
     };
     run(std::index_sequence_for<In...>{});
   };

@@ -1,0 +1,88 @@
+// The benchmark of translation: a run's model on a file of sentences, greedily and with a beam, with caches and without.
+// One JSON line each. Loading the run is not measured; planning is, as it is part of translating a file.
+//
+// usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N]
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "xtape/xtape.hpp"
+
+namespace {
+
+using namespace xtape;
+
+struct Words {
+  std::string run;
+  std::string source;
+  std::size_t lines = 1000;
+  std::int64_t batch = 64;
+  std::string threads = "2";
+};
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch, std::int64_t beam, bool cached) {
+  SearchOptions options = run.recipe().search;
+  options.beam_size = beam;
+  options.batch_size = batch;
+  options.cached = cached;
+  const double start = seconds();
+  const std::vector<Translation> made = run.translate(lines, options);
+  const double time = seconds() - start;
+  std::size_t tokens = 0;
+  for (const Translation& each : made)
+    if (!each.candidates.empty()) tokens += run.tokenizer().encode(each.candidates[0].text).size() + 1;
+  std::printf(
+      "{\"beam\": %lld, \"cached\": %s, \"batch\": %lld, \"sentences\": %zu, \"seconds\": %.3f, "
+      "\"sentences_per_s\": %.1f, \"tokens_per_s\": %.0f}\n",
+      static_cast<long long>(beam), cached ? "true" : "false", static_cast<long long>(batch), lines.size(), time,
+      static_cast<double>(lines.size()) / time, static_cast<double>(tokens) / time);
+  std::fflush(stdout);
+}
+
+Words parse(int count, char** arguments) {
+  const char* usage = "usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N]";
+  if (count < 3 || count % 2 == 0) throw Error(usage);
+  Words words = {arguments[1], arguments[2]};
+  for (int i = 3; i < count; i += 2) {
+    const std::string word = arguments[i];
+    if (word == "--lines")
+      words.lines = std::stoul(arguments[i + 1]);
+    else if (word == "--batch")
+      words.batch = std::stol(arguments[i + 1]);
+    else if (word == "--threads")
+      words.threads = arguments[i + 1];
+    else
+      throw Error(usage);
+  }
+  return words;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  // Both override OpenBLAS's choice of kernels, and are read when it is loaded.
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr || std::getenv("OPENBLAS_L2_SIZE") != nullptr) {
+    unsetenv("OPENBLAS_CORETYPE");
+    unsetenv("OPENBLAS_L2_SIZE");
+    execv("/proc/self/exe", arguments);
+  }
+  try {
+    const Words words = parse(count, arguments);
+    Run run = Run::open(words.run, {{"threads", words.threads}});
+    std::vector<std::string> lines = read_lines(words.source);
+    if (lines.size() > words.lines) lines.resize(words.lines);
+    for (const bool cached : {true, false})
+      for (const std::int64_t beam : {1, 5}) measure(run, lines, words.batch, beam, cached);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "translation: %s\n", error.what());
+    return 1;
+  }
+}
