@@ -1,10 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "checkpoint.hpp"
+#include "run_files.hpp"
 #include "tiny.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -81,29 +80,6 @@ const std::string recipe_text = R"json({
 Recipe pairs_recipe(const tiny::Directory& directory, const std::vector<Setting>& settings = {}) {
   directory.write("pairs.json", definition);
   return Recipe::load(directory.write("recipe.json", recipe_text), settings);
-}
-
-bool same_bits(const std::string& a, const std::string& b) {
-  return read_text(a + "/weights.safetensors") == read_text(b + "/weights.safetensors") &&
-         read_text(a + "/optimizer.safetensors") == read_text(b + "/optimizer.safetensors") &&
-         read_text(a + "/state.json") == read_text(b + "/state.json");
-}
-
-std::vector<std::string> names(const std::string& run) {
-  std::vector<std::string> list;
-  for (const std::string& path : train::checkpoints(run + "/checkpoints"))
-    list.push_back(fs::path(path).filename().string());
-  return list;
-}
-
-std::vector<nlohmann::json> evaluations(const std::string& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(read_text(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    lines.push_back(nlohmann::json::parse(line));
-    if (!lines.back().contains("validation_loss")) lines.pop_back();
-  }
-  return lines;
 }
 }  // namespace
 
