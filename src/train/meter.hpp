@@ -1,10 +1,10 @@
 /// What a model's functions measure on batches, in mode eval.
 #pragma once
 
-#include <list>
 #include <memory>
 
 #include "loss.hpp"
+#include "recent.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -33,7 +33,7 @@ class Meter {
   Model& model_;
   std::array<bool, 3> has_{};
   PlayerOptions playing_;
-  std::list<Measuring> measurings_;
+  Recent<Measuring> measurings_{64};
   std::array<double, 6> sums_{};  // sum and count of each
 };
 
