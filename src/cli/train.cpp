@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "commands.hpp"
 #include "progress.hpp"
@@ -105,7 +106,7 @@ void train(const Words& words) {
     return words.minutes > 0 && std::chrono::duration<double>(Clock::now() - start).count() > 60 * words.minutes;
   };
   Trainer::Callbacks callbacks;
-  Evaluation last;
+  std::optional<Evaluation> last;
   callbacks.step = [&](const StepReport& report) { progress.step(report.step, report.loss, report.tokens); };
   callbacks.evaluation = [&](const Evaluation& evaluation) {
     last = evaluation;
@@ -125,7 +126,9 @@ void train(const Words& words) {
     std::cout << run.directory() << ": the time is over" << goes_on << '\n';
     return;
   }
-  std::cout << run.directory() << ": " << sentence(last) << '\n';
+  std::cout << run.directory() << ": "
+            << (last ? sentence(*last) : "nothing is left to do after step " + std::to_string(run.trainer().step()))
+            << '\n';
 }
 
 }  // namespace

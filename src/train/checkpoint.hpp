@@ -14,10 +14,11 @@ struct State {
   std::int64_t step = 0;     ///< Updates made; the schedule counts these.
   std::uint64_t cursor = 0;  ///< Micro-batches played: the place in the data order, and the random step.
   std::uint64_t seed = 0;    ///< Of the random ops and the data order.
-  std::int64_t best_step = -1;  ///< The step of the best evaluation; -1 before the first.
+  std::int64_t best_step = -1;  ///< The step of the best evaluation; -1 before the first finite one.
   double best = 0;              ///< What it measured: the lower the better.
   std::int64_t stale = 0;       ///< Evaluations since.
-  std::int64_t evaluated = -1;  ///< The step of the last evaluation.
+  std::int64_t evaluated = -1;  ///< The step of the last evaluation; -1 before the first.
+  std::int64_t epoch_batches = 0;  ///< Batches an epoch, which `cursor` counts; 0: there are no epochs.
 };
 
 /// Writes weights.safetensors, optimizer.safetensors and state.json to a directory beside `path`, flushes them to the

@@ -84,6 +84,7 @@ Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
   tokens.push_back(tokenizer.end());
   return tokens;
 }
+
 PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers) {
   PairBatchesOptions options;
   if (recipe.batch_size > 0) options.rows = recipe.batch_size;
@@ -101,8 +102,17 @@ std::vector<Pair> pairs_of(const PairTexts& sentences, const Tokenizers& tokeniz
   const auto fits = [&](const Tokens& tokens) {
     return tokens.size() > frame && (max_length == 0 || tokens.size() <= static_cast<std::size_t>(max_length) + frame);
   };
+  const auto read = [](const Tokenizer& tokenizer, const std::vector<std::string>& lines, std::size_t i,
+                       const char* side) {
+    try {
+      return framed(tokenizer, lines[i]);
+    } catch (const Error& error) {
+      throw Error("line " + std::to_string(i + 1) + " of the " + side + ": " + error.what());
+    }
+  };
   for (std::size_t i = 0; i < sentences.source.size(); ++i) {
-    Pair pair = {framed(*tokenizers.source, sentences.source[i]), framed(*tokenizers.target, sentences.target[i])};
+    Pair pair = {read(*tokenizers.source, sentences.source, i, "source"),
+                 read(*tokenizers.target, sentences.target, i, "target")};
     if (fits(pair.source) && fits(pair.target)) pairs.push_back(std::move(pair));
   }
   return pairs;

@@ -118,6 +118,7 @@ TEST_CASE("a budget of tokens gives short sentences more rows") {
   }
   CHECK(pairs == 300);
   CHECK(rows.size() > 1);
+  CHECK(batches.rows() == *rows.rbegin());
 }
 
 TEST_CASE("the validation part comes once, and the blank batch is the largest") {
