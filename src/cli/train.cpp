@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "json_source.hpp"
 #include "progress.hpp"
 #include "run_words.hpp"
 
@@ -50,7 +51,9 @@ Run continued(const Words& words) {
   if (words.out.empty())
     throw WrongInput("--resume needs the run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
   Run run = Run::open(words.out, settings_of(words));
-  const std::string name = Recipe::load(words.recipe, settings_of(words)).name;
+  // The run has the recipe's settings, such as where the data is; only the name is to be compared.
+  const std::string file = find_definition(words.recipe, "recipes");
+  const std::string name = model::JsonNode(model::parse_json(read_text(file), file)).at("name").text();
   if (name != run.recipe().name)
     throw WrongInput(words.out + " is a run of recipe '" + run.recipe().name + "', not of '" + name + "'");
   return run;

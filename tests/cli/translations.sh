@@ -44,6 +44,20 @@ expect 0 "^$" "" translate run <<<""
 expect 2 "" "needs a --beam of at least that, not 1" translate run --n-best 2 <<<"dois"
 expect 2 "" "is not a run" translate none <<<"dois"
 
+expect 2 "" "is a run on sentence pairs: xtape translate" generate run --prompt dois --tokens 3
+
+# Ctrl-C while it waits for input.
+mkfifo lines
+"$xtape" translate run <lines >out 2>err &
+exec 3>lines
+echo "dois" >&3
+for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
+holds "a line is answered as it comes" [ "$(cat out)" = "$(sed -n 6p cached)" ]
+kill -INT $!
+wait $!
+holds "Ctrl-C ends the waiting with 130" [ $? = 130 ]
+exec 3>&-
+
 # Tokens and back.
 echo "duzentos e um" >words
 expect 0 "^duzentos e um$" "" tokenize run --pieces <words
