@@ -66,7 +66,8 @@ std::int64_t load_checkpoint(Model& model, const std::string& directory, const C
     return last.best_step;
   }
   if (found.size() < static_cast<std::size_t>(choice.count))
-    throw FileError(directory + " holds " + std::to_string(found.size()) + " checkpoints, not the " +
+    throw FileError(directory + " holds " + std::to_string(found.size()) +
+                    (found.size() == 1 ? " checkpoint, not the " : " checkpoints, not the ") +
                     std::to_string(choice.count) + " to be averaged");
   std::vector<std::string> files;
   for (auto each = found.end() - choice.count; each != found.end(); ++each) files.push_back(weights_of(*each));

@@ -246,6 +246,12 @@ TEST_CASE("an average is the mean of the last checkpoints") {
       for (const Store& store : last) sum += static_cast<double>(store.at(entry.name).as<float>()[i]);
       CHECK(entry.array.as<float>()[i] == doctest::Approx(sum / 3).epsilon(1e-6));
     }
+  // Training goes on from the last checkpoint all the same.
+  averaged = Run::open(directory / "run", {{"epochs", "5"}}, CheckpointChoice::parse("average:3"));
+  averaged.evaluate();
+  CHECK(averaged.train());
+  CHECK(Run::create(pairs_recipe(directory, {{"epochs", "5"}}), directory / "whole").train());
+  CHECK(same_bits(directory / "run/checkpoints/00000018", directory / "whole/checkpoints/00000018"));
 }
 
 TEST_CASE("a run on files: other pairs can be evaluated, long ones are left out of training") {

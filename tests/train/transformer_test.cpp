@@ -142,6 +142,27 @@ TEST_CASE("an evaluation is what the model's logits on the raw pairs come to") {
   CHECK(std::abs(evaluation.loss - std::log(*evaluation.perplexity)) > 1e-3);
 }
 
+TEST_CASE("a sentence longer than the model reads is found before a run is begun, however small its batch") {
+  const tiny::Directory directory;
+  std::string lines;
+  for (int i = 0; i < 12; ++i) lines += "ein kleiner satz\n";
+  const std::string longer = "und einer der so viel länger ist dass er allein in seinem stapel steht\n";
+  directory.write("train", lines);
+  directory.write("valid", lines + longer);
+  std::vector<Setting> settings = {{"data", R"({"kind": "parallel", "folder": "", "source": "train", "target": "train",
+                   "validation_source": "valid", "validation_target": "valid"})"},
+                                   {"data.folder", directory / ""},
+                                   {"batch", R"({"tokens": 24})"},
+                                   {"hyper.positions", "learned"},
+                                   {"epochs", "1"}};
+  settings.push_back({"hyper.max_positions", "8"});
+  CHECK_THROWS_WITH_AS(Run::create(recipe_in(directory, settings), directory / "run"),
+                       doctest::Contains("more tokens than max_positions"), DefinitionError);
+  CHECK(!std::filesystem::exists(directory / "run"));
+  settings.back().value = "16";
+  CHECK(Run::create(recipe_in(directory, settings), directory / "run").train());
+}
+
 TEST_CASE("micro-batches of a Transformer equal one batch of all their sentences, to rounding") {
   const PairTexts texts = number_words({24, 4}).training;
   const WordTokenizer source(texts.source);
