@@ -38,8 +38,8 @@ struct Evaluation {
   std::int64_t tokens = 0;            ///< How many those are.
   std::optional<double> perplexity;   ///< exp of the mean of `plain_loss`, where the model has that function.
   std::optional<double> accuracy;     ///< The share of targets that are the most likely token, by `accuracy`.
-  std::optional<double> exact_match;  ///< The share of questions answered exactly, where the data asks any.
-  std::int64_t questions = 0;
+  std::optional<double> exact_match;  ///< The share of questions, or of translations, that are exactly right.
+  std::int64_t questions = 0;         ///< How many those are.
   std::optional<double> bleu;  ///< Of greedy translations of the validation part, where the recipe asks for it.
 };
 
@@ -61,8 +61,8 @@ class TrainingError : public Error {
 /// Trains a model: plays the gradients of its function `loss`, which must give (sum, count), and updates its weights.
 class Trainer {
  public:
-  /// Both must outlive the trainer. Records and plans the training step; throws DefinitionError where the model's
-  /// `loss` does not take the batches' arrays.
+  /// Both must outlive the trainer. Records and plans the training step for the largest batch, those for other shapes
+  /// when they come; throws DefinitionError where the model's `loss` does not take the batches' arrays.
   Trainer(Model& model, const Batches& batches, const TrainerOptions& options);
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
@@ -103,7 +103,7 @@ class Trainer {
   /// or not of this model, and then nothing has changed.
   void load(const std::string& path);
 
-  /// What the training step on the largest batch will hold in memory.
+  /// What the training step on the largest batch will hold in memory. The reference is good until the next update.
   const Plan& plan() const;
 
  private:

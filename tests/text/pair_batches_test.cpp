@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -152,4 +153,6 @@ TEST_CASE("held-out numbers are not among those that train") {
   for (const std::string& words : texts.held_out.source) CHECK(trained.count(words) == 0);
   CHECK(number_words({.training = 10, .held_out = 1500}).held_out.source == texts.held_out.source);
   CHECK_THROWS_AS(number_words({.training = 999000, .held_out = 1001}), Error);
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  CHECK_THROWS_WITH_AS(number_words({.training = huge, .held_out = huge}), doctest::Contains("cannot be taken"), Error);
 }
