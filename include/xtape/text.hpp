@@ -108,7 +108,7 @@ struct Pair {
 
 struct PairBatchesOptions {
   std::int64_t rows = 64;   ///< Sentences in a batch …
-  std::int64_t tokens = 0;  ///< … or, where this is above 0, as many as make at most so many tokens of either side.
+  std::int64_t tokens = 0;  ///< … or, above 0, as many as make at most so many tokens of either side, but at least one.
   std::int64_t bucket = 2;  ///< Lengths are rounded up to multiples of this, so that batches have few shapes.
   std::int32_t source_pad = 0;
   std::int32_t target_pad = 0;
@@ -126,7 +126,7 @@ class PairBatches : public Batches {
   ~PairBatches() override;
   std::int64_t rows() const override;
   std::int64_t columns() const override;
-  Batch blank() const override;
+  Batch blank() const override;  ///< Of the shape with the most elements; rows may be longer, or more, in others.
   std::int64_t epoch_batches() const override;
   void training(std::uint64_t index, Batch& batch) const override;
   std::int64_t validation_batches() const override;

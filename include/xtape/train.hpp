@@ -38,8 +38,8 @@ struct Evaluation {
   std::int64_t tokens = 0;            ///< How many those are.
   std::optional<double> perplexity;   ///< exp of the mean of `plain_loss`, where the model has that function.
   std::optional<double> accuracy;     ///< The share of targets that are the most likely token, by `accuracy`.
-  std::optional<double> exact_match;  ///< The share of questions answered exactly, where the data asks any.
-  std::int64_t questions = 0;
+  std::optional<double> exact_match;  ///< The share of questions, or of translations, that are exactly right.
+  std::int64_t questions = 0;         ///< How many those are.
   std::optional<double> bleu;  ///< Of greedy translations of the validation part, where the recipe asks for it.
 };
 
@@ -61,8 +61,8 @@ class TrainingError : public Error {
 /// Trains a model: plays the gradients of its function `loss`, which must give (sum, count), and updates its weights.
 class Trainer {
  public:
-  /// Both must outlive the trainer. Records and plans the training step; throws DefinitionError where the model's
-  /// `loss` does not take the batches' arrays.
+  /// Both must outlive the trainer. Records and plans the training step for the largest batch, those for other shapes
+  /// when they come; throws DefinitionError where the model's `loss` does not take the batches' arrays.
   Trainer(Model& model, const Batches& batches, const TrainerOptions& options);
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
@@ -98,11 +98,12 @@ class Trainer {
   /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors and state.json, written
   /// beside it, flushed to the disk, then renamed to it.
   void save(const std::string& path) const;
-  /// Continues from a checkpoint: the updates that follow are, to the bit, those of the run that wrote it. Throws
-  /// FileError where it is not one or not of this model, and then nothing has changed.
+  /// Continues from a checkpoint: the updates that follow are, to the bit, those of the run that wrote it. Where an
+  /// epoch has another number of batches now, the one that was begun starts again. Throws FileError where it is not one
+  /// or not of this model, and then nothing has changed.
   void load(const std::string& path);
 
-  /// What the training step on the largest batch will hold in memory.
+  /// What the training step on the largest batch will hold in memory. The reference is good until the next update.
   const Plan& plan() const;
 
  private:
@@ -171,7 +172,7 @@ struct Recipe {
   bool measure_bleu = false;          ///< Evaluations translate the validation part and measure BLEU …
   bool measure_exact_match = false;   ///< … or how many translations are just the target.
   std::int64_t checkpoint_every = 0;  ///< Updates between checkpoints; one more after the last. 0: only after the last.
-  bool checkpoint_evaluated = false;  ///< A checkpoint after every evaluation.
+  bool checkpoint_epochs = false;     ///< A checkpoint after every epoch.
   std::int64_t keep = 2;              ///< Checkpoints that are kept, besides the best; 0: all.
   SearchOptions search;               ///< How translations are searched for, unless the caller says otherwise.
 
@@ -235,7 +236,8 @@ class Run {
   bool train(const Trainer::Callbacks& callbacks = {});
   /// As Trainer::evaluate, without planning a training step, and with what else the recipe measures.
   Evaluation evaluate();
-  /// The same on other pairs, a source and a target a line. Throws Error where the data is of another kind.
+  /// The same on other pairs, a source and a target a line. Throws Error where the data is of another kind, or no pair
+  /// has words on both sides.
   Evaluation evaluate(const std::vector<std::string>& source, const std::vector<std::string>& target);
   double sampled_loss(std::int64_t count);
   /// Translates lines as `options` says, with the run's special tokens. Throws Error where the run's data is no sentence

@@ -47,8 +47,10 @@ void add_eval(CLI::App& program) {
   const auto words = std::make_shared<Words>();
   command->add_option("RUN", words->run, "A run directory")->required();
   add_checkpoint(*command, words->checkpoint);
-  auto* source = command->add_option("--source", words->source, "Evaluate on this text, a sentence a line, plain or .gz …");
-  auto* target = command->add_option("--target", words->target, "… and its translation, in place of the validation part");
+  auto* source =
+      command->add_option("--source", words->source, "Evaluate on this text, a sentence a line, plain or .gz …");
+  auto* target =
+      command->add_option("--target", words->target, "… and its translation, in place of the validation part");
   source->needs(target);
   target->needs(source);
   add_settings(*command, words->set);

@@ -18,6 +18,11 @@ struct Words {
   Sampling sampling;
 };
 
+/// What a token adds to the text; between words that is a space, too.
+std::string text_after(const Tokenizer& tokenizer, std::int32_t before, std::int32_t token) {
+  return tokenizer.decode({before, token}).substr(tokenizer.decode({before}).size());
+}
+
 void generate(const Words& words) {
   GenerateOptions options;
   options.tokens = words.tokens;
@@ -25,6 +30,8 @@ void generate(const Words& words) {
   Tokens prompt;
   Run run = of_the_input([&] {
     Run opened = Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint));
+    if (opened.recipe().data.has_pairs())
+      throw WrongInput(words.run + " is a run on sentence pairs: xtape translate is for those");
     prompt = opened.tokenizer().encode(words.prompt);
     if (prompt.empty()) throw WrongInput("the prompt is empty: there is nothing to continue");
     options.context = opened.columns();
@@ -33,8 +40,11 @@ void generate(const Words& words) {
   });
   catch_interrupt();
   std::cout << words.prompt << std::flush;
+  std::int32_t before = prompt.back();
   options.each = [&](std::int32_t token) {
-    std::cout << run.tokenizer().decode({token}) << std::flush;
+    const std::string text = text_after(run.tokenizer(), before, token);
+    std::cout << text << std::flush;
+    if (!text.empty()) before = token;  // pad, start and end are no text
     return interrupted();
   };
   const Tokens made = xtape::generate(run.model(), prompt, options);

@@ -11,9 +11,16 @@
 namespace xtape::cli {
 
 namespace {
-bool ready_now() {
+/// Whether there is input, or its end, within so many milliseconds.
+bool ready_within(int milliseconds) {
   pollfd input = {STDIN_FILENO, POLLIN, 0};
-  return poll(&input, 1, 0) > 0;
+  return poll(&input, 1, milliseconds) > 0;
+}
+
+/// Ctrl-C ends the waiting: reading itself would go on after it.
+void wait_for_input() {
+  while (!ready_within(100))
+    if (interrupted()) throw Interrupted();
 }
 
 void add(std::vector<std::string>& lines, std::string line) {
@@ -38,13 +45,11 @@ bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
 
 std::vector<std::string> InputLines::next(std::size_t most) {
   std::vector<std::string> lines;
-  while (!take(lines, most) && !ended_ && (lines.empty() || ready_now())) {
+  while (!take(lines, most) && !ended_ && (lines.empty() || ready_within(0))) {
+    wait_for_input();
     char bytes[1 << 16];
     const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
-    if (count < 0 && errno == EINTR) {
-      if (interrupted()) throw Interrupted();
-      continue;
-    }
+    if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw WrongInput(std::string("cannot read the standard input: ") + std::strerror(errno));
     if (count > 0) {
       pending_.append(bytes, static_cast<std::size_t>(count));

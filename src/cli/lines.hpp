@@ -8,8 +8,8 @@ namespace xtape::cli {
 
 class InputLines {
  public:
-  /// At least one line, and those that are there without waiting, up to `most`; none at the end of the input. A last line
-  /// without a line end is a line; "\r\n" ends one too.
+  /// At least one line, and those that are there without waiting, up to `most`; none at the end of the input. A last
+  /// line without a line end is a line; "\r\n" ends one too. Throws Interrupted where Ctrl-C comes while it waits.
   std::vector<std::string> next(std::size_t most);
 
  private:

@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "commands.hpp"
+#include "json_source.hpp"
 #include "progress.hpp"
 #include "run_words.hpp"
 
@@ -49,7 +51,9 @@ Run continued(const Words& words) {
   if (words.out.empty())
     throw WrongInput("--resume needs the run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
   Run run = Run::open(words.out, settings_of(words));
-  const std::string name = Recipe::load(words.recipe, settings_of(words)).name;
+  // The run has the recipe's settings, such as where the data is; only the name is to be compared.
+  const std::string file = find_definition(words.recipe, "recipes");
+  const std::string name = model::JsonNode(model::parse_json(read_text(file), file)).at("name").text();
   if (name != run.recipe().name)
     throw WrongInput(words.out + " is a run of recipe '" + run.recipe().name + "', not of '" + name + "'");
   return run;
@@ -105,7 +109,7 @@ void train(const Words& words) {
     return words.minutes > 0 && std::chrono::duration<double>(Clock::now() - start).count() > 60 * words.minutes;
   };
   Trainer::Callbacks callbacks;
-  Evaluation last;
+  std::optional<Evaluation> last;
   callbacks.step = [&](const StepReport& report) { progress.step(report.step, report.loss, report.tokens); };
   callbacks.evaluation = [&](const Evaluation& evaluation) {
     last = evaluation;
@@ -125,7 +129,9 @@ void train(const Words& words) {
     std::cout << run.directory() << ": the time is over" << goes_on << '\n';
     return;
   }
-  std::cout << run.directory() << ": " << sentence(last) << '\n';
+  std::cout << run.directory() << ": "
+            << (last ? sentence(*last) : "nothing is left to do after step " + std::to_string(run.trainer().step()))
+            << '\n';
 }
 
 }  // namespace

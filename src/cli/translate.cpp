@@ -67,8 +67,7 @@ void translate(const Words& words) {
   InputLines input;
   std::int64_t number = 0;
   for (std::vector<std::string> lines; !(lines = input.next(lines_at_once)).empty();) {
-    for (const Translation& translation : run.translate(lines, options))
-      write(++number, translation, words);
+    for (const Translation& translation : run.translate(lines, options)) write(++number, translation, words);
     std::cout << std::flush;
     if (interrupted()) throw Interrupted();
   }

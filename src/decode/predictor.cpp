@@ -12,7 +12,11 @@ std::int64_t decode::size_named(const NamedSizes& sizes, const std::string& name
 
 Predictor::Data::Data(const Model& given_model, const std::string& given_function,
                       const PredictorOptions& given_options)
-    : model(&given_model), function(given_function), options(given_options) {
+    : model(&given_model),
+      function(given_function),
+      options(given_options),
+      fixed_players(options.players),
+      step_players(options.players) {
   const Signature& signature = model->signature(function);
   std::vector<std::string> names;
   for (const FunctionInput& input : signature.inputs) {

@@ -16,16 +16,13 @@ using decode::Split;
 
 FixedPlayer& Predictor::Data::fixed_player(std::int64_t count) {
   const NamedSizes sizes = with_tokens(fixed_sizes, count, 1);
-  if (FixedPlayer* known = decode::found_first(fixed_players, [&](const auto& each) { return each.sizes == sizes; }))
-    return *known;
+  if (FixedPlayer* known = fixed_players.find([&](const auto& each) { return each.sizes == sizes; })) return *known;
   Recording recording = record(fixed_sizes, count, 1, options.capacity);
   Split split = split_of(recording, count, 1, options.capacity);
   const Vars outputs = decode::crossing_vars(recording, split);
   Player player(recording.tape, outputs, options.player);
   ++planned;
-  fixed_players.push_front({sizes, recording, std::move(split), outputs, std::move(player)});
-  if (fixed_players.size() > options.players) fixed_players.pop_back();
-  return fixed_players.front();
+  return fixed_players.add({sizes, recording, std::move(split), outputs, std::move(player)});
 }
 
 void Predictor::Data::hold_crossings(const FixedPlayer& player, std::int64_t repeat) {

@@ -1,12 +1,11 @@
 /// What a Predictor holds.
 #pragma once
 
-#include <algorithm>
-#include <list>
 #include <string>
 #include <vector>
 
 #include "held_rows.hpp"
+#include "recent.hpp"
 #include "recording.hpp"
 #include "xtape/predict.hpp"
 
@@ -36,14 +35,6 @@ struct StepPlayer {
 /// The size of that name; -1 where there is none.
 std::int64_t size_named(const NamedSizes& sizes, const std::string& name);
 
-/// The element of `kept` that `fits`, now the first; null where there is none.
-template <class T, class Fits>
-T* found_first(std::list<T>& kept, const Fits& fits) {
-  const auto found = std::find_if(kept.begin(), kept.end(), fits);
-  if (found == kept.end()) return nullptr;
-  kept.splice(kept.begin(), kept, found);
-  return &kept.front();
-}
 }  // namespace decode
 
 struct Predictor::Data {
@@ -76,8 +67,8 @@ struct Predictor::Data {
   int threads = 1;
   std::int64_t planned = 0;
 
-  std::list<decode::FixedPlayer> fixed_players;  // the most recently used first
-  std::list<decode::StepPlayer> step_players;
+  Recent<decode::FixedPlayer> fixed_players;
+  Recent<decode::StepPlayer> step_players;
   std::vector<decode::HeldState> states;
   bool states_known = false;
   std::vector<decode::HeldRows> crossings;

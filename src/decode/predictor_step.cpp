@@ -29,7 +29,7 @@ StepPlayer& Predictor::Data::step_player(std::int64_t tokens) {
     return std::all_of(fixed_sizes.begin(), fixed_sizes.end(),
                        [&](const auto& size) { return size_named(each.sizes, size.first) == size.second; });
   };
-  if (StepPlayer* known = decode::found_first(step_players, fits)) return *known;
+  if (StepPlayer* known = step_players.find(fits)) return *known;
   Recording recording = record(fixed_sizes, count, tokens, capacity);
   hold_states(recording);
   if (!recording.fixed.empty()) {
@@ -49,17 +49,15 @@ StepPlayer& Predictor::Data::step_player(std::int64_t tokens) {
   for (std::size_t i = 0; i < states.size(); ++i) player_options.carries[i].memory = states[i].array();
   Player player(recording.tape, {recording.result}, player_options);
   ++planned;
-  step_players.push_front({with_tokens(fixed_sizes, count, tokens),
-                           capacity,
-                           recording,
-                           std::move(player),
-                           Array(Dtype::int64, {count, tokens}),
-                           Array(Dtype::int64, {count}),
-                           {}});
-  StepPlayer& made = step_players.front();
+  StepPlayer& made = step_players.add({with_tokens(fixed_sizes, count, tokens),
+                                       capacity,
+                                       recording,
+                                       std::move(player),
+                                       Array(Dtype::int64, {count, tokens}),
+                                       Array(Dtype::int64, {count}),
+                                       {}});
   if (made.recording.tokens) made.feeds.emplace_back(made.recording.tokens, made.tokens);
   if (made.recording.past) made.feeds.emplace_back(made.recording.past, made.past);
-  if (step_players.size() > options.players) step_players.pop_back();
   return made;
 }
 

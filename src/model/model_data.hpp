@@ -1,13 +1,13 @@
 /// What a Model holds.
 #pragma once
 
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "part.hpp"
+#include "recent.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape {
@@ -21,9 +21,8 @@ struct Model::Data {
   std::map<std::string, Signature> signatures;
   std::string definition_text;
 
-  std::size_t player_capacity = 16;
   PlayerOptions player_options;
-  std::list<std::shared_ptr<PlayableFunction>> players;  ///< The most recently used first.
+  Recent<std::shared_ptr<PlayableFunction>> players{16};
 
   /// The function of that name; throws Error with the nearest name.
   const model::Function& function(const std::string& name) const;

@@ -16,7 +16,8 @@ void add(PairTexts& texts, std::int64_t number) {
 }  // namespace
 
 NumberWordsTexts number_words(const NumberWordsOptions& options) {
-  if (options.training < 1 || options.held_out < 1 || options.training + options.held_out > number_words_end)
+  if (options.training < 1 || options.held_out < 1 || options.held_out > number_words_end ||
+      options.training > number_words_end - options.held_out)
     throw Error("there are " + std::to_string(number_words_end) + " numbers: " + std::to_string(options.training) +
                 " to train with and " + std::to_string(options.held_out) + " to hold out cannot be taken from them");
   const auto order = shuffled(static_cast<std::uint32_t>(number_words_end), split_seed, split_stream);

@@ -95,7 +95,8 @@ struct PairBatches::Data {
   PairBatchesOptions options;
   Part training;
   Part validation;
-  Cut largest;
+  Cut largest;  // that of the most elements
+  std::int64_t rows = 0;
   std::int64_t columns = 0;
   // The order of the epoch that was last asked for: a batch needs all of it.
   std::uint64_t epoch = 0;
@@ -103,11 +104,13 @@ struct PairBatches::Data {
   std::vector<std::uint32_t> epoch_batches;  // of cuts
 
   Data(std::vector<Pair> train, std::vector<Pair> validate, const PairBatchesOptions& the_options)
-      : options(the_options), training(std::move(train), options, "training"),
+      : options(the_options),
+        training(std::move(train), options, "training"),
         validation(std::move(validate), options, "validation") {
     const auto elements = [](const Cut& cut) { return cut.rows * (cut.source + cut.target); };
     for (const Part* part : {&training, &validation})
       for (const Cut& cut : part->cuts()) {
+        rows = std::max(rows, cut.rows);
         columns = std::max({columns, cut.source, cut.target});
         if (elements(cut) > elements(largest)) largest = cut;
       }
@@ -160,7 +163,7 @@ PairBatches::PairBatches(std::vector<Pair> training, std::vector<Pair> validatio
 PairBatches::~PairBatches() = default;
 
 std::int64_t PairBatches::rows() const {
-  return data_->largest.rows;
+  return data_->rows;
 }
 std::int64_t PairBatches::columns() const {
   return data_->columns;

@@ -76,11 +76,14 @@ void write_checkpoint(const std::string& path, const Store& weights, const Store
     save_arrays(beside + "/weights.safetensors", weights);
     save_arrays(beside + "/optimizer.safetensors", optimizer);
     nlohmann::ordered_json json = {{"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
+    if (state.epoch_batches > 0) json["epoch_batches"] = state.epoch_batches;
+    if (state.evaluated >= 0) {
+      json["evaluated"] = state.evaluated;
+      json["evaluations_since"] = state.stale;
+    }
     if (state.best_step >= 0) {
       json["best_step"] = state.best_step;
       json["best"] = state.best;
-      json["evaluations_since"] = state.stale;
-      json["evaluated"] = state.evaluated;
     }
     write_all(beside + "/state.json", json.dump(2) + "\n");
     flush(beside);
@@ -101,6 +104,7 @@ State read_state(const std::string& path) {
     state.best = json.value("best", state.best);
     state.stale = json.value("evaluations_since", state.stale);
     state.evaluated = json.value("evaluated", state.evaluated);
+    state.epoch_batches = json.value("epoch_batches", state.epoch_batches);
     return state;
   } catch (const nlohmann::json::exception& error) {
     throw FileError(file + " is not a checkpoint's state: " + error.what());

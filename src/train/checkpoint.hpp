@@ -11,13 +11,14 @@ namespace xtape::train {
 
 /// What a run continues from, besides arrays.
 struct State {
-  std::int64_t step = 0;     ///< Updates made; the schedule counts these.
-  std::uint64_t cursor = 0;  ///< Micro-batches played: the place in the data order, and the random step.
-  std::uint64_t seed = 0;    ///< Of the random ops and the data order.
-  std::int64_t best_step = -1;  ///< The step of the best evaluation; -1 before the first.
-  double best = 0;              ///< What it measured: the lower the better.
-  std::int64_t stale = 0;       ///< Evaluations since.
-  std::int64_t evaluated = -1;  ///< The step of the last evaluation.
+  std::int64_t step = 0;           ///< Updates made; the schedule counts these.
+  std::uint64_t cursor = 0;        ///< Micro-batches played: the place in the data order, and the random step.
+  std::uint64_t seed = 0;          ///< Of the random ops and the data order.
+  std::int64_t best_step = -1;     ///< The step of the best evaluation; -1 before the first finite one.
+  double best = 0;                 ///< What it measured: the lower the better.
+  std::int64_t stale = 0;          ///< Evaluations since.
+  std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
+  std::int64_t epoch_batches = 0;  ///< Batches an epoch, which `cursor` counts; 0: there are no epochs.
 };
 
 /// Writes weights.safetensors, optimizer.safetensors and state.json to a directory beside `path`, flushes them to the
@@ -35,8 +36,8 @@ std::string checkpoint_name(std::int64_t step);  ///< "00000250".
 /// Removes all but the last `keep` checkpoints (0: none of them) and that of step `best`, and what crashes left.
 void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best);
 
-/// Gives the model the weights of the chosen checkpoint among those in `directory`; returns its step (of an average, the
-/// last one's). Throws FileError where it is not there.
+/// Gives the model the weights of the chosen checkpoint among those in `directory`; returns its step (of an average,
+/// the last one's). Throws FileError where it is not there.
 std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice);
 
 /// Writes a small file whole: beside `path`, flushed, then renamed to it.

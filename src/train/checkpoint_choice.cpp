@@ -58,14 +58,16 @@ std::int64_t load_checkpoint(Model& model, const std::string& directory, const C
   }
   if (choice.kind == CheckpointChoice::Kind::best) {
     const std::string best = directory + "/" + checkpoint_name(last.best_step);
-    if (last.best_step < 0 || std::find(found.begin(), found.end(), best) == found.end())
-      throw FileError(directory + " does not hold the best checkpoint" +
-                      (last.best_step < 0 ? ": nothing has been evaluated yet" : ", " + best));
+    if (last.best_step < 0) throw FileError(directory + " holds no best checkpoint: nothing has been evaluated yet");
+    if (std::find(found.begin(), found.end(), best) == found.end())
+      throw FileError(directory + " does not hold the best checkpoint: step " + std::to_string(last.best_step) +
+                      " was the best, and evaluations come more often than checkpoints (checkpoint_every)");
     model.load_weights(weights_of(best));
     return last.best_step;
   }
   if (found.size() < static_cast<std::size_t>(choice.count))
-    throw FileError(directory + " holds " + std::to_string(found.size()) + " checkpoints, not the " +
+    throw FileError(directory + " holds " + std::to_string(found.size()) +
+                    (found.size() == 1 ? " checkpoint, not the " : " checkpoints, not the ") +
                     std::to_string(choice.count) + " to be averaged");
   std::vector<std::string> files;
   for (auto each = found.end() - choice.count; each != found.end(); ++each) files.push_back(weights_of(*each));

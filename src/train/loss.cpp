@@ -1,5 +1,7 @@
 #include "loss.hpp"
 
+#include <algorithm>
+
 #include "feeding.hpp"
 
 namespace xtape::train {
@@ -14,10 +16,36 @@ Loss loss_of(const Model& model, const NamedVars& results, const std::string& fu
   return {results[0].second, results[1].second};
 }
 
-void check_loss(const Model& model, const Batches& batches) {
+namespace {
+void record_loss(const Model& model, const Batch& batch) {
   Tape tape(Mode::train);
-  const NamedVars inputs = model.inputs(tape, "loss", decode::sizes_of(model, "loss", batches.blank()));
+  const NamedVars inputs = model.inputs(tape, "loss", decode::sizes_of(model, "loss", batch));
   loss_of(model, model.record(tape, "loss", inputs));
+}
+}  // namespace
+
+void check_loss(const Model& model, const Batches& batches) {
+  Batch batch = batches.blank();
+  record_loss(model, batch);
+  std::vector<std::int64_t> longest;
+  for (const Batch::Field& field : batch.fields) longest.push_back(field.array.shape()[1]);
+  const auto check_longer = [&] {
+    bool longer = false;
+    for (std::size_t i = 0; i < longest.size(); ++i) {
+      const std::int64_t columns = batch.fields[i].array.shape()[1];
+      longer = longer || columns > longest[i];
+      longest[i] = std::max(longest[i], columns);
+    }
+    if (longer) record_loss(model, batch);
+  };
+  for (std::int64_t index = 0; index < batches.epoch_batches(); ++index) {
+    batches.training(static_cast<std::uint64_t>(index), batch);
+    check_longer();
+  }
+  for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
+    batches.validation(index, batch);
+    check_longer();
+  }
 }
 
 }  // namespace xtape::train

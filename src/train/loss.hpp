@@ -15,7 +15,8 @@ struct Loss {
 };
 Loss loss_of(const Model& model, const NamedVars& results, const std::string& function = "loss");
 
-/// Records `loss` for the largest of the batches, for the errors that this may throw.
+/// Records `loss` for the largest of the batches and for those with the longest rows, which may be smaller ones, for
+/// the errors that this may throw.
 void check_loss(const Model& model, const Batches& batches);
 
 }  // namespace xtape::train

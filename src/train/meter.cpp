@@ -7,10 +7,6 @@
 
 namespace xtape::train {
 
-namespace {
-constexpr std::size_t most_shapes = 64;
-}
-
 Meter::Meter(Model& model) : model_(model), playing_(model.player_options()) {
   const std::vector<std::string> known = model.functions();
   for (std::size_t i = 0; i < functions.size(); ++i)
@@ -20,12 +16,7 @@ Meter::Meter(Model& model) : model_(model), playing_(model.player_options()) {
 
 Meter::Measuring& Meter::of(const Batch& batch) {
   const NamedSizes sizes = decode::sizes_of(model_, functions[loss], batch);
-  const auto found = std::find_if(measurings_.begin(), measurings_.end(),
-                                  [&](const Measuring& each) { return each.sizes == sizes; });
-  if (found != measurings_.end()) {
-    measurings_.splice(measurings_.begin(), measurings_, found);
-    return measurings_.front();
-  }
+  if (Measuring* known = measurings_.find([&](const Measuring& each) { return each.sizes == sizes; })) return *known;
   Measuring made;
   made.sizes = sizes;
   made.inputs = model_.inputs(made.tape, functions[loss], sizes);
@@ -37,9 +28,7 @@ Meter::Measuring& Meter::of(const Batch& batch) {
     outputs.push_back(made.results[i].count);
   }
   made.player.emplace(made.tape, outputs, playing_);
-  measurings_.push_front(std::move(made));
-  if (measurings_.size() > most_shapes) measurings_.pop_back();
-  return measurings_.front();
+  return measurings_.add(std::move(made));
 }
 
 void Meter::add(const Batch& batch) {

@@ -1,16 +1,16 @@
 /// What a model's functions measure on batches, in mode eval.
 #pragma once
 
-#include <list>
 #include <memory>
 
 #include "loss.hpp"
+#include "recent.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
 
-/// Sums `loss`, and `plain_loss` and `accuracy` where the model has them, over batches. All are recorded on one tape, so
-/// that what they share is computed once; a tape for each shape of batches is kept.
+/// Sums `loss`, and `plain_loss` and `accuracy` where the model has them, over batches. All are recorded on one tape,
+/// so that what they share is computed once; a tape for each shape of batches is kept.
 class Meter {
  public:
   explicit Meter(Model& model);
@@ -33,7 +33,7 @@ class Meter {
   Model& model_;
   std::array<bool, 3> has_{};
   PlayerOptions playing_;
-  std::list<Measuring> measurings_;
+  Recent<Measuring> measurings_{64};
   std::array<double, 6> sums_{};  // sum and count of each
 };
 

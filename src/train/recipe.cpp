@@ -15,11 +15,11 @@ namespace {
 /// Keys that hold paths: relative to the recipe's file, or, from a setting, to the working directory.
 constexpr const char* path_keys[] = {"definition", "data.text", "data.folder", "tokenizer.vocabulary"};
 
-std::string resolved(const std::string& path, const fs::path& directory) {
+std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
   std::error_code none;
   // A definition without a directory may stand among the installed ones: then its name is kept as it is.
-  if (!fs::exists(whole, none) && !fs::path(path).has_parent_path()) return path;
+  if (key == path_keys[0] && !fs::exists(whole, none) && !fs::path(path).has_parent_path()) return path;
   return whole.string();
 }
 
@@ -36,10 +36,11 @@ Json* find(Json& root, const std::string& dotted) {
   return value;
 }
 
-void resolve_paths(Json& root, const fs::path& directory) {
-  for (const char* key : path_keys)
-    if (Json* value = find(root, key); value != nullptr && value->is_string())
-      *value = resolved(value->get<std::string>(), directory);
+/// Resolves the paths whose keys begin with `prefix`.
+void resolve_paths(Json& root, const fs::path& directory, const std::string& prefix = "") {
+  for (const std::string key : path_keys)
+    if (Json* value = find(root, key); key.starts_with(prefix) && value != nullptr && value->is_string())
+      *value = resolved(key, value->get<std::string>(), directory);
 }
 
 void apply(Json& root, const Setting& setting) {
@@ -55,8 +56,10 @@ void apply(Json& root, const Setting& setting) {
   const Json parsed = Json::parse(setting.value, nullptr, false);
   Json& value = (*object)[setting.key.substr(at)];
   value = parsed.is_discarded() ? Json(setting.value) : parsed;
+  // A path is text even where it could be read as JSON, as "2020" could.
   for (const char* key : path_keys)
-    if (setting.key == key) value = resolved(setting.value, fs::current_path());
+    if (setting.key == key) value = resolved(key, setting.value, fs::current_path());
+  resolve_paths(root, fs::current_path(), setting.key + ".");
 }
 
 HyperSetting read_hyper(const Section& section, const std::string& name, const Json& value) {
@@ -64,12 +67,15 @@ HyperSetting read_hyper(const Section& section, const std::string& name, const J
   if (value.is_number() || value.is_boolean()) return {name, HyperSetting::From::text, value.dump()};
   if (value.is_object() && value.size() == 1 && value.contains("from")) {
     using From = HyperSetting::From;
-    for (const auto& [word, from] : {std::pair{"vocabulary", From::vocabulary}, {"source_vocabulary", From::source_vocabulary},
-                                     {"target_vocabulary", From::target_vocabulary}, {"columns", From::columns}})
+    for (const auto& [word, from] : {std::pair{"vocabulary", From::vocabulary},
+                                     {"source_vocabulary", From::source_vocabulary},
+                                     {"target_vocabulary", From::target_vocabulary},
+                                     {"columns", From::columns}})
       if (value["from"] == word) return {name, from, ""};
   }
   section.fail(name, R"(must be a number, true, false, a string, or {"from": "vocabulary"}, "source_vocabulary", )"
-                     R"("target_vocabulary" or "columns", not )" + value.dump());
+                     R"("target_vocabulary" or "columns", not )" +
+                         value.dump());
 }
 
 /// How long to train, and what happens on the way.
@@ -77,10 +83,12 @@ void read_lengths(Section& root, Recipe& recipe) {
   root.read("steps", recipe.fit.steps);
   root.read("epochs", recipe.fit.epochs);
   if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) root.fail("", "needs the key 'steps' or 'epochs'");
-  root.read("patience", recipe.fit.patience);
+  const std::string no_epochs = "is for data of sentence pairs: data of kind '" + recipe.data.kind + "' has no epochs";
+  if (recipe.fit.epochs > 0 && !recipe.data.has_pairs()) root.fail("epochs", no_epochs);
   const auto often = [&](const char* key, std::int64_t& every, bool& flag, const std::string& word) {
     const Json& value = root.value(key);
     if (value == word) {
+      if (!recipe.data.has_pairs()) root.fail(key, "\"" + word + "\" " + no_epochs);
       flag = true;
       every = 0;
     } else if (!value.is_null()) {
@@ -93,8 +101,11 @@ void read_lengths(Section& root, Recipe& recipe) {
   recipe.fit.evaluate_epochs = recipe.fit.epochs > 0;
   often("evaluate_every", recipe.fit.evaluate_every, recipe.fit.evaluate_epochs, "epoch");
   recipe.checkpoint_every = recipe.fit.evaluate_every;
-  recipe.checkpoint_evaluated = recipe.fit.evaluate_epochs;
-  often("checkpoint_every", recipe.checkpoint_every, recipe.checkpoint_evaluated, "epoch");
+  recipe.checkpoint_epochs = recipe.fit.evaluate_epochs;
+  often("checkpoint_every", recipe.checkpoint_every, recipe.checkpoint_epochs, "epoch");
+  root.read("patience", recipe.fit.patience);
+  if (recipe.fit.patience > 0 && recipe.fit.evaluate_every == 0 && !recipe.fit.evaluate_epochs)
+    root.fail("patience", "counts evaluations, and there are none before the last update: give 'evaluate_every'");
   const Json& keep = root.value("keep");
   if (keep == "all") {
     recipe.keep = 0;

@@ -21,7 +21,8 @@ Recipe::Data read_data(Section section) {
     if (!section.has("folder"))
       section.fail("", "needs the key 'folder', where its files are: give it with --set data.folder=DIRECTORY");
     section.read("folder", data.folder);
-    for (const auto& [key, file] : {std::pair{"source", &data.source}, {"target", &data.target},
+    for (const auto& [key, file] : {std::pair{"source", &data.source},
+                                    {"target", &data.target},
                                     {"validation_source", &data.validation_source},
                                     {"validation_target", &data.validation_target}}) {
       section.need(key);

@@ -61,12 +61,12 @@ struct Run::Data {
   Recipe recipe;
   train::Tokenizers tokenizers;
   std::optional<train::Texts> texts;  // empty until they are asked for
-  std::unique_ptr<Batches> batches;  // null until they are asked for
+  std::unique_ptr<Batches> batches;   // null until they are asked for
   std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::optional<Predictor> predictor;
-  std::int64_t saved = -1;   // the step of the last checkpoint
-  std::int64_t opened = 0;   // the step whose weights the model was opened with
+  std::int64_t saved = -1;  // the step of the last checkpoint
+  std::int64_t opened = 0;  // the step whose weights the model was opened with
 
   const Batches& the_batches() {
     if (!batches) batches = the_texts().batches(tokenizers);
@@ -77,19 +77,22 @@ struct Run::Data {
     return *texts;
   }
   std::string checkpoints() const { return directory + "/checkpoints"; }
+  std::int64_t step() const { return trainer ? trainer->step() : opened; }
 
-  /// Words are compared as they are; other text is cut into words as sacreBLEU does it. Lower-casing tokenizers cannot be
-  /// expected to get the case right.
+  /// Words are compared as they are; other text is cut into words as sacreBLEU does it. Lower-casing tokenizers cannot
+  /// be expected to get the case right.
   BleuOptions bleu_options() const {
     const TokenizerSettings& settings = recipe.tokenizer;
     if (settings.kind == "words") return {"none", settings.words.lower_case};
     return {"13a", settings.kind == "sentencepiece" && settings.pieces.lower_case};
   }
 
-  /// What the recipe measures by translating the validation part.
+  /// What the recipe measures by translating: the validation part, or other pairs.
   void measure(Evaluation& evaluation) {
+    if (recipe.measure_bleu || recipe.measure_exact_match) measure(evaluation, the_texts().validation());
+  }
+  void measure(Evaluation& evaluation, const PairTexts& pairs) {
     if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
-    const PairTexts& pairs = the_texts().validation();
     SearchOptions greedy = recipe.search;
     greedy.beam_size = greedy.n_best = 1;
     std::vector<std::string> made;
@@ -111,9 +114,9 @@ struct Run::Data {
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
     if (!recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs: it has not learnt to translate");
     if (!predictor) {
-      PredictorOptions options;
-      options.player = model->player_options();
-      predictor.emplace(*model, "logits", options);
+      PredictorOptions predicting;
+      predicting.player = model->player_options();
+      predictor.emplace(*model, "logits", predicting);
     }
     return train::translate(*model, *predictor, tokenizers, lines, options, positions());
   }
@@ -212,18 +215,19 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     metrics.add(report);
     if (callbacks.step) callbacks.step(report);
   };
-  bool evaluated = false;
+  std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
     d.measure(evaluation);
     metrics.add(evaluation);
-    evaluated = true;
+    d.saved = -1;  // what it found belongs to the step's checkpoint, even where there is one already
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
   own.stop = [&] {
     const std::int64_t every = d.recipe.checkpoint_every;
-    if ((every > 0 && the_trainer.step() % every == 0) || (evaluated && d.recipe.checkpoint_evaluated)) d.save();
-    evaluated = false;
+    const bool epoch_over = the_trainer.epoch() > epoch;
+    epoch = the_trainer.epoch();
+    if ((every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs)) d.save();
     return callbacks.stop && callbacks.stop();
   };
   // Where an update fails, nothing is written: the last good checkpoint stays the last.
@@ -234,7 +238,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
 
 Evaluation Run::evaluate() {
   Evaluation evaluation = xtape::evaluate(*data_->model, batches());
-  evaluation.step = data_->trainer ? data_->trainer->step() : data_->opened;
+  evaluation.step = data_->step();
   data_->measure(evaluation);
   return evaluation;
 }
@@ -244,10 +248,15 @@ Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vect
   if (!d.recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs");
   if (source.size() != target.size())
     throw Error(std::to_string(source.size()) + " sources and " + std::to_string(target.size()) + " targets");
-  const std::vector<Pair> pairs = train::pairs_of({source, target}, d.tokenizers, 0);
+  const PairTexts texts = {source, target};
+  const std::vector<Pair> pairs = train::pairs_of(texts, d.tokenizers, 0);
+  if (pairs.empty())
+    throw Error("there is nothing to evaluate on: none of the " + std::to_string(source.size()) +
+                " pairs of lines has words on both sides");
   const PairBatches other(pairs, pairs, train::pair_options(d.recipe, d.tokenizers));
   Evaluation evaluation = xtape::evaluate(*d.model, other);
-  evaluation.step = d.opened;
+  evaluation.step = d.step();
+  d.measure(evaluation, texts);
   return evaluation;
 }
 

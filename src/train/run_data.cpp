@@ -42,9 +42,8 @@ std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::st
   if (settings.kind == "sentencepiece") return std::make_shared<SentencePieceTokenizer>(lines, settings.pieces);
   if (settings.kind == "words")
     return std::make_shared<WordTokenizer>(
-        settings.vocabulary.empty()
-            ? WordTokenizer(lines, settings.words)
-            : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary), settings.words));
+        settings.vocabulary.empty() ? WordTokenizer(lines, settings.words)
+                                    : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary), settings.words));
   std::string text;
   for (const std::string& line : lines) text += line;
   return std::make_shared<CharacterTokenizer>(text, settings.unknown, recipe_.data.has_pairs());
@@ -76,14 +75,14 @@ std::unique_ptr<Batches> Texts::batches(const Tokenizers& tokenizers) const {
 }
 
 Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
-  if (tokenizer.start() < 0 || tokenizer.end() < 0)
-    throw Error("pairs need a tokenizer with start and end tokens");
+  if (tokenizer.start() < 0 || tokenizer.end() < 0) throw Error("pairs need a tokenizer with start and end tokens");
   Tokens tokens = {tokenizer.start()};
   const Tokens inside = tokenizer.encode(text);
   tokens.insert(tokens.end(), inside.begin(), inside.end());
   tokens.push_back(tokenizer.end());
   return tokens;
 }
+
 PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers) {
   PairBatchesOptions options;
   if (recipe.batch_size > 0) options.rows = recipe.batch_size;
@@ -101,8 +100,17 @@ std::vector<Pair> pairs_of(const PairTexts& sentences, const Tokenizers& tokeniz
   const auto fits = [&](const Tokens& tokens) {
     return tokens.size() > frame && (max_length == 0 || tokens.size() <= static_cast<std::size_t>(max_length) + frame);
   };
+  const auto read = [](const Tokenizer& tokenizer, const std::vector<std::string>& lines, std::size_t i,
+                       const char* side) {
+    try {
+      return framed(tokenizer, lines[i]);
+    } catch (const Error& error) {
+      throw Error("line " + std::to_string(i + 1) + " of the " + side + ": " + error.what());
+    }
+  };
   for (std::size_t i = 0; i < sentences.source.size(); ++i) {
-    Pair pair = {framed(*tokenizers.source, sentences.source[i]), framed(*tokenizers.target, sentences.target[i])};
+    Pair pair = {read(*tokenizers.source, sentences.source, i, "source"),
+                 read(*tokenizers.target, sentences.target, i, "target")};
     if (fits(pair.source) && fits(pair.target)) pairs.push_back(std::move(pair));
   }
   return pairs;

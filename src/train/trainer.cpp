@@ -36,7 +36,11 @@ void accumulate(Array& sum, const ArrayView& part, bool first, int threads) {
 
 struct Trainer::Data {
   Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options)
-      : model(the_model), batches(the_batches), options(the_options), batch(the_batches.blank()), steps(model, options),
+      : model(the_model),
+        batches(the_batches),
+        options(the_options),
+        batch(the_batches.blank()),
+        steps(model, options),
         optimizer(model.weights(), options.optimizer, options.threads) {
     steps.of(batch);
     parts.resize(model.weights().entries().size());
@@ -73,17 +77,17 @@ struct Trainer::Data {
     return {player.scalar(step.loss.sum), player.scalar(step.loss.count)};
   }
 
-  /// Notes whether this evaluation is the best so far. Returns how many there have been since the best.
-  std::int64_t note(const Evaluation& evaluation) {
+  /// Notes whether this evaluation is the best so far, which one that is not finite never is.
+  void note(const Evaluation& evaluation) {
     const double measure = evaluation.perplexity.value_or(evaluation.loss);
-    if (state.best_step < 0 || measure < state.best) {
+    state.evaluated = state.step;
+    if (std::isfinite(measure) && (state.best_step < 0 || measure < state.best)) {
       state.best = measure;
       state.best_step = state.step;
       state.stale = 0;
     } else {
       ++state.stale;
     }
-    return state.stale;
   }
 
   /// Plays the update's micro-batches again, to find the op at fault.
@@ -104,6 +108,7 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   if (options.accumulate < 1) throw Error("an update is of at least one micro-batch");
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
+  data_->state.epoch_batches = batches.epoch_batches();
 }
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
@@ -165,9 +170,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
   if (options.steps == 0 && options.epochs == 0) throw Error("a training needs a number of steps or of epochs");
   if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
     throw Error("this data has no epochs: its batches are drawn, not gone through in turn");
-  std::int64_t evaluated = data_->state.step > 0 ? data_->state.evaluated : -1;
   const auto report_evaluation = [&] {
-    evaluated = data_->state.evaluated = step();
     const Evaluation evaluation = evaluate();
     data_->note(evaluation);
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
@@ -185,7 +188,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     if (due) report_evaluation();
     if (!ended() && callbacks.stop && callbacks.stop()) return false;
   }
-  if (evaluated != step()) report_evaluation();
+  if (data_->state.evaluated != step()) report_evaluation();
   return true;
 }
 
@@ -195,7 +198,7 @@ void Trainer::save(const std::string& path) const {
 
 void Trainer::load(const std::string& path) {
   Data& d = *data_;
-  const train::State state = train::read_state(path);
+  train::State state = train::read_state(path);
   if (state.seed != d.options.seed)
     throw FileError("checkpoint " + path + " is of a run with seed " + std::to_string(state.seed) + ", not " +
                     std::to_string(d.options.seed));
@@ -209,6 +212,11 @@ void Trainer::load(const std::string& path) {
   }
   d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes anything
   for (Store::Entry entry : d.optimizer.state().entries()) entry.array.assign(moments.at(entry.name));
+  const std::int64_t epoch_batches = d.batches.epoch_batches();
+  if (state.epoch_batches > 0 && state.epoch_batches != epoch_batches)
+    state.cursor =
+        state.cursor / static_cast<std::uint64_t>(state.epoch_batches) * static_cast<std::uint64_t>(epoch_batches);
+  state.epoch_batches = epoch_batches;
   d.state = state;
 }
 

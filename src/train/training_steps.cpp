@@ -1,15 +1,9 @@
 #include "training_steps.hpp"
 
-#include <algorithm>
-
 #include "feeding.hpp"
 #include "xtape/grad.hpp"
 
 namespace xtape::train {
-
-namespace {
-constexpr std::size_t most_shapes = 64;
-}
 
 TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options) : model_(model) {
   playing_.threads = options.threads;
@@ -20,12 +14,7 @@ TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options) : mode
 
 TrainingStep& TrainingSteps::of(const Batch& batch) {
   const NamedSizes sizes = decode::sizes_of(model_, "loss", batch);
-  const auto found =
-      std::find_if(steps_.begin(), steps_.end(), [&](const TrainingStep& each) { return each.sizes == sizes; });
-  if (found != steps_.end()) {
-    steps_.splice(steps_.begin(), steps_, found);
-    return steps_.front();
-  }
+  if (TrainingStep* known = steps_.find([&](const TrainingStep& each) { return each.sizes == sizes; })) return *known;
   TrainingStep step;
   step.sizes = sizes;
   step.inputs = model_.inputs(step.tape, "loss", sizes);
@@ -36,9 +25,7 @@ TrainingStep& TrainingSteps::of(const Batch& batch) {
   Vars outputs = {step.loss.sum, step.loss.count};
   outputs.insert(outputs.end(), step.gradients.begin(), step.gradients.end());
   step.player.emplace(step.tape, outputs, playing_);
-  steps_.push_front(std::move(step));
-  if (steps_.size() > most_shapes) steps_.pop_back();
-  return steps_.front();
+  return steps_.add(std::move(step));
 }
 
 }  // namespace xtape::train

@@ -1,10 +1,10 @@
 /// The training step of a model, planned once for each shape that batches have.
 #pragma once
 
-#include <list>
 #include <memory>
 
 #include "loss.hpp"
+#include "recent.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -28,7 +28,7 @@ class TrainingSteps {
  private:
   Model& model_;
   PlayerOptions playing_;
-  std::list<TrainingStep> steps_;  // the last used first
+  Recent<TrainingStep> steps_{64};
 };
 
 }  // namespace xtape::train

@@ -24,8 +24,8 @@ std::vector<Translation> translate(Model& model, Predictor& predictor, const Tok
     try {
       Tokens source = framed(*tokenizers.source, lines[i]);
       if (source.size() > limit)
-        throw Error("has " + std::to_string(source.size()) + " tokens, start and end included; the model reads at most " +
-                    std::to_string(limit));
+        throw Error("has " + std::to_string(source.size()) +
+                    " tokens, start and end included; the model reads at most " + std::to_string(limit));
       if (source.size() == frame) continue;
       sources.push_back(std::move(source));
       places.push_back(i);

@@ -1,5 +1,5 @@
-// The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of models on random tokens.
-// One JSON line a workload, with the keys that the same workloads print for other frameworks (see
+// The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of models on random
+// tokens. One JSON line a workload, with the keys that the same workloads print for other frameworks (see
 // scripts/compare.sh).
 //
 // usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
@@ -31,7 +31,8 @@ struct Workload {
   std::vector<std::pair<std::string, std::string>> hyper;
   NamedSizes sizes;
   std::int64_t vocabulary;
-  std::vector<std::string> tables;  ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
+  std::vector<std::string>
+      tables;  ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
 };
 
 Workload gpt(const std::string& name, std::int64_t vocabulary, const std::string& layers, const std::string& heads,

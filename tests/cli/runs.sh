@@ -58,6 +58,7 @@ expect 2 "" "key=value" train "$recipe" --out none --set steps
 expect 2 "" "give it with --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
 expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" --out none --set data.text=missing.txt
 expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set hyper.n_embd=9 --set hyper.n_head=2
+expect 2 "" "'epochs' is for data of sentence pairs" train "$recipe" --out none --set epochs=2
 holds "mistakes leave no run behind" [ ! -e none ]
 expect 2 "" "is not a run" train none --out none --resume
 expect 2 "" "character 'x'" generate whole --prompt x --tokens 1
@@ -72,6 +73,12 @@ for _ in $(seq 60); do echo "the rain in spain stays mainly in the plain"; done 
 expect 0 "text: step 20 " "step 20 of 20" train "$source/models/recipes/shakespeare_char.json" --out text --set data.text=words.txt \
   --set steps=20 --set schedule.warmup=5 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
 expect 0 "^loss_of_20_random_batches [0-9.]+" "" eval text
+expect 0 "text: step 22 " "step 22 of 22" train "$source/models/recipes/shakespeare_char.json" --out text --resume --set steps=22
+expect 2 "" "text is a run of recipe 'shakespeare_char', not of 'adder'" train "$recipe" --out text --resume
+expect 0 "words: step 9 " "step 9 of 9" train "$source/models/recipes/shakespeare_char.json" --out words --set data.text=words.txt \
+  --set 'tokenizer={"kind": "words"}' --set steps=9 --set schedule.warmup=5 --set data.block_size=8 --set hyper.n_embd=16 \
+  --set hyper.n_layer=1
+expect 0 "^the rain [a-z<]+ [a-z<]+" "" generate words --prompt "the rain" --tokens 5
 rm words.txt
 expect 0 "^the rain" "" generate text --prompt "the rain" --tokens 40
 expect 2 "" "No such file" eval text

@@ -14,6 +14,7 @@ expect 0 "^run: step 20 .* perplexity [0-9.]+  accuracy [0-9.]+ %  exact match [
 holds "an epoch, the end and the best one have checkpoints" [ "$(ls run/checkpoints)" = "00000010
 00000020" ]
 expect 0 "^perplexity [0-9.]+" "" eval run
+expect 0 "^run: nothing is left to do after step 20$" "step 20 of 20" train run --resume
 expect 0 "^step 20$" "" eval run --checkpoint average:2
 expect 0 "^exact_match [0-9.]+" "" eval run --checkpoint best
 expect 2 "" "holds 2 checkpoints, not the 3 to be averaged" eval run --checkpoint average:3
@@ -43,6 +44,20 @@ expect 0 "^$" "" translate run <<<""
 expect 2 "" "needs a --beam of at least that, not 1" translate run --n-best 2 <<<"dois"
 expect 2 "" "is not a run" translate none <<<"dois"
 
+expect 2 "" "is a run on sentence pairs: xtape translate" generate run --prompt dois --tokens 3
+
+# Ctrl-C while it waits for input.
+mkfifo lines
+"$xtape" translate run <lines >out 2>err &
+exec 3>lines
+echo "dois" >&3
+for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
+holds "a line is answered as it comes" [ "$(cat out)" = "$(sed -n 6p cached)" ]
+kill -INT $!
+wait $!
+holds "Ctrl-C ends the waiting with 130" [ $? = 130 ]
+exec 3>&-
+
 # Tokens and back.
 echo "duzentos e um" >words
 expect 0 "^duzentos e um$" "" tokenize run --pieces <words
@@ -60,7 +75,7 @@ head -n 5 train.de >valid.de
 head -n 5 train.en >valid.en
 gzip -c train.de >train.de.gz
 parallel=(--set data="{\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"train.de.gz\", \"target\": \"train.en\",
-  \"validation_source\": \"valid.de\", \"validation_target\": \"valid.en\"}" --set data.folder=. --set steps=6 --set epochs=100
+  \"validation_source\": \"valid.de\", \"validation_target\": \"valid.en\"}" --set steps=6 --set epochs=100
   --set hyper.width=16 --set hyper.inner=16 --set hyper.heads=2 --set hyper.encoder_layers=1 --set hyper.decoder_layers=1)
 expect 0 "files: step 6 .* BLEU [0-9.]+" "step 6 of 6" train "$recipe" --out files "${parallel[@]}" --set 'measure=["bleu"]' \
   --set 'tokenizer={"kind": "sentencepiece", "model": "bpe", "vocabulary_size": 40, "joint": true}' --set batch.size=8 \
@@ -70,6 +85,8 @@ expect 0 "ein .*h.*s" "" tokenize files --pieces <<<"ein haus"
 rm train.*
 expect 0 "." "" translate files <<<"ein haus nummer 3"
 expect 0 "^tokens [0-9]+" "" eval files --source valid.de --target valid.en
+expect 0 "^bleu [0-9.]+" "" eval files --source valid.de --target valid.en
+expect 2 "" "none of the 2 pairs of lines has words on both sides" eval files --source <(printf '\n\n') --target <(printf 'a\n\n')
 expect 2 "" "valid.de --source requires --target|requires --target" eval files --source valid.de
 expect 2 "" "No such file|cannot read" train "$recipe" --out none "${parallel[@]}" --set schedule.warmup=1
 holds "mistakes leave no run behind" [ ! -e none ]

@@ -4,40 +4,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hypotheses.hpp"
 #include "small_models.hpp"
-#include "xtape/decode.hpp"
 
 using namespace xtape;
 
 namespace {
 const small::Settings sharp = {{"sharpness", "2.0"}};
 
-std::vector<double> log_softmax(const std::vector<double>& logits) {
-  const double top = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const double logit : logits) sum += std::exp(logit - top);
-  std::vector<double> result;
-  for (const double logit : logits) result.push_back(logit - top - std::log(sum));
-  return result;
-}
-
 std::vector<double> next_of(Model& model, const Tokens& source, const Tokens& target, std::int32_t start) {
   std::vector<std::int64_t> tokens{start};
   tokens.insert(tokens.end(), target.begin(), target.end());
-  return log_softmax(small::last_logits(model, tokens, {source.begin(), source.end()}));
-}
-
-/// The log-probability of a target, token by token, with the model alone.
-double scored(Model& model, const Tokens& source, const Hypothesis& hypothesis, const SearchOptions& options) {
-  double total = 0;
-  Tokens target;
-  for (const std::int32_t token : hypothesis.tokens) {
-    total += next_of(model, source, target, options.start)[static_cast<std::size_t>(token)];
-    target.push_back(token);
-  }
-  if (hypothesis.finished)
-    total += next_of(model, source, target, options.start)[static_cast<std::size_t>(options.end)];
-  return total;
+  return small::log_softmax(small::last_logits(model, tokens, {source.begin(), source.end()}));
 }
 
 /// All finished targets of a source.
@@ -59,20 +37,6 @@ void enumerate(Model& model, const Tokens& source, const SearchOptions& options,
 
 const std::vector<Tokens> sources = {{3, 4, 5}, {6},         {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6},
                                      {3, 3},    {6, 5, 4, 3}};
-
-void check_equal(const std::vector<std::vector<Hypothesis>>& a, const std::vector<std::vector<Hypothesis>>& b,
-                 double tolerance) {
-  REQUIRE(a.size() == b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    REQUIRE(a[i].size() == b[i].size());
-    for (std::size_t k = 0; k < a[i].size(); ++k) {
-      CHECK(a[i][k].tokens == b[i][k].tokens);
-      CHECK(a[i][k].finished == b[i][k].finished);
-      CHECK(std::abs(a[i][k].score - b[i][k].score) < tolerance);
-      CHECK(std::abs(a[i][k].log_probability - b[i][k].log_probability) < tolerance);
-    }
-  }
-}
 }  // namespace
 
 TEST_CASE("a beam wide enough finds the best of all targets, under every penalty") {
@@ -91,7 +55,7 @@ TEST_CASE("a beam wide enough finds the best of all targets, under every penalty
       REQUIRE(all.size() == 1 + 3 + 9 + 27);
       std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
       all.resize(5);
-      check_equal(search(model, {source}, options), {all}, 1e-12);
+      small::check_equal(search(model, {source}, options), {all}, 1e-12);
     }
 }
 
@@ -109,14 +73,14 @@ TEST_CASE("with caches and without, in one batch and one by one: the same hypoth
       const auto together = search(model, sources, options);
       SearchOptions uncached = options;
       uncached.cached = false;
-      check_equal(search(model, sources, uncached), together, tolerance);
+      small::check_equal(search(model, sources, uncached), together, tolerance);
       SearchOptions small_batches = options;
       small_batches.batch_size = 4;
-      check_equal(search(model, sources, small_batches), together, tolerance);
+      small::check_equal(search(model, sources, small_batches), together, tolerance);
       Predictor predictor(model);
       for (std::size_t i = 0; i < sources.size(); ++i)
-        check_equal(search(predictor, {sources[i]}, options), {together[i]}, tolerance);
-      check_equal(search(model, sources, options), together, 1e-300);  // the same bits again
+        small::check_equal(search(predictor, {sources[i]}, options), {together[i]}, tolerance);
+      small::check_equal(search(model, sources, options), together, 1e-300);  // the same bits again
     }
   }
 }
@@ -157,7 +121,7 @@ TEST_CASE("the n best are sorted, differ, and have the scores that the model giv
       REQUIRE(found[i].size() == 6);
       for (std::size_t k = 0; k < 6; ++k) {
         const Hypothesis& each = found[i][k];
-        CHECK(std::abs(each.log_probability - scored(model, sources[i], each, options)) < 1e-11);
+        CHECK(std::abs(each.log_probability - small::scored(model, sources[i], each, options)) < 1e-11);
         const auto length = static_cast<std::int64_t>(each.tokens.size()) + (each.finished ? 1 : 0);
         CHECK(length <= 9);
         CHECK(each.score == doctest::Approx(each.log_probability / std::pow(length, 0.9)));
@@ -227,7 +191,7 @@ TEST_CASE("players serve batch after batch, in few sizes") {
   const auto first = search(predictor, sources, options);
   search(predictor, sources, options);  // what was planned on memory that has moved since is planned again
   const std::int64_t planned = predictor.planned();
-  check_equal(search(predictor, sources, options), first, 1e-300);
+  small::check_equal(search(predictor, sources, options), first, 1e-300);
   CHECK(predictor.planned() == planned);
 }
 

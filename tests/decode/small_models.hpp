@@ -116,9 +116,9 @@ inline xtape::Array array_of(const Rows& rows) {
   return array;
 }
 
-/// The logits after one row's last token, played as a whole in mode eval.
-inline std::vector<double> last_logits(xtape::Model& model, const std::vector<std::int64_t>& tokens,
-                                       const std::vector<std::int64_t>& source = {}) {
+/// The logits after each of one row's tokens, played as a whole in mode eval.
+inline std::vector<std::vector<double>> all_logits(xtape::Model& model, const std::vector<std::int64_t>& tokens,
+                                                   const std::vector<std::int64_t>& source = {}) {
   xtape::NamedSizes sizes = {{"b", 1}, {"t", static_cast<std::int64_t>(tokens.size())}};
   if (!source.empty()) sizes.emplace_back("s", static_cast<std::int64_t>(source.size()));
   const auto function = model.player("logits", xtape::Mode::eval, sizes);
@@ -129,11 +129,16 @@ inline std::vector<double> last_logits(xtape::Model& model, const std::vector<st
   function->player.play(feeds);
   const xtape::ArrayView view = function->player.view(function->results[0].second);
   const std::int64_t classes = view.shape()[2];
-  const std::int64_t first = (view.shape()[1] - 1) * classes;
-  std::vector<double> logits;
-  for (std::int64_t i = first; i < first + classes; ++i)
-    logits.push_back(view.dtype() == xtape::Dtype::float64 ? view.as<double>()[i] : view.as<float>()[i]);
+  std::vector<std::vector<double>> logits(tokens.size());
+  for (std::int64_t i = 0; i < xtape::count_of(view.shape()); ++i)
+    logits[static_cast<std::size_t>(i / classes)].push_back(
+        view.dtype() == xtape::Dtype::float64 ? view.as<double>()[i] : view.as<float>()[i]);
   return logits;
+}
+
+inline std::vector<double> last_logits(xtape::Model& model, const std::vector<std::int64_t>& tokens,
+                                       const std::vector<std::int64_t>& source = {}) {
+  return all_logits(model, tokens, source).back();
 }
 
 /// The greatest difference between `logits` and place (row, column) of a step's result.

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -118,6 +119,7 @@ TEST_CASE("a budget of tokens gives short sentences more rows") {
   }
   CHECK(pairs == 300);
   CHECK(rows.size() > 1);
+  CHECK(batches.rows() == *rows.rbegin());
 }
 
 TEST_CASE("the validation part comes once, and the blank batch is the largest") {
@@ -151,4 +153,6 @@ TEST_CASE("held-out numbers are not among those that train") {
   for (const std::string& words : texts.held_out.source) CHECK(trained.count(words) == 0);
   CHECK(number_words({.training = 10, .held_out = 1500}).held_out.source == texts.held_out.source);
   CHECK_THROWS_AS(number_words({.training = 999000, .held_out = 1001}), Error);
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  CHECK_THROWS_WITH_AS(number_words({.training = huge, .held_out = huge}), doctest::Contains("cannot be taken"), Error);
 }

@@ -1,10 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "checkpoint.hpp"
+#include "run_files.hpp"
 #include "tiny.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -82,29 +81,6 @@ Recipe pairs_recipe(const tiny::Directory& directory, const std::vector<Setting>
   directory.write("pairs.json", definition);
   return Recipe::load(directory.write("recipe.json", recipe_text), settings);
 }
-
-bool same_bits(const std::string& a, const std::string& b) {
-  return read_text(a + "/weights.safetensors") == read_text(b + "/weights.safetensors") &&
-         read_text(a + "/optimizer.safetensors") == read_text(b + "/optimizer.safetensors") &&
-         read_text(a + "/state.json") == read_text(b + "/state.json");
-}
-
-std::vector<std::string> names(const std::string& run) {
-  std::vector<std::string> list;
-  for (const std::string& path : train::checkpoints(run + "/checkpoints"))
-    list.push_back(fs::path(path).filename().string());
-  return list;
-}
-
-std::vector<nlohmann::json> evaluations(const std::string& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(read_text(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    lines.push_back(nlohmann::json::parse(line));
-    if (!lines.back().contains("validation_loss")) lines.pop_back();
-  }
-  return lines;
-}
 }  // namespace
 
 TEST_CASE("epochs end with an evaluation and a checkpoint") {
@@ -165,7 +141,8 @@ TEST_CASE("micro-batches equal one batch of all their sentences") {
 
 TEST_CASE("patience ends a training that gets no better, also after a resume") {
   const tiny::Directory directory;
-  Run run = Run::create(pairs_recipe(directory, {{"schedule.rate", "0"}, {"epochs", "50"}, {"patience", "3"}}), directory / "run");
+  Run run = Run::create(pairs_recipe(directory, {{"schedule.rate", "0"}, {"epochs", "50"}, {"patience", "3"}}),
+                        directory / "run");
   CHECK(run.train());
   CHECK(evaluations(directory / "run").size() == 4);  // the first is the best, then three that are not better
   CHECK(run.trainer().best_step() == 4);
@@ -177,8 +154,9 @@ TEST_CASE("patience ends a training that gets no better, also after a resume") {
 TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
   const tiny::Directory directory;
   // Falls apart after the second epoch: the rate is far too high.
-  Run run = Run::create(pairs_recipe(directory, {{"keep", "1"}, {"schedule.rate", "0.5"}, {"epochs", "6"}, {"clip", "0"}}),
-                        directory / "run");
+  Run run =
+      Run::create(pairs_recipe(directory, {{"keep", "1"}, {"schedule.rate", "0.5"}, {"epochs", "6"}, {"clip", "0"}}),
+                  directory / "run");
   CHECK(run.train());
   const auto lines = evaluations(directory / "run");
   const auto better = [](const auto& a, const auto& b) { return a["perplexity"] < b["perplexity"]; };
@@ -192,6 +170,68 @@ TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
                        doctest::Contains("not the 3 to be averaged"), FileError);
   for (const char* wrong : {"worst", "average", "average:", "average:0", "average:2x", ""})
     CHECK_THROWS_AS(CheckpointChoice::parse(wrong), Error);
+}
+
+TEST_CASE("checkpoints come after epochs, or as often as they are asked for, whenever evaluations do") {
+  const tiny::Directory directory;
+  const std::vector<Setting> often = {{"evaluate_every", "2"}, {"checkpoint_every", "epoch"}};
+  CHECK(Run::create(pairs_recipe(directory, often), directory / "epochs").train());
+  CHECK(names(directory / "epochs") == std::vector<std::string>{"00000004", "00000007", "00000011", "00000014"});
+  CHECK(evaluations(directory / "epochs").size() == 7);
+  const std::vector<Setting> seldom = {{"checkpoint_every", "6"}, {"schedule.rate", "0"}};
+  CHECK(Run::create(pairs_recipe(directory, seldom), directory / "steps").train());
+  CHECK(names(directory / "steps") == std::vector<std::string>{"00000006", "00000012", "00000014"});
+  CHECK_THROWS_WITH_AS(Run::open(directory / "steps", {}, CheckpointChoice::parse("best")),
+                       doctest::Contains("does not hold the best checkpoint: step 4 was the best"), FileError);
+}
+
+TEST_CASE("an evaluation at a step that has a checkpoint already is in it") {
+  const tiny::Directory directory;
+  {
+    Run run = Run::create(pairs_recipe(directory), directory / "run");
+    Trainer::Callbacks callbacks;
+    callbacks.stop = [&] { return run.trainer().step() == 3; };
+    CHECK(!run.train(callbacks));
+  }
+  CHECK_THROWS_WITH_AS(Run::open(directory / "run", {}, CheckpointChoice::parse("best")),
+                       doctest::Contains("nothing has been evaluated yet"), FileError);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(Run::open(directory / "run", {{"steps", "3"}}).train());
+    CHECK(evaluations(directory / "run").size() == 1);
+    CHECK(Run::open(directory / "run", {}, CheckpointChoice::parse("best")).evaluate().step == 3);
+  }
+}
+
+TEST_CASE("an evaluation that is not finite is never the best, and counts") {
+  const tiny::Directory directory;
+  const Recipe recipe = pairs_recipe(directory, {{"patience", "2"}});
+  std::string endless = definition;
+  endless.insert(endless.rfind("\"total, count\"") + 1, "1e6 * ");  // of plain_loss: exp of it is infinite
+  directory.write("pairs.json", endless);
+  Run run = Run::create(recipe, directory / "run");
+  CHECK(run.train());
+  CHECK(run.trainer().best_step() == -1);
+  CHECK(run.trainer().step() == 7);
+  Run again = Run::open(directory / "run");
+  CHECK(again.train());
+  CHECK(again.trainer().step() == 7);
+  CHECK(evaluations(directory / "run").size() == 2);
+}
+
+TEST_CASE("a run that goes on with other batches keeps its epochs") {
+  const tiny::Directory directory;
+  {
+    Run run = Run::create(pairs_recipe(directory, {{"epochs", "2"}, {"checkpoint_every", "5"}}), directory / "run");
+    Trainer::Callbacks callbacks;
+    callbacks.stop = [&] { return run.trainer().step() == 5; };
+    CHECK(!run.train(callbacks));
+    CHECK(run.trainer().epoch() == 1);
+  }
+  Run run = Run::open(directory / "run", {{"batch.size", "50"}, {"batch.accumulate", "1"}});
+  CHECK(run.batches().epoch_batches() == 2);
+  CHECK(run.trainer().epoch() == 1);
+  CHECK(run.train());
+  CHECK(run.trainer().step() == 7);  // the second epoch from its start
 }
 
 TEST_CASE("an average is the mean of the last checkpoints") {
@@ -208,21 +248,39 @@ TEST_CASE("an average is the mean of the last checkpoints") {
       for (const Store& store : last) sum += static_cast<double>(store.at(entry.name).as<float>()[i]);
       CHECK(entry.array.as<float>()[i] == doctest::Approx(sum / 3).epsilon(1e-6));
     }
+  // Training goes on from the last checkpoint all the same.
+  averaged = Run::open(directory / "run", {{"epochs", "5"}}, CheckpointChoice::parse("average:3"));
+  averaged.evaluate();
+  CHECK(averaged.train());
+  CHECK(Run::create(pairs_recipe(directory, {{"epochs", "5"}}), directory / "whole").train());
+  CHECK(same_bits(directory / "run/checkpoints/00000018", directory / "whole/checkpoints/00000018"));
 }
 
 TEST_CASE("a run on files: other pairs can be evaluated, long ones are left out of training") {
   const tiny::Directory directory;
   directory.write("a.de", "ein hund\nzwei\n\nein sehr sehr langer satz\nhund\n");
   directory.write("a.en", "a dog\ntwo\nnothing\na very very long sentence\ndog\n");
-  const Recipe recipe = pairs_recipe(directory, {{"data", R"({"kind": "parallel", "folder": "", "source": "a.de", "target": "a.en",
+  const Recipe recipe =
+      pairs_recipe(directory, {{"data", R"({"kind": "parallel", "folder": "", "source": "a.de", "target": "a.en",
                                             "validation_source": "a.de", "validation_target": "a.en", "max_length": 3})"},
-                                         {"data.folder", directory / ""}, {"epochs", "1"}, {"batch.size", "2"},
-                                         {"batch.accumulate", "1"}, {"tokenizer.joint", "true"}});
+                               {"data.folder", directory / ""},
+                               {"epochs", "1"},
+                               {"batch.size", "2"},
+                               {"batch.accumulate", "1"},
+                               {"tokenizer.joint", "true"},
+                               {"measure", R"(["exact_match"])"}});
   Run run = Run::create(recipe, directory / "run");
   CHECK(run.batches().epoch_batches() == 2);  // three pairs are neither too long nor empty
   CHECK(run.train());
   CHECK(run.evaluate().tokens == 3 + 2 + 6 + 2);
-  CHECK(run.evaluate({"hund", ""}, {"dog", "two"}).tokens == 2);
+  const Evaluation other = run.evaluate({"hund", ""}, {"dog", "two"});
+  CHECK(other.tokens == 2);
+  CHECK(other.step == 2);
+  CHECK(other.questions == 2);  // an empty source is translated, too, as nothing
+  CHECK_THROWS_WITH_AS(run.evaluate({"hund", ""}, {"", "two"}), doctest::Contains("none of the 2 pairs of lines"),
+                       Error);
+  CHECK_THROWS_WITH_AS(run.evaluate({"hund", "\xff"}, {"dog", "two"}), doctest::Contains("line 2 of the source: "),
+                       Error);
   CHECK_THROWS_AS(run.evaluate({"hund"}, {}), Error);
   CHECK(&run.tokenizer() == &run.source_tokenizer());
   directory.write("a.en", "a dog\n");

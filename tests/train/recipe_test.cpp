@@ -73,6 +73,12 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
   CHECK(Recipe::load(path, {Setting::parse("data.text=a/b.txt")}).data.text ==
         (tiny::fs::current_path() / "a/b.txt").string());
   CHECK(Recipe::load(path, {Setting::parse("data.text=/a/b.txt")}).data.text == "/a/b.txt");
+  CHECK(Recipe::load(path, {Setting::parse(R"(data={"kind": "text", "text": "a/b.txt"})")}).data.text ==
+        (tiny::fs::current_path() / "a/b.txt").string());
+  CHECK(Recipe::load(path, {Setting::parse("data.text=2020")}).data.text ==
+        (tiny::fs::current_path() / "2020").string());
+  text.replace(text.find("../some/words.txt"), 17, "words.txt");  // no such file, and still one beside the recipe
+  CHECK(Recipe::load(directory.write("recipe.json", text)).data.text == directory / "words.txt");
 }
 
 TEST_CASE("a wrong recipe is one error that names the key and the nearest right one") {
@@ -96,6 +102,9 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
   CHECK(complaint("steps.more=3").find("'steps' holds no keys") != std::string::npos);
   CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' must be") != std::string::npos);
+  CHECK(complaint("epochs=3").find("'epochs' is for data of sentence pairs: data of kind 'adder' has no epochs") !=
+        std::string::npos);
+  CHECK(complaint("evaluate_every=epoch").find("'evaluate_every' \"epoch\" is for data") != std::string::npos);
   CHECK(complaint("xtape=2").find("must be 1") != std::string::npos);
   CHECK(complaint("name=a/b").find("'name' must be a name without '/'") != std::string::npos);
   CHECK(complaint("tokenizer.kind=bytes").find("'tokenizer.kind'") != std::string::npos);
@@ -121,17 +130,18 @@ TEST_CASE("mistakes in the file carry their line; files that are no recipes are 
 TEST_CASE("a recipe for sentence pairs") {
   const tiny::Directory directory;
   const Recipe recipe = tiny::load(
-      directory, {{"data", R"({"kind": "parallel", "folder": "", "source": "a.gz", "target": "b", "validation_source": "c",
+      directory,
+      {{"data", R"({"kind": "parallel", "folder": "", "source": "a.gz", "target": "b", "validation_source": "c",
                      "validation_target": "d", "max_length": 40})"},
-                  {"data.folder", directory / "corpus"},
-                  {"tokenizer", R"({"kind": "sentencepiece", "model": "bpe", "vocabulary_size": 500, "lower_case": true})"},
-                  {"batch", R"({"tokens": 4096, "accumulate": 2, "bucket": 4})"},
-                  {"steps", "8000"},
-                  {"evaluate_every", "epoch"},
-                  {"patience", "10"},
-                  {"keep", "all"},
-                  {"measure", R"(["bleu"])"},
-                  {"search", R"({"beam_size": 5, "length_penalty": "power", "alpha": 0.8, "max_length": 90})"}});
+       {"data.folder", directory / "corpus"},
+       {"tokenizer", R"({"kind": "sentencepiece", "model": "bpe", "vocabulary_size": 500, "lower_case": true})"},
+       {"batch", R"({"tokens": 4096, "accumulate": 2, "bucket": 4})"},
+       {"steps", "8000"},
+       {"evaluate_every", "epoch"},
+       {"patience", "10"},
+       {"keep", "all"},
+       {"measure", R"(["bleu"])"},
+       {"search", R"({"beam_size": 5, "length_penalty": "power", "alpha": 0.8, "max_length": 90})"}});
   CHECK(recipe.data.has_pairs());
   CHECK(recipe.data.folder == directory / "corpus");
   CHECK(recipe.data.max_length == 40);
@@ -144,7 +154,7 @@ TEST_CASE("a recipe for sentence pairs") {
   CHECK(recipe.fit.evaluate_epochs);
   CHECK(recipe.fit.evaluate_every == 0);
   CHECK(recipe.fit.patience == 10);
-  CHECK(recipe.checkpoint_evaluated);
+  CHECK(recipe.checkpoint_epochs);
   CHECK(recipe.keep == 0);
   CHECK(recipe.measure_bleu);
   CHECK(!recipe.measure_exact_match);
@@ -167,4 +177,7 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says("evaluate_every=\"epochs\"", "must be a whole number of updates or \"epoch\"");
   says("steps=0", "needs the key 'steps' or 'epochs'");
   says("hyper.width={\"from\": \"source\"}", "source_vocabulary");
+  const tiny::Directory directory;
+  CHECK_THROWS_WITH_AS(tiny::load(directory, {{"patience", "3"}, {"evaluate_every", "0"}}),
+                       doctest::Contains("'patience' counts evaluations"), DefinitionError);
 }

@@ -1,0 +1,167 @@
+// models/transformer.json, small: searching and predicting against the model played as a whole.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "hypotheses.hpp"
+#include "small_models.hpp"
+#include "xtape/predict.hpp"
+
+using namespace xtape;
+using small::Settings;
+
+namespace {
+const std::vector<Settings> variants = {
+    {},  // post_norm, sinusoidal positions, shared embeddings, tied output
+    {{"residual", "pre_norm"}, {"embeddings", "separate"}, {"output", "separate"}, {"target_vocab_size", "29"}},
+    {{"attention", "single_head"}, {"positions", "concatenated"}, {"output", "separate"}, {"output_bias", "true"}},
+    {{"positions", "learned"}, {"max_positions", "24"}, {"residual", "pre_norm"}, {"output", "separate"}},
+    {{"skip_first_self_attention", "true"}, {"embeddings", "separate"}, {"output", "separate"}},
+};
+
+Model transformer(const Settings& variant, Dtype dtype) {
+  ModelOptions options;
+  options.dtype = dtype;
+  options.seed = 9;
+  options.hyper = {{"width", "16"},         {"inner", "24"},         {"heads", "2"},
+                   {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "23"}};
+  options.hyper.insert(options.hyper.end(), variant.begin(), variant.end());
+  Model model = Model::load(std::string(XTAPE_SOURCE_ROOT) + "/models/transformer.json", options);
+  // Biases and norms away from their start, so that each of them shows; matrices larger, so that sources matter.
+  for (const Store::Entry& entry : model.weights().entries()) {
+    Array weight = entry.array;
+    const bool is_vector = weight.shape().size() == 1;
+    for (std::int64_t i = 0; i < weight.count(); ++i) {
+      const double change = is_vector ? 0.4 * std::sin(static_cast<double>(5 * i + std::ssize(entry.name))) : 0;
+      const double scale = is_vector ? 1 : 2;
+      if (dtype == Dtype::float64)
+        weight.as<double>()[i] = scale * weight.as<double>()[i] + change;
+      else
+        weight.as<float>()[i] = static_cast<float>(scale * weight.as<float>()[i] + change);
+    }
+  }
+  model.set_player_options(64, {});
+  return model;
+}
+
+/// Cached and whole differ by rounding alone.
+double rounding(Dtype dtype) {
+  return dtype == Dtype::float64 ? 1e-12 : 2e-5;
+}
+
+const std::vector<Tokens> sources = {{3, 14, 5, 22, 9}, {6, 17}, {12, 3, 3, 20, 7, 7, 8}, {19, 4, 11, 5, 16, 4}};
+
+/// Calls `check` with every variant in both widths.
+template <class Check>
+void for_each_model(const Check& check) {
+  for (std::size_t i = 0; i < variants.size(); ++i)
+    for (const Dtype dtype : {Dtype::float64, Dtype::float32}) {
+      CAPTURE(i);
+      CAPTURE(std::string(name_of(dtype)));
+      Model model = transformer(variants[i], dtype);
+      check(model, rounding(dtype));
+    }
+}
+
+SearchOptions options_for(std::int64_t beam) {
+  SearchOptions options;
+  options.beam_size = options.n_best = beam;
+  options.length_penalty = LengthPenalty::wu;
+  options.max_length = 10;
+  options.end = 20;  // a token that these models like
+  return options;
+}
+}  // namespace
+
+TEST_CASE("a Transformer token by token is the Transformer as a whole, whatever pads its sources") {
+  for_each_model([](Model& model, double tolerance) {
+    small::Rows padded;
+    small::Rows targets;
+    for (std::size_t row = 0; row < sources.size(); ++row) {
+      padded.emplace_back(sources[row].begin(), sources[row].end());
+      padded.back().resize(7, 0);
+      targets.emplace_back();
+      for (std::size_t i = 0; i < 9; ++i) targets[row].push_back(1 + static_cast<std::int64_t>(i * i + 7 * row) % 22);
+    }
+    PredictorOptions options;
+    options.capacity = 4;  // grows twice
+    Predictor predictor(model, "logits", options);
+    predictor.begin(static_cast<std::int64_t>(sources.size()), {{"source", small::array_of(padded)}});
+    std::vector<std::vector<std::vector<double>>> whole;
+    for (std::size_t row = 0; row < sources.size(); ++row)
+      whole.push_back(small::all_logits(model, targets[row], {sources[row].begin(), sources[row].end()}));
+    for (std::size_t i = 0; i < 9; ++i) {
+      small::Rows next;
+      for (const auto& target : targets) next.push_back({target[i]});
+      const ArrayView result = predictor.step(small::array_of(next));
+      for (std::size_t row = 0; row < sources.size(); ++row)
+        CHECK(small::difference(result, static_cast<std::int64_t>(row), 0, whole[row][i]) < tolerance);
+    }
+  });
+}
+
+TEST_CASE("a Transformer's translations: cached or not, together or alone, scored as the model scores them") {
+  for_each_model([](Model& model, double tolerance) {
+    const SearchOptions options = options_for(3);
+    const auto found = search(model, sources, options);
+    SearchOptions uncached = options;
+    uncached.cached = false;
+    small::check_equal(search(model, sources, uncached), found, 10 * tolerance);
+    SearchOptions alone = options;
+    alone.batch_size = 1;
+    small::check_equal(search(model, sources, alone), found, 10 * tolerance);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      REQUIRE(found[i].size() == 3);
+      for (std::size_t k = 0; k < 3; ++k) {
+        const Hypothesis& each = found[i][k];
+        CHECK(std::abs(each.log_probability - small::scored(model, sources[i], each, options)) < 10 * tolerance);
+        const auto length = static_cast<double>(each.tokens.size()) + (each.finished ? 1 : 0);
+        CHECK(each.score == doctest::Approx(each.log_probability / std::pow((5 + length) / 6, options.alpha)));
+        if (k == 0) continue;
+        const Hypothesis& above = found[i][k - 1];
+        CHECK(above.tokens != each.tokens);
+        CHECK((above.finished && !each.finished) + (above.finished == each.finished && above.score >= each.score) == 1);
+      }
+    }
+  });
+}
+
+TEST_CASE("a Transformer's beam of one is the most likely token after another") {
+  std::set<Tokens> targets;
+  int ends = 0;
+  for_each_model([&](Model& model, double) {
+    const SearchOptions options = options_for(1);
+    const auto found = search(model, sources, options);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      // Played with places to come, which no place looks at.
+      std::vector<std::int64_t> tokens(10, options.pad);
+      tokens[0] = options.start;
+      Tokens target;
+      bool finished = false;
+      for (std::size_t place = 0; place < 10 && !finished; ++place) {
+        auto next = small::all_logits(model, tokens, {sources[i].begin(), sources[i].end()})[place];
+        next[static_cast<std::size_t>(options.pad)] = next[static_cast<std::size_t>(options.start)] = -1e300;
+        const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
+        finished = best == options.end;
+        if (!finished) target.push_back(best);
+        if (place + 1 < 10) tokens[place + 1] = best;
+      }
+      CHECK(found[i][0].tokens == target);
+      CHECK(found[i][0].finished == finished);
+      targets.insert(target);
+      ends += finished ? 1 : 0;
+    }
+  });
+  CHECK(targets.size() > 8);  // the models and the sources matter
+  CHECK(ends > 2);
+}
+
+TEST_CASE("a Transformer's batches of known sizes are not planned for") {
+  Model model = transformer(variants[0], Dtype::float32);
+  Predictor predictor(model);
+  const SearchOptions options = options_for(3);
+  const auto first = search(predictor, sources, options);
+  const std::int64_t planned = predictor.planned();
+  small::check_equal(search(predictor, sources, options), first, 1e-300);
+  CHECK(predictor.planned() == planned);
+}
