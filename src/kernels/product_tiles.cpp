@@ -1,6 +1,7 @@
 #include "product_tiles.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
@@ -88,7 +89,8 @@ class Tiles {
         panels_(ceiling(plan.n, panel_width<T>)),
         blocks_(ceiling(plan.k, sum_block)),
         packed_(plan.sums.count() * plan.k * panels_ * panel_width<T>) {
-    std::int64_t groups = std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
+    std::int64_t groups =
+        std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
     if (groups > 1) groups = groups / 2 * 2;  // an odd one would leave one of two threads idle
     rows_ = ceiling(plan.m, groups);
     row_groups_ = ceiling(plan.m, rows_);
@@ -97,8 +99,8 @@ class Tiles {
 
   bool whole_products() const { return plan_.outer.count() >= products_apart; }
   std::int64_t scratch_elements() const {
-    return packed_ * (whole_products() ? std::min<std::int64_t>(plan_.threads, plan_.outer.count())
-                                       : plan_.outer.count());
+    return packed_ *
+           (whole_products() ? std::min<std::int64_t>(plan_.threads, plan_.outer.count()) : plan_.outer.count());
   }
 
   void run(const T* a, const T* b, T* c, T* scratch) const {
@@ -148,21 +150,26 @@ class Tiles {
     }
   }
 
-  /// Panel `p` of b, term after term, with zeros where the last one ends beyond b.
+  /// Panel `p` of b, term after term, with zeros where a register that is used ends beyond b.
   void pack(const T* b, std::int64_t p, T* packed) const {
     const std::int64_t columns = std::min(panel_width<T>, plan_.n - p * panel_width<T>);
+    constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
     const std::int64_t row = plan_.k_strides[1], step = plan_.n_strides[1];
     for_blocks([&](const std::array<std::int64_t, 2>& at, std::int64_t first, std::int64_t terms, std::int64_t before) {
       const T* from = b + at[1] + first * row + p * panel_width<T> * step;
       T* to = packed + before + p * terms * panel_width<T>;
-      if (columns < panel_width<T>) std::fill_n(to, terms * panel_width<T>, T{});
+      if (columns % width != 0) std::fill_n(to, terms * panel_width<T>, T{});
       if (step == 1) {
-        for (std::int64_t k = 0; k < terms; ++k) {
-          if (columns == panel_width<T>)
-            std::copy_n(from + k * row, panel_width<T>, to + k * panel_width<T>);
-          else
-            std::copy_n(from + k * row, columns, to + k * panel_width<T>);
-        }
+        const auto copy = [&](auto constant) {  // of the compiler, where it can be: no call for each row
+          const std::int64_t count = constant;
+          for (std::int64_t k = 0; k < terms; ++k) std::copy_n(from + k * row, count, to + k * panel_width<T>);
+        };
+        if (columns == panel_width<T>)
+          copy(std::integral_constant<std::int64_t, panel_width<T>>{});
+        else if (columns == width)
+          copy(std::integral_constant<std::int64_t, width>{});
+        else
+          copy(columns);
         return;
       }
       constexpr std::int64_t square = 16;  // a line of the cache is read whole before the next
@@ -232,8 +239,8 @@ bool tiles_suit(const GemmPlan& given) {
 
 std::size_t tiles_scratch_bytes(const GemmPlan& plan, std::size_t element_bytes) {
   const GemmPlan turned = with_columns_running(plan);
-  const std::int64_t elements =
-      element_bytes == sizeof(float) ? Tiles<float>(turned).scratch_elements() : Tiles<double>(turned).scratch_elements();
+  const std::int64_t elements = element_bytes == sizeof(float) ? Tiles<float>(turned).scratch_elements()
+                                                               : Tiles<double>(turned).scratch_elements();
   return static_cast<std::size_t>(elements) * element_bytes;
 }
 
