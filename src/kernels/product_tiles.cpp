@@ -232,8 +232,9 @@ bool tiles_suit(const GemmPlan& given) {
   const GemmPlan plan = with_columns_running(given);
   constexpr std::int64_t most_packed = 1 << 20;  // elements of b: more do not stay in any cache
   constexpr std::int64_t far = 4096;             // a step of a after which hardly anything read before is still at hand
+  constexpr std::int64_t one_register = 16;      // of columns: tiles so narrow lose to BLAS
   const std::int64_t packed_at_once = plan.outer.count() >= products_apart ? 1 : plan.outer.count();
-  return plan.m >= 4 && plan.n >= 8 && plan.k >= 8 && std::abs(plan.k_strides[0]) < far &&
+  return plan.m >= 4 && plan.n > one_register && plan.k >= 8 && std::abs(plan.k_strides[0]) < far &&
          packed_at_once * plan.sums.count() * plan.k * plan.n <= most_packed;
 }
 
