@@ -62,6 +62,26 @@ inline Lanes product(const Lanes& a, const Lanes& b) {
 #endif
 }
 
+/// Stores blocks one after another: `front` holds the first two words of each, `back` the others.
+inline void store_blocks(const Lanes& front, const Lanes& back, std::uint32_t* to) {
+#if defined(__AVX512F__)
+  const __m512i lower = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);  // xsimd's zip_lo zips each 128 bits apart
+  const __m512i upper = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+  _mm512_storeu_si512(to, _mm512_permutex2var_epi64(front, lower, back));
+  _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi64(front, upper, back));
+#else
+  std::array<std::uint64_t, Lanes::size> fronts, backs;
+  front.store_unaligned(fronts.data());
+  back.store_unaligned(backs.data());
+  for (std::size_t i = 0; i < Lanes::size; ++i) {
+    to[4 * i] = static_cast<std::uint32_t>(fronts[i]);
+    to[4 * i + 1] = static_cast<std::uint32_t>(fronts[i] >> 32);
+    to[4 * i + 2] = static_cast<std::uint32_t>(backs[i]);
+    to[4 * i + 3] = static_cast<std::uint32_t>(backs[i] >> 32);
+  }
+#endif
+}
+
 /// The words of elements [first, first + words); `first` is a multiple of 4.
 inline void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* out) {
   // Each 64-bit lane holds a 32-bit word of another block; what stands in its upper half never matters, as the
@@ -95,16 +115,7 @@ inline void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* 
   }
   const Lanes low(std::uint64_t{0xFFFFFFFFu});
   for (std::size_t u = 0; u < registers; ++u) {
-    std::array<std::uint64_t, Lanes::size> front, back;
-    ((a[u] & low) | (b[u] << 32)).store_unaligned(front.data());
-    ((c[u] & low) | (d[u] << 32)).store_unaligned(back.data());
-    std::uint32_t* to = out + 4 * u * Lanes::size;
-    for (std::size_t i = 0; i < Lanes::size; ++i) {
-      to[4 * i] = static_cast<std::uint32_t>(front[i]);
-      to[4 * i + 1] = static_cast<std::uint32_t>(front[i] >> 32);
-      to[4 * i + 2] = static_cast<std::uint32_t>(back[i]);
-      to[4 * i + 3] = static_cast<std::uint32_t>(back[i] >> 32);
-    }
+    store_blocks((a[u] & low) | (b[u] << 32), (c[u] & low) | (d[u] << 32), out + 4 * u * Lanes::size);
   }
 }
 }  // namespace philox

@@ -1,4 +1,5 @@
-// Choosing how a product runs: straight on BLAS, on BLAS after rearranging what no stride can say, or in plain loops.
+// Choosing how a product runs: as matrix products (on BLAS or in tiles), straight or after rearranging what no stride
+// can say, or in plain loops.
 #include "product.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "copy.hpp"
 #include "product_gemm.hpp"
 #include "product_loops.hpp"
+#include "product_tiles.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -49,7 +51,7 @@ std::vector<Axis> axes_of(const Product& product) {
   return axes;
 }
 
-/// A way to compute the product on BLAS: which arrays are rearranged first, and the products after that.
+/// A way to compute the product by matrix products: which arrays are rearranged first, and the products after that.
 struct GemmChoice {
   std::array<bool, 3> packed{};
   std::array<Layout, 3> from, to;  // of the copies that pack; for c: from what is computed to the result
@@ -190,9 +192,9 @@ std::function<void(const void*, void*)> make_add(const Layout& from, const Layou
 }
 
 template <class T>
-PlannedProduct on_blas(const Product& product, const GemmChoice& choice) {
+PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   PlannedProduct planned;
-  planned.uses_blas = true;
+  planned.way = tiles_suit(choice.plan) ? ProductWay::tiles : ProductWay::blas;
   std::array<std::function<void(const void*, void*)>, 3> copies;
   std::array<std::size_t, 3> places{};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -203,8 +205,15 @@ PlannedProduct on_blas(const Product& product, const GemmChoice& choice) {
     copies[i] = i == 2 && product.accumulate ? make_add<T>(choice.from[i], choice.to[i], product.threads)
                                              : make_copy(product.dtype, choice.from[i], choice.to[i], product.threads);
   }
-  planned.run = [copies, places, gemm = make_gemm<T>(choice.plan)](const void* a, const void* b, void* c,
-                                                                   void* scratch) {
+  std::function<void(const T*, const T*, T*, void*)> multiply;
+  const std::size_t own_place = planned.scratch_bytes;
+  if (planned.way == ProductWay::tiles) {
+    multiply = make_tiles<T>(choice.plan);
+    planned.scratch_bytes += rounded(tiles_scratch_bytes(choice.plan, sizeof(T)));
+  } else {
+    multiply = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*) { gemm(a, b, c); };
+  }
+  planned.run = [copies, places, own_place, multiply](const void* a, const void* b, void* c, void* scratch) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
     const auto operand = [&](std::size_t i, const void* given) {
       if (!copies[i]) return static_cast<const T*>(given);
@@ -214,7 +223,7 @@ PlannedProduct on_blas(const Product& product, const GemmChoice& choice) {
     const T* x = operand(0, a);
     const T* y = operand(1, b);
     T* z = static_cast<T*>(copies[2] ? place(2) : c);
-    gemm(x, y, z);
+    multiply(x, y, z, static_cast<std::byte*>(scratch) + own_place);
     if (copies[2]) copies[2](z, c);
   };
   return planned;
@@ -236,7 +245,7 @@ PlannedProduct made(const Product& product) {
   const LoopsPlan loops = loops_of(product, axes);
   if constexpr (std::is_floating_point_v<T>) {
     const GemmChoice choice = best_gemm(product, axes);
-    if (choice.cost < loops_cost(loops)) return on_blas<T>(product, choice);
+    if (choice.cost < loops_cost(loops)) return by_matrices<T>(product, choice);
   }
   return in_loops<T>(loops);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -20,11 +21,14 @@ struct Product {
   int threads = 1;
 };
 
+/// Plain loops, BLAS, or tiles of our own: see product_loops.hpp, product_gemm.hpp, product_tiles.hpp.
+enum class ProductWay : std::uint8_t { loops, blas, tiles };
+
 /// A product made ready. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {
   std::function<void(const void* a, const void* b, void* c, void* scratch)> run;
   std::size_t scratch_bytes = 0;  ///< `scratch` must be 64-byte aligned.
-  bool uses_blas = false;
+  ProductWay way = ProductWay::loops;
   int packed = 0;  ///< How many of the three had to be rearranged because no stride said it.
 };
 PlannedProduct make_product(const Product& product);

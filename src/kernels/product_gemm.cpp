@@ -48,16 +48,18 @@ struct Pieces {
   std::int64_t count = 1;
 };
 Pieces pieces_of(const GemmPlan& plan) {
-  constexpr double worth_a_piece = 2e6;     // multiply-adds
-  constexpr std::int64_t most_pieces = 16;  // of all products together
+  constexpr double worth_a_piece = 1.6e7;    // multiply-adds
+  constexpr std::int64_t most_pieces = 16;   // of all products together
+  constexpr std::int64_t worth_a_cut = 128;  // narrower pieces spend their time on packing the other operand
   constexpr std::int64_t suits_kernel = 16;
   Pieces pieces;
   pieces.along_n = plan.n >= plan.m;  // each piece packs the other operand again: cut along the longer side
   const std::int64_t length = pieces.along_n ? plan.n : plan.m;
   const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k) *
                       static_cast<double>(plan.sums.count());
-  const std::int64_t wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(work / worth_a_piece), 1,
-                                                       std::max<std::int64_t>(1, most_pieces / plan.outer.count()));
+  const std::int64_t most = std::min(most_pieces / plan.outer.count(), std::max<std::int64_t>(2, length / worth_a_cut));
+  const std::int64_t wanted =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(work / worth_a_piece), 1, std::max<std::int64_t>(1, most));
   const std::int64_t even = wanted > 1 ? wanted / 2 * 2 : 1;  // an odd piece would leave one of two threads idle
   pieces.width = ((length + even - 1) / even + suits_kernel - 1) / suits_kernel * suits_kernel;
   pieces.count = (length + pieces.width - 1) / pieces.width;

@@ -11,7 +11,7 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t lanes = 64;   // partial results side by side in registers
-constexpr std::int64_t strip = 128;  // columns that are combined together, in the first-level cache
+constexpr std::int64_t strip = 512;  // columns that are combined together, in the first-level cache
 constexpr std::int64_t block = 32;   // rows that are added one after the other before going pairwise
 constexpr std::int64_t chunk_elements = std::int64_t{1} << 15;  // elements behind a partial result, about
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "lanes.hpp"
+#include "loops.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -93,14 +94,6 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
                [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm); });
 }
 
-/// The offset of row `r`, counted row-major over all axes but the last.
-std::int64_t row_offset(const Layout& layout, std::int64_t r) {
-  std::int64_t offset = 0;
-  for (std::size_t axis = layout.shape.size() - 1; axis-- > 0; r /= layout.shape[axis])
-    offset += r % layout.shape[axis] * layout.strides[axis];
-  return offset;
-}
-
 /// Writes x * factor, or -inf where the mask is true. Dense rows under a mask of stride 0 or 1 are what attention has,
 /// and loops over them become vector instructions.
 template <class T>
@@ -108,7 +101,10 @@ void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask,
                     std::int64_t count) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   if (x_step == 1 && mask_step == 1) {
-    for (std::int64_t i = 0; i < count; ++i) y[i] = mask[i] ? lowest : x[i] * factor;
+    // As bytes: compilers do not turn loops that read bool into vector instructions.
+    const auto* hidden = reinterpret_cast<const unsigned char*>(mask);
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) y[i] = hidden[i] != 0 ? lowest : x[i] * factor;
   } else if (x_step == 1 && mask_step == 0) {
     const bool hidden = mask[0];
     for (std::int64_t i = 0; i < count; ++i) y[i] = hidden ? lowest : x[i] * factor;
@@ -173,14 +169,23 @@ void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* m
                     int threads) {
   const std::int64_t length = x_layout.shape.back();
   if (length == 0) return;
-  const std::int64_t rows = count_of(x_layout.shape) / length;
+  Loops<2> rows = loops_over(x_layout, mask_layout);
+  rows.erase(rows.rank() - 1);
+  rows.merge();
+  if (rows.rank() == 0) rows.add(1, {0, 0});
+  const std::size_t last = rows.rank() - 1;
   const T factor = T{1} / divisor;
-  parallel_for(threads, rows, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t r = begin; r < finish; ++r) {
-      T* row = y + r * length;
-      scale_and_mask(x + row_offset(x_layout, r), x_layout.strides.back(), factor, mask + row_offset(mask_layout, r),
-                     mask_layout.strides.back(), row, length);
-      softmax_row(row, row, length);
+  parallel_for(threads, rows.count(), rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t r = begin; r < finish;) {  // a run of rows that lie evenly, at a time
+      const std::int64_t first = r % rows.sizes[last];
+      const std::int64_t run = std::min(rows.sizes[last] - first, finish - r);
+      const auto [x_start, mask_start] = rows.offsets(r / rows.sizes[last], last);
+      for (std::int64_t i = first; i < first + run; ++i, ++r) {
+        T* row = y + r * length;
+        scale_and_mask(x + x_start + i * rows.strides[0][last], x_layout.strides.back(), factor,
+                       mask + mask_start + i * rows.strides[1][last], mask_layout.strides.back(), row, length);
+        softmax_row(row, row, length);
+      }
     }
   });
 }

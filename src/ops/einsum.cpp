@@ -206,7 +206,7 @@ const Op& einsum_op() {
         "Sum of products over named axes: y[result] = sum over all letters that the result lacks of the product of the "
         "operands, x1[...] * x2[...] * ... A letter that stands twice in one operand means its diagonal. Sizes of 1 "
         "broadcast only inside '...'. Any number of operands: they are multiplied two at a time, the cheapest pair "
-        "first, each on BLAS straight from the strides of the operands where those allow it.";
+        "first, each as matrix products straight from the strides of the operands where those allow it.";
     op.inputs = {{"operands", Accept::value, Arity::many}};
     op.attributes = {equation_attribute};
     op.kind = Kind::product;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "product_tiles.hpp"
 #include "random_layouts.hpp"
 
 using namespace xtape;
@@ -82,6 +83,62 @@ PlannedProduct check_product(const Case& test, std::mt19937& random, bool accumu
   return planned;
 }
 
+/// `batch` products of m x k by k x n, each the sum of `parts`, in tiles, against plain loops.
+template <class T>
+void check_tiles(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch, std::int64_t parts, unsigned flips,
+                 bool accumulate) {
+  const auto strides = [&](std::int64_t rows, std::int64_t columns, bool flipped) {
+    return flipped ? std::array<std::int64_t, 2>{1, rows + 3} : std::array<std::int64_t, 2>{columns + 5, 1};
+  };
+  const auto a_strides = strides(m, k, flips & 1u), b_strides = strides(k, n, flips & 2u),
+             c_strides = strides(m, n, flips & 4u);
+  const std::int64_t a_matrix = (m + 3) * (k + 5), b_matrix = (k + 3) * (n + 5), c_matrix = (m + 3) * (n + 5);
+  GemmPlan plan;
+  plan.m = m;
+  plan.n = n;
+  plan.k = k;
+  plan.m_strides = {a_strides[0], 0, c_strides[0]};
+  plan.n_strides = {0, b_strides[1], c_strides[1]};
+  plan.k_strides = {a_strides[1], b_strides[0], 0};
+  if (batch > 1) plan.outer.add(batch, {a_matrix * parts, b_matrix * parts, c_matrix});
+  if (parts > 1) plan.sums.add(parts, {a_matrix, b_matrix});
+  plan.offsets = {2, 1, 3};
+  plan.accumulate = accumulate;
+
+  std::mt19937 random(7);
+  const auto numbers = [&](std::int64_t count) {
+    std::vector<T> drawn(static_cast<std::size_t>(count));
+    for (T& each : drawn) each = static_cast<T>(random() % 7) - 3;
+    return drawn;
+  };
+  const std::vector<T> a = numbers(2 + a_matrix * parts * batch), b = numbers(1 + b_matrix * parts * batch),
+                       before = numbers(3 + c_matrix * batch);
+  std::vector<T> expected = before;
+  for (std::int64_t o = 0; o < batch; ++o)
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        T& to = expected[static_cast<std::size_t>(3 + o * c_matrix + i * c_strides[0] + j * c_strides[1])];
+        if (!accumulate) to = 0;
+        for (std::int64_t s = 0; s < parts; ++s)
+          for (std::int64_t l = 0; l < k; ++l)
+            to += a[static_cast<std::size_t>(2 + (o * parts + s) * a_matrix + i * a_strides[0] + l * a_strides[1])] *
+                  b[static_cast<std::size_t>(1 + (o * parts + s) * b_matrix + l * b_strides[0] + j * b_strides[1])];
+      }
+  for (int threads : {1, 2, 3}) {
+    plan.threads = threads;
+    Scratch scratch(tiles_scratch_bytes(plan, sizeof(T)));
+    std::vector<T> c = before;
+    make_tiles<T>(plan)(a.data(), b.data(), c.data(), scratch.data());
+    CAPTURE(m);
+    CAPTURE(n);
+    CAPTURE(k);
+    CAPTURE(batch);
+    CAPTURE(parts);
+    CAPTURE(flips);
+    CHECK(c == expected);
+  }
+}
+
 Case random_case(std::mt19937& random, std::int64_t largest) {
   Case test;
   char next = 'a';
@@ -110,9 +167,9 @@ TEST_CASE("products of any axes under any layouts agree with plain loops") {
   }
 }
 
-TEST_CASE("products large enough for BLAS, under any layouts, agree with plain loops") {
+TEST_CASE("products large enough for BLAS or tiles, under any layouts, agree with plain loops") {
   std::mt19937 random(2);
-  int blas = 0, packed = 0, loops = 0;
+  int matrices = 0, packed = 0, loops = 0;
   for (int round = 0; round < 150; ++round) {
     Case test = random_case(random, 4);
     for (char letter : {'x', 'y', 'z'}) test.sizes[letter] = 4 + random() % 30;
@@ -123,16 +180,30 @@ TEST_CASE("products large enough for BLAS, under any layouts, agree with plain l
     for (const auto& [letter, size] : test.sizes) work *= size;
     if (work > 300'000 || test.sizes.size() > Shape::max_rank) continue;
     const PlannedProduct planned = check_product<float>(test, random, round % 2 == 0, {});
-    (planned.uses_blas ? blas : loops) += 1;
+    (planned.way == ProductWay::loops ? loops : matrices) += 1;
     packed += planned.packed > 0;
     check_product<double>(test, random, round % 2 == 1, {});
   }
-  CHECK(blas > 10);  // each way has been taken
+  CHECK(matrices > 10);  // each way has been taken
   CHECK(packed > 3);
   CHECK(loops > 5);
 }
 
-TEST_CASE("the products of models run on BLAS without rearranging anything") {
+TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the layouts and the number of products") {
+  std::mt19937 random(5);
+  const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
+  for (int round = 0; round < 120; ++round) {
+    // Single products are cut over rows and panels, many are not; more than 256 terms are summed block by block.
+    const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
+    const std::int64_t parts = round % 5 == 0 ? 2 : 1;
+    const std::int64_t m = size(batch == 1 ? 150 : 40), n = size(70), k = size(round % 4 == 0 ? 600 : 40);
+    check_tiles<float>(m, n, k, batch, parts, random() % 8, round % 2 == 0);
+    check_tiles<double>(m, n, k, batch, parts, random() % 8, round % 2 == 1);
+  }
+  check_tiles<float>(60, 1100, 9, 1, 1, 0, false);  // more panels than one task takes
+}
+
+TEST_CASE("the products of models run as matrix products without rearranging anything") {
   std::mt19937 random(3);
   const LayoutFreedom dense{false, false, false, false};
   const std::map<char, std::int64_t> sizes{{'b', 2}, {'t', 24}, {'d', 32}, {'f', 40}};
@@ -143,16 +214,15 @@ TEST_CASE("the products of models run on BLAS without rearranging anything") {
                                                                        {"btd", "btf", "fd"}}) {
     CAPTURE(a + "," + b + "->" + c);
     const PlannedProduct planned = check_product<float>({a, b, c, sizes}, random, false, dense);
-    CHECK(planned.uses_blas);
+    CHECK(planned.way != ProductWay::loops);
     CHECK(planned.packed == 0);
-    CHECK(planned.scratch_bytes == 0);
   }
   const std::map<char, std::int64_t> heads{{'b', 2}, {'q', 24}, {'k', 24}, {'h', 3}, {'e', 16}};
   for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{
            {"bqhe", "bkhe", "bhqk"}, {"bhqk", "bkhe", "bqhe"}, {"bhqk", "bqhe", "bkhe"}, {"bqhe", "bkhe", "bhkq"}}) {
     CAPTURE(a + "," + b + "->" + c);
     const PlannedProduct planned = check_product<float>({a, b, c, heads}, random, true, dense);
-    CHECK(planned.uses_blas);
+    CHECK(planned.way != ProductWay::loops);
     CHECK(planned.packed == 0);
   }
 }
@@ -187,7 +257,7 @@ TEST_CASE("float32 products are near float64, with the same bits on any number o
     std::int64_t m, k, n;
   };
   for (const Size& size : {Size{1, 3000, 700}, Size{64, 512, 300}, Size{1, 500000, 1}, Size{3, 2000, 5},
-                           Size{300, 1, 200}, Size{130, 70, 1}}) {
+                           Size{300, 1, 200}, Size{130, 70, 1}, Size{130, 300, 70}}) {
     const auto count = [](std::int64_t x, std::int64_t y) { return static_cast<std::size_t>(x * y); };
     std::vector<double> a(count(size.m, size.k)), b(count(size.k, size.n)), c(count(size.m, size.n));
     for (double& each : a) each = static_cast<float>(uniform(random));

@@ -1,0 +1,258 @@
+#include "product_tiles.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <xsimd/xsimd.hpp>
+
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr int tile_rows = 14;             // with two registers a row and two of b: 30 of AVX-512's 32
+constexpr int row_registers = 2;          // of a tile's row
+constexpr std::int64_t sum_block = 256;   // terms of b packed together: 32 KiB a panel, which stay in first-level cache
+constexpr std::int64_t group_rows = 128;  // of a task, that they may share what the second-level cache holds of b
+constexpr std::int64_t group_panels = 32;
+constexpr std::int64_t products_apart = 16;  // from so many on, a task is a whole product
+
+/// The columns of a panel: as wide as a tile.
+template <class T>
+constexpr std::int64_t panel_width = row_registers * static_cast<std::int64_t>(xsimd::batch<T>::size);
+
+std::int64_t ceiling(std::int64_t count, std::int64_t each) {
+  return (count + each - 1) / each;
+}
+
+/// Whether the columns of c stand side by side, as tiles want it.
+bool columns_run(const GemmPlan& plan) {
+  return plan.n_strides[2] == 1;
+}
+
+/// The same product with columns that do: if need be, the two operands change places.
+GemmPlan with_columns_running(GemmPlan plan) {
+  if (columns_run(plan)) return plan;
+  std::swap(plan.m, plan.n);
+  std::swap(plan.m_strides, plan.n_strides);
+  for (auto* strides : {&plan.m_strides, &plan.n_strides, &plan.k_strides}) std::swap((*strides)[0], (*strides)[1]);
+  std::swap(plan.outer.strides[0], plan.outer.strides[1]);
+  std::swap(plan.sums.strides[0], plan.sums.strides[1]);
+  std::swap(plan.offsets[0], plan.offsets[1]);
+  return plan;
+}
+
+/// A tile of c: `rows` rows of `registers` registers, over `terms` terms of one panel of b.
+template <class T, int rows, int registers>
+void multiply(std::int64_t terms, const T* a, std::int64_t a_row, std::int64_t a_term, const T* panel, T* c,
+              std::int64_t c_row, bool add) {
+  using Batch = xsimd::batch<T>;
+  constexpr auto width = static_cast<std::int64_t>(Batch::size);
+  Batch sums[rows][registers];
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i)
+    for (int r = 0; r < registers; ++r) sums[i][r] = Batch(T{});
+  for (std::int64_t k = 0; k < terms; ++k) {
+    Batch columns[registers];
+    for (int r = 0; r < registers; ++r) columns[r] = Batch::load_aligned(panel + k * panel_width<T> + r * width);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+      const Batch scalar(a[i * a_row + k * a_term]);
+      for (int r = 0; r < registers; ++r) sums[i][r] = xsimd::fma(scalar, columns[r], sums[i][r]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i)
+    for (int r = 0; r < registers; ++r) {
+      T* to = c + i * c_row + r * width;
+      (add ? Batch::load_unaligned(to) + sums[i][r] : sums[i][r]).store_unaligned(to);
+    }
+}
+
+template <class T>
+using Multiply = void (*)(std::int64_t, const T*, std::int64_t, std::int64_t, const T*, T*, std::int64_t, bool);
+
+/// multiply for 1, 2, … rows.
+template <class T, int registers, int... i>
+constexpr std::array<Multiply<T>, sizeof...(i)> by_rows(std::integer_sequence<int, i...> /*rows*/) {
+  return {multiply<T, i + 1, registers>...};
+}
+template <class T, int registers>
+constexpr std::array<Multiply<T>, tile_rows> multiply_rows =
+    by_rows<T, registers>(std::make_integer_sequence<int, tile_rows>{});
+
+template <class T>
+class Tiles {
+ public:
+  explicit Tiles(const GemmPlan& plan)
+      : plan_(plan),
+        panels_(ceiling(plan.n, panel_width<T>)),
+        blocks_(ceiling(plan.k, sum_block)),
+        packed_(plan.sums.count() * plan.k * panels_ * panel_width<T>) {
+    std::int64_t groups =
+        std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
+    if (groups > 1) groups = groups / 2 * 2;  // an odd one would leave one of two threads idle
+    rows_ = ceiling(plan.m, groups);
+    row_groups_ = ceiling(plan.m, rows_);
+    panel_groups_ = ceiling(panels_, group_panels);
+  }
+
+  bool whole_products() const { return plan_.outer.count() >= products_apart; }
+  std::int64_t scratch_elements() const {
+    return packed_ *
+           (whole_products() ? std::min<std::int64_t>(plan_.threads, plan_.outer.count()) : plan_.outer.count());
+  }
+
+  void run(const T* a, const T* b, T* c, T* scratch) const {
+    const std::int64_t products = plan_.outer.count();
+    if (whole_products()) {
+      parallel_pieces(plan_.threads, products, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
+        T* packed = scratch + piece * packed_;
+        for (std::int64_t product = begin; product < finish; ++product) {
+          const auto at = start_of(product);
+          for (std::int64_t p = 0; p < panels_; ++p) pack(b + at[1], p, packed);
+          for (std::int64_t group = 0; group < row_groups_ * panel_groups_; ++group)
+            fill(a + at[0], packed, c + at[2], group);
+        }
+      });
+      return;
+    }
+    parallel_for(plan_.threads, products * panels_, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t task = begin; task < finish; ++task)
+        pack(b + start_of(task / panels_)[1], task % panels_, scratch + task / panels_ * packed_);
+    });
+    const std::int64_t groups = row_groups_ * panel_groups_;
+    parallel_for(plan_.threads, products * groups, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t task = begin; task < finish; ++task) {
+        const auto at = start_of(task / groups);
+        fill(a + at[0], scratch + task / groups * packed_, c + at[2], task % groups);
+      }
+    });
+  }
+
+ private:
+  std::array<std::int64_t, 3> start_of(std::int64_t product) const {
+    auto at = plan_.outer.offsets(product, plan_.outer.rank());
+    for (std::size_t i = 0; i < 3; ++i) at[i] += plan_.offsets[i];
+    return at;
+  }
+
+  /// Calls visit(at, first, terms, before) for each stretch of summed terms: where in a and b the product lies to which
+  /// they belong, the first term and how many, and how many elements are packed before them.
+  template <class Visit>
+  void for_blocks(const Visit& visit) const {
+    for (std::int64_t s = 0; s < plan_.sums.count(); ++s) {
+      const auto at = plan_.sums.offsets(s, plan_.sums.rank());
+      for (std::int64_t block = 0; block < blocks_; ++block) {
+        const std::int64_t first = block * sum_block;
+        visit(at, first, std::min(sum_block, plan_.k - first), (s * plan_.k + first) * panels_ * panel_width<T>);
+      }
+    }
+  }
+
+  /// Panel `p` of b, term after term, with zeros where a register that is used ends beyond b.
+  void pack(const T* b, std::int64_t p, T* packed) const {
+    const std::int64_t columns = std::min(panel_width<T>, plan_.n - p * panel_width<T>);
+    constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
+    const std::int64_t row = plan_.k_strides[1], step = plan_.n_strides[1];
+    for_blocks([&](const std::array<std::int64_t, 2>& at, std::int64_t first, std::int64_t terms, std::int64_t before) {
+      const T* from = b + at[1] + first * row + p * panel_width<T> * step;
+      T* to = packed + before + p * terms * panel_width<T>;
+      if (columns % width != 0) std::fill_n(to, terms * panel_width<T>, T{});
+      if (step == 1) {
+        const auto copy = [&](auto constant) {  // of the compiler, where it can be: no call for each row
+          const std::int64_t count = constant;
+          for (std::int64_t k = 0; k < terms; ++k) std::copy_n(from + k * row, count, to + k * panel_width<T>);
+        };
+        if (columns == panel_width<T>)
+          copy(std::integral_constant<std::int64_t, panel_width<T>>{});
+        else if (columns == width)
+          copy(std::integral_constant<std::int64_t, width>{});
+        else
+          copy(columns);
+        return;
+      }
+      constexpr std::int64_t square = 16;  // a line of the cache is read whole before the next
+      for (std::int64_t begin = 0; begin < terms; begin += square)
+        for (std::int64_t j = 0; j < columns; ++j)
+          for (std::int64_t k = begin; k < std::min(terms, begin + square); ++k)
+            to[k * panel_width<T> + j] = from[k * row + j * step];
+    });
+  }
+
+  /// One group of rows and panels of c.
+  void fill(const T* a, const T* packed, T* c, std::int64_t group) const {
+    const std::int64_t top = group / panel_groups_ * rows_;
+    const std::int64_t rows = std::min(rows_, plan_.m - top);
+    const std::int64_t left = group % panel_groups_ * group_panels;
+    const std::int64_t right = std::min(panels_, left + group_panels);
+    const std::int64_t bands = ceiling(rows, tile_rows);
+    bool add = plan_.accumulate;
+    for_blocks([&](const std::array<std::int64_t, 2>& at, std::int64_t first, std::int64_t terms, std::int64_t before) {
+      for (std::int64_t band = 0; band < bands; ++band) {  // of even height, give or take a row
+        const std::int64_t begin = top + rows * band / bands, end = top + rows * (band + 1) / bands;
+        const T* x = a + at[0] + begin * plan_.m_strides[0] + first * plan_.k_strides[0];
+        for (std::int64_t p = left; p < right; ++p)
+          tile(end - begin, x, packed + before + p * terms * panel_width<T>, terms,
+               c + begin * plan_.m_strides[2] + p * panel_width<T>, plan_.n - p * panel_width<T>, add);
+      }
+      add = true;
+    });
+  }
+
+  /// A tile of c, of which the first `columns` columns exist.
+  void tile(std::int64_t rows, const T* a, const T* panel, std::int64_t terms, T* c, std::int64_t columns,
+            bool add) const {
+    constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
+    const auto row = static_cast<std::size_t>(rows - 1);
+    const Multiply<T> go = columns > width ? multiply_rows<T, row_registers>[row] : multiply_rows<T, 1>[row];
+    const std::int64_t a_row = plan_.m_strides[0], a_term = plan_.k_strides[0], c_row = plan_.m_strides[2];
+    if (columns == width || columns >= panel_width<T>) {
+      go(terms, a, a_row, a_term, panel, c, c_row, add);
+      return;
+    }
+    T whole[tile_rows * panel_width<T>];
+    go(terms, a, a_row, a_term, panel, whole, panel_width<T>, false);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        T& to = c[i * c_row + j];
+        to = add ? to + whole[i * panel_width<T> + j] : whole[i * panel_width<T> + j];
+      }
+  }
+
+  GemmPlan plan_;
+  std::int64_t panels_, blocks_;
+  std::int64_t packed_;  ///< Elements of b when packed.
+  std::int64_t rows_ = 0, row_groups_ = 0, panel_groups_ = 0;
+};
+}  // namespace
+
+bool tiles_suit(const GemmPlan& given) {
+  if (xsimd::batch<float>::size < 16) return false;
+  const GemmPlan plan = with_columns_running(given);
+  constexpr std::int64_t most_packed = 1 << 20;  // elements of b: more do not stay in any cache
+  constexpr std::int64_t far = 4096;             // a step of a after which hardly anything read before is still at hand
+  constexpr std::int64_t one_register = 16;      // of columns: tiles so narrow lose to BLAS
+  const std::int64_t packed_at_once = plan.outer.count() >= products_apart ? 1 : plan.outer.count();
+  return plan.m >= 4 && plan.n > one_register && plan.k >= 8 && std::abs(plan.k_strides[0]) < far &&
+         packed_at_once * plan.sums.count() * plan.k * plan.n <= most_packed;
+}
+
+std::size_t tiles_scratch_bytes(const GemmPlan& plan, std::size_t element_bytes) {
+  const GemmPlan turned = with_columns_running(plan);
+  const std::int64_t elements = element_bytes == sizeof(float) ? Tiles<float>(turned).scratch_elements()
+                                                               : Tiles<double>(turned).scratch_elements();
+  return static_cast<std::size_t>(elements) * element_bytes;
+}
+
+template <class T>
+std::function<void(const T*, const T*, T*, void*)> make_tiles(const GemmPlan& plan) {
+  return [tiles = Tiles<T>(with_columns_running(plan)), swapped = !columns_run(plan)](const T* a, const T* b, T* c,
+                                                                                      void* scratch) {
+    tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<T*>(scratch));
+  };
+}
+template std::function<void(const float*, const float*, float*, void*)> make_tiles<float>(const GemmPlan&);
+template std::function<void(const double*, const double*, double*, void*)> make_tiles<double>(const GemmPlan&);
+
+}  // namespace xtape
