@@ -18,7 +18,10 @@ ScanForm::ScanForm(const Attributes& attributes)
       reverse(attributes.get<bool>("reverse")) {}
 
 Attributes ScanForm::attributes() const {
-  return {{"input_axes", input_axes}, {"output_axes", output_axes}, {"states", states}, {"length", length},
+  return {{"input_axes", input_axes},
+          {"output_axes", output_axes},
+          {"states", states},
+          {"length", length},
           {"reverse", reverse}};
 }
 
@@ -50,7 +53,8 @@ Vars unrolled(const ExpandCall& call) {
   Vars outputs;
   for (std::size_t k = 0; k < columns.size(); ++k) {
     const ValueType& type = call.node.outputs[k];
-    outputs.push_back(form.length > 0 ? stack(columns[k], form.output_axes[k]) : zeros(call.tape, type.shape, type.dtype));
+    outputs.push_back(form.length > 0 ? stack(columns[k], form.output_axes[k])
+                                      : zeros(call.tape, type.shape, type.dtype));
   }
   outputs.insert(outputs.end(), states.begin(), states.end());
   return outputs;
@@ -118,7 +122,8 @@ Tape with_draws_apart(const Tape& body) {
         continue;
       }
       if (!node.op->expand)
-        throw Error("scan: " + node.op->name + " cannot be drawn for all steps at once: draw uniform numbers in its place");
+        throw Error("scan: " + node.op->name +
+                    " cannot be drawn for all steps at once: draw uniform numbers in its place");
       again = true;
       Vars inputs;
       for (const ValueId& input : node.inputs) inputs.push_back(var_of(input));
@@ -161,7 +166,8 @@ const Op& scan_op() {
   return row;
 }
 
-// Recording -------------------------------------------------------------------------------------------------------------
+// Recording
+// -------------------------------------------------------------------------------------------------------------
 
 namespace {
 /// The number of steps: the size of every input along the axis.
@@ -195,8 +201,9 @@ Var mask_for(const Var& real, const Var& x, const char* what) {
   bool fits = shape.size() <= x.rank();
   for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == x.shape()[i];
   if (!fits)
-    throw ShapeError("scan: 'real' says of each of " + to_string(shape) + " whether a step is real, which does not fit " +
-                     what + " of shape " + to_string(x.shape()) + ": its first sizes must be the same");
+    throw ShapeError("scan: 'real' says of each of " + to_string(shape) +
+                     " whether a step is real, which does not fit " + what + " of shape " + to_string(x.shape()) +
+                     ": its first sizes must be the same");
   while (shape.size() < x.rank()) shape.push_back(1);
   return reshape(real, shape);
 }
@@ -224,8 +231,10 @@ Scanned record_scan(Tape tape, std::size_t size, const Cell& cell, const Vars& i
   for (const Var& x : sequences) slices.push_back(record_call(tape, step_slice_op(), {x}, {{"axis", axis}})[0]);
   for (const Var& first : init) states.push_back(record_call(tape, step_state_op(), {first}, {})[0]);
   const std::size_t caches = tape.states().size();
-  auto [outputs, next] = cell(Vars(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(inputs.size())), states);
-  if (tape.states().size() != caches) throw Error("scan: a cell cannot hold a cache: what it carries must be its states");
+  auto [outputs, next] =
+      cell(Vars(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(inputs.size())), states);
+  if (tape.states().size() != caches)
+    throw Error("scan: a cell cannot hold a cache: what it carries must be its states");
   for (const Vars* vars : {&outputs, &next})
     for (const Var& var : *vars)
       if (var.tape() != tape) throw HandleError("scan: the cell gave a var of another tape");

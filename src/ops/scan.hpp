@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,8 @@
 namespace xtape {
 
 /// The form of a scan node. Its inputs are the sequences, the first states, and what every step sees alike; so are the
-/// body's, with one slice for each sequence. Its outputs are the stacked outputs and the last states; the body's results
-/// those of one step.
+/// body's, with one slice for each sequence. Its outputs are the stacked outputs and the last states; the body's
+/// results those of one step.
 struct ScanForm {
   std::vector<std::int64_t> input_axes;   ///< Per sequence: the axis of the steps.
   std::vector<std::int64_t> output_axes;  ///< Per stacked output: the same.
@@ -31,15 +32,20 @@ struct ScanForm {
 const Op& scan_op();
 Vars scan_gradient(const GradientCall& call);
 
+/// The equation of a product of two, with the axis of the steps written into the operands and the result; -1: not
+/// there.
+std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);
+
 /// An array that holds what a value is at every step.
 struct Sequence {
   Var var;
   std::int64_t axis = 0;  ///< Of the steps.
 };
 
-/// A step on a tape of its own, on its way to become the body of a scan. Values of the step's tape are said to be slices
-/// of sequences, states, or vars of the outer tape. What depends on none but the last is no part of the body: it is
-/// recorded on the outer tape; and random arrays are drawn there for all steps at once.
+/// A step on a tape of its own, on its way to become the body of a scan. Values of the step's tape are said to be
+/// slices of sequences, states, or vars of the outer tape. What depends on none but the last is no part of the body: it
+/// is recorded on the outer tape. There, too, random arrays are drawn for all steps at once, and so are slices
+/// multiplied by what does not vary, or taken from it (the projection of an input, an embedding).
 class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse);
@@ -65,16 +71,18 @@ class ScanStep {
     Vars stacked;
     Vars states;
   };
-  /// Records the scan, whose outputs are `stacked`; `next` are the states in the order of set_state. Behind its outputs the
-  /// node offers everything that a step computes, stacked: the gradient takes what it needs, and the player leaves out
-  /// the rest.
+  /// Records the scan, whose outputs are `stacked`; `next` are the states in the order of set_state. Behind its outputs
+  /// the node offers everything that a step computes, stacked: the gradient takes what it needs, and the player leaves
+  /// out the rest.
   Recorded record(const std::vector<Stacked>& stacked, const std::vector<ValueId>& next);
 
  private:
   using Key = std::pair<std::int32_t, std::int32_t>;
   static Key key_of(ValueId id) { return {id.node, id.output}; }
   std::vector<bool> needed_nodes(const std::vector<ValueId>& results);
-  Sequence drawn(std::int32_t index);
+  Sequence drawn(const Node& node);
+  Sequence projected(const Node& node);
+  bool is_projection(const Node& node);
 
   Tape outer_;
   Tape step_;

@@ -1,5 +1,5 @@
-// The gradient of a scan: a scan the other way over the adjoint of its body. What flows on to weights and inputs does not
-// feed the carried cotangents, so products among it are made behind the scan, once for all steps.
+// The gradient of a scan: a scan the other way over the adjoint of its body. What flows on to weights and inputs does
+// not feed the carried cotangents, so products among it are made behind the scan, once for all steps.
 #include <algorithm>
 #include <map>
 
@@ -9,27 +9,9 @@
 namespace xtape {
 
 namespace {
-const Op* row_named(const char* name) { return &builtin_ops().at(name); }
-
-/// The equation of a product of two, with the axis of the steps written into it.
-class ProductOverSteps {
- public:
-  explicit ProductOverSteps(const std::string& equation) {
-    const std::size_t comma = equation.find(','), arrow = equation.find("->");
-    operands_[0] = equation.substr(0, comma);
-    operands_[1] = equation.substr(comma + 1, arrow - comma - 1);
-    result_ = equation.substr(arrow + 2);
-    while (equation.find(step_) != std::string::npos) ++step_;
-  }
-  void step_in_operand(std::size_t i, std::int64_t axis) { operands_[i].insert(static_cast<std::size_t>(axis), 1, step_); }
-  void step_in_result(std::int64_t axis) { result_.insert(static_cast<std::size_t>(axis), 1, step_); }
-  std::string equation() const { return operands_[0] + "," + operands_[1] + "->" + result_; }
-
- private:
-  std::string operands_[2];
-  std::string result_;
-  char step_ = 'A';
-};
+const Op* row_named(const char* name) {
+  return &builtin_ops().at(name);
+}
 
 /// Gradients that leave a step: what of them is made inside it, and what behind the scan. First all are asked for, then
 /// the scan is recorded, then they are taken.
@@ -41,7 +23,8 @@ class LeavingGradients {
   void ask_sum(ValueId value) {
     if (!step_.varies(value)) return;
     switch (form_of(value)) {
-      case Form::sequence: return;
+      case Form::sequence:
+        return;
       case Form::product:
       case Form::sum:
         for (const ValueId& input : node_of(value).inputs) ask_steps(input);
@@ -50,7 +33,8 @@ class LeavingGradients {
       case Form::linear:
         for (const ValueId& input : node_of(value).inputs) ask_sum(input);
         return;
-      case Form::other: accumulate(value);
+      case Form::other:
+        accumulate(value);
     }
   }
   Var take_sum(ValueId value, const ScanStep::Recorded& recorded) {
@@ -61,12 +45,16 @@ class LeavingGradients {
         const Sequence sequence = *step_.sequence(value);
         return sum(sequence.var, {sequence.axis});
       }
-      case Form::product: return product(node, recorded, -1);
-      case Form::sum: return sum_over_steps(node, recorded);
-      case Form::addition: return take_sum(node.inputs[0], recorded) + take_sum(node.inputs[1], recorded);
+      case Form::product:
+        return product(node, recorded, -1);
+      case Form::sum:
+        return sum_over_steps(node, recorded);
+      case Form::addition:
+        return take_sum(node.inputs[0], recorded) + take_sum(node.inputs[1], recorded);
       case Form::linear:
         return record_call(step_.outer_tape(), *node.op, {take_sum(node.inputs[0], recorded)}, node.attributes)[0];
-      default: return recorded.states[first_sum_ + accumulators_.at(key_of(value))];
+      default:
+        return recorded.states[first_sum_ + accumulators_.at(key_of(value))];
     }
   }
 
@@ -132,7 +120,8 @@ class LeavingGradients {
   }
 
   void emit(ValueId value, std::int64_t axis) {
-    if (emitted_.emplace(std::make_pair(key_of(value), axis), outputs_.size()).second) outputs_.push_back({value, axis});
+    if (emitted_.emplace(std::make_pair(key_of(value), axis), outputs_.size()).second)
+      outputs_.push_back({value, axis});
   }
 
   /// A state that sums a value up step by step.
@@ -146,7 +135,7 @@ class LeavingGradients {
   }
 
   Var product(const Node& node, const ScanStep::Recorded& recorded, std::int64_t result_axis) {
-    ProductOverSteps product(node.attributes.get<std::string>("equation"));
+    std::int64_t axes[2] = {-1, -1};
     Vars operands;
     for (std::size_t i = 0; i < 2; ++i) {
       if (!step_.varies(node.inputs[i])) {
@@ -154,11 +143,10 @@ class LeavingGradients {
         continue;
       }
       const Sequence sequence = steps(node.inputs[i], recorded);
-      product.step_in_operand(i, sequence.axis);
+      axes[i] = sequence.axis;
       operands.push_back(sequence.var);
     }
-    if (result_axis >= 0) product.step_in_result(result_axis);
-    return einsum(product.equation(), operands);
+    return einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], result_axis), operands);
   }
 
   Var sum_over_steps(const Node& node, const ScanStep::Recorded& recorded) {
@@ -179,9 +167,9 @@ class LeavingGradients {
   ScanStep& step_;
   std::vector<ScanStep::Stacked> outputs_;
   std::map<std::pair<Key, std::int64_t>, std::size_t> emitted_;  // (value, axis) -> place in `outputs_`
-  std::vector<ValueId> sums_;                                     // as the step leaves them
-  std::map<Key, std::size_t> accumulators_;                       // value -> place in `sums_`
-  std::size_t first_sum_ = 0;                                     // among the states
+  std::vector<ValueId> sums_;                                    // as the step leaves them
+  std::map<Key, std::size_t> accumulators_;                      // value -> place in `sums_`
+  std::size_t first_sum_ = 0;                                    // among the states
 };
 }  // namespace
 

@@ -11,9 +11,21 @@ namespace {
 bool is_kept(const Node& node) {
   return node.op->kind != Kind::source && node.op->kind != Kind::view && node.op->kind != Kind::making;
 }
-
-bool is_drawn_beforehand(const Node& node) { return node.op->random && node.inputs.empty(); }
 }  // namespace
+
+std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis,
+                       std::int64_t result_axis) {
+  const std::size_t comma = equation.find(','), arrow = equation.find("->");
+  char step = 'A';  // a letter that the equation has not
+  while (equation.find(step) != std::string::npos) step = step == 'Z' ? 'a' : static_cast<char>(step + 1);
+  const auto with_step = [&](std::string letters, std::int64_t axis) {
+    if (axis >= 0) letters.insert(static_cast<std::size_t>(axis), 1, step);
+    return letters;
+  };
+  return with_step(equation.substr(0, comma), a_axis) + "," +
+         with_step(equation.substr(comma + 1, arrow - comma - 1), b_axis) + "->" +
+         with_step(equation.substr(arrow + 2), result_axis);
+}
 
 ScanStep::ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse)
     : outer_(std::move(outer)), step_(std::move(step)), length_(length), reverse_(reverse) {}
@@ -22,8 +34,12 @@ void ScanStep::set_sequence(ValueId value, const Sequence& sequence) {
   if (outers_.count(key_of(value)) == 0) sequences_.emplace(key_of(value), sequence);
 }
 
-void ScanStep::set_state(ValueId value, const Var& first) { states_.emplace_back(value, first); }
-void ScanStep::set_outer(ValueId value, const Var& var) { outers_.emplace(key_of(value), var); }
+void ScanStep::set_state(ValueId value, const Var& first) {
+  states_.emplace_back(value, first);
+}
+void ScanStep::set_outer(ValueId value, const Var& var) {
+  outers_.emplace(key_of(value), var);
+}
 
 const Sequence* ScanStep::sequence(ValueId value) const {
   const auto found = sequences_.find(key_of(value));
@@ -61,15 +77,41 @@ Var ScanStep::outer(ValueId value) {
   return outers_.at(key_of(value));
 }
 
-/// The random array of node `index` for all steps, drawn at once.
-Sequence ScanStep::drawn(std::int32_t index) {
-  Node node = step_.node(static_cast<std::size_t>(index));
-  auto shape = node.attributes.get<std::vector<std::int64_t>>("shape");
+/// A random array for all steps, drawn at once.
+Sequence ScanStep::drawn(const Node& node) {
+  Node all = node;
+  auto shape = all.attributes.get<std::vector<std::int64_t>>("shape");
   shape.insert(shape.begin(), length_);
-  node.attributes.set("shape", shape);
-  node.outputs[0].shape.insert(0, length_);
-  node.of = {};
-  return {outer_.var(outer_.append(std::move(node))), 0};
+  all.attributes.set("shape", shape);
+  all.outputs[0].shape.insert(0, length_);
+  all.of = {};
+  return {outer_.var(outer_.append(std::move(all))), 0};
+}
+
+/// Whether a node multiplies a slice by what does not vary, or takes slices of it: a projection, an embedding.
+bool ScanStep::is_projection(const Node& node) {
+  if (node.op == &builtin_ops().at("take")) return sequence(node.inputs[1]) != nullptr && !varies(node.inputs[0]);
+  if (node.op != &builtin_ops().at("einsum")) return false;
+  const bool first = sequence(node.inputs[0]) != nullptr, second = sequence(node.inputs[1]) != nullptr;
+  return first != second && !varies(node.inputs[first ? 1 : 0]);
+}
+
+/// A projection for all steps at once.
+Sequence ScanStep::projected(const Node& node) {
+  const auto in_site = outer_.in_site(node.site);
+  std::int64_t axes[2] = {-1, -1};
+  Vars operands;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Sequence* slices = sequence(node.inputs[i]);
+    if (slices != nullptr) axes[i] = slices->axis;
+    operands.push_back(slices != nullptr ? slices->var : outer(node.inputs[i]));
+  }
+  if (node.op == &builtin_ops().at("take")) {
+    const auto axis =
+        static_cast<std::int64_t>(normal_axis(node.attributes.get<std::int64_t>("axis"), operands[0].rank()));
+    return {take(operands[0], operands[1], axis), axis + axes[1]};
+  }
+  return {einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], 0), operands), 0};
 }
 
 /// Which nodes of the step belong into the body.
@@ -81,11 +123,14 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   for (const ValueId& id : results) need(id);
   for (std::size_t i = step_.size(); i-- > 0;) {
     if (!needed[i]) continue;
-    if (is_drawn_beforehand(step_.node(i))) {
-      set_sequence({static_cast<std::int32_t>(i), 0}, drawn(static_cast<std::int32_t>(i)));
+    const Node& node = step_.node(i);
+    const bool is_drawn = node.op->random && node.inputs.empty();
+    if (is_drawn || is_projection(node)) {
+      set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));
       needed[i] = false;
+      continue;
     }
-    for (const ValueId& input : step_.node(i).inputs) need(input);
+    for (const ValueId& input : node.inputs) need(input);
   }
   return needed;
 }
@@ -122,6 +167,10 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   for (const ValueId& id : used) {
     if (inside.count(key_of(id)) != 0 || varies(id)) continue;
     const Var var = outer(id);
+    if (var.node().op == &constant_op() && var.shape().empty()) {
+      inside.emplace(key_of(id), body->constant(var.node().storage).id());
+      continue;
+    }
     const auto known = alike.find(key_of(var.id()));
     if (known != alike.end()) {
       inside.emplace(key_of(id), known->second);

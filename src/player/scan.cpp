@@ -9,7 +9,8 @@
 
 namespace xtape {
 
-// The pass --------------------------------------------------------------------------------------------------------------
+// The pass
+// --------------------------------------------------------------------------------------------------------------
 
 namespace {
 /// The same scan with those of its stacked outputs alone that `used` names.
@@ -72,7 +73,8 @@ Program scan_pass(const Program& program) {
   return rewriter.finish();
 }
 
-// The kernel --------------------------------------------------------------------------------------------------------------
+// The kernel
+// --------------------------------------------------------------------------------------------------------------
 
 namespace {
 using Copy = std::function<void(const void*, void*)>;
@@ -91,9 +93,12 @@ std::byte* address(const Operand& operand, const Frame& frame) {
   switch (operand.from) {
     case Operand::From::in:  // no step writes to it
       return static_cast<std::byte*>(const_cast<void*>(frame.in[operand.number])) + operand.offset;
-    case Operand::From::out: return static_cast<std::byte*>(frame.out[operand.number]) + operand.offset;
-    case Operand::From::fixed: return operand.fixed + operand.offset;
-    default: return static_cast<std::byte*>(frame.scratch) + operand.offset;
+    case Operand::From::out:
+      return static_cast<std::byte*>(frame.out[operand.number]) + operand.offset;
+    case Operand::From::fixed:
+      return operand.fixed + operand.offset;
+    default:
+      return static_cast<std::byte*>(frame.scratch) + operand.offset;
   }
 }
 
@@ -153,8 +158,7 @@ class ScanRun {
     Outside outside;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (k >= first_state && k < first_alike) {
-        options.carries.push_back(
-            {body.var(inputs[k]), body.var(body.results()[form_.stacked() + k - first_state])});
+        options.carries.push_back({body.var(inputs[k]), body.var(body.results()[form_.stacked() + k - first_state])});
         continue;
       }
       const bool moves = k < first_state;
@@ -249,9 +253,9 @@ class ScanRun {
   }
 
   ScanForm form_;
-  std::vector<Operand> outside_;   // by number
-  std::vector<Operand> buffers_;   // of the body's plan
-  std::vector<Array> held_;        // the body's constants
+  std::vector<Operand> outside_;  // by number
+  std::vector<Operand> buffers_;  // of the body's plan
+  std::vector<Array> held_;       // the body's constants
   std::vector<BodyStep> steps_;
   std::vector<Operand> operands_;  // of all steps
   std::vector<void*> pointers_;    // of the same, at the present step
