@@ -91,52 +91,6 @@ const Op& step_state_op() {
   return row;
 }
 
-bool draws(const Tape& tape) {
-  for (std::size_t i = 0; i < tape.size(); ++i)
-    if (const Node& node = tape.node(i); node.op->random || (node.body && draws(*node.body))) return true;
-  return false;
-}
-
-/// Whether a node must be replaced by its expansion, so that what it draws can be drawn for all steps at once.
-bool hides_draws(const Node& node) {
-  return (node.op->random && !node.inputs.empty()) || (node.body && draws(*node.body));
-}
-
-/// The body with every draw a random array by itself.
-Tape with_draws_apart(const Tape& body) {
-  Tape current = body;
-  for (bool again = true; again;) {
-    again = false;
-    Tape next(current.mode());
-    std::vector<Vars> now(current.size());
-    const auto var_of = [&](ValueId id) {
-      return now[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
-    };
-    for (std::size_t i = 0; i < current.size(); ++i) {
-      Node node = current.node(i);
-      if (!hides_draws(node)) {
-        for (ValueId& input : node.inputs) input = var_of(input).id();
-        const std::size_t count = node.outputs.size();
-        const std::int32_t placed = next.append(std::move(node)).node;
-        for (std::size_t k = 0; k < count; ++k) now[i].push_back(next.var({placed, static_cast<std::int32_t>(k)}));
-        continue;
-      }
-      if (!node.op->expand)
-        throw Error("scan: " + node.op->name +
-                    " cannot be drawn for all steps at once: draw uniform numbers in its place");
-      again = true;
-      Vars inputs;
-      for (const ValueId& input : node.inputs) inputs.push_back(var_of(input));
-      const auto in_site = next.in_site(node.site);
-      now[i] = node.op->expand({*node.op, node, next, inputs});
-    }
-    std::vector<ValueId> results;
-    for (const ValueId& id : current.results()) results.push_back(var_of(id).id());
-    next.set_results(results);
-    current = next;
-  }
-  return current;
-}
 }  // namespace
 
 const Op& scan_op() {
@@ -217,8 +171,10 @@ void keep_where_unreal(const Var& real, const Vars& states, Vars& outputs, Vars&
   for (std::size_t j = 0; j < next.size(); ++j) next[j] = where(mask_for(real, next[j], "a state"), next[j], states[j]);
 }
 
-Scanned record_scan(Tape tape, std::size_t size, const Cell& cell, const Vars& inputs, const Vars& init,
-                    const ScanOptions& options) {
+/// With `stack_states`, the states that every step leaves are further outputs.
+Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
+                    bool stack_states) {
+  const std::size_t size = tape.size();
   const std::size_t rank = inputs[0].rank();
   const auto axis = static_cast<std::int64_t>(normal_axis(options.axis, rank));
   Vars sequences = inputs;
@@ -245,6 +201,7 @@ Scanned record_scan(Tape tape, std::size_t size, const Cell& cell, const Vars& i
       throw ShapeError("scan: an output of shape " + to_string(output.shape()) + " cannot be stacked along axis " +
                        std::to_string(axis));
   if (options.real) keep_where_unreal(slices.back(), states, outputs, next);
+  if (stack_states) outputs.insert(outputs.end(), next.begin(), next.end());
 
   Vars results = outputs;
   results.insert(results.end(), next.begin(), next.end());
@@ -270,6 +227,19 @@ Scanned record_scan(Tape tape, std::size_t size, const Cell& cell, const Vars& i
   const ScanStep::Recorded recorded = step.record(stacked, carried);
   return {recorded.stacked, recorded.states};
 }
+
+/// The same where the tokens have a past.
+Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs, const Vars& init,
+                const ScanOptions& options) {
+  if (options.reverse || normal_axis(options.axis, inputs[0].rank()) != 1)
+    throw Error("scan: tokens that come piece by piece are stepped through along axis 1, and not in reverse");
+  CachedStates states(tape, past, init);
+  Scanned result = record_scan(tape, cell, inputs, states.before(), options, true);
+  const auto first_state = result.outputs.end() - static_cast<std::ptrdiff_t>(init.size());
+  states.hold(Vars(first_state, result.outputs.end()));
+  result.outputs.erase(first_state, result.outputs.end());
+  return result;
+}
 }  // namespace
 
 Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
@@ -283,7 +253,11 @@ Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanO
   if (options.real) check(options.real);
   const std::size_t size = tape.size();
   try {
-    return record_scan(tape, size, cell, inputs, init, options);
+    Var past;
+    for (const Var& input : inputs)
+      if (!past) past = tape.past_of(input);
+    return past ? scan_on(tape, past, cell, inputs, init, options)
+                : record_scan(tape, cell, inputs, init, options, false);
   } catch (...) {
     tape.truncate(size);
     throw;

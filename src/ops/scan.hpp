@@ -32,6 +32,9 @@ struct ScanForm {
 const Op& scan_op();
 Vars scan_gradient(const GradientCall& call);
 
+/// The body of a step with everything that it draws as random arrays by themselves. Throws Error where that cannot be.
+Tape with_draws_apart(const Tape& body);
+
 /// The equation of a product of two, with the axis of the steps written into the operands and the result; -1: not
 /// there.
 std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);
@@ -92,6 +95,23 @@ class ScanStep {
   std::map<Key, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
   std::vector<bool> varies_;  // per node, as far as it has been asked
+};
+
+/// The states of a scan along axis 1 of tokens that have a past (Tape::set_past).
+class CachedStates {
+ public:
+  /// Throws ShapeError where the states have not the rows of the tokens.
+  CachedStates(Tape tape, const Var& past, const Vars& init);
+  /// What each row's last position left; `init` where nothing stands behind it.
+  const Vars& before() const { return before_; }
+  /// Takes in the states [b, t, …] that the present positions left.
+  void hold(const Vars& states);
+
+ private:
+  Tape tape_;
+  Var past_;
+  Vars held_;
+  Vars before_;
 };
 
 }  // namespace xtape
