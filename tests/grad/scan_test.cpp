@@ -463,3 +463,22 @@ TEST_CASE("scan: a failed call says what is wrong and leaves the tape as it was"
   CHECK(tape.size() == with_real);
   CHECK(with_real == size + 1);
 }
+
+TEST_CASE("scan: in mode predict a cell holds no cache, and the states have the rows of the tokens") {
+  Tape tape(Mode::predict);
+  const Var tokens = tape.input("tokens", {2, 3, 4}), past = tape.input("past", {2}, Dtype::int64);
+  tape.set_past(tokens, past, 8);
+  const Var h = tape.input("h", {2, 4}), one = tape.input("one", {1, 4});
+  const std::size_t size = tape.size();
+  const Cell caching = [](const Vars& in, const Vars& s) {
+    return std::make_pair(Vars{cache(expand_dims(in[0], 1))}, s);
+  };
+  const Cell good = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{in[0]}, Vars{s[0]}); };
+  CHECK_THROWS_WITH_AS(scan(caching, {tokens}, {h}),
+                       "scan: a cell cannot hold a cache: what it carries must be its states", Error);
+  CHECK_THROWS_AS(scan(good, {tokens}, {one}), ShapeError);
+  CHECK(tape.size() == size);
+  CHECK(tape.states().empty());
+  scan(good, {tokens}, {h});
+  CHECK(tape.states().size() == 1);
+}

@@ -13,7 +13,9 @@ using Array2 = xt::xarray<double>;
 
 namespace {
 /// A recurrence of width 3 over x [b, t, 2], with function `f` of the given lines.
-std::string recurrent(const std::string& lines, const std::string& result) {
+std::string recurrent(const std::vector<std::string>& lines, const std::string& result) {
+  std::string list;
+  for (const std::string& line : lines) list += (list.empty() ? "\"" : ", \"") + line + "\"";
   return R"json({
     "xtape": 1,
     "name": "recurrent",
@@ -48,7 +50,7 @@ std::string recurrent(const std::string& lines, const std::string& result) {
                 "result": "cell(x[:, 0], h)[0], cells[0](x[:, 0], h)[0], cells[1](x[:, 0], h)[0], pair(x[:, 0], h, h, h)[0], grows(h, h)[0]"},
         "f": {"inputs": {"x": "float [b, t, 2]", "y": "float [b, t, width]", "h": "float [b, width]"},
               "do": [)json" +
-         lines + R"json(], "result": ")json" + result + R"json("}
+         list + R"json(], "result": ")json" + result + R"json("}
       }
     }
   })json";
@@ -62,9 +64,7 @@ Array2 filled(const std::vector<std::size_t>& shape, double scale) {
 const Array2 x = filled({2, 4, 2}, 0.7), y = filled({2, 4, 3}, 1.3), h = filled({2, 3}, 2.1);
 
 std::vector<Array2> f(const std::vector<std::string>& lines, const std::string& result) {
-  std::string list;
-  for (const std::string& line : lines) list += (list.empty() ? "\"" : ", \"") + line + "\"";
-  const Model model = Model::parse(recurrent(list, result), test::in_float64());
+  const Model model = Model::parse(recurrent(lines, result), test::in_float64());
   return test::play(model, "f", {{"b", 2}, {"t", 4}}, {x, y, h}, Mode::train);
 }
 
@@ -80,6 +80,26 @@ TEST_CASE("scan in a definition is the part at every step") {
         "stack(a, c, d, e, axis=1), e");
   CHECK(same(scanned[0], steps[0]));
   CHECK(same(scanned[1], steps[1]));
+}
+
+TEST_CASE("scan in a definition: the gradients of the weights of its part") {
+  const auto gradients = [](const std::vector<std::string>& lines, const std::string& result) {
+    Model model = Model::parse(recurrent(lines, result), test::in_float64());
+    Tape tape(Mode::train);
+    const NamedVars inputs = model.inputs(tape, "f", {{"b", 2}, {"t", 3}});
+    const Var loss = sum(square(model.record(tape, "f", inputs)[0].second));
+    Vars weights;
+    for (const char* name : {"cell.in", "cell.across"}) weights.push_back(at(model.weights(tape), name));
+    const Vars found = grad(loss, weights);
+    Player player(tape, found);
+    const Array2 shorter = filled({2, 3, 2}, 0.7), beside = filled({2, 3, 3}, 1.3);
+    player.play({{inputs[0].second, shorter}, {inputs[1].second, beside}, {inputs[2].second, h}});
+    return std::vector<Array2>{player.value<double>(found[0]), player.value<double>(found[1])};
+  };
+  const std::vector<Array2> scanned = gradients({"ys, last = scan(cell, x, init=h)"}, "ys");
+  const std::vector<Array2> steps = gradients(
+      {"a = cell(x[:, 0], h)[0]", "c = cell(x[:, 1], a)[0]", "d = cell(x[:, 2], c)[0]"}, "stack(a, c, d, axis=1)");
+  for (std::size_t i = 0; i < 2; ++i) CHECK(same(scanned[i], steps[i]));
 }
 
 TEST_CASE("scan in a definition: several inputs and states, in reverse, with a mask") {
@@ -114,5 +134,5 @@ TEST_CASE("scan in a definition: what is wrong is said where it stands") {
   CHECK(error("out = scan(cel, x, init=h)").find("unknown name 'cel'; did you mean 'cell'?") != std::string::npos);
   const std::string text = error("out = scan(cell, x)");
   CHECK(text.find("function 'f'") != std::string::npos);
-  CHECK(text.find("h") != std::string::npos);
+  CHECK(text.find("'h' is missing") != std::string::npos);
 }
