@@ -15,7 +15,7 @@
 using namespace xtape;
 
 namespace {
-void check_as_by_hand(Model model, const std::vector<Doubles>& points,
+void check_as_by_hand(Recurrence model, const std::vector<Doubles>& points,
                       const std::function<ScanOptions(const Var&)>& options) {
   const auto recording = [&](Steps steps) -> Recording {
     return [=](const Vars& v) { return with_gradients(model, steps, v, options(v[0])); };
@@ -108,6 +108,26 @@ TEST_CASE("scan: what cannot be summed behind the scan is summed step by step") 
     return Vars{result.outputs[0], result.states[0]};
   };
   check_gradients(recording, {numbers({2, 3, 4}, 1), numbers({2, 4}, 2), numbers({2, 4}, 3), numbers({2, 4}, 4)});
+}
+
+TEST_CASE("scan: a cell that attends to what is outside") {
+  // x [b, t, n], h [b, n], memory [b, s, n], w [2n, n], u [n, n], gain [n]
+  const Recurrence attending = [](Steps steps, const Vars& v, const ScanOptions& options) {
+    const Var hidden = iota(v[0].tape(), {2, 5}, 1) > iota(v[0].tape(), {2, 5}, 0) + 2;
+    const Cell cell = [&](const Vars& x, const Vars& h) {
+      const Var scores = einsum("bn,bsn->bs", matmul(h[0], v[4]), v[2]);
+      const Var weights = softmax(masked_fill(scores, hidden, -1e9));
+      const Var read = concat({einsum("bs,bsn->bn", weights, v[2]), x[0]}, 1);
+      const Var gate = sigmoid(x[0] * v[5]);
+      const Var next = gate * h[0] + (1 - gate) * tanh(layer_norm(matmul(read, v[3]), v[5], 1e-3));
+      return std::make_pair(Vars{next, weights}, Vars{next});
+    };
+    const Scanned result = steps(cell, {v[0]}, {v[1]}, options);
+    return Vars{result.outputs[0], result.outputs[1], result.states[0]};
+  };
+  const std::vector<Doubles> points = {numbers({2, 4, 3}, 1), numbers({2, 3}, 2), numbers({2, 5, 3}, 3),
+                                       numbers({6, 3}, 4),    numbers({3, 3}, 5), numbers({3}, 6)};
+  for (const auto& options : {plain, padded_backwards}) check_as_by_hand(attending, points, options);
 }
 
 TEST_CASE("scan: outputs that are an input, a state, or something from outside") {

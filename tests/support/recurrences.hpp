@@ -84,10 +84,10 @@ inline std::vector<Doubles> long_short_points(std::int64_t length = 6) {
           numbers({3, 16}, 5),        numbers({4, 16}, 6),        numbers({16}, 7)};
 }
 
-using Model = Vars (*)(Steps, const Vars&, const ScanOptions&);
+using Recurrence = Vars (*)(Steps, const Vars&, const ScanOptions&);
 
 /// The model's outputs, and the gradients of a weighted sum of them.
-inline Vars with_gradients(Model model, Steps steps, const Vars& v, const ScanOptions& options) {
+inline Vars with_gradients(Recurrence model, Steps steps, const Vars& v, const ScanOptions& options) {
   Vars results = model(steps, v, options);
   Var loss = sum(sin(results[0]));
   for (std::size_t i = 1; i < results.size(); ++i)
