@@ -14,6 +14,7 @@
 #include "xtape/player.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/safetensors.hpp"
+#include "xtape/scan.hpp"
 #include "xtape/tape.hpp"
 #include "xtape/text.hpp"
 #include "xtape/tokenizers.hpp"

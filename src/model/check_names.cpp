@@ -105,7 +105,7 @@ class Checker {
       keywords(*op, call);
       return;
     }
-    if (is_number_function(name) || is_requirement(call)) return;
+    if (is_number_function(name) || is_requirement(call) || is_scan(call)) return;
     for (const auto& row : ops_.rows()) known.push_back(row.first);
     line_->fail(callee.column, "there is no part, function or op '" + name + "'" + did_you_mean(name, known));
   }

@@ -66,6 +66,7 @@ class Evaluator {
   Value logic(const Expression& expression, const At& at);
   Value call(const Expression& expression, const At& at);
   Value require(const Expression& expression, const At& at);
+  Value scan_part(const Expression& expression, const At& at);
   Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
   Value call_part(const PartReference& reference, const Expression& expression, Arguments arguments, const At& at);
   Value call_one(const Part& part, const PartSpec& spec, const Arguments& arguments);

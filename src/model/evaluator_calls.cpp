@@ -43,6 +43,7 @@ Value Evaluator::call(const Expression& expression, const At& at) {
         const Arguments arguments = arguments_of(expression, at);
         return guarded(at, expression.column, [&] { return call_function(function, arguments); });
       }
+  if (is_scan(expression)) return scan_part(expression, at);
   const Arguments arguments = arguments_of(expression, at);
   const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
                      std::all_of(arguments.positional.begin(), arguments.positional.end(),

@@ -1,10 +1,13 @@
 // Bodies and expansions in place of the ops that stand for them.
 #include "passes.hpp"
+#include "scan.hpp"
 
 namespace xtape {
 
 namespace {
-bool must_expand(const Op& op) { return op.expand && !op.kernel && !op.tile && !op.view && !op.parts; }
+bool must_expand(const Op& op) {
+  return op.expand && !op.kernel && !op.tile && !op.view && !op.parts && &op != &scan_op();
+}
 
 bool expands(const Op& op, bool all) { return all ? static_cast<bool>(op.expand) : must_expand(op); }
 

@@ -23,10 +23,19 @@ Program accumulate_pass(const Program& program);
 /// Gathers elementwise ops of one shape into chains, which run tile by tile.
 Program chain_pass(const Program& program);
 
+/// Takes the outputs that nobody reads off the scans: most of what they offer for the gradient.
+Program scan_pass(const Program& program);
+
+/// What `outputs` and the carries of `options` need of a tape, after all the passes that `options` allows.
+Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
+
 /// The op of a chain: a node whose body holds the elementwise ops.
 const Op& chain_op();
 
 /// The kernel of an elementwise op by itself, or of a chain.
 Kernel make_elementwise(const KernelCall& call);
+
+/// The kernel of a scan: its body, planned once with `options` and played step by step.
+Kernel make_scan(const KernelCall& call, const PlayerOptions& options);
 
 }  // namespace xtape

@@ -25,7 +25,8 @@ std::size_t bytes_of(const ValueType& type) {
 }
 }  // namespace
 
-Placements::Placements(const Program& program, const Passes& passes) : program_(program), passes_(passes) {
+Placements::Placements(const Program& program, const Passes& passes, const Outside& outside)
+    : program_(program), passes_(passes) {
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const std::size_t outputs = program.tape.node(i).outputs.size();
     places_.emplace_back(outputs);
@@ -35,7 +36,23 @@ Placements::Placements(const Program& program, const Passes& passes) : program_(
   for (const ValueId& id : program.outputs)
     requested_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = true;
   find_last_uses();
+  place_outside(outside);
   if (passes.views) place_backwards();
+}
+
+/// Outputs that go outside are written there by those that can.
+void Placements::place_outside(const Outside& outside) {
+  for (std::size_t k = 0; k < outside.outputs.size(); ++k) {
+    const int number = static_cast<int>(outside.inputs.size() + k);
+    outside_outputs_.push_back({make_outside("output " + std::to_string(k), number), outside.outputs[k]});
+    const ValueId id = program_.outputs[k];
+    const bool carried = std::any_of(program_.carries.begin(), program_.carries.end(),
+                                     [&](const auto& carry) { return carry.second == id; });
+    const Op& op = *program_.node(id.node).op;
+    const bool writes_there = op.kind != Kind::source && op.kind != Kind::view &&
+                              (op.strided_out || outside.outputs[k].contiguous());
+    if (passes_.views && writes_there && !carried && !of(id)) set(id, outside_outputs_.back());
+  }
 }
 
 bool Placements::requested(ValueId id) const {
@@ -65,6 +82,12 @@ int Placements::make_buffer(const std::string& name, BufferKind kind, std::size_
   buffer_last_.push_back(-1);
   merged_into_.push_back(-1);
   return static_cast<int>(buffers.size()) - 1;
+}
+
+int Placements::make_outside(const std::string& name, int number) {
+  const int buffer = make_buffer(name, BufferKind::outside, 0);
+  buffers.back().number = number;
+  return buffer;
 }
 
 int Placements::resolved(int buffer) const {

@@ -7,19 +7,24 @@
 #include "memory.hpp"
 #include "passes.hpp"
 #include "placement.hpp"
+#include "scan.hpp"
 
 namespace xtape {
 
 const char* name_of(BufferKind kind) {
-  static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry"};
+  static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry", "outside"};
   return names[static_cast<int>(kind)];
 }
 
 namespace {
 class Planner {
  public:
-  Planner(const Program& program, const PlayerOptions& options, int threads)
-      : program_(program), options_(options), threads_(threads), places_(program, options.passes) {}
+  Planner(const Program& program, const PlayerOptions& options, int threads, const Outside& outside)
+      : program_(program),
+        options_(options),
+        threads_(threads),
+        outside_(outside),
+        places_(program, options.passes, outside) {}
 
   PlannedProgram run() {
     for (std::size_t i = 0; i < program_.tape.size(); ++i) plan_node(static_cast<std::int32_t>(i));
@@ -50,6 +55,13 @@ class Planner {
                             : node.op == &parameter_op()    ? BufferKind::parameter
                             : node.op == &constant_op()     ? BufferKind::constant
                                                             : BufferKind::input;
+    const auto is_outside = [&](const auto& input) { return input.first == node.name; };
+    const auto found = std::find_if(outside_.inputs.begin(), outside_.inputs.end(), is_outside);
+    if (kind == BufferKind::input && found != outside_.inputs.end()) {
+      const auto number = static_cast<int>(found - outside_.inputs.begin());
+      places_.set({index, 0}, {places_.make_outside(node.name, number), found->second});
+      return;
+    }
     const std::string name = node.name.empty() ? "#" + std::to_string(index) + " " + node.op->name : node.name;
     const int buffer = places_.make_buffer(name, kind, bytes);
     const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
@@ -140,7 +152,8 @@ class Planner {
 
   void plan_kernel(std::int32_t index, const Node& node) {
     const bool tiled = node.op == &chain_op() || (node.op->kind == Kind::elementwise && node.op->tile);
-    if (!tiled && !node.op->kernel)
+    const bool scans = node.op == &scan_op();
+    if (!tiled && !scans && !node.op->kernel)
       throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
     KernelCall call(call_of(program_, node));
     call.threads = threads_;
@@ -165,7 +178,9 @@ class Planner {
       place.layout.offset = 0;
       call.out.push_back(place.layout);
     }
-    step.kernel = tiled ? make_elementwise(call) : node.op->kernel(call);
+    step.kernel = tiled   ? make_elementwise(call)
+                  : scans ? make_scan(call, options_)
+                          : node.op->kernel(call);
     if (step.kernel.scratch_bytes > 0) {
       step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel.scratch_bytes);
       places_.buffers.back().scratch = true;
@@ -182,9 +197,16 @@ class Planner {
 
   /// An output that is a view of something, or comes from outside, gets a dense copy that stays.
   void plan_outputs() {
-    for (const ValueId& id : program_.outputs) {
+    for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
+      const ValueId id = program_.outputs[k];
       const ValueType& type = program_.tape.type(id);
       Placement place = places_.of(id);
+      if (k < outside_.outputs.size()) {
+        const Placement target = places_.outside_output(k);
+        if (!same_elements(place, target)) add_copy(type, place, target, program_.node(id.node).site);
+        result_.outputs.push_back({target.buffer, target.layout, type.dtype});
+        continue;
+      }
       const BufferKind kind = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))].kind;
       const bool written_by_carry = kind == BufferKind::carry && program_.node(id.node).op->kind != Kind::source &&
                                     is_carried_by(id, places_.resolved(place.buffer));
@@ -267,14 +289,15 @@ class Planner {
   const Program& program_;
   const PlayerOptions& options_;
   int threads_;
+  const Outside& outside_;
   Placements places_;
   std::map<std::pair<std::int32_t, std::int32_t>, Placement> dense_copies_;
   PlannedProgram result_;
 };
 }  // namespace
 
-PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads) {
-  return Planner(program, options, threads).run();
+PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads, const Outside& outside) {
+  return Planner(program, options, threads, outside).run();
 }
 
 }  // namespace xtape

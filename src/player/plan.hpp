@@ -2,13 +2,14 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program.hpp"
 
 namespace xtape {
 
-enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input, carry };
+enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input, carry, outside };
 const char* name_of(BufferKind kind);
 
 struct Buffer {
@@ -19,7 +20,14 @@ struct Buffer {
   int first = -1;          ///< First step that writes it.
   int last = -1;           ///< Last step that reads it.
   std::size_t offset = 0;  ///< In the arena.
-  Array array;             ///< The memory of all kinds but arena.
+  Array array;             ///< The memory of all kinds but arena and outside.
+  int number = -1;         ///< Of kind outside: which of the memories there.
+};
+
+/// Memory of the caller's that a plan reads and writes in place. Its layouts' offsets are 0.
+struct Outside {
+  std::vector<std::pair<std::string, Layout>> inputs;  ///< By the names of the inputs that lie there.
+  std::vector<Layout> outputs;                         ///< Where the first outputs go; numbered after the inputs.
 };
 
 /// A place in a buffer.
@@ -60,6 +68,6 @@ struct PlannedProgram {
   std::size_t arena_bytes = 0;
 };
 
-PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads);
+PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads, const Outside& outside = {});
 
 }  // namespace xtape

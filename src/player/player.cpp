@@ -36,18 +36,6 @@ class SingleThreadedBlas {
   int before_;
 };
 
-Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
-  const Passes& passes = options.passes;
-  Program program = extract(tape, outputs, options.carries);
-  if (passes.fuse && !passes.expand) program = fuse_pass(program);
-  program = expand_pass(program, passes.expand);
-  if (passes.fold) program = fold_pass(program);
-  if (passes.common) program = common_pass(program);
-  if (passes.accumulate) program = accumulate_pass(program);
-  if (passes.chains) program = chain_pass(program);
-  return program;
-}
-
 /// A step with its pointers in place.
 struct ReadyStep {
   Kernel kernel;

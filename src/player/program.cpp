@@ -41,7 +41,7 @@ Program pruned(const Program& from) {
 }  // namespace
 
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
-  if (outputs.empty()) throw Error("a player needs at least one output");
+  if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
   Program whole(tape.mode());
   whole.tape = tape;  // the same list: nothing is recorded on it, it is only read
   whole.regions.assign(tape.size(), 0);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -106,6 +107,11 @@ inline std::vector<Doubles> played_with(const Recording& record, const std::vect
   return results;
 }
 
+/// Whether two numbers are the same to the bit, NaN and all.
+inline bool same_bits(double a, double b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
 /// The outputs of `record` on the points in float64 by the reference path, after checking that the fast path gives the
 /// same within `tolerance`, with the same bits on one and two threads, and so does float32 within `tolerance32`.
 inline std::vector<Doubles> played(const Recording& record, const std::vector<Doubles>& points,
@@ -125,7 +131,7 @@ inline std::vector<Doubles> played(const Recording& record, const std::vector<Do
       CAPTURE(i);
       CHECK(shape_of(one[i]) == shape_of(truth[i]));
       CHECK(near(one[i], truth[i], dtype == Dtype::float64 ? tolerance : tolerance32));
-      CHECK(std::memcmp(one[i].data(), two[i].data(), one[i].size() * sizeof(double)) == 0);
+      CHECK(std::equal(one[i].begin(), one[i].end(), two[i].begin(), same_bits));
     }
   }
   return truth;

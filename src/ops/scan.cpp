@@ -1,0 +1,266 @@
+// scan: a step as a body, applied along an axis with states carried from step to step.
+#include "xtape/scan.hpp"
+
+#include <algorithm>
+
+#include "scan.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+// The node ------------------------------------------------------------------------------------------------------------
+
+ScanForm::ScanForm(const Attributes& attributes)
+    : input_axes(attributes.get<std::vector<std::int64_t>>("input_axes")),
+      output_axes(attributes.get<std::vector<std::int64_t>>("output_axes")),
+      states(attributes.get<std::int64_t>("states")),
+      length(attributes.get<std::int64_t>("length")),
+      reverse(attributes.get<bool>("reverse")) {}
+
+Attributes ScanForm::attributes() const {
+  return {{"input_axes", input_axes},
+          {"output_axes", output_axes},
+          {"states", states},
+          {"length", length},
+          {"reverse", reverse}};
+}
+
+namespace {
+/// The meaning: every step by itself.
+Vars unrolled(const ExpandCall& call) {
+  const ScanForm form(call.attributes());
+  const Tape& body = *call.node.body;
+  const auto first_state = call.inputs.begin() + static_cast<std::ptrdiff_t>(form.sequences());
+  const auto first_alike = first_state + static_cast<std::ptrdiff_t>(form.states);
+  Vars states(first_state, first_alike);
+  std::vector<Vars> columns(form.stacked(), Vars(static_cast<std::size_t>(form.length)));
+  for (std::int64_t i = 0; i < form.length; ++i) {
+    const std::int64_t place = form.reverse ? form.length - 1 - i : i;
+    Vars inputs;
+    for (std::size_t k = 0; k < form.sequences(); ++k) {
+      const auto axis = static_cast<std::size_t>(form.input_axes[k]);
+      std::vector<std::int64_t> start(axis, 0), stop(axis, end);
+      start.push_back(place);
+      stop.push_back(place + 1);
+      inputs.push_back(squeeze(slice(call.inputs[k], start, stop), {form.input_axes[k]}));
+    }
+    inputs.insert(inputs.end(), states.begin(), states.end());
+    inputs.insert(inputs.end(), first_alike, call.inputs.end());
+    const Vars results = inline_body(call.tape, body, inputs);
+    for (std::size_t k = 0; k < columns.size(); ++k) columns[k][static_cast<std::size_t>(place)] = results[k];
+    states.assign(results.begin() + static_cast<std::ptrdiff_t>(columns.size()), results.end());
+  }
+  Vars outputs;
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    const ValueType& type = call.node.outputs[k];
+    outputs.push_back(form.length > 0 ? stack(columns[k], form.output_axes[k])
+                                      : zeros(call.tape, type.shape, type.dtype));
+  }
+  outputs.insert(outputs.end(), states.begin(), states.end());
+  return outputs;
+}
+
+/// What a step sees of an input, while its cell is being recorded.
+const Op& step_slice_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "step_slice";
+    op.doc = "A step's slice of an input of a scan.";
+    op.inputs = {{"x", Accept::any}};
+    op.attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}};
+    op.shape = [](const Call& call) {
+      Shape shape = call.shape(0);
+      shape.erase(normal_axis(call.integer("axis"), shape.size()));
+      return std::vector<ValueType>{{call.dtype(0), shape}};
+    };
+    return op;
+  }();
+  return row;
+}
+
+/// What a step sees of a state, while its cell is being recorded.
+const Op& step_state_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "step_state";
+    op.doc = "A state of a scan as a step finds it; its input is the first one.";
+    op.inputs = {{"first", Accept::any}};
+    op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+    return op;
+  }();
+  return row;
+}
+
+}  // namespace
+
+const Op& scan_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "scan";
+    op.doc =
+        "A body applied along an axis: step i computes (outputs_i, states_i) from the slices i of the sequences, "
+        "states_(i-1), and what all steps see alike. Gives the outputs stacked, and the last states.";
+    op.inputs = {{"xs", Accept::any, Arity::many}};
+    op.outputs = {"ys"};
+    op.shape = [](const Call& call) {
+      if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
+      const ScanForm form(call.attributes);
+      std::vector<ValueType> types;
+      for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
+      for (std::size_t k = 0; k < form.stacked(); ++k)
+        types[k].shape.insert(static_cast<std::size_t>(form.output_axes[k]), form.length);
+      return types;
+    };
+    op.expand = unrolled;
+    op.gradient = scan_gradient;
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+
+// Recording -----------------------------------------------------------------------------------------------------------
+
+namespace {
+/// The number of steps: the size of every input along the axis.
+std::int64_t length_of(const Vars& inputs, std::int64_t axis) {
+  const auto size = [&](std::size_t k) {
+    if (axis >= static_cast<std::int64_t>(inputs[k].rank()))
+      throw ShapeError("scan: input " + std::to_string(k) + " is " + to_string(inputs[k].type()) +
+                       ", which has no axis " + std::to_string(axis) + " to step along");
+    return inputs[k].shape()[static_cast<std::size_t>(axis)];
+  };
+  for (std::size_t k = 1; k < inputs.size(); ++k)
+    if (size(k) != size(0))
+      throw ShapeError("scan: the inputs must be equally long along axis " + std::to_string(axis) + ", got " +
+                       to_string(inputs[0].type()) + " and " + to_string(inputs[k].type()));
+  return size(0);
+}
+
+void check_next(const Vars& next, const Vars& states) {
+  if (next.size() != states.size())
+    throw Error("scan: the cell must give one next state for each of the " + std::to_string(states.size()) +
+                " states, it gave " + std::to_string(next.size()));
+  for (std::size_t j = 0; j < next.size(); ++j)
+    if (next[j].type() != states[j].type())
+      throw ShapeError("scan: next state " + std::to_string(j) + " must be " + to_string(states[j].type()) +
+                       " as the state is, the cell gave " + to_string(next[j].type()));
+}
+
+/// `real`, of one step, with as many axes as `x`, whose first sizes it must have.
+Var mask_for(const Var& real, const Var& x, const char* what) {
+  Shape shape = real.shape();
+  bool fits = shape.size() <= x.rank();
+  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == x.shape()[i];
+  if (!fits)
+    throw ShapeError("scan: 'real' says of each of " + to_string(shape) +
+                     " whether a step is real, which does not fit " + what + " of shape " + to_string(x.shape()) +
+                     ": its first sizes must be the same");
+  while (shape.size() < x.rank()) shape.push_back(1);
+  return reshape(real, shape);
+}
+
+/// Where `real` is false, the states stay and the outputs are zeros.
+void keep_where_unreal(const Var& real, const Vars& states, Vars& outputs, Vars& next) {
+  for (Var& output : outputs) {
+    const Var mask = mask_for(real, output, "an output");
+    output = output.dtype() == Dtype::boolean ? output & mask : where(mask, output, 0);
+  }
+  for (std::size_t j = 0; j < next.size(); ++j) next[j] = where(mask_for(real, next[j], "a state"), next[j], states[j]);
+}
+
+/// With `stack_states`, the states that every step leaves are further outputs.
+Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
+                    bool stack_states) {
+  const std::size_t size = tape.size();
+  const std::size_t rank = inputs[0].rank();
+  const auto axis = static_cast<std::int64_t>(normal_axis(options.axis, rank));
+  Vars sequences = inputs;
+  if (options.real) sequences.push_back(options.real);
+  if (options.real && options.real.dtype() != Dtype::boolean)
+    throw DtypeError("scan: 'real' must be bool, got " + to_string(options.real.type()));
+  const std::int64_t length = length_of(sequences, axis);
+
+  Vars slices, states;
+  for (const Var& x : sequences) slices.push_back(record_call(tape, step_slice_op(), {x}, {{"axis", axis}})[0]);
+  for (const Var& first : init) states.push_back(record_call(tape, step_state_op(), {first}, {})[0]);
+  const std::size_t caches = tape.states().size();
+  auto [outputs, next] =
+      cell(Vars(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(inputs.size())), states);
+  if (tape.states().size() != caches)
+    throw Error("scan: a cell cannot hold a cache: what it carries must be its states");
+  for (const Vars* vars : {&outputs, &next})
+    for (const Var& var : *vars)
+      if (var.tape() != tape) throw HandleError("scan: the cell gave a var of another tape");
+  check_next(next, states);
+  if (outputs.empty() && next.empty()) throw Error("scan: the cell gives neither an output nor a state");
+  for (const Var& output : outputs)
+    if (static_cast<std::int64_t>(output.rank()) < axis)
+      throw ShapeError("scan: an output of shape " + to_string(output.shape()) + " cannot be stacked along axis " +
+                       std::to_string(axis));
+  if (options.real) keep_where_unreal(slices.back(), states, outputs, next);
+  if (stack_states) outputs.insert(outputs.end(), next.begin(), next.end());
+
+  Vars results = outputs;
+  results.insert(results.end(), next.begin(), next.end());
+  const auto [body, outer] = tape.enclose(size, results);
+  const Tape apart = with_draws_apart(*body);
+  ScanStep step(tape, apart, length, options.reverse);
+  const std::vector<ValueId> given = apart.inputs();
+  for (std::size_t i = 0; i < given.size(); ++i) step.set_outer(given[i], outer[i]);
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    const Node& node = apart.node(i);
+    const ValueId id{static_cast<std::int32_t>(i), 0};
+    if (node.op == &step_slice_op()) step.set_sequence(id, {step.outer(node.inputs[0]), axis});
+    if (node.op == &step_state_op()) step.set_state(id, step.outer(node.inputs[0]));
+  }
+  std::vector<ScanStep::Stacked> stacked;
+  std::vector<ValueId> carried;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (i < outputs.size())
+      stacked.push_back({apart.results()[i], axis});
+    else
+      carried.push_back(apart.results()[i]);
+  }
+  const ScanStep::Recorded recorded = step.record(stacked, carried);
+  return {recorded.stacked, recorded.states};
+}
+
+/// The same where the tokens have a past.
+Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs, const Vars& init,
+                const ScanOptions& options) {
+  if (options.reverse || normal_axis(options.axis, inputs[0].rank()) != 1)
+    throw Error("scan: tokens that come piece by piece are stepped through along axis 1, and not in reverse");
+  CachedStates states(tape, past, init);
+  Scanned result = record_scan(tape, cell, inputs, states.before(), options, true);
+  const auto first_state = result.outputs.end() - static_cast<std::ptrdiff_t>(init.size());
+  states.hold(Vars(first_state, result.outputs.end()));
+  result.outputs.erase(first_state, result.outputs.end());
+  return result;
+}
+}  // namespace
+
+Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
+  if (inputs.empty()) throw Error("scan: needs at least one input, whose length is the number of steps");
+  Tape tape = inputs[0].tape();
+  const auto check = [&](const Var& var) {
+    if (var.tape() != tape) throw HandleError("scan: its inputs and states are of two tapes");
+  };
+  for (const Var& input : inputs) check(input);
+  for (const Var& first : init) check(first);
+  if (options.real) check(options.real);
+  const std::size_t size = tape.size();
+  try {
+    Var past;
+    for (const Var& input : inputs)
+      if (!past) past = tape.past_of(input);
+    return past ? scan_on(tape, past, cell, inputs, init, options)
+                : record_scan(tape, cell, inputs, init, options, false);
+  } catch (...) {
+    tape.truncate(size);
+    throw;
+  }
+}
+
+}  // namespace xtape

@@ -1,0 +1,244 @@
+// The gradient of a scan: a scan the other way over the adjoint of its body. What flows on to weights and inputs does
+// not feed the carried cotangents, so products among it are made behind the scan, once for all steps.
+#include <algorithm>
+#include <map>
+
+#include "scan.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+const Op* row_named(const char* name) {
+  return &builtin_ops().at(name);
+}
+
+/// Gradients that leave a step: what of them is made inside it, and what behind the scan. First all are asked for, then
+/// the scan is recorded, then they are taken.
+class LeavingGradients {
+ public:
+  explicit LeavingGradients(ScanStep& step) : step_(step) {}
+
+  /// The sum of a value over all steps.
+  void ask_sum(ValueId value) {
+    if (!step_.varies(value)) return;
+    switch (form_of(value)) {
+      case Form::sequence:
+        return;
+      case Form::product:
+      case Form::sum:
+        for (const ValueId& input : node_of(value).inputs) ask_steps(input);
+        return;
+      case Form::addition:
+      case Form::linear:
+        for (const ValueId& input : node_of(value).inputs) ask_sum(input);
+        return;
+      case Form::other:
+        accumulate(value);
+    }
+  }
+  Var take_sum(ValueId value, const ScanStep::Recorded& recorded) {
+    if (!step_.varies(value)) return step_.outer(value) * static_cast<double>(step_.length());
+    const Node node = node_of(value);
+    switch (form_of(value)) {
+      case Form::sequence: {
+        const Sequence sequence = *step_.sequence(value);
+        return sum(sequence.var, {sequence.axis});
+      }
+      case Form::product:
+        return product(node, recorded, -1);
+      case Form::sum:
+        return sum_over_steps(node, recorded);
+      case Form::addition:
+        return take_sum(node.inputs[0], recorded) + take_sum(node.inputs[1], recorded);
+      case Form::linear:
+        return record_call(step_.outer_tape(), *node.op, {take_sum(node.inputs[0], recorded)}, node.attributes)[0];
+      default:
+        return recorded.states[first_sum_ + accumulators_.at(key_of(value))];
+    }
+  }
+
+  /// A value at all steps, along `axis`.
+  void ask_stacked(ValueId value, std::int64_t axis) {
+    if (!made_behind(value)) {
+      emit(value, axis);
+    } else if (form_of(value) == Form::product) {
+      for (const ValueId& input : node_of(value).inputs) ask_steps(input);
+    } else {
+      for (const ValueId& input : node_of(value).inputs) ask_stacked(input, axis);
+    }
+  }
+  Var take_stacked(ValueId value, std::int64_t axis, const ScanStep::Recorded& recorded) {
+    if (!made_behind(value)) return recorded.stacked[emitted_.at({key_of(value), axis})];
+    const Node node = node_of(value);
+    if (form_of(value) == Form::product) return product(node, recorded, axis);
+    return take_stacked(node.inputs[0], axis, recorded) + take_stacked(node.inputs[1], axis, recorded);
+  }
+
+  /// What the scan has to give, and to carry besides its states.
+  const std::vector<ScanStep::Stacked>& outputs() const { return outputs_; }
+  void add_accumulators(std::vector<ValueId>& next) {
+    first_sum_ = next.size();
+    next.insert(next.end(), sums_.begin(), sums_.end());
+  }
+
+ private:
+  using Key = std::pair<std::int32_t, std::int32_t>;
+  static Key key_of(ValueId id) { return {id.node, id.output}; }
+  enum class Form { sequence, product, sum, addition, linear, other };
+
+  const Node& node_of(ValueId value) const { return step_.tape().node(static_cast<std::size_t>(value.node)); }
+
+  Form form_of(ValueId value) const {
+    if (step_.sequence(value) != nullptr) return Form::sequence;
+    if (step_.is_state(value)) return Form::other;
+    const Node& node = node_of(value);
+    if (node.op == row_named("einsum")) return Form::product;
+    if (node.op == row_named("sum")) return Form::sum;
+    if (node.op == row_named("neg") || (node.op->kind == Kind::view && node.inputs.size() == 1)) return Form::linear;
+    const auto whole = [&](ValueId input) { return step_.tape().type(input) == node.outputs[0]; };
+    const bool adds = node.op == row_named("add") && std::all_of(node.inputs.begin(), node.inputs.end(), whole);
+    return adds ? Form::addition : Form::other;
+  }
+
+  /// Whether a value of all steps is made behind the scan: products, and sums of products.
+  bool made_behind(ValueId value) {
+    if (!step_.varies(value)) return false;
+    const Form form = form_of(value);
+    if (form != Form::addition) return form == Form::product;
+    const Node& node = node_of(value);
+    return made_behind(node.inputs[0]) && made_behind(node.inputs[1]);
+  }
+
+  /// What a product behind the scan needs of a value.
+  void ask_steps(ValueId value) {
+    if (step_.varies(value) && step_.sequence(value) == nullptr) emit(value, 0);
+  }
+  Sequence steps(ValueId value, const ScanStep::Recorded& recorded) {
+    if (const Sequence* sequence = step_.sequence(value)) return *sequence;
+    return {recorded.stacked[emitted_.at({key_of(value), 0})], 0};
+  }
+
+  void emit(ValueId value, std::int64_t axis) {
+    if (emitted_.emplace(std::make_pair(key_of(value), axis), outputs_.size()).second)
+      outputs_.push_back({value, axis});
+  }
+
+  /// A state that sums a value up step by step.
+  void accumulate(ValueId value) {
+    if (!accumulators_.emplace(key_of(value), sums_.size()).second) return;
+    const ValueType type = step_.tape().type(value);
+    Tape tape = step_.tape();
+    const Var before = tape.input("sum" + std::to_string(sums_.size()), type.shape, type.dtype);
+    step_.set_state(before.id(), zeros(step_.outer_tape(), type.shape, type.dtype));
+    sums_.push_back(add(before, tape.var(value)).id());
+  }
+
+  Var product(const Node& node, const ScanStep::Recorded& recorded, std::int64_t result_axis) {
+    std::int64_t axes[2] = {-1, -1};
+    Vars operands;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!step_.varies(node.inputs[i])) {
+        operands.push_back(step_.outer(node.inputs[i]));
+        continue;
+      }
+      const Sequence sequence = steps(node.inputs[i], recorded);
+      axes[i] = sequence.axis;
+      operands.push_back(sequence.var);
+    }
+    return einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], result_axis), operands);
+  }
+
+  Var sum_over_steps(const Node& node, const ScanStep::Recorded& recorded) {
+    const Sequence sequence = steps(node.inputs[0], recorded);
+    const std::size_t rank = sequence.var.rank() - 1;
+    Axes axes = node.attributes.get<Axes>("axis");
+    if (axes.empty())
+      for (std::size_t i = 0; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
+    for (std::int64_t& axis : axes) {
+      axis = static_cast<std::int64_t>(normal_axis(axis, rank));
+      if (axis >= sequence.axis) ++axis;
+    }
+    axes.push_back(sequence.axis);
+    const Var total = sum(sequence.var, axes);
+    return node.attributes.get<bool>("keepdims") ? reshape(total, node.outputs[0].shape) : total;
+  }
+
+  ScanStep& step_;
+  std::vector<ScanStep::Stacked> outputs_;
+  std::map<std::pair<Key, std::int64_t>, std::size_t> emitted_;  // (value, axis) -> place in `outputs_`
+  std::vector<ValueId> sums_;                                    // as the step leaves them
+  std::map<Key, std::size_t> accumulators_;                      // value -> place in `sums_`
+  std::size_t first_sum_ = 0;                                    // among the states
+};
+}  // namespace
+
+Vars scan_gradient(const GradientCall& call) {
+  const ScanForm form(call.attributes());
+  const Tape& body = *call.node.body;
+  const Tape outer = call.inputs[0].tape();
+  Tape tape(outer.mode());
+  ScanStep step(outer, tape, form.length, !form.reverse);
+  const std::vector<ValueId> ids = body.inputs();
+  const std::size_t first_state = form.sequences();
+  const std::size_t first_alike = first_state + static_cast<std::size_t>(form.states);
+  Vars inputs;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const ValueType type = body.type(ids[k]);
+    inputs.push_back(tape.input("in" + std::to_string(k), type.shape, type.dtype));
+    if (k < first_state) step.set_sequence(inputs[k].id(), {call.inputs[k], form.input_axes[k]});
+    if (k >= first_alike) step.set_outer(inputs[k].id(), call.inputs[k]);
+  }
+  const Vars results = inline_body(tape, body, inputs);
+  for (std::size_t k = 0; k < form.stacked(); ++k)  // the states as the steps found them are among these
+    step.set_sequence(results[k].id(), {call.outputs[k], form.output_axes[k]});
+
+  Vars reached, cotangents;
+  const auto reach = [&](std::size_t k) {
+    const ValueType type = results[k].type();
+    reached.push_back(results[k]);
+    cotangents.push_back(tape.input("d" + std::to_string(k), type.shape, type.dtype));
+    return cotangents.back().id();
+  };
+  for (std::size_t k = 0; k < form.stacked(); ++k)
+    if (call.cotangents[k]) step.set_sequence(reach(k), {call.cotangents[k], form.output_axes[k]});
+  for (std::size_t k = form.stacked(); k < results.size(); ++k)
+    if (is_floating(results[k].dtype())) step.set_state(reach(k), call.cotangent(k));
+
+  Vars wanted;
+  const auto is_wanted = [&](std::size_t k) {
+    const bool state = k >= first_state && k < first_alike;
+    return state ? is_floating(inputs[k].dtype()) : call.needs[k];
+  };
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    if (is_wanted(k)) wanted.push_back(inputs[k]);
+  Vars found;
+  if (!wanted.empty()) found = call.grad(reached, wanted, cotangents);
+
+  std::vector<ValueId> next;
+  LeavingGradients leaving(step);
+  std::vector<ValueId> gradient(inputs.size());
+  for (std::size_t k = 0, i = 0; k < inputs.size(); ++k) {
+    if (!is_wanted(k)) continue;
+    gradient[k] = found[i++].id();
+    if (k < first_state) leaving.ask_stacked(gradient[k], form.input_axes[k]);
+    if (k >= first_state && k < first_alike) next.push_back(gradient[k]);
+    if (k >= first_alike) leaving.ask_sum(gradient[k]);
+  }
+  leaving.add_accumulators(next);
+  const ScanStep::Recorded recorded = step.record(leaving.outputs(), next);
+
+  Vars gradients(inputs.size());
+  for (std::size_t k = 0, state = 0; k < inputs.size(); ++k) {
+    if (k >= first_state && k < first_alike && is_floating(inputs[k].dtype())) {
+      if (call.needs[k]) gradients[k] = recorded.states[state];
+      ++state;
+    } else if (call.needs[k]) {
+      gradients[k] = k < first_state ? leaving.take_stacked(gradient[k], form.input_axes[k], recorded)
+                                     : leaving.take_sum(gradient[k], recorded);
+    }
+  }
+  return gradients;
+}
+
+}  // namespace xtape

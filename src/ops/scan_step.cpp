@@ -1,0 +1,217 @@
+// A step becomes the body of a scan.
+#include <algorithm>
+
+#include "scan.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// Whether a node's value is worth keeping for the gradient: views are made again from what they are views of.
+bool is_kept(const Node& node) {
+  return node.op->kind != Kind::source && node.op->kind != Kind::view && node.op->kind != Kind::making;
+}
+}  // namespace
+
+std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis,
+                       std::int64_t result_axis) {
+  const std::size_t comma = equation.find(','), arrow = equation.find("->");
+  char step = 'A';  // a letter that the equation has not
+  while (equation.find(step) != std::string::npos) step = step == 'Z' ? 'a' : static_cast<char>(step + 1);
+  const auto with_step = [&](std::string letters, std::int64_t axis) {
+    if (axis >= 0) letters.insert(static_cast<std::size_t>(axis), 1, step);
+    return letters;
+  };
+  return with_step(equation.substr(0, comma), a_axis) + "," +
+         with_step(equation.substr(comma + 1, arrow - comma - 1), b_axis) + "->" +
+         with_step(equation.substr(arrow + 2), result_axis);
+}
+
+ScanStep::ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse)
+    : outer_(std::move(outer)), step_(std::move(step)), length_(length), reverse_(reverse) {}
+
+void ScanStep::set_sequence(ValueId value, const Sequence& sequence) {
+  if (outers_.count(key_of(value)) == 0) sequences_.emplace(key_of(value), sequence);
+}
+
+void ScanStep::set_state(ValueId value, const Var& first) {
+  states_.emplace_back(value, first);
+}
+void ScanStep::set_outer(ValueId value, const Var& var) {
+  outers_.emplace(key_of(value), var);
+}
+
+const Sequence* ScanStep::sequence(ValueId value) const {
+  const auto found = sequences_.find(key_of(value));
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+bool ScanStep::is_state(ValueId value) const {
+  return std::any_of(states_.begin(), states_.end(), [&](const auto& state) { return state.first == value; });
+}
+
+bool ScanStep::varies(ValueId value) {
+  if (outers_.count(key_of(value)) != 0) return false;
+  if (sequence(value) != nullptr || is_state(value)) return true;
+  for (std::size_t i = varies_.size(); i <= static_cast<std::size_t>(value.node); ++i) {
+    const Node& node = step_.node(i);
+    varies_.push_back(node.op->random);
+    for (const ValueId& input : node.inputs)
+      if (varies(input)) varies_[i] = true;
+  }
+  return varies_[static_cast<std::size_t>(value.node)];
+}
+
+Var ScanStep::outer(ValueId value) {
+  const auto found = outers_.find(key_of(value));
+  if (found != outers_.end()) return found->second;
+  Node node = step_.node(static_cast<std::size_t>(value.node));
+  for (ValueId& input : node.inputs) input = outer(input).id();
+  node.of = {};
+  const std::size_t count = node.outputs.size();
+  const std::int32_t placed = outer_.append(std::move(node)).node;
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto output = static_cast<std::int32_t>(k);
+    outers_.emplace(Key{value.node, output}, outer_.var({placed, output}));
+  }
+  return outers_.at(key_of(value));
+}
+
+/// A random array for all steps, drawn at once.
+Sequence ScanStep::drawn(const Node& node) {
+  Node all = node;
+  auto shape = all.attributes.get<std::vector<std::int64_t>>("shape");
+  shape.insert(shape.begin(), length_);
+  all.attributes.set("shape", shape);
+  all.outputs[0].shape.insert(0, length_);
+  all.of = {};
+  return {outer_.var(outer_.append(std::move(all))), 0};
+}
+
+/// Whether a node multiplies a slice by what does not vary, or takes slices of it: a projection, an embedding.
+bool ScanStep::is_projection(const Node& node) {
+  if (node.op == &builtin_ops().at("take")) return sequence(node.inputs[1]) != nullptr && !varies(node.inputs[0]);
+  if (node.op != &builtin_ops().at("einsum")) return false;
+  const bool first = sequence(node.inputs[0]) != nullptr, second = sequence(node.inputs[1]) != nullptr;
+  return first != second && !varies(node.inputs[first ? 1 : 0]);
+}
+
+/// A projection for all steps at once.
+Sequence ScanStep::projected(const Node& node) {
+  const auto in_site = outer_.in_site(node.site);
+  std::int64_t axes[2] = {-1, -1};
+  Vars operands;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Sequence* slices = sequence(node.inputs[i]);
+    if (slices != nullptr) axes[i] = slices->axis;
+    operands.push_back(slices != nullptr ? slices->var : outer(node.inputs[i]));
+  }
+  if (node.op == &builtin_ops().at("take")) {
+    const auto axis =
+        static_cast<std::int64_t>(normal_axis(node.attributes.get<std::int64_t>("axis"), operands[0].rank()));
+    return {take(operands[0], operands[1], axis), axis + axes[1]};
+  }
+  return {einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], 0), operands), 0};
+}
+
+/// Which nodes of the step belong into the body.
+std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
+  std::vector<bool> needed(step_.size(), false);
+  const auto need = [&](ValueId id) {
+    if (varies(id) && sequence(id) == nullptr && !is_state(id)) needed[static_cast<std::size_t>(id.node)] = true;
+  };
+  for (const ValueId& id : results) need(id);
+  for (std::size_t i = step_.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    const Node& node = step_.node(i);
+    const bool is_drawn = node.op->random && node.inputs.empty();
+    if (is_drawn || is_projection(node)) {
+      set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));
+      needed[i] = false;
+      continue;
+    }
+    for (const ValueId& input : node.inputs) need(input);
+  }
+  return needed;
+}
+
+ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const std::vector<ValueId>& next) {
+  std::vector<ValueId> results;
+  for (const Stacked& output : stacked) results.push_back(output.value);
+  results.insert(results.end(), next.begin(), next.end());
+  const std::vector<bool> needed = needed_nodes(results);
+
+  std::vector<ValueId> used = results;  // by the body
+  for (std::size_t i = 0; i < needed.size(); ++i)
+    if (needed[i]) used.insert(used.end(), step_.node(i).inputs.begin(), step_.node(i).inputs.end());
+  ScanForm form;
+  form.length = length_;
+  form.reverse = reverse_;
+  form.states = static_cast<std::int64_t>(states_.size());
+  auto body = std::make_shared<Tape>(step_.mode());
+  Vars inputs;                    // of the scan
+  std::map<Key, ValueId> inside;  // value of the step -> value of the body
+  const auto enter = [&](ValueId id, const Var& from) {
+    const ValueType type = step_.type(id);
+    inside.emplace(key_of(id), body->input("in" + std::to_string(inputs.size()), type.shape, type.dtype).id());
+    inputs.push_back(from);
+  };
+  for (const ValueId& id : used) {
+    const Sequence* slice_of = sequence(id);
+    if (slice_of == nullptr || inside.count(key_of(id)) != 0) continue;
+    enter(id, slice_of->var);
+    form.input_axes.push_back(slice_of->axis);
+  }
+  for (const auto& [id, first] : states_) enter(id, first);
+  std::map<Key, ValueId> alike;  // outer var -> value of the body
+  for (const ValueId& id : used) {
+    if (inside.count(key_of(id)) != 0 || varies(id)) continue;
+    const Var var = outer(id);
+    if (var.node().op == &constant_op() && var.shape().empty()) {
+      inside.emplace(key_of(id), body->constant(var.node().storage).id());
+      continue;
+    }
+    const auto known = alike.find(key_of(var.id()));
+    if (known != alike.end()) {
+      inside.emplace(key_of(id), known->second);
+      continue;
+    }
+    enter(id, var);
+    alike.emplace(key_of(var.id()), inside.at(key_of(id)));
+  }
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (!needed[i]) continue;
+    Node node = step_.node(i);
+    for (ValueId& input : node.inputs) input = inside.at(key_of(input));
+    node.of = {};
+    const std::size_t count = node.outputs.size();
+    const std::int32_t placed = body->append(std::move(node)).node;
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto output = static_cast<std::int32_t>(k);
+      inside.emplace(Key{static_cast<std::int32_t>(i), output}, ValueId{placed, output});
+    }
+  }
+
+  std::vector<ValueId> given;
+  for (const Stacked& output : stacked) {
+    given.push_back(inside.at(key_of(output.value)));
+    form.output_axes.push_back(output.axis);
+  }
+  const auto offer = [&](ValueId id) {
+    if (std::find(given.begin(), given.end(), id) != given.end()) return;
+    given.push_back(id);
+    form.output_axes.push_back(0);
+  };
+  for (const auto& state : states_) offer(inside.at(key_of(state.first)));
+  for (std::size_t i = 0; i < body->size(); ++i)
+    for (std::size_t k = 0; is_kept(body->node(i)) && k < body->node(i).outputs.size(); ++k)
+      offer({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
+  for (const ValueId& id : next) given.push_back(inside.at(key_of(id)));
+  body->set_results(given);
+
+  const Vars outputs = record_call(outer_, scan_op(), inputs, form.attributes(), body);
+  const auto at = [&](std::size_t i) { return outputs.begin() + static_cast<std::ptrdiff_t>(i); };
+  return {Vars(at(0), at(stacked.size())), Vars(at(form.stacked()), outputs.end())};
+}
+
+}  // namespace xtape

@@ -1,0 +1,271 @@
+// Scans: the body is planned once, and played step by step over memory that moves along.
+#include "scan.hpp"
+
+#include <algorithm>
+
+#include "copy.hpp"
+#include "passes.hpp"
+#include "plan.hpp"
+
+namespace xtape {
+
+// The pass ------------------------------------------------------------------------------------------------------------
+
+namespace {
+/// The same scan with those of its stacked outputs alone that `used` names.
+Node narrowed(const Node& node, const std::vector<bool>& used) {
+  const Tape& body = *node.body;
+  auto kept = std::make_shared<Tape>(body.mode());
+  Vars inputs;
+  for (const ValueId& id : body.inputs()) {
+    const ValueType& type = body.type(id);
+    inputs.push_back(kept->input(body.node(static_cast<std::size_t>(id.node)).name, type.shape, type.dtype));
+  }
+  const Vars results = inline_body(*kept, body, inputs);
+  ScanForm form(node.attributes);
+  Node fresh = node;
+  fresh.outputs.clear();
+  const std::vector<std::int64_t> axes = std::move(form.output_axes);
+  form.output_axes.clear();
+  std::vector<ValueId> ids;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const bool stacked = k < axes.size();
+    if (stacked && !used[k]) continue;
+    if (stacked) form.output_axes.push_back(axes[k]);
+    ids.push_back(results[k].id());
+    fresh.outputs.push_back(node.outputs[k]);
+  }
+  kept->set_results(ids);
+  fresh.attributes = form.attributes();
+  fresh.body = kept;
+  return fresh;
+}
+}  // namespace
+
+Program scan_pass(const Program& program) {
+  const auto users = users_of(program.tape);
+  Rewriter rewriter(program);
+  for (std::size_t i = 0; i < program.tape.size(); ++i) {
+    const auto index = static_cast<std::int32_t>(i);
+    const Node& node = program.node(index);
+    if (node.op != &scan_op()) {
+      rewriter.keep(index);
+      continue;
+    }
+    const std::size_t stacked = ScanForm(node.attributes).stacked();
+    std::vector<bool> used(node.outputs.size(), true);
+    for (std::size_t k = 0; k < stacked; ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      const bool requested = std::find(program.outputs.begin(), program.outputs.end(), id) != program.outputs.end();
+      used[k] = requested || !users[i][k].empty();
+    }
+    Node fresh = narrowed(node, used);
+    fresh.inputs.clear();
+    for (const Var& input : rewriter.now(node.inputs)) fresh.inputs.push_back(input.id());
+    fresh.of = {};
+    const std::int32_t placed = rewriter.tape().append(std::move(fresh)).node;
+    std::int32_t next = 0;
+    for (std::size_t k = 0; k < used.size(); ++k)
+      if (used[k]) rewriter.replace({index, static_cast<std::int32_t>(k)}, rewriter.tape().var({placed, next++}));
+    rewriter.close_region(program.regions[i]);
+  }
+  return rewriter.finish();
+}
+
+// The kernel ----------------------------------------------------------------------------------------------------------
+
+namespace {
+using Copy = std::function<void(const void*, void*)>;
+
+/// Where an operand of the body's steps lies: a place in the memory of the scan's call.
+struct Operand {
+  enum class From : std::uint8_t { scratch, in, out, fixed };
+  From from = From::scratch;
+  std::size_t number = 0;      // of the input or output
+  std::byte* fixed = nullptr;  // of kind fixed: the address
+  std::int64_t offset = 0;     // in bytes
+  std::int64_t stride = 0;     // in bytes, from step to step
+};
+
+std::byte* address(const Operand& operand, const Frame& frame) {
+  switch (operand.from) {
+    case Operand::From::in:  // no step writes to it
+      return static_cast<std::byte*>(const_cast<void*>(frame.in[operand.number])) + operand.offset;
+    case Operand::From::out:
+      return static_cast<std::byte*>(frame.out[operand.number]) + operand.offset;
+    case Operand::From::fixed:
+      return operand.fixed + operand.offset;
+    default:
+      return static_cast<std::byte*>(frame.scratch) + operand.offset;
+  }
+}
+
+/// A step of the body; its pointers stand in one list with those of all others.
+struct BodyStep {
+  Kernel kernel;
+  std::size_t in = 0, out = 0, scratch = 0;  // where its pointers begin
+};
+
+/// Copies a state: where the scan begins into the body's memory, where it ends out of it.
+struct StateCopies {
+  std::size_t input = 0, output = 0;  // of the scan
+  Operand before, after;              // in the body's memory; `before` counts only where the body reads the state
+  Copy enter, leave, skip;
+};
+
+class ScanRun {
+ public:
+  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.attributes) { make(call, outer); }
+
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+  void run(const Frame& frame) {
+    for (std::size_t i = 0; i < operands_.size(); ++i) pointers_[i] = address(operands_[i], frame);
+    if (form_.length == 0) {
+      for (const StateCopies& state : states_) state.skip(frame.in[state.input], frame.out[state.output]);
+      return;
+    }
+    for (const StateCopies& state : states_)
+      if (state.enter) state.enter(frame.in[state.input], address(state.before, frame));
+    for (std::int64_t step = 0; step < form_.length; ++step) {
+      void* const* pointers = pointers_.data();
+      for (const BodyStep& part : steps_)
+        part.kernel.run({pointers + part.in, pointers + part.out, pointers[part.scratch], frame.step});
+      for (const std::size_t i : moving_) pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride;
+    }
+    for (const StateCopies& state : states_) state.leave(address(state.after, frame), frame.out[state.output]);
+  }
+
+ private:
+  /// A slice of a stacked array.
+  static Layout slice_of(const Layout& layout, std::int64_t axis) {
+    Layout slice = layout;
+    slice.shape.erase(static_cast<std::size_t>(axis));
+    slice.strides.erase(static_cast<std::size_t>(axis));
+    return slice;
+  }
+
+  void make(const KernelCall& call, const PlayerOptions& outer) {
+    const Tape& body = *call.body;
+    const std::vector<ValueId> inputs = body.inputs();
+    const std::size_t first_state = form_.sequences();
+    const std::size_t first_alike = first_state + static_cast<std::size_t>(form_.states);
+    PlayerOptions options;
+    options.passes = outer.passes;
+    options.seed = outer.seed;
+    Outside outside;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (k >= first_state && k < first_alike) {
+        options.carries.push_back({body.var(inputs[k]), body.var(body.results()[form_.stacked() + k - first_state])});
+        continue;
+      }
+      const bool moves = k < first_state;
+      outside.inputs.emplace_back(body.node(static_cast<std::size_t>(inputs[k].node)).name,
+                                  moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
+      add_outside(Operand::From::in, k, moves ? call.in[k].strides[static_cast<std::size_t>(form_.input_axes[k])] : 0,
+                  call.dtype(k));
+    }
+    Vars outputs;
+    for (std::size_t k = 0; k < form_.stacked(); ++k) {
+      outputs.push_back(body.var(body.results()[k]));
+      outside.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
+      add_outside(Operand::From::out, k, call.out[k].strides[static_cast<std::size_t>(form_.output_axes[k])],
+                  call.outputs[k].dtype);
+    }
+    PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, outside);
+    place_buffers(planned);
+    for (PlannedStep& step : planned.steps) add_step(step);
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      if (operands_[i].stride != 0) moving_.push_back(i);
+    pointers_.resize(operands_.size());
+    for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
+  }
+
+  /// The memories outside, in the order of their numbers. The first step stands at the beginning, or at the end.
+  void add_outside(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
+    const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
+    Operand operand{from, number, nullptr, 0, bytes};
+    if (form_.reverse) {
+      operand.offset = bytes * std::max<std::int64_t>(0, form_.length - 1);
+      operand.stride = -bytes;
+    }
+    outside_.push_back(operand);
+  }
+
+  /// All that the body writes for itself lies in the scratch of the scan.
+  void place_buffers(PlannedProgram& planned) {
+    const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
+    scratch_bytes_ = rounded(planned.arena_bytes);
+    for (Buffer& buffer : planned.buffers) {
+      Operand operand;
+      if (buffer.kind == BufferKind::arena) {
+        operand.offset = static_cast<std::int64_t>(buffer.offset);
+      } else if (buffer.kind == BufferKind::outside) {
+        operand = outside_[static_cast<std::size_t>(buffer.number)];
+      } else if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) {
+        operand.offset = static_cast<std::int64_t>(scratch_bytes_);
+        scratch_bytes_ += rounded(buffer.bytes);
+      } else {
+        operand.from = Operand::From::fixed;
+        operand.fixed = static_cast<std::byte*>(buffer.array.data());
+        held_.push_back(buffer.array);
+      }
+      buffers_.push_back(operand);
+    }
+  }
+
+  Operand at(const Spot& spot) const {
+    Operand operand = buffers_[static_cast<std::size_t>(spot.buffer)];
+    operand.offset += spot.byte_offset;
+    return operand;
+  }
+
+  void add_step(PlannedStep& step) {
+    BodyStep made;
+    made.in = operands_.size();
+    for (const Spot& spot : step.in) operands_.push_back(at(spot));
+    made.out = operands_.size();
+    for (const Spot& spot : step.out) operands_.push_back(at(spot));
+    made.scratch = operands_.size();
+    operands_.push_back(step.scratch.buffer >= 0 ? at(step.scratch) : Operand{});
+    made.kernel = std::move(step.kernel);
+    steps_.push_back(std::move(made));
+  }
+
+  void add_state(const KernelCall& call, const PlannedProgram& planned, std::size_t j) {
+    StateCopies state;
+    state.input = form_.sequences() + j;
+    state.output = form_.stacked() + j;
+    const Layout &first = call.in[state.input], &last = call.out[state.output];
+    const Dtype dtype = call.dtype(state.input);
+    state.skip = make_copy(dtype, first, last, call.threads);
+    const int carried = planned.carried[j];
+    if (carried >= 0) {
+      state.before = at({carried, 0});
+      state.enter = make_copy(dtype, first, Layout::dense(first.shape), call.threads);
+    }
+    const PlannedOutput& output = planned.outputs[form_.stacked() + j];
+    state.after = at({output.buffer, 0});
+    state.leave = make_copy(dtype, output.layout, last, call.threads);
+    states_.push_back(std::move(state));
+  }
+
+  ScanForm form_;
+  std::vector<Operand> outside_;  // by number
+  std::vector<Operand> buffers_;  // of the body's plan
+  std::vector<Array> held_;       // the body's constants
+  std::vector<BodyStep> steps_;
+  std::vector<Operand> operands_;  // of all steps
+  std::vector<void*> pointers_;    // of the same, at the present step
+  std::vector<std::size_t> moving_;
+  std::vector<StateCopies> states_;
+  std::size_t scratch_bytes_ = 0;
+};
+}  // namespace
+
+Kernel make_scan(const KernelCall& call, const PlayerOptions& options) {
+  const auto scan = std::make_shared<ScanRun>(call, options);
+  return {[scan](const Frame& frame) { scan->run(frame); }, scan->scratch_bytes()};
+}
+
+}  // namespace xtape
