@@ -179,7 +179,7 @@ struct PairTexts {
 };
 
 struct NumberWordsOptions {
-  std::int64_t training = 100000;  ///< Numbers that train.
+  std::int64_t training = 100000;  ///< Numbers that train: those below 1000 that are not held out, then any others.
   std::int64_t held_out = 2000;    ///< Other numbers, for the validation part.
 };
 
