@@ -49,7 +49,7 @@ with_cmake() {
 as_subproject() {
   cp -r "$source/tests/install/subproject" "$work/outside" && cp "$source/tests/install/program.cpp" "$work/outside" &&
     mkdir "$work/outside/subprojects" && ln -s "$source" "$work/outside/subprojects/xtape" &&
-    PKG_CONFIG_PATH= meson setup "$work/outside/build" "$work/outside" --force-fallback-for=xtape -Doptimization=0 &&
+    PKG_CONFIG_PATH= meson setup "$work/outside/build" "$work/outside" --force-fallback-for=xtape &&
     ninja -C "$work/outside/build" program && "$work/outside/build/program"
 }
 finds_models() { # the installed program, away from the sources
