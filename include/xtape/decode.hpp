@@ -72,8 +72,8 @@ struct SearchOptions {
   /// False: a sentence goes on until no hypothesis can still beat the n_best that are finished. True: until beam_size
   /// hypotheses are finished, which is cheaper.
   bool early_stopping = false;
-  std::int32_t start = 1;  ///< Comes before the first token of every target; never generated.
-  std::int32_t end = 2;    ///< Ends a target.
+  std::int32_t start = 2;  ///< Comes before the first token of every target; never generated.
+  std::int32_t end = 3;    ///< Ends a target.
   std::int32_t pad = 0;    ///< Fills sources up; never generated.
   std::int64_t batch_size = 64;  ///< Sentences at a time; those of like length go together.
   bool cached = true;            ///< False plays whole hypotheses again at every step: for comparing.

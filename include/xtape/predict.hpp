@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ struct PredictorOptions {
   std::int64_t capacity = 32;      ///< How many positions caches hold at first; doubled when they are full.
   std::int64_t limit = 0;          ///< The most positions that a row may have; 0: there is no limit.
   std::size_t players = 32;        ///< The most players that are kept; the least recently used falls out.
-  PlayerOptions player;            ///< How players are made. Its carries are not used.
+  std::optional<PlayerOptions> player;  ///< How players are made; empty: as the model's. Its carries are not used.
 };
 
 /// What is fed to a fixed input, by its name.
@@ -60,6 +61,7 @@ class Predictor {
   const std::vector<std::int64_t>& past() const;  ///< Per row: how many positions it has behind it.
   std::int64_t capacity() const;                  ///< How many positions the caches hold at present.
   std::int64_t planned() const;                   ///< How many players were planned so far.
+  int threads() const;                            ///< That play.
 
  private:
   struct Data;

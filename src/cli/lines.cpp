@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -32,7 +33,7 @@ void add(std::vector<std::string>& lines, std::string line) {
 /// Moves whole lines from what has been read. False where more of them could be had.
 bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
   while (lines.size() < most) {
-    const std::size_t end = pending_.find('\n', at_);
+    const std::size_t end = pending_.find('\n', std::max(at_, looked_));
     if (end == std::string::npos) break;
     add(lines, pending_.substr(at_, end - at_));
     at_ = end + 1;
@@ -40,6 +41,7 @@ bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
   if (lines.size() == most) return true;
   pending_.erase(0, at_);
   at_ = 0;
+  looked_ = pending_.size();
   return false;
 }
 

@@ -15,7 +15,8 @@ class InputLines {
  private:
   bool take(std::vector<std::string>& lines, std::size_t most);
   std::string pending_;
-  std::size_t at_ = 0;  // where the next line begins in it
+  std::size_t at_ = 0;      // where the next line begins in it
+  std::size_t looked_ = 0;  // up to where it is known to hold no further line end
   bool ended_ = false;
 };
 

@@ -37,9 +37,10 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
   if (options.capacity < 1) throw Error("the capacity of caches must be at least 1");
   if (options.players < 1) throw Error("at least one player must be kept");
   if (options.limit < 0) throw Error("the limit of positions must be at least 1, or 0 for none");
-  options.player.carries.clear();
-  if (options.player.arena == nullptr) options.player.arena = make_arena();
-  threads = options.player.threads > 0 ? options.player.threads : std::max(1, omp_get_max_threads());
+  playing = options.player ? *options.player : model->player_options();
+  playing.carries.clear();
+  if (playing.arena == nullptr) playing.arena = make_arena();
+  threads = playing.threads > 0 ? playing.threads : std::max(1, omp_get_max_threads());
 }
 
 /// The sizes that the arrays of the fixed inputs give, without that of the rows.
@@ -120,6 +121,9 @@ std::int64_t Predictor::capacity() const {
 }
 std::int64_t Predictor::planned() const {
   return data_->planned;
+}
+int Predictor::threads() const {
+  return data_->threads;
 }
 
 }  // namespace xtape

@@ -20,7 +20,7 @@ FixedPlayer& Predictor::Data::fixed_player(std::int64_t count) {
   Recording recording = record(fixed_sizes, count, 1, options.capacity);
   Split split = split_of(recording, count, 1, options.capacity);
   const Vars outputs = decode::crossing_vars(recording, split);
-  Player player(recording.tape, outputs, options.player);
+  Player player(recording.tape, outputs, playing);
   ++planned;
   return fixed_players.add({sizes, recording, std::move(split), outputs, std::move(player)});
 }

@@ -63,6 +63,7 @@ struct Predictor::Data {
   const Model* model;
   std::string function;
   PredictorOptions options;
+  PlayerOptions playing;
   std::string rows_size, tokens_size;  // what the signature calls the sizes of the tokens
   int threads = 1;
   std::int64_t planned = 0;

@@ -44,7 +44,7 @@ StepPlayer& Predictor::Data::step_player(std::int64_t tokens) {
   if (shape.size() < 2 || shape[0] != count || shape[1] != tokens)
     throw DefinitionError(whose() + " must give [rows, tokens, …], here " + to_string(Shape{count, tokens}) +
                           " and more, not " + to_string(recording.result.type()));
-  PlayerOptions player_options = options.player;
+  PlayerOptions player_options = playing;
   player_options.carries = recording.tape.states();
   for (std::size_t i = 0; i < states.size(); ++i) player_options.carries[i].memory = states[i].array();
   Player player(recording.tape, {recording.result}, player_options);

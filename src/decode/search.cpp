@@ -149,8 +149,8 @@ Array padded(const std::vector<Tokens>& sources, const std::vector<std::size_t>&
 /// The search for a batch of sentences, each of which has beam_size rows, whether it needs them or not.
 class BatchSearch {
  public:
-  BatchSearch(TargetSteps& steps, const SearchOptions& options)
-      : steps_(steps), options_(options), beam_(static_cast<std::size_t>(options.beam_size)) {
+  BatchSearch(TargetSteps& steps, const SearchOptions& options, int threads)
+      : steps_(steps), options_(options), threads_(threads), beam_(static_cast<std::size_t>(options.beam_size)) {
     for (const std::int32_t token : {options.pad, options.start})
       if (token != options.end) never_.push_back(token);
   }
@@ -186,7 +186,7 @@ class BatchSearch {
         rows.push_back(static_cast<std::int64_t>(slot * beam_ + j));
     }
     // At most one of a row's choices is the end token: what goes on fills the beam even if one row gives it all.
-    decode::likeliest(logits, rows, options_.beam_size + 1, never_, omp_get_max_threads(), choices_);
+    decode::likeliest(logits, rows, options_.beam_size + 1, never_, threads_, choices_);
     const std::vector<Choice>* choices = choices_.data();
     for (const std::size_t index : present_) {
       SentenceSearch& sentence = sentences_[index];
@@ -234,6 +234,7 @@ class BatchSearch {
 
   TargetSteps& steps_;
   const SearchOptions& options_;
+  int threads_;
   std::size_t beam_;
   std::vector<std::int32_t> never_;
   std::vector<SentenceSearch> sentences_;
@@ -242,13 +243,13 @@ class BatchSearch {
 };
 
 std::vector<std::vector<Hypothesis>> search_by(TargetSteps& steps, const std::vector<Tokens>& sources,
-                                               const SearchOptions& options) {
+                                               const SearchOptions& options, int threads) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
   std::vector<std::vector<Hypothesis>> results(sources.size());
-  BatchSearch search(steps, options);
+  BatchSearch search(steps, options, threads);
   const auto size = static_cast<std::size_t>(options.batch_size);
   for (std::size_t first = 0; first < order.size(); first += size) {
     const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
@@ -268,14 +269,16 @@ std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Toke
     return search(predictor, sources, options);
   }
   check(sources, options);
-  return search_by(*decode::replayed_steps(model), sources, options);
+  const int threads = model.player_options().threads;
+  return search_by(*decode::replayed_steps(model), sources, options,
+                   threads > 0 ? threads : std::max(1, omp_get_max_threads()));
 }
 
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options) {
   check(sources, options);
   if (!options.cached) throw Error("a predictor always caches: search without caches with the model");
-  return search_by(*decode::cached_steps(predictor), sources, options);
+  return search_by(*decode::cached_steps(predictor), sources, options, predictor.threads());
 }
 
 }  // namespace xtape

@@ -172,7 +172,7 @@ bool tanh_form(const std::string& approximate) {
 }
 
 std::vector<AttributeSpec> gelu_attributes() {
-  return {{"approximate", AttributeType::text, "'none': by the error function; 'tanh': GPT-2's approximation.",
+  return {{"approximate", AttributeType::text, "'none': by the error function; 'tanh': the approximation by tanh.",
            std::string("none")}};
 }
 
@@ -227,7 +227,7 @@ const Op& gelu_op() {
         "gelu",
         "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + erf(x "
         "/ "
-        "sqrt(2))); with 'tanh', as in GPT-2, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))).",
+        "sqrt(2))); with 'tanh', which approximates it, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))).",
         [](const auto& x) { return x; },
         [](const GradientCall& call) {
           return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());

@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "checkpoint.hpp"
-#include "xtape/safetensors.hpp"
 
 namespace xtape {
 
@@ -23,27 +22,30 @@ CheckpointChoice CheckpointChoice::parse(const std::string& text) {
 namespace train {
 
 namespace {
-/// The mean of the arrays that the files hold, into those of `weights`.
 template <class T>
-void average_as(Array& mean, const std::vector<Store>& stores, const std::string& name) {
-  for (std::int64_t i = 0; i < mean.count(); ++i) {
-    double sum = 0;
-    for (const Store& store : stores) sum += static_cast<double>(store.at(name).as<T>()[i]);
-    mean.as<T>()[i] = static_cast<T>(sum / static_cast<double>(stores.size()));
-  }
+void add_to(std::vector<double>& sums, const Array& array) {
+  sums.resize(static_cast<std::size_t>(array.count()));
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(array.as<T>()[i]);
 }
 
+template <class T>
+void write_mean(const std::vector<double>& sums, std::size_t count, Array array) {
+  for (std::size_t i = 0; i < sums.size(); ++i) array.as<T>()[i] = static_cast<T>(sums[i] / static_cast<double>(count));
+}
+
+/// The mean of the weights that the files hold.
 void load_average(Model& model, const std::vector<std::string>& files) {
-  std::vector<Store> stores;
+  const std::vector<Store::Entry>& weights = model.weights().entries();
+  std::vector<std::vector<double>> sums(weights.size());
   for (const std::string& file : files) {
-    model.load_weights(file);  // for its checks
-    stores.push_back(load_arrays(file));
+    model.load_weights(file);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      model.dtype() == Dtype::float64 ? add_to<double>(sums[i], weights[i].array)
+                                      : add_to<float>(sums[i], weights[i].array);
   }
-  for (const Store::Entry& weight : model.weights().entries()) {
-    Array mean = weight.array;
-    mean.dtype() == Dtype::float64 ? average_as<double>(mean, stores, weight.name)
-                                   : average_as<float>(mean, stores, weight.name);
-  }
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    model.dtype() == Dtype::float64 ? write_mean<double>(sums[i], files.size(), weights[i].array)
+                                    : write_mean<float>(sums[i], files.size(), weights[i].array);
 }
 }  // namespace
 

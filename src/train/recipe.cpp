@@ -113,7 +113,10 @@ void read_lengths(Section& root, Recipe& recipe) {
     if (!keep.is_number_integer() || keep < 1) root.fail("keep", "must be a number of at least 1, or \"all\"");
     recipe.keep = keep;
   }
-  for (const Json& measure : root.value("measure")) {
+  const Json& measures = root.value("measure");
+  if (!measures.is_null() && !measures.is_array())
+    root.fail("measure", R"(must be a list of "bleu" and "exact_match", not )" + measures.dump());
+  for (const Json& measure : measures) {
     if (measure != "bleu" && measure != "exact_match")
       root.fail("measure", R"(is a list of "bleu" and "exact_match", and does not hold )" + measure.dump());
     if (!recipe.data.has_pairs()) root.fail("measure", "is for data of sentence pairs");

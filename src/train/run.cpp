@@ -113,11 +113,7 @@ struct Run::Data {
 
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
     if (!recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs: it has not learnt to translate");
-    if (!predictor) {
-      PredictorOptions predicting;
-      predicting.player = model->player_options();
-      predictor.emplace(*model, "logits", predicting);
-    }
+    if (!predictor) predictor.emplace(*model);
     return train::translate(*model, *predictor, tokenizers, lines, options, positions());
   }
 

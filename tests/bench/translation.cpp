@@ -2,18 +2,16 @@
 // without. One JSON line each. Loading the run is not measured; planning is, as it is part of translating a file.
 //
 // usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N]
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
+#include "bench.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {
 
 using namespace xtape;
+using bench::seconds;
 
 struct Words {
   std::string run;
@@ -22,10 +20,6 @@ struct Words {
   std::int64_t batch = 64;
   std::string threads = "2";
 };
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch, std::int64_t beam, bool cached) {
   SearchOptions options = run.recipe().search;
@@ -67,12 +61,7 @@ Words parse(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  // Both override OpenBLAS's choice of kernels, and are read when it is loaded.
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr || std::getenv("OPENBLAS_L2_SIZE") != nullptr) {
-    unsetenv("OPENBLAS_CORETYPE");
-    unsetenv("OPENBLAS_L2_SIZE");
-    execv("/proc/self/exe", arguments);
-  }
+  bench::leave_blas_its_choice(arguments);
   try {
     const Words words = parse(count, arguments);
     Run run = Run::open(words.run, {{"threads", words.threads}});

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -18,12 +17,14 @@
 #include <random>
 #include <sstream>
 
+#include "bench.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {
 
 using namespace xtape;
+using bench::seconds;
 
 struct Workload {
   std::string name;
@@ -87,10 +88,6 @@ struct Words {
   int threads = 2;
   bool profile = false;
 };
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 Model make_model(const Workload& w) {
   ModelOptions options;
@@ -240,12 +237,7 @@ void run_apart(const Workload& w, const Words& words) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  // Both override OpenBLAS's choice of kernels, and are read when it is loaded.
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr || std::getenv("OPENBLAS_L2_SIZE") != nullptr) {
-    unsetenv("OPENBLAS_CORETYPE");
-    unsetenv("OPENBLAS_L2_SIZE");
-    execv("/proc/self/exe", arguments);
-  }
+  bench::leave_blas_its_choice(arguments);
   try {
     const Words words = parse(count, arguments);
     for (const std::string& name : words.only) run_apart(workload_named(name), words);

@@ -68,6 +68,10 @@ expect 0 "^<unk> <unk> <unk>$" "" tokenize run --target --pieces <words
 expect 2 "" "line 1: 'duzentos' is no number of a token" tokenize run --detokenize <words
 expect 2 "" "line 1: token 99999" tokenize run --detokenize <<<99999
 
+{ printf 'sete %.0s' $(seq 40000); echo; echo "dois"; } >long # longer than what is read at once
+"$xtape" tokenize run <long >out 2>err
+holds "a very long line is one line" [ "$(wc -l <out)" = 2 -a "$(head -n 1 out | wc -w)" = 40000 ]
+
 # Files of one's own: a sentence a line, plain or compressed.
 for i in $(seq 1 9) $(seq 2 2 40) $(seq 3 7 90); do printf 'ein haus nummer %d\n' $((i % 13)); done >train.de
 sed 's/ein haus nummer/a house number/' train.de >train.en

@@ -305,3 +305,15 @@ TEST_CASE("what a predictor refuses") {
                        "mean 'tokens'?",
                        DefinitionError);
 }
+
+TEST_CASE("a predictor plays as its model does, unless it is told how") {
+  Model model = small::made(small::decoder);
+  PlayerOptions playing;
+  playing.threads = 3;
+  model.set_player_options(4, playing);
+  CHECK(Predictor(model).threads() == 3);
+  PredictorOptions options;
+  options.player.emplace();
+  options.player->threads = 2;
+  CHECK(Predictor(model, "logits", options).threads() == 2);
+}

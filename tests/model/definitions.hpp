@@ -33,6 +33,17 @@ inline std::string one_function(const std::vector<std::string>& lines, const std
 )";
 }
 
+/// Records the mean of what the function `loss` sums, and its gradients by all weights in their order.
+inline Vars mean_loss_and_gradients(const Model& model, Tape& tape, const NamedVars& inputs) {
+  const NamedVars results = model.record(tape, "loss", inputs);
+  const Var loss = results[0].second / cast(results[1].second, results[0].second.dtype());
+  Vars weights;
+  for (const auto& each : model.weights(tape)) weights.push_back(each.second);
+  Vars outputs = grad(loss, weights);
+  outputs.insert(outputs.begin(), loss);
+  return outputs;
+}
+
 inline ModelOptions in_float64() {
   ModelOptions options;
   options.dtype = Dtype::float64;

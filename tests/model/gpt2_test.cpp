@@ -49,12 +49,7 @@ template <class T>
 std::vector<xt::xarray<T>> loss_and_gradients(const Model& model, const Passes& passes, Mode mode) {
   Tape tape(mode);
   const NamedVars inputs = model.inputs(tape, "loss", {{"b", 2}, {"t", 6}});
-  const NamedVars results = model.record(tape, "loss", inputs);
-  const Var loss = results[0].second / cast(results[1].second, results[0].second.dtype());
-  Vars weights;
-  for (const auto& each : model.weights(tape)) weights.push_back(each.second);
-  Vars outputs = grad(loss, weights);
-  outputs.insert(outputs.begin(), loss);
+  const Vars outputs = test::mean_loss_and_gradients(model, tape, inputs);
   PlayerOptions options;
   options.passes = passes;
   options.seed = 9;

@@ -16,16 +16,9 @@ Gradients gradients(const Model& model, const Passes& passes, Mode mode) {
   const Example batch;
   Tape tape(mode);
   const NamedVars inputs = model.inputs(tape, "loss", {{"b", 2}, {"s", 5}, {"t", 4}});
-  const NamedVars results = model.record(tape, "loss", inputs);
-  const Var loss = results[0].second / cast(results[1].second, results[0].second.dtype());
   Gradients found;
-  Vars weights;
-  for (const auto& [name, var] : model.weights(tape)) {
-    found.names.push_back(name);
-    weights.push_back(var);
-  }
-  Vars outputs = grad(loss, weights);
-  outputs.insert(outputs.begin(), loss);
+  for (const Store::Entry& weight : model.weights().entries()) found.names.push_back(weight.name);
+  const Vars outputs = test::mean_loss_and_gradients(model, tape, inputs);
   PlayerOptions options;
   options.passes = passes;
   options.seed = 9;

@@ -172,6 +172,7 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says("tokenizer.kind=word", "must be \"character\", \"words\" or \"sentencepiece\", not \"word\"");
   says("batch.tokens=100", "tokens");
   says("measure=[\"bleu\"]", "is for data of sentence pairs");
+  says("measure=bleu", "must be a list of");
   says("measure=[\"blue\"]", "does not hold \"blue\"");
   says("keep=0", "must be a number of at least 1, or \"all\"");
   says("evaluate_every=\"epochs\"", "must be a whole number of updates or \"epoch\"");
