@@ -48,7 +48,7 @@ class Builder {
     const Frame names{part.block->home, &part, false, {}};
     Weight weight;
     weight.spec = &spec;
-    weight.initialiser.name = spec.init;
+    weight.initialiser.name = spec.choice ? chosen_initialiser(*spec.choice, names) : spec.init;
     if (spec.when && !evaluator_.flag(*spec.when, names)) return weight;
     std::int64_t count = 1;
     for (const Line& size : spec.shape) {
@@ -59,8 +59,9 @@ class Builder {
         size.fail(size.value.column, "the weight would have more than 2^40 elements: " + to_string(weight.shape));
       count *= weight.shape.back();
     }
-    for (const auto& [name, line] : spec.settings)
-      weight.initialiser.settings.emplace_back(name, evaluator_.number(line, names));
+    for (const auto& [known, initial] : *initialiser_settings(weight.initialiser.name))
+      for (const auto& [name, line] : spec.settings)
+        if (name == known) weight.initialiser.settings.emplace_back(name, evaluator_.number(line, names));
     weight.path = part.path.empty() ? spec.name : part.path + "." + spec.name;
     Array array(world_.dtype, weight.shape);
     if (world_.initialise) initialise(array, weight.initialiser, world_.seed, weight.path);
@@ -93,16 +94,30 @@ class Builder {
     return list;
   }
 
-  const Block& chosen_block(const PartSpec& spec, const Context& context) {
-    if (!spec.choice) return *spec.home->find_block(spec.block);
-    const Value value = evaluator_.evaluate(*spec.choice, frame(context));
+  /// The name that an expression behind "=" comes to.
+  std::string chosen_name(const Line& choice, const Frame& names, const char* what) {
+    const Value value = evaluator_.evaluate(choice, names);
     const auto* name = value.as<std::string>();
     if (name == nullptr)
-      spec.choice->fail(spec.choice->value.column, "the name of a block belongs here, not " + describe(value));
-    const Block* block = spec.home->find_block(*name);
+      choice.fail(choice.value.column, "the name of " + std::string(what) + " belongs here, not " + describe(value));
+    return *name;
+  }
+
+  std::string chosen_initialiser(const Line& choice, const Frame& names) {
+    std::string name = chosen_name(choice, names, "an initialiser");
+    if (initialiser_settings(name) == nullptr)
+      choice.fail(choice.value.column,
+                  "there is no initialiser '" + name + "'" + did_you_mean(name, initialiser_names()));
+    return name;
+  }
+
+  const Block& chosen_block(const PartSpec& spec, const Context& context) {
+    if (!spec.choice) return *spec.home->find_block(spec.block);
+    const std::string name = chosen_name(*spec.choice, frame(context), "a block");
+    const Block* block = spec.home->find_block(name);
     if (block == nullptr)
       spec.choice->fail(spec.choice->value.column,
-                        "there is no block '" + *name + "'" + did_you_mean(*name, spec.home->block_names()));
+                        "there is no block '" + name + "'" + did_you_mean(name, spec.home->block_names()));
     return *block;
   }
 

@@ -151,6 +151,7 @@ void check_shared(Checker& checker, const Block& block) {
     if (each.initial) checker.size(*each.initial, {});
   for (const WeightSpec& weight : block.weights) {
     for (const Line& line : weight.shape) checker.size(line, {});
+    if (weight.choice) checker.size(*weight.choice, {});
     for (const auto& [name, line] : weight.settings) checker.size(line, {});
     if (weight.when) checker.size(*weight.when, {});
   }

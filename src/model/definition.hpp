@@ -48,7 +48,8 @@ struct WeightSpec {
   Place place;
   std::vector<Line> shape;
   std::string init;
-  std::vector<std::pair<std::string, Line>> settings;  ///< Of the initialiser.
+  std::optional<Line> choice;                          ///< Instead of `init`: an expression whose value is its name.
+  std::vector<std::pair<std::string, Line>> settings;  ///< Of the initialiser; of all of them, where one is chosen.
   std::optional<Line> when;                            ///< False leaves the weight out.
 };
 

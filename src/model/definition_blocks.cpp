@@ -98,6 +98,27 @@ Computation read_computation(const JsonNode& node) {
   return computation;
 }
 
+/// A chosen initialiser leaves open which settings count: those of the others then say nothing.
+void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
+  const JsonNode init = entry.at("init");
+  weight.init = init.text();
+  std::vector<std::string> candidates = {weight.init};
+  if (!weight.init.empty() && weight.init[0] == '=') {
+    weight.choice = parse_line(weight.init.substr(1), init.place(), false);
+    candidates = initialiser_names();
+  } else if (initialiser_settings(weight.init) == nullptr) {
+    init.fail("there is no initialiser '" + weight.init + "'" + did_you_mean(weight.init, initialiser_names()));
+  }
+  std::vector<std::string> known = {"shape", "init", "when", "about"};
+  for (const std::string& name : candidates)
+    for (const auto& [setting, initial] : *initialiser_settings(name))
+      if (std::find(known.begin(), known.end(), setting) == known.end()) {
+        known.push_back(setting);
+        if (entry.has(setting)) weight.settings.emplace_back(setting, read_expression(entry.at(setting)));
+      }
+  entry.only(known);
+}
+
 std::vector<WeightSpec> read_weights(const JsonNode& node) {
   std::vector<WeightSpec> weights;
   for (const auto& [name, entry] : node.entries()) {
@@ -106,17 +127,7 @@ std::vector<WeightSpec> read_weights(const JsonNode& node) {
     weight.name = name;
     weight.place = entry.place();
     for (const JsonNode& size : entry.at("shape").elements()) weight.shape.push_back(read_expression(size));
-    weight.init = entry.at("init").text();
-    const Settings* settings = initialiser_settings(weight.init);
-    if (settings == nullptr)
-      entry.at("init").fail("there is no initialiser '" + weight.init + "'" +
-                            did_you_mean(weight.init, initialiser_names()));
-    std::vector<std::string> known;
-    for (const auto& [setting, initial] : *settings) known.push_back(setting);
-    known.insert(known.end(), {"shape", "init", "when", "about"});
-    entry.only(known);
-    for (const auto& [setting, initial] : *settings)
-      if (entry.has(setting)) weight.settings.emplace_back(setting, read_expression(entry.at(setting)));
+    read_initialiser(weight, entry);
     if (entry.has("when")) weight.when = read_expression(entry.at("when"));
     weights.push_back(std::move(weight));
   }

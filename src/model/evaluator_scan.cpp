@@ -10,6 +10,7 @@ namespace {
 struct ScanCall {
   Vars inputs;
   Vars init;
+  Tuple alike;  ///< What every step is given as it is.
   ScanOptions options;
 };
 
@@ -32,6 +33,11 @@ ScanCall scan_call(const Arguments& arguments) {
       collect_vars(given.value, call.init);
       if (call.init.empty() && !given.value.is_none())
         throw Error("scan: 'init' must be an array or a tuple of arrays, not " + describe(given.value));
+    } else if (given.name == "alike") {
+      if (const Tuple* several = given.value.as<Tuple>())
+        call.alike = *several;
+      else
+        call.alike.push_back(given.value);
     } else if (given.name == "axis") {
       call.options.axis = setting<std::int64_t>(given, "an integer");
     } else if (given.name == "reverse") {
@@ -39,7 +45,7 @@ ScanCall scan_call(const Arguments& arguments) {
     } else if (given.name == "real") {
       if (!given.value.is_none()) call.options.real = setting<Var>(given, "an array");
     } else {
-      throw Error("scan has no '" + given.name + "'" + did_you_mean(given.name, {"init", "axis", "reverse", "real"}));
+      throw Error("scan has no '" + given.name + "'" + did_you_mean(given.name, {"init", "alike", "axis", "reverse", "real"}));
     }
   }
   return call;
@@ -64,6 +70,7 @@ Value Evaluator::scan_part(const Expression& expression, const At& at) {
       Arguments step;
       for (const Vars* vars : {&inputs, &states})
         for (const Var& var : *vars) step.positional.push_back({var, column});
+      for (const Value& value : call.alike) step.positional.push_back({value, column});
       Vars results;
       collect_vars(call_one(part, *list.spec, step), results);
       if (results.size() < states.size())

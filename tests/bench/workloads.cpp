@@ -79,6 +79,12 @@ std::vector<Workload> all_workloads() {
        {{"b", 64}, {"s", 32}, {"t", 32}},
        8192,
        {"tables.source.weight", "tables.target.weight"}},
+      {"gru-attention",
+       "gru_attention",
+       {{"source_vocab_size", "8192"}, {"embedding", "256"}, {"units", "256"}},
+       {{"b", 64}, {"s", 24}, {"t", 24}},
+       8192,
+       {"embedding.weight", "decoder.embedding.weight"}},
   };
 }
 
