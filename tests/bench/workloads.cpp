@@ -85,6 +85,12 @@ std::vector<Workload> all_workloads() {
        {{"b", 64}, {"s", 24}, {"t", 24}},
        8192,
        {"embedding.weight", "decoder.embedding.weight"}},
+      {"lstm-attention",
+       "lstm_attention",
+       {{"source_vocab_size", "8192"}, {"width", "256"}},
+       {{"b", 64}, {"s", 24}, {"t", 24}},
+       8192,
+       {"source_embedding.weight", "target_embedding.weight"}},
   };
 }
 
