@@ -105,7 +105,7 @@ TEST_CASE("dates train by their characters, and a part without dates is refused"
   const auto started = [&](const std::string& data, const std::string& name) {
     return Run::create(pairs_recipe(directory, {{"data", data}, {"tokenizer.kind", "character"}}), directory / name);
   };
-  const Run run = started(R"({"kind": "dates", "training": 2000, "held_out": 64})", "run");
+  Run run = started(R"({"kind": "dates", "training": 2000, "held_out": 64})", "run");
   CHECK(run.batches().epoch_batches() >= 2000 / 16);
   CHECK(run.batches().validation_batches() >= 64 / 16);
   CHECK(run.tokenizer().size() == 4 + 11);  // special tokens, and what "1998-05-03" is written in
