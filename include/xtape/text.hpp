@@ -198,10 +198,10 @@ struct DatesOptions {
   std::int64_t held_out = 2000;    ///< Dates that train in no form: each is written once, for the validation part.
 };
 
-/// Dates from 1900 to 2099 as people write them in numbers, English, German, French, Spanish, Portuguese and Italian, and
-/// as ISO 8601 has them: "mercredi 3 mai 2000", "2000-05-03". No text means two dates: numbers alone are a day, a month
-/// and a year, unless the year comes first with four digits; two digits are a year from 1970 to 2069. Both parts have
-/// the same mix of forms. Throws Error where the options leave a part empty.
+/// Dates from 1900 to 2099 as people write them in numbers, English, German, French, Spanish, Portuguese and Italian,
+/// and as ISO 8601 has them: "mercredi 3 mai 2000", "2000-05-03". No text means two dates: numbers alone are a day, a
+/// month and a year, unless the year comes first with four digits; two digits are a year from 1970 to 2069. Both parts
+/// have the same mix of forms. Throws Error where the options leave a part empty.
 SplitPairs dates(const DatesOptions& options);
 
 }  // namespace xtape
