@@ -178,18 +178,30 @@ struct PairTexts {
   std::vector<std::string> target;
 };
 
+/// Pairs that the program makes itself: those that train, and others. Neither depends on any seed.
+struct SplitPairs {
+  PairTexts training;
+  PairTexts held_out;
+};
+
 struct NumberWordsOptions {
   std::int64_t training = 100000;  ///< Numbers that train: those below 1000 that are not held out, then any others.
   std::int64_t held_out = 2000;    ///< Other numbers, for the validation part.
 };
 
 /// Numbers from 0 to 999,999 in Portuguese words and in English ones: "duzentos e quarenta e um", "two hundred and
-/// forty-one". Which numbers train and which are held out does not depend on any seed. Throws Error where there are not
-/// as many numbers.
-struct NumberWordsTexts {
-  PairTexts training;
-  PairTexts held_out;
+/// forty-one". Throws Error where there are not as many numbers.
+SplitPairs number_words(const NumberWordsOptions& options);
+
+struct DatesOptions {
+  std::int64_t training = 100000;  ///< Written dates that train: there are more of them than there are dates.
+  std::int64_t held_out = 2000;    ///< Dates that train in no form: each is written once, for the validation part.
 };
-NumberWordsTexts number_words(const NumberWordsOptions& options);
+
+/// Dates from 1900 to 2099 as people write them in numbers, English, German, French, Spanish, Portuguese and Italian,
+/// and as ISO 8601 has them: "mercredi 3 mai 2000", "2000-05-03". No text means two dates: numbers alone are a day, a
+/// month and a year, unless the year comes first with four digits; two digits are a year from 1970 to 2069. Both parts
+/// have the same mix of forms. Throws Error where the options leave a part empty.
+SplitPairs dates(const DatesOptions& options);
 
 }  // namespace xtape

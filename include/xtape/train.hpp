@@ -147,7 +147,7 @@ struct TokenizerSettings {
 /// A recipe: how to train. Paths are absolute once it is loaded.
 struct Recipe {
   struct Data {
-    std::string kind;  ///< "text", "adder", "parallel" or "number_words".
+    std::string kind;  ///< "text", "adder", "parallel", "number_words" or "dates".
     std::string text;  ///< The file, for kind "text".
     double split = 0.9;
     std::int64_t block_size = 64;
@@ -156,7 +156,8 @@ struct Recipe {
     std::string source, target, validation_source, validation_target;
     std::int64_t max_length = 0;   ///< Of pairs: training pairs with more tokens on a side are left out; 0: none are.
     NumberWordsOptions numbers;
-    bool has_pairs() const { return kind == "parallel" || kind == "number_words"; }
+    DatesOptions dates;
+    bool has_pairs() const { return kind == "parallel" || kind == "number_words" || kind == "dates"; }
   };
   std::string name;
   std::string about;

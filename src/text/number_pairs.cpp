@@ -17,7 +17,7 @@ void add(PairTexts& texts, std::int64_t number) {
 }
 }  // namespace
 
-NumberWordsTexts number_words(const NumberWordsOptions& options) {
+SplitPairs number_words(const NumberWordsOptions& options) {
   if (options.training < 1 || options.held_out < 1 || options.held_out > number_words_end ||
       options.training > number_words_end - options.held_out)
     throw Error("there are " + std::to_string(number_words_end) + " numbers: " + std::to_string(options.training) +
@@ -27,7 +27,7 @@ NumberWordsTexts number_words(const NumberWordsOptions& options) {
   constexpr std::uint32_t short_numbers_end = 1000;
   std::stable_partition(order.begin() + options.held_out, order.end(),
                         [](std::uint32_t number) { return number < short_numbers_end; });
-  NumberWordsTexts texts;
+  SplitPairs texts;
   for (std::int64_t i = 0; i < options.held_out + options.training; ++i)
     add(i < options.held_out ? texts.held_out : texts.training, order[static_cast<std::size_t>(i)]);
   return texts;

@@ -32,8 +32,11 @@ Recipe::Data read_data(Section section) {
   } else if (data.kind == "number_words") {
     section.read("training", data.numbers.training);
     section.read("held_out", data.numbers.held_out);
+  } else if (data.kind == "dates") {
+    section.read("training", data.dates.training);
+    section.read("held_out", data.dates.held_out);
   } else {
-    section.fail("kind", R"(must be "text", "adder", "parallel" or "number_words", not ")" + data.kind + "\"");
+    section.fail("kind", R"(must be "text", "adder", "parallel", "number_words" or "dates", not ")" + data.kind + "\"");
   }
   section.done();
   return data;

@@ -23,8 +23,8 @@ Texts::Texts(const Recipe& recipe) : recipe_(recipe) {
     training_ = read_sentences(data.folder, data.source, data.target);
     validation_ = read_sentences(data.folder, data.validation_source, data.validation_target);
   }
-  if (data.kind == "number_words") {
-    NumberWordsTexts texts = number_words(data.numbers);
+  if (data.kind == "number_words" || data.kind == "dates") {
+    SplitPairs texts = data.kind == "dates" ? dates(data.dates) : number_words(data.numbers);
     training_ = std::move(texts.training);
     validation_ = std::move(texts.held_out);
   }

@@ -146,7 +146,7 @@ TEST_CASE("parts without pairs and sentences without ends are errors") {
 }
 
 TEST_CASE("held-out numbers are not among those that train") {
-  const NumberWordsTexts texts = number_words({.training = 5000, .held_out = 1500});
+  const SplitPairs texts = number_words({.training = 5000, .held_out = 1500});
   CHECK(texts.training.source.size() == 5000);
   CHECK(texts.held_out.target.size() == 1500);
   const std::set<std::string> trained(texts.training.source.begin(), texts.training.source.end());

@@ -100,6 +100,19 @@ TEST_CASE("epochs end with an evaluation and a checkpoint") {
   CHECK(fs::exists(directory / "run/source_tokenizer.json"));
 }
 
+TEST_CASE("dates train by their characters, and a part without dates is refused") {
+  const tiny::Directory directory;
+  const auto started = [&](const std::string& data, const std::string& name) {
+    return Run::create(pairs_recipe(directory, {{"data", data}, {"tokenizer.kind", "character"}}), directory / name);
+  };
+  Run run = started(R"({"kind": "dates", "training": 2000, "held_out": 64})", "run");
+  CHECK(run.batches().epoch_batches() >= 2000 / 16);
+  CHECK(run.batches().validation_batches() >= 64 / 16);
+  CHECK(run.tokenizer().size() == 4 + 11);  // special tokens, and what "1998-05-03" is written in
+  CHECK_THROWS_WITH_AS(started(R"({"kind": "dates", "held_out": 80000})", "none"), doctest::Contains("of 73049 dates"),
+                       Error);
+}
+
 TEST_CASE("stopped in the middle of an epoch and continued, a run on pairs has the same bits") {
   const tiny::Directory directory;
   const Recipe recipe = pairs_recipe(directory, {{"checkpoint_every", "3"}});

@@ -162,6 +162,18 @@ TEST_CASE("a recipe for sentence pairs") {
   CHECK(recipe.search.max_length == 90);
 }
 
+TEST_CASE("a recipe for dates") {
+  const tiny::Directory directory;
+  const auto data = [&](const char* text) {
+    return tiny::load(directory, {{"data", text}, {"evaluate_every", "0"}}).data;
+  };
+  CHECK(data(R"({"kind": "dates"})").has_pairs());
+  CHECK(data(R"({"kind": "dates"})").dates.training == 100000);
+  CHECK(data(R"({"kind": "dates"})").dates.held_out == 2000);
+  CHECK(data(R"({"kind": "dates", "training": 500})").dates.training == 500);
+  CHECK(data(R"({"kind": "dates", "held_out": 30})").dates.held_out == 30);
+}
+
 TEST_CASE("what a recipe for pairs may get wrong") {
   const auto says = [](const std::string& setting, const std::string& words) {
     const std::string found = complaint(setting);
@@ -169,6 +181,9 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   };
   says("data={\"kind\": \"parallel\"}", "--set data.folder=DIRECTORY");
   says("data={\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"a\"}", "needs the key 'target'");
+  says("data={\"kind\": \"date\"}", "\"parallel\", \"number_words\" or \"dates\", not \"date\"");
+  says("data={\"kind\": \"dates\", \"hold_out\": 9}", "'data.hold_out' is not a known key; did you mean 'held_out'?");
+  says("data={\"kind\": \"dates\", \"training\": \"all\"}", "'data.training' must be a whole number");
   says("tokenizer.kind=word", "must be \"character\", \"words\" or \"sentencepiece\", not \"word\"");
   says("batch.tokens=100", "tokens");
   says("measure=[\"bleu\"]", "is for data of sentence pairs");
