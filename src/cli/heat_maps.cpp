@@ -33,6 +33,7 @@ struct Places {
   double cell, font;             // a cell's side, and the size of labels
   double across, down;           // a map without its labels
   double column_step, row_step;  // from one map to the next
+  double side;                   // where everything begins
   double left, top;              // of the first map
   std::size_t columns, rows;     // of maps
   double width, height;          // of the picture
@@ -78,9 +79,13 @@ Places places_of(const HeatMaps& maps) {
   const double right = p.left + static_cast<double>(p.columns) * p.column_step - 16;
   const double bottom = p.top + static_cast<double>(p.rows) * p.row_step - map_title - 8;
   p.bar = right + 22;
-  p.bar_height = std::min(bottom - p.top, 300.0);
-  p.width = std::max(p.bar + 14 + 44 + edge, text_width(maps.title) * title_font + 2 * edge);
-  p.height = bottom + below + name_font + 10 + edge;
+  p.bar_height = std::clamp(bottom - p.top, 120.0, 300.0);
+  const double wide = p.bar + 14 + 44 + edge;
+  p.width = std::max(wide, text_width(maps.title) * title_font + 2 * edge);
+  p.height = std::max(bottom + below + name_font + 10, p.top + p.bar_height) + edge;
+  p.side = (p.width - wide) / 2;  // 0 unless the title is what is widest
+  p.left += p.side;
+  p.bar += p.side;
   return p;
 }
 
@@ -124,8 +129,8 @@ void write_frame(std::ostream& out, const HeatMaps& maps, const Places& p) {
       << " center" << font(title_font) << '\n'
       << "set label 2 " << gnuplot_string(maps.column_name) << " at screen " << x_at(p, middle) << ","
       << y_at(p, p.height - edge - name_font / 2) << " center" << font(name_font) << '\n'
-      << "set label 3 " << gnuplot_string(maps.row_name) << " at screen " << x_at(p, edge + name_font / 2) << ","
-      << y_at(p, centre) << " center rotate by 90" << font(name_font) << '\n';
+      << "set label 3 " << gnuplot_string(maps.row_name) << " at screen " << x_at(p, p.side + edge + name_font / 2)
+      << "," << y_at(p, centre) << " center rotate by 90" << font(name_font) << '\n';
 }
 
 void write_map(std::ostream& out, const HeatMaps& maps, std::size_t number, const Places& p) {

@@ -154,23 +154,31 @@ class Drawing {
           title(name, what));
     if (!curves.best) return;
     front({*curves.best}, "points pointtype 6 pointsize 1.4 linewidth 2" + full,
-          title(name,
-                "best: " + gnuplot_rounded(curves.best->value) + " at update " + std::to_string(curves.best->step)));
+          title(name, "best: " + rounded(curves.best->value) + " at update " + std::to_string(curves.best->step)));
   }
 
-  std::string script() const {
+  /// Curves to the left, and the legend, which would hide them elsewhere, to their right.
+  void draw(const std::string& path) const {
+    constexpr double left = 96, right = 816, top = 20, bottom = 56, height = 520, samples = 60;
+    const double width = right + 20 + samples + widest_title_ * 13 + 10;
     std::string label = words_.metric;
     std::replace(label.begin(), label.end(), '_', ' ');
-    std::string text = "set xlabel 'update'\nset ylabel " + gnuplot_string(label) +
+    const auto at = [](double part) { return " at screen " + gnuplot_number(part); };
+    std::string text = "set xlabel 'update'\nset label " + gnuplot_string(label) + at(18 / width) + "," +
+                       gnuplot_number(1 - (top + height - bottom) / 2 / height) + " center rotate by 90" +
+                       "\nset lmargin" + at(left / width) + "\nset rmargin" + at(right / width) + "\nset tmargin" +
+                       at(1 - top / height) + "\nset bmargin" + at(bottom / height) +
+                       "\nset key top left vertical Left reverse" + at((right + 20) / width) + "," +
+                       gnuplot_number(1 - top / height) +
                        "\nset border 3 linecolor rgb '#606060'\nset tics nomirror textcolor rgb '#202020'\n"
-                       "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\nset format y '%g'\nset xrange [0:*]\n"
-                       "set key above left horizontal Left reverse maxcols 3 width 1\nset rmargin 4\n";
+                       "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\nset format y '%g'\nset xrange [0:*]\n";
     if (words_.log) text += "set logscale y\n";
-    return text + data_.str() + "plot " + behind_ + front_ + "\n";
+    draw_svg(text + data_.str() + "plot " + behind_ + front_ + "\n", static_cast<int>(width), static_cast<int>(height),
+             path);
   }
 
  private:
-  static std::string gnuplot_rounded(double value) {
+  static std::string rounded(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.4g", value);
     return text;
@@ -181,6 +189,7 @@ class Drawing {
     return what.empty() ? name : name + ", " + what;
   }
   std::string curve(const Points& points, const std::string& style, const std::string& title) {
+    widest_title_ = std::max(widest_title_, text_width(title));
     const std::string block = "$curve" + std::to_string(++blocks_);
     data_ << block << " << END\n";
     for (const Point& point : thinned(points)) data_ << point.step << ' ' << gnuplot_number(point.value) << '\n';
@@ -195,6 +204,7 @@ class Drawing {
   const Words& words_;
   std::ostringstream data_;
   std::string behind_, front_;  // the light lines of all runs lie behind everything else
+  double widest_title_ = 0;     // in letters' sizes
   std::size_t added_ = 0, blocks_ = 0;
 };
 
@@ -210,7 +220,7 @@ void plot(const Words& words) {
     const bool ambiguous = std::count_if(all.begin(), all.end(), alike) > 1;
     drawing.add(all[i], ambiguous ? words.runs[i] : all[i].name);
   }
-  draw_svg(drawing.script(), 900, 540, words.out);
+  drawing.draw(words.out);
 }
 
 }  // namespace
