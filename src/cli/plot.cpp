@@ -159,22 +159,22 @@ class Drawing {
 
   /// Curves to the left, and the legend, which would hide them elsewhere, to their right.
   void draw(const std::string& path) const {
-    constexpr double left = 96, right = 816, top = 20, bottom = 56, height = 520, samples = 60;
-    const double width = right + 20 + samples + widest_title_ * 13 + 10;
-    std::string label = words_.metric;
-    std::replace(label.begin(), label.end(), '_', ' ');
-    const auto at = [](double part) { return " at screen " + gnuplot_number(part); };
-    std::string text = "set xlabel 'update'\nset label " + gnuplot_string(label) + at(18 / width) + "," +
-                       gnuplot_number(1 - (top + height - bottom) / 2 / height) + " center rotate by 90" +
-                       "\nset lmargin" + at(left / width) + "\nset rmargin" + at(right / width) + "\nset tmargin" +
-                       at(1 - top / height) + "\nset bmargin" + at(bottom / height) +
-                       "\nset key top left vertical Left reverse" + at((right + 20) / width) + "," +
-                       gnuplot_number(1 - top / height) +
-                       "\nset border 3 linecolor rgb '#606060'\nset tics nomirror textcolor rgb '#202020'\n"
-                       "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\nset format y '%g'\nset xrange [0:*]\n";
-    if (words_.log) text += "set logscale y\n";
-    draw_svg(text + data_.str() + "plot " + behind_ + front_ + "\n", static_cast<int>(width), static_cast<int>(height),
-             path);
+    constexpr double left = 96, right = 816, top = 20, bottom = 464, height = 520;  // of the curves; in pixels
+    constexpr double legend = right + 20, sample = 60, font = 13;
+    const double width = legend + sample + (widest_title_ + 1) * font;
+    const auto x = [&](double pixels) { return " screen " + gnuplot_number(pixels / width); };
+    const auto y = [&](double pixels) { return " screen " + gnuplot_number(1 - pixels / height); };
+    std::string metric = words_.metric;
+    std::replace(metric.begin(), metric.end(), '_', ' ');
+    std::ostringstream script;
+    script << "set lmargin at" << x(left) << "\nset rmargin at" << x(right) << "\nset tmargin at" << y(top)
+           << "\nset bmargin at" << y(bottom) << "\nset xlabel 'update'\nset label " << gnuplot_string(metric) << " at"
+           << x(18) << "," << y((top + bottom) / 2) << " center rotate by 90\nset key top left Left reverse vertical at"
+           << x(legend) << "," << y(top) << "\nset border 3 linecolor rgb '#606060'\n"
+           << "set tics nomirror textcolor rgb '#202020'\nset format y '%g'\nset xrange [0:*]\n"
+           << "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\n"
+           << (words_.log ? "set logscale y\n" : "") << data_.str() << "plot " << behind_ << front_ << '\n';
+    draw_svg(script.str(), static_cast<int>(width), static_cast<int>(height), path);
   }
 
  private:
