@@ -201,11 +201,25 @@ struct CheckpointChoice {
 struct Translation {
   struct Candidate {
     std::string text;
+    Tokens tokens;     ///< As they were produced: the end token too, unless the greatest length cut it off.
     double score = 0;  ///< See Hypothesis.
     double log_probability = 0;
   };
   std::vector<Candidate> candidates;  ///< The best first. None for an empty line, and where there is a problem.
   std::string problem;                ///< Why the line was not translated; empty where it was.
+};
+
+/// Attention weights of every layer and head, and the tokens that they stand between.
+struct Attention {
+  struct Side {
+    std::string text;                 ///< Whose tokens: "source" or "target"; of a run on one text, "text".
+    std::vector<std::string> tokens;  ///< As they are written, the special ones by their names.
+  };
+  std::string name;  ///< Which attention: the name of the result.
+  Array weights;     ///< Float [layers, heads, queries, keys].
+  /// Those that attend, and those attended to. Queries on the target that attend to the source have the tokens that are
+  /// produced there; wherever else the target stands, it has the tokens that are read, the start token first.
+  Side queries, keys;
 };
 
 /// A training run in a directory that needs nothing else but the data: definition.json, recipe.json, its tokenizers,
@@ -244,6 +258,11 @@ class Run {
   /// Translates lines as `options` says, with the run's special tokens. Throws Error where the run's data is no sentence
   /// pairs.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
+  /// What the model attends to as it reads `source` and produces `target`, or, without one, its own translation by the
+  /// recipe's search; of a run on text, as it reads `source`. One for each result of its function `attention`(source,
+  /// tokens), or (tokens), which are [layers, b, heads, queries, keys]. Throws Error where there is no such function, a
+  /// result is of another form, or there is nothing to read.
+  std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target = {});
 
  private:
   struct Data;

@@ -10,6 +10,31 @@ namespace xtape::train {
 
 using Json = nlohmann::ordered_json;
 
+const double* Measured::find(const std::string& key) const {
+  for (const auto& [name, number] : numbers)
+    if (name == key) return &number;
+  return nullptr;
+}
+
+std::vector<Measured> read_metrics(const std::string& path) {
+  std::istringstream lines(read_text(path));
+  std::vector<Measured> measured;
+  std::int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
+      if (lines.eof()) break;  // cut off: no line end follows
+      throw FileError(path + ", line " + std::to_string(number) + ": this is no measurement of a training step");
+    }
+    Measured& one = measured.emplace_back();
+    one.step = json["step"];
+    for (const auto& [key, value] : json.items())
+      if (key != "step" && value.is_number()) one.numbers.emplace_back(key, value.get<double>());
+  }
+  return measured;
+}
+
 Metrics::Metrics(const std::string& path, std::int64_t step) : path_(path) {
   if (std::filesystem::exists(path)) {
     std::istringstream lines(read_text(path));

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "attention.hpp"
 #include "checkpoint.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
@@ -115,6 +116,19 @@ struct Run::Data {
     if (!recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs: it has not learnt to translate");
     if (!predictor) predictor.emplace(*model);
     return train::translate(*model, *predictor, tokenizers, lines, options, positions());
+  }
+
+  std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target) {
+    train::check_attention(*model);
+    if (!recipe.data.has_pairs()) {
+      if (target) throw Error("this run's data is no sentence pairs: there is a text and no target");
+      return train::attention(*model, *tokenizers.target, source);
+    }
+    if (target) return train::attention(*model, tokenizers, source, train::produced(*tokenizers.target, *target));
+    const Translation translation = translate({source}, recipe.search)[0];
+    if (!translation.problem.empty()) throw Error("the source " + translation.problem);
+    const auto& found = translation.candidates;
+    return train::attention(*model, tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
   }
 
   void save() {
@@ -262,6 +276,10 @@ double Run::sampled_loss(std::int64_t count) {
 
 std::vector<Translation> Run::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
   return data_->translate(lines, options);
+}
+
+std::vector<Attention> Run::attention(const std::string& source, const std::optional<std::string>& target) {
+  return data_->attention(source, target);
 }
 
 }  // namespace xtape

@@ -35,9 +35,12 @@ std::vector<Translation> translate(Model& model, Predictor& predictor, const Tok
   }
   const auto found = options.cached ? search(predictor, sources, options) : search(model, sources, options);
   for (std::size_t i = 0; i < found.size(); ++i)
-    for (const Hypothesis& each : found[i])
+    for (const Hypothesis& each : found[i]) {
+      Tokens produced = each.tokens;
+      if (each.finished) produced.push_back(options.end);
       translations[places[i]].candidates.push_back(
-          {tokenizers.target->decode(each.tokens), each.score, each.log_probability});
+          {tokenizers.target->decode(each.tokens), std::move(produced), each.score, each.log_probability});
+    }
   return translations;
 }
 

@@ -1,0 +1,122 @@
+/// xtape attention: what a run's model attends to, as a picture.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "gnuplot.hpp"
+#include "heat_maps.hpp"
+#include "nearest.hpp"
+#include "run_words.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct Words {
+  std::string run;
+  std::string checkpoint = "last";
+  std::string source;
+  std::optional<std::string> target;
+  std::string out;
+  std::string which;
+  std::int64_t layer = 0;  // 0: the last
+  std::string head = "mean";
+};
+
+/// The attention that is asked for: `which`, or else the first, which is the decoder's to the source where there is
+/// one.
+const Attention& chosen(const std::vector<Attention>& all, const std::string& which) {
+  if (which.empty()) return all.front();
+  std::vector<std::string> names;
+  for (const Attention& each : all) {
+    if (each.name == which) return each;
+    names.push_back(each.name);
+  }
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  throw WrongInput("there is no attention '" + which + "'" + did_you_mean(which, names) + "; this model has " + list);
+}
+
+/// A number from 1 to `count`.
+std::int64_t counted(const std::string& option, std::int64_t number, std::int64_t count, const std::string& what) {
+  if (number >= 1 && number <= count) return number;
+  throw WrongInput(option + " is a number from 1 to " + std::to_string(count) + ", as this attention has " +
+                   std::to_string(count) + " " + what + "; it is not " + std::to_string(number));
+}
+
+std::vector<double> weights_of(const Attention& attention, std::int64_t layer, std::int64_t head) {
+  const Shape& shape = attention.weights.shape();
+  const std::int64_t count = shape[2] * shape[3];
+  const float* first = attention.weights.as<float>() + (layer * shape[1] + head) * count;
+  return {first, first + count};
+}
+
+std::vector<double> mean_of(const Attention& attention, std::int64_t layer) {
+  const std::int64_t heads = attention.weights.shape()[1];
+  std::vector<double> mean = weights_of(attention, layer, 0);
+  for (std::int64_t head = 1; head < heads; ++head) {
+    const std::vector<double> more = weights_of(attention, layer, head);
+    std::transform(mean.begin(), mean.end(), more.begin(), mean.begin(), std::plus<>());
+  }
+  for (double& weight : mean) weight /= static_cast<double>(heads);
+  return mean;
+}
+
+HeatMaps maps_of(const Attention& attention, const Words& words) {
+  const std::int64_t layers = attention.weights.shape()[0];
+  const std::int64_t heads = attention.weights.shape()[1];
+  const std::int64_t layer = words.layer == 0 ? layers : counted("--layer", words.layer, layers, "layers");
+  HeatMaps maps;
+  maps.title = attention.name + " attention";
+  if (layers > 1) maps.title += ", layer " + std::to_string(layer) + " of " + std::to_string(layers);
+  maps.row_name = attention.queries.text;
+  maps.column_name = attention.keys.text;
+  maps.rows = attention.queries.tokens;
+  maps.columns = attention.keys.tokens;
+  if (words.head == "all") {
+    for (std::int64_t head = 0; head < heads; ++head)
+      maps.maps.push_back({"head " + std::to_string(head + 1), weights_of(attention, layer - 1, head)});
+  } else if (words.head == "mean") {
+    if (heads > 1) maps.title += ", mean of " + std::to_string(heads) + " heads";
+    maps.maps.push_back({"", mean_of(attention, layer - 1)});
+  } else {
+    const std::int64_t head = counted("--head", std::stoll(words.head), heads, "heads");
+    maps.title += ", head " + std::to_string(head) + " of " + std::to_string(heads);
+    maps.maps.push_back({"", weights_of(attention, layer - 1, head - 1)});
+  }
+  return maps;
+}
+
+void draw_attention(const Words& words) {
+  Run run = of_the_input([&] { return Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint)); });
+  const std::vector<Attention> all = of_the_input([&] { return run.attention(words.source, words.target); });
+  draw(maps_of(chosen(all, words.which), words), words.out);
+}
+
+}  // namespace
+
+void add_attention(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("attention", "Draw what a run's model attends to, as heat maps");
+  const auto words = std::make_shared<Words>();
+  command->add_option("RUN", words->run, "A run directory")->required();
+  add_checkpoint(*command, words->checkpoint);
+  command->add_option("--source", words->source, "What is read; of a run that generates text, the text")->required();
+  command->add_option("--target", words->target,
+                      "What is written (default: the run's own translation, searched as its recipe says)");
+  add_picture(*command, words->out);
+  command->add_option("--which", words->which,
+                      "Which of the model's attentions: cross (the target's to the source), encoder, decoder, or what "
+                      "else its function `attention` gives (default: the first)");
+  command->add_option("--layer", words->layer, "Which layer, counted from 1 (default: the last)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--head", words->head, "mean: over all heads; all: each on its own; N: one, counted from 1")
+      ->capture_default_str()
+      ->check([](const std::string& head) {
+        const bool number = head.size() < 10 && head.find_first_not_of("0123456789") == std::string::npos;
+        return number || head == "mean" || head == "all" ? "" : "a head is mean, all or a number, not '" + head + "'";
+      });
+  command->callback([words] { draw_attention(*words); });
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,168 @@
+#include "heat_maps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "gnuplot.hpp"
+
+namespace xtape::cli {
+
+namespace {
+
+constexpr std::size_t longest_label = 30;  // characters; longer tokens are cut
+
+/// In a line of labels all have room, whatever they are.
+std::string shortened(const std::string& label) {
+  std::size_t characters = 0;
+  for (std::size_t at = 0; at < label.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(label[at]) & 0xC0) != 0x80;
+    if (begins && characters++ == longest_label) return label.substr(0, at) + "…";
+  }
+  return label;
+}
+
+double widest(const std::vector<std::string>& labels) {
+  double width = 0;
+  for (const std::string& label : labels) width = std::max(width, text_width(shortened(label)));
+  return width;
+}
+
+/// Where everything lies, in pixels from the upper left corner: gnuplot, which knows no font of an SVG, cannot tell.
+struct Places {
+  double cell, font;             // a cell's side, and the size of labels
+  double across, down;           // a map without its labels
+  double column_step, row_step;  // from one map to the next
+  double side;                   // where everything begins
+  double left, top;              // of the first map
+  std::size_t columns, rows;     // of maps
+  double width, height;          // of the picture
+  double bar, bar_height;        // the colour bar: its left side
+};
+
+constexpr double title_font = 15, name_font = 13, edge = 14;
+
+/// As many columns of maps as make the whole about half as wide again as high; an unfilled last row is a pity.
+std::size_t columns_for(std::size_t count, double width, double height) {
+  std::size_t best = 1;
+  double least = INFINITY;
+  for (std::size_t columns = 1; columns <= count; ++columns) {
+    const std::size_t rows = (count + columns - 1) / columns;
+    const double shape = width * static_cast<double>(columns) / (height * static_cast<double>(rows));
+    const double left_over = static_cast<double>(columns * rows - count) / static_cast<double>(columns);
+    const double badness = std::abs(std::log(shape / 1.5)) + left_over;
+    if (badness < least) {
+      least = badness;
+      best = columns;
+    }
+  }
+  return best;
+}
+
+Places places_of(const HeatMaps& maps) {
+  const bool one = maps.maps.size() == 1;
+  const auto most = static_cast<double>(std::max(maps.rows.size(), maps.columns.size()));
+  Places p{};
+  p.cell = one ? std::clamp(440 / most, 22.0, 44.0) : std::clamp(240 / most, 15.0, 30.0);
+  p.font = one ? 13 : std::min(12.0, p.cell * 0.7);
+  p.across = p.cell * static_cast<double>(maps.columns.size());
+  p.down = p.cell * static_cast<double>(maps.rows.size());
+  const double below = widest(maps.columns) * p.font * 0.71 + p.font;  // of labels at 45 degrees
+  const double beside = widest(maps.rows) * p.font + 8;
+  const double map_title = one ? 0 : p.font + 12;
+  p.column_step = p.across + 16;
+  p.row_step = p.down + map_title + 8;
+  p.columns = columns_for(maps.maps.size(), p.column_step, p.row_step);
+  p.rows = (maps.maps.size() + p.columns - 1) / p.columns;
+  p.left = edge + name_font + 10 + std::max(beside, below - p.cell / 2);
+  p.top = edge + title_font + 14 + map_title;
+  const double right = p.left + static_cast<double>(p.columns) * p.column_step - 16;
+  const double bottom = p.top + static_cast<double>(p.rows) * p.row_step - map_title - 8;
+  p.bar = right + 22;
+  p.bar_height = std::clamp(bottom - p.top, 120.0, 300.0);
+  const double wide = p.bar + 14 + 44 + edge;
+  p.width = std::max(wide, text_width(maps.title) * title_font + 2 * edge);
+  p.height = std::max(bottom + below + name_font + 10, p.top + p.bar_height) + edge;
+  p.side = (p.width - wide) / 2;  // 0 unless the title is what is widest
+  p.left += p.side;
+  p.bar += p.side;
+  return p;
+}
+
+/// A distance in pixels as a part of the picture's width or, from below, of its height.
+std::string x_at(const Places& p, double x) {
+  return gnuplot_number(x / p.width);
+}
+std::string y_at(const Places& p, double y) {
+  return gnuplot_number(1 - y / p.height);
+}
+
+std::string tics(const std::vector<std::string>& labels) {
+  std::string list;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    list += (i == 0 ? "" : ", ") + gnuplot_tic(shortened(labels[i])) + " " + std::to_string(i);
+  return "(" + list + ")";
+}
+
+/// The top of the scale: the greatest value, rounded up to a tenth.
+double top_of(const HeatMaps& maps) {
+  double most = 0;
+  for (const HeatMaps::Map& map : maps.maps)
+    for (const double value : map.values) most = std::max(most, value);
+  return std::max(0.1, std::ceil(most * 10 - 1e-4) / 10);
+}
+
+/// What all maps share. Of the colours each is darker than the one before by about as much.
+void write_frame(std::ostream& out, const HeatMaps& maps, const Places& p) {
+  const auto font = [](double size) { return " font '," + gnuplot_number(size) + "'"; };
+  const double middle = p.left + (static_cast<double>(p.columns) * p.column_step - 16) / 2;
+  const double centre = p.top + (static_cast<double>(p.rows - 1) * p.row_step + p.down) / 2;
+  out << "set palette defined (0 '#f7fbff', 1 '#d6e6f4', 2 '#abd0e6', 3 '#6aaed6', 4 '#3787c0', 5 '#105ba4', 6 "
+         "'#08306b')\n"
+      << "set cbrange [0:" << gnuplot_number(top_of(maps)) << "]\nset cbtics format '%.1f' textcolor rgb '#202020'"
+      << font(11) << '\n'
+      << "set colorbox user origin screen " << x_at(p, p.bar) << "," << y_at(p, p.top + p.bar_height) << " size screen "
+      << gnuplot_number(14 / p.width) << "," << gnuplot_number(p.bar_height / p.height) << '\n'
+      << "set xrange [-0.5:" << maps.columns.size() << " - 0.5]\nset yrange [" << maps.rows.size()
+      << " - 0.5:-0.5]\nset border linecolor rgb '#808080'\nset tics scale 0\nunset key\n"
+      << "set label 1 " << gnuplot_string(maps.title) << " at screen 0.5," << y_at(p, edge + title_font / 2)
+      << " center" << font(title_font) << '\n'
+      << "set label 2 " << gnuplot_string(maps.column_name) << " at screen " << x_at(p, middle) << ","
+      << y_at(p, p.height - edge - name_font / 2) << " center" << font(name_font) << '\n'
+      << "set label 3 " << gnuplot_string(maps.row_name) << " at screen " << x_at(p, p.side + edge + name_font / 2)
+      << "," << y_at(p, centre) << " center rotate by 90" << font(name_font) << '\n';
+}
+
+void write_map(std::ostream& out, const HeatMaps& maps, std::size_t number, const Places& p) {
+  const HeatMaps::Map& map = maps.maps[number];
+  const std::size_t column = number % p.columns, row = number / p.columns;
+  const double left = p.left + static_cast<double>(column) * p.column_step;
+  const double top = p.top + static_cast<double>(row) * p.row_step;
+  const std::string font = " font '," + gnuplot_number(p.font) + "' textcolor rgb '#202020'";
+  out << "set lmargin at screen " << x_at(p, left) << "\nset rmargin at screen " << x_at(p, left + p.across)
+      << "\nset tmargin at screen " << y_at(p, top) << "\nset bmargin at screen " << y_at(p, top + p.down) << '\n';
+  if (maps.maps.size() > 1) out << "set title " << gnuplot_string(map.title) << font << " offset 0,-0.6\n";
+  // Labels stand at the outer maps alone.
+  const bool lowest = number + p.columns >= maps.maps.size();
+  out << (lowest ? "set xtics " + tics(maps.columns) + " rotate by 45 right offset 0.3,0" + font : "unset xtics")
+      << '\n'
+      << (column == 0 ? "set ytics " + tics(maps.rows) + font : "unset ytics") << "\n$map << END\n";
+  for (std::size_t i = 0; i < map.values.size(); ++i)
+    out << i % maps.columns.size() << ' ' << i / maps.columns.size() << ' ' << gnuplot_number(map.values[i]) << '\n';
+  out << "END\nplot $map using 1:2:(0.5):(0.5):3 with boxxyerror fillstyle solid noborder fillcolor palette\n"
+      << "unset colorbox\nunset label 1\nunset label 2\nunset label 3\n";  // once is enough
+}
+
+}  // namespace
+
+void draw(const HeatMaps& maps, const std::string& path) {
+  const Places p = places_of(maps);
+  std::ostringstream script;
+  write_frame(script, maps, p);
+  script << "set multiplot\n";
+  for (std::size_t number = 0; number < maps.maps.size(); ++number) write_map(script, maps, number, p);
+  script << "unset multiplot\n";
+  draw_svg(script.str(), static_cast<int>(p.width), static_cast<int>(p.height), path);
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,242 @@
+/// xtape plot: how trainings went, as curves over their updates.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "gnuplot.hpp"
+#include "metrics.hpp"
+#include "nearest.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct Words {
+  std::vector<std::string> runs;
+  std::string out;
+  std::string metric = "loss";
+  bool log = false;
+};
+
+struct Point {
+  std::int64_t step;
+  double value;
+};
+using Points = std::vector<Point>;
+
+/// One run's curves.
+struct Curves {
+  std::string name;
+  Points updates, evaluations;
+  std::optional<Point> best;  // that of `--checkpoint best`
+};
+
+constexpr std::size_t most_points = 1000;  // of a line: more could not be seen, and would fill the file
+
+/// The numbers of `key` in the order of steps.
+Points points_of(const std::vector<train::Measured>& lines, const std::string& key) {
+  Points points;
+  for (const train::Measured& line : lines)
+    if (const double* value = line.find(key)) points.push_back({line.step, *value});
+  return points;
+}
+
+/// The step of the lowest perplexity, or else of the lowest loss: what a training takes for its best. -1: none.
+std::int64_t best_step(const std::vector<train::Measured>& lines) {
+  Points evaluations = points_of(lines, "perplexity");
+  if (evaluations.empty()) evaluations = points_of(lines, "validation_loss");
+  const auto best = std::min_element(evaluations.begin(), evaluations.end(),
+                                     [](const Point& a, const Point& b) { return a.value < b.value; });
+  return best == evaluations.end() ? -1 : best->step;
+}
+
+/// Each point the mean of its neighbours, a hundredth of all to either side. Where the curve begins there are as few
+/// behind a point as before it, so that a steep fall does not start too low.
+Points smoothed(const Points& points) {
+  Points means;
+  std::vector<double> sums = {0};
+  for (const Point& point : points) sums.push_back(sums.back() + point.value);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::size_t reach = std::min(points.size() / 100, i);
+    const std::size_t first = i - reach, end = std::min(i + reach + 1, points.size());
+    means.push_back({points[i].step, (sums[end] - sums[first]) / static_cast<double>(end - first)});
+  }
+  return means;
+}
+
+/// At most about so many points; of each stretch the lowest and the highest.
+Points thinned(const Points& points) {
+  const std::size_t stretch = 2 * ((points.size() + most_points - 1) / most_points);
+  if (stretch <= 2) return points;
+  Points few;
+  for (std::size_t first = 0; first < points.size(); first += stretch) {
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = points.begin() + static_cast<std::ptrdiff_t>(std::min(first + stretch, points.size()));
+    auto [low, high] =
+        std::minmax_element(begin, end, [](const Point& a, const Point& b) { return a.value < b.value; });
+    if (high < low) std::swap(low, high);
+    few.push_back(*low);
+    if (high != low) few.push_back(*high);
+  }
+  return few;
+}
+
+std::string name_of(const std::string& run) {
+  std::filesystem::path path = std::filesystem::path(run).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  return path.has_filename() && path.filename() != "." && path.filename() != ".." ? path.filename().string() : run;
+}
+
+[[noreturn]] void refuse_metric(const std::string& run, const std::string& metric,
+                                const std::vector<train::Measured>& lines) {
+  std::vector<std::string> keys;
+  for (const train::Measured& line : lines)
+    for (const auto& [key, value] : line.numbers)
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  std::string list;
+  for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
+  throw WrongInput(run + " has measured no '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + list);
+}
+
+Curves curves_of(const std::string& run, const Words& words) {
+  const std::filesystem::path file = std::filesystem::path(run) / "metrics.jsonl";
+  if (!std::filesystem::exists(file))
+    throw WrongInput(run + (std::filesystem::exists(std::filesystem::path(run) / "recipe.json")
+                                ? " has no metrics: it was not trained yet"
+                                : " is not a run: it has no metrics.jsonl"));
+  const std::vector<train::Measured> lines = train::read_metrics(file.string());
+  if (lines.empty()) throw WrongInput(run + " has no metrics: not one update is written down");
+  Curves curves{name_of(run), {}, {}, {}};
+  const std::int64_t best = best_step(lines);
+  for (const train::Measured& line : lines) {
+    // The loss has two keys, that of updates and that of evaluations.
+    const bool evaluation = line.find("validation_loss") != nullptr || line.find("perplexity") != nullptr;
+    const double* value = line.find(evaluation && words.metric == "loss" ? "validation_loss" : words.metric);
+    if (value == nullptr || (words.log && *value <= 0)) continue;
+    (evaluation ? curves.evaluations : curves.updates).push_back({line.step, *value});
+    if (evaluation && line.step == best) curves.best = curves.evaluations.back();
+  }
+  if (curves.updates.empty() && curves.evaluations.empty()) {
+    if (words.log && !points_of(lines, words.metric).empty())
+      throw WrongInput("--log needs values above 0, and those of '" + words.metric + "' in " + run + " are not");
+    refuse_metric(run, words.metric, lines);
+  }
+  return curves;
+}
+
+/// Colours of runs, apart for colour-blind eyes too: a light and a full shade.
+struct Colour {
+  const char *light, *full;
+};
+constexpr Colour colours[] = {{"#b3cde8", "#1f5fa8"}, {"#f7cfa6", "#c85a00"}, {"#b5dfc8", "#117a4b"},
+                              {"#e3c3df", "#8f3a86"}, {"#f3c4c4", "#b3262a"}, {"#d5d0c4", "#6b5d3e"}};
+
+class Drawing {
+ public:
+  Drawing(const Words& words) : words_(words) {}
+
+  void add(const Curves& curves, const std::string& name) {
+    const Colour& colour = colours[added_++ % std::size(colours)];
+    const std::string full = std::string(" linecolor rgb '") + colour.full + "'";
+    const bool validates = words_.metric == "loss" && !curves.updates.empty();  // both kinds in one picture
+    // A learning rate is what it is; other numbers vary from update to update.
+    if (!curves.updates.empty() && words_.metric == "learning_rate") {
+      front(curves.updates, "lines linewidth 2" + full, title(name, ""));
+    } else if (!curves.updates.empty()) {
+      behind(curves.updates, std::string("lines linewidth 1 linecolor rgb '") + colour.light + "'");
+      front(smoothed(curves.updates), "lines linewidth 2" + full, title(name, validates ? "training" : ""));
+    }
+    if (curves.evaluations.empty()) return;
+    const std::string what = validates ? "validation" : "";
+    front(curves.evaluations, "linespoints linewidth 1.5 dashtype (6,4) pointtype 7 pointsize 0.5" + full,
+          title(name, what));
+    if (!curves.best) return;
+    front({*curves.best}, "points pointtype 6 pointsize 1.4 linewidth 2" + full,
+          title(name, "best: " + rounded(curves.best->value) + " at update " + std::to_string(curves.best->step)));
+  }
+
+  /// Curves to the left, and the legend, which would hide them elsewhere, to their right.
+  void draw(const std::string& path) const {
+    constexpr double left = 96, right = 816, top = 20, bottom = 464, height = 520;  // of the curves; in pixels
+    constexpr double legend = right + 20, sample = 60, font = 13;
+    const double width = legend + sample + (widest_title_ + 1) * font;
+    const auto x = [&](double pixels) { return " screen " + gnuplot_number(pixels / width); };
+    const auto y = [&](double pixels) { return " screen " + gnuplot_number(1 - pixels / height); };
+    std::string metric = words_.metric;
+    std::replace(metric.begin(), metric.end(), '_', ' ');
+    std::ostringstream script;
+    script << "set lmargin at" << x(left) << "\nset rmargin at" << x(right) << "\nset tmargin at" << y(top)
+           << "\nset bmargin at" << y(bottom) << "\nset xlabel 'update'\nset label " << gnuplot_string(metric) << " at"
+           << x(18) << "," << y((top + bottom) / 2) << " center rotate by 90\nset key top left Left reverse vertical at"
+           << x(legend) << "," << y(top) << "\nset border 3 linecolor rgb '#606060'\n"
+           << "set tics nomirror textcolor rgb '#202020'\nset format y '%g'\nset xrange [0:*]\n"
+           << "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\n"
+           << (words_.log ? "set logscale y\n" : "") << data_.str() << "plot " << behind_ << front_ << '\n';
+    draw_svg(script.str(), static_cast<int>(width), static_cast<int>(height), path);
+  }
+
+ private:
+  static std::string rounded(double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.4g", value);
+    return text;
+  }
+  /// What the legend says: the run's name where there are several, and what of it.
+  std::string title(const std::string& name, const std::string& what) const {
+    if (words_.runs.size() == 1) return what.empty() ? words_.metric : what;
+    return what.empty() ? name : name + ", " + what;
+  }
+  std::string curve(const Points& points, const std::string& style, const std::string& title) {
+    widest_title_ = std::max(widest_title_, text_width(title));
+    const std::string block = "$curve" + std::to_string(++blocks_);
+    data_ << block << " << END\n";
+    for (const Point& point : thinned(points)) data_ << point.step << ' ' << gnuplot_number(point.value) << '\n';
+    data_ << "END\n";
+    return block + " using 1:2 with " + style + (title.empty() ? " notitle" : " title " + gnuplot_string(title));
+  }
+  void behind(const Points& points, const std::string& style) { behind_ += curve(points, style, "") + ", "; }
+  void front(const Points& points, const std::string& style, const std::string& title) {
+    front_ += (front_.empty() ? "" : ", ") + curve(points, style, title);
+  }
+
+  const Words& words_;
+  std::ostringstream data_;
+  std::string behind_, front_;  // the light lines of all runs lie behind everything else
+  double widest_title_ = 0;     // in letters' sizes
+  std::size_t added_ = 0, blocks_ = 0;
+};
+
+void plot(const Words& words) {
+  std::vector<Curves> all = of_the_input([&] {
+    std::vector<Curves> read;
+    for (const std::string& run : words.runs) read.push_back(curves_of(run, words));
+    return read;
+  });
+  Drawing drawing(words);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto alike = [&](const Curves& other) { return other.name == all[i].name; };
+    const bool ambiguous = std::count_if(all.begin(), all.end(), alike) > 1;
+    drawing.add(all[i], ambiguous ? words.runs[i] : all[i].name);
+  }
+  drawing.draw(words.out);
+}
+
+}  // namespace
+
+void add_plot(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("plot", "Draw how the loss of runs fell, or another of their metrics");
+  const auto words = std::make_shared<Words>();
+  command->add_option("RUN", words->runs, "Run directories, drawn in one picture")->required();
+  add_picture(*command, words->out);
+  command
+      ->add_option("--metric", words->metric,
+                   "What is drawn: loss, learning_rate, gradient_norm, tokens_per_s, and of evaluations perplexity, "
+                   "accuracy, bleu, exact_match, where the run measured it")
+      ->capture_default_str();
+  command->add_flag("--log", words->log, "A logarithmic scale");
+  command->callback([words] { plot(*words); });
+}
+
+}  // namespace xtape::cli

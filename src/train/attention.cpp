@@ -1,0 +1,122 @@
+#include "attention.hpp"
+
+#include <algorithm>
+
+namespace xtape::train {
+
+namespace {
+const char* const function = "attention";
+
+/// What one input of the function is fed, and what stands beside it in the results.
+struct Read {
+  std::string input;
+  std::string text;  // what people call it
+  Tokens tokens;
+  std::vector<std::string> labels;
+  std::vector<std::string> produced;  // of a target: what comes out where a token is read
+};
+
+struct Recorded {
+  NamedVars inputs, results;
+};
+Recorded record(Tape& tape, const Model& model, const std::vector<Read>& reads,
+                const std::vector<std::int64_t>& lengths) {
+  Recorded recorded;
+  for (std::size_t i = 0; i < reads.size(); ++i)
+    recorded.inputs.emplace_back(reads[i].input, tape.input(reads[i].input, {1, lengths[i]}, Dtype::int64));
+  recorded.results = model.record(tape, function, recorded.inputs);
+  return recorded;
+}
+
+[[noreturn]] void refuse(const std::string& name, const std::string& what) {
+  throw Error("the result '" + name + "' of the function 'attention' " + what);
+}
+
+/// Which of the texts each result's queries and keys are. The texts at hand may be of one length, so the function is
+/// recorded, without being played, for lengths that tell them apart.
+struct Sides {
+  std::size_t queries, keys;
+};
+std::vector<Sides> sides_of(const Model& model, const std::vector<Read>& reads) {
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i < reads.size(); ++i) lengths.push_back(static_cast<std::int64_t>(i) + 2);
+  Tape tape(Mode::eval);
+  std::vector<Sides> sides;
+  for (const auto& [name, var] : record(tape, model, reads, lengths).results) {
+    const Shape& shape = var.shape();
+    if (shape.size() != 5 || shape[1] != 1 || var.dtype() != Dtype::float32)
+      refuse(name,
+             "is " + to_string(var.type()) + " for one row; it should be float32 (layers, 1, heads, queries, keys)");
+    const auto side = [&, &result = name](std::size_t axis) {
+      const auto found = std::find(lengths.begin(), lengths.end(), shape[axis]);
+      if (found == lengths.end()) refuse(result, "has queries or keys that are none of its inputs' tokens");
+      return static_cast<std::size_t>(found - lengths.begin());
+    };
+    sides.push_back({side(3), side(4)});
+  }
+  return sides;
+}
+
+std::vector<Attention> attention(const Model& model, const std::vector<Read>& reads) {
+  const std::vector<Sides> sides = sides_of(model, reads);
+  std::vector<std::int64_t> lengths;
+  for (const Read& read : reads) lengths.push_back(static_cast<std::int64_t>(read.tokens.size()));
+  Tape tape(Mode::eval);
+  const auto [inputs, results] = record(tape, model, reads, lengths);
+  Vars outputs;
+  for (const auto& result : results) outputs.push_back(result.second);
+  Player player(tape, outputs, model.player_options());
+  std::vector<Array> rows;
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    Array& row = rows.emplace_back(Dtype::int64, Shape{1, lengths[i]});
+    std::copy(reads[i].tokens.begin(), reads[i].tokens.end(), row.as<std::int64_t>());
+    feeds.emplace_back(inputs[i].second, row);
+  }
+  player.play(feeds);
+  std::vector<Attention> found;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Shape shape = outputs[i].shape();
+    shape.erase(1);  // the only row
+    const Read& queries = reads[sides[i].queries];
+    const Read& keys = reads[sides[i].keys];
+    const bool produces = sides[i].queries != sides[i].keys && !queries.produced.empty();
+    found.push_back({results[i].first,
+                     Array(player.view(outputs[i])).first(shape),
+                     {queries.text, produces ? queries.produced : queries.labels},
+                     {keys.text, keys.labels}});
+  }
+  return found;
+}
+}  // namespace
+
+void check_attention(const Model& model) {
+  const std::vector<std::string> functions = model.functions();
+  if (std::find(functions.begin(), functions.end(), function) == functions.end())
+    throw Error("the definition '" + model.name() + "' has no function 'attention', which gives attention weights");
+}
+
+std::vector<Attention> attention(const Model& model, const Tokenizers& tokenizers, const std::string& source,
+                                 const Tokens& produced) {
+  const Tokens read = framed(*tokenizers.source, source);
+  if (read.size() == 2 || produced.empty()) throw Error("the source is empty: there is nothing to attend to");
+  Tokens given = {tokenizers.target->start()};
+  given.insert(given.end(), produced.begin(), produced.end() - 1);
+  return attention(
+      model, {{"source", "source", read, tokenizers.source->pieces(read), {}},
+              {"tokens", "target", given, tokenizers.target->pieces(given), tokenizers.target->pieces(produced)}});
+}
+
+std::vector<Attention> attention(const Model& model, const Tokenizer& tokenizer, const std::string& text) {
+  const Tokens tokens = tokenizer.encode(text);
+  if (tokens.empty()) throw Error("the text is empty: there is nothing to attend to");
+  return attention(model, {{"tokens", "text", tokens, tokenizer.pieces(tokens), {}}});
+}
+
+Tokens produced(const Tokenizer& tokenizer, const std::string& target) {
+  Tokens tokens = framed(tokenizer, target);
+  tokens.erase(tokens.begin());
+  return tokens;
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,139 @@
+// Attention weights of runs, beside their tokens.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tiny.hpp"
+
+using namespace xtape;
+using Strings = std::vector<std::string>;
+
+namespace {
+const std::string models = std::string(XTAPE_SOURCE_ROOT) + "/models/";
+
+/// Untrained: its weights are as good as any.
+Run pairs_run(const tiny::Directory& directory, const std::string& definition) {
+  const std::string recipe = directory.write("recipe.json", R"json({
+    "xtape": 1, "name": "attending", "definition": "transformer.json",
+    "hyper": {"source_vocab_size": {"from": "source_vocabulary"}, "target_vocab_size": {"from": "target_vocabulary"},
+      "width": 16, "inner": 24, "heads": 4, "encoder_layers": 3, "decoder_layers": 2,
+      "embeddings": "separate", "output": "separate"},
+    "data": {"kind": "number_words", "training": 120, "held_out": 24},
+    "tokenizer": {"kind": "words"},
+    "batch": {"size": 16}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.01},
+    "epochs": 1, "search": {"max_length": 6}, "seed": 4
+  })json");
+  return Run::create(Recipe::load(recipe, {{"definition", definition}}), directory / "run");
+}
+
+/// That every row of weights is a distribution, and how many there are.
+std::int64_t checked_rows(const Attention& attention) {
+  const Shape& shape = attention.weights.shape();
+  REQUIRE(shape.size() == 4);
+  CHECK(shape[2] == static_cast<std::int64_t>(attention.queries.tokens.size()));
+  CHECK(shape[3] == static_cast<std::int64_t>(attention.keys.tokens.size()));
+  const float* weight = attention.weights.as<float>();
+  const std::int64_t rows = shape[0] * shape[1] * shape[2];
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double sum = 0;
+    for (std::int64_t key = 0; key < shape[3]; ++key, ++weight) {
+      CHECK(*weight >= 0);
+      sum += *weight;
+    }
+    CHECK(sum == doctest::Approx(1).epsilon(1e-5));
+  }
+  return rows;
+}
+
+/// A definition whose function `attention` gives something else.
+std::string definition_giving(const tiny::Directory& directory, const std::string& result) {
+  std::string text = read_text(models + "transformer.json");
+  const std::string cross = "\"stack(decoder.all.cross_attention.sublayer.attend.weights)\"";
+  text.replace(text.find(cross), cross.size(), "\"" + result + "\"");
+  directory.write("blocks/linear.json", read_text(models + "blocks/linear.json"));
+  directory.write("blocks/norm.json", read_text(models + "blocks/norm.json"));
+  return directory.write("changed.json", text);
+}
+}  // namespace
+
+TEST_CASE("attention weights stand between the tokens read and those produced") {
+  const tiny::Directory directory;
+  Run run = pairs_run(directory, models + "transformer.json");
+  // Texts of one length, so that lengths alone do not tell them apart.
+  const std::vector<Attention> all = run.attention("duzentos e dois", "two hundred and two");
+  REQUIRE(all.size() == 3);
+  const Strings source = {"<s>", "duzentos", "e", "dois", "</s>"};
+  const Strings read = {"<s>", "two", "hundred", "and", "two"};
+  const Strings produced = {"two", "hundred", "and", "two", "</s>"};
+  CHECK(all[0].name == "cross");
+  CHECK(all[0].queries.text == "target");
+  CHECK(all[0].queries.tokens == produced);
+  CHECK(all[0].keys.text == "source");
+  CHECK(all[0].keys.tokens == source);
+  CHECK(checked_rows(all[0]) == 2 * 4 * 5);
+  CHECK(all[1].name == "encoder");
+  CHECK(all[1].queries.tokens == source);
+  CHECK(all[1].keys.tokens == source);
+  CHECK(checked_rows(all[1]) == 3 * 4 * 5);
+  CHECK(all[2].name == "decoder");
+  CHECK(all[2].queries.tokens == read);
+  CHECK(all[2].keys.tokens == read);
+  CHECK(checked_rows(all[2]) == 2 * 4 * 5);
+  const float* decoder = all[2].weights.as<float>();
+  CHECK(decoder[0] == 1);  // the start token sees itself alone
+  for (int hidden = 1; hidden < 5; ++hidden) CHECK(decoder[hidden] == 0);
+}
+
+TEST_CASE("without a target, attention is that of the run's own translation") {
+  const tiny::Directory directory;
+  Run run = pairs_run(directory, models + "transformer.json");
+  const Translation translation = run.translate({"mil e um"}, run.recipe().search)[0];
+  REQUIRE(translation.candidates.size() == 1);
+  const Tokens& tokens = translation.candidates[0].tokens;
+  CHECK(tokens.size() <= 6);
+  CHECK(run.tokenizer().decode(tokens) == translation.candidates[0].text);
+  const Attention cross = run.attention("mil e um")[0];
+  CHECK(cross.queries.tokens == run.tokenizer().pieces(tokens));
+  checked_rows(cross);
+}
+
+TEST_CASE("a run on text attends to what stands before") {
+  const tiny::Directory directory;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "abc abd\n";
+  directory.write("text.txt", text);
+  const std::string recipe = directory.write("recipe.json", R"json({
+    "xtape": 1, "name": "text", "definition": "gpt2.json",
+    "hyper": {"vocab_size": {"from": "vocabulary"}, "n_positions": {"from": "columns"}, "n_embd": 8, "n_layer": 2, "n_head": 2},
+    "data": {"kind": "text", "text": "text.txt", "block_size": 8},
+    "batch": {"size": 2}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.01}, "steps": 1
+  })json");
+  Run run = Run::create(Recipe::load(recipe, {{"definition", models + "gpt2.json"}}), directory / "run");
+  const std::vector<Attention> all = run.attention("c a");
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].queries.text == "text");
+  CHECK(all[0].queries.tokens == Strings{"c", " ", "a"});
+  CHECK(all[0].keys.tokens == Strings{"c", " ", "a"});
+  CHECK(checked_rows(all[0]) == 2 * 2 * 3);
+  CHECK_THROWS_WITH_AS(run.attention("c a", "b"), doctest::Contains("no sentence pairs"), Error);
+  CHECK_THROWS_WITH_AS(run.attention(""), doctest::Contains("the text is empty"), Error);
+}
+
+TEST_CASE("what is no attention is refused") {
+  const tiny::Directory directory;
+  std::filesystem::create_directories(directory / "blocks");
+  {
+    Run run = pairs_run(directory, models + "transformer.json");
+    CHECK_THROWS_WITH_AS(run.attention(""), doctest::Contains("the source is empty"), Error);
+    CHECK_THROWS_WITH_AS(run.attention("um", "\xff"), doctest::Contains("not UTF-8"), Error);
+  }
+  std::filesystem::remove_all(directory / "run");
+  CHECK_THROWS_WITH_AS(pairs_run(directory, definition_giving(directory, "applied")).attention("um"),
+                       doctest::Contains("the result 'cross' of the function 'attention' is float32 (1, 3, "), Error);
+  std::filesystem::remove_all(directory / "run");
+  CHECK_THROWS_WITH_AS(pairs_run(directory, definition_giving(directory, "applied[none, :, none]")).attention("um"),
+                       doctest::Contains("has queries or keys that are none of its inputs' tokens"), Error);
+  directory.write("tiny.json", tiny::definition);
+  Run run = Run::create(Recipe::load(directory.write("tiny_recipe.json", tiny::recipe)), directory / "tiny");
+  CHECK_THROWS_WITH_AS(run.attention("1"), doctest::Contains("'tiny' has no function 'attention'"), Error);
+}

@@ -1,0 +1,42 @@
+// Reading metrics.jsonl.
+#include "metrics.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tiny.hpp"
+
+using namespace xtape;
+
+TEST_CASE("metrics are read as they were written") {
+  const tiny::Directory directory;
+  const std::string path = directory / "metrics.jsonl";
+  {
+    train::Metrics metrics(path, 0);
+    metrics.add(StepReport{1, 2.5, 0.01, 3, 40, 0.5});
+    Evaluation evaluation;
+    evaluation.step = 1;
+    evaluation.loss = 2.25;
+    evaluation.tokens = 7;
+    evaluation.perplexity = INFINITY;
+    evaluation.bleu = 31;
+    metrics.add(evaluation);
+  }
+  const std::vector<train::Measured> lines = train::read_metrics(path);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].step == 1);
+  CHECK(*lines[0].find("loss") == 2.5);
+  CHECK(*lines[0].find("tokens_per_s") == 80);
+  CHECK(lines[0].find("validation_loss") == nullptr);
+  CHECK(*lines[1].find("validation_loss") == 2.25);
+  CHECK(*lines[1].find("bleu") == 31);
+  CHECK(lines[1].find("perplexity") == nullptr);  // it was not finite
+}
+
+TEST_CASE("of metrics only the last line may be cut off") {
+  const tiny::Directory directory;
+  CHECK(train::read_metrics(directory.write("one", "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"lo")).size() == 1);
+  CHECK(train::read_metrics(directory.write("none", "{\"st")).empty());
+  CHECK_THROWS_WITH_AS(train::read_metrics(directory.write("broken", "{\"step\": 1, \"lo\n{\"step\": 2}\n")),
+                       doctest::Contains("broken, line 1: this is no measurement of a training step"), FileError);
+  CHECK_THROWS_AS(train::read_metrics(directory / "missing"), FileError);
+}
