@@ -88,7 +88,8 @@ struct TextBatchesOptions {
 /// do not fill is ignored targets.
 class TextBatches : public Batches {
  public:
-  /// Throws Error where a part is too short for one block (training; consecutive: one a row) or one target (validation).
+  /// Throws Error where a part is too short: for one block (training; consecutive: one a row), or for one target
+  /// (validation).
   TextBatches(Tokens training, Tokens validation, const TextBatchesOptions& options);
   std::int64_t rows() const override { return options_.rows; }
   std::int64_t columns() const override { return options_.block_size; }

@@ -61,8 +61,8 @@ class TrainingError : public Error {
 /// Trains a model: plays the gradients of its function `loss`, which must give (sum, count), and updates its weights.
 ///
 /// An input of `loss` that is also a result, by name, is a carried state. It begins with what the batch before left in
-/// it where the data says that the rows go on (Batches::training_continues), else with zeros; no gradient goes back into
-/// the batch before (truncated back-propagation through time: Williams and Peng, 1990). Evaluations do the same.
+/// it where the data says that the rows go on (Batches::training_continues), else with zeros; no gradient goes back
+/// into the batch before (truncated back-propagation through time: Williams and Peng, 1990). Evaluations do the same.
 class Trainer {
  public:
   /// Both must outlive the trainer. Records and plans the training step for the largest batch, those for other shapes

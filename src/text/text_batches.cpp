@@ -77,7 +77,8 @@ void TextBatches::random_rows(const Tokens& part, std::uint64_t stream, std::uin
   for (std::int64_t row = 0; row < rows(); ++row) {
     const std::uint64_t counter = index * static_cast<std::uint64_t>(rows()) + static_cast<std::uint64_t>(row);
     const std::uint64_t start = draw_below(static_cast<std::uint64_t>(places), options_.seed, stream, counter);
-    write_block(part, static_cast<std::int64_t>(start), pairs_of(part), columns(), tokens + row * columns(), targets + row * columns());
+    write_block(part, static_cast<std::int64_t>(start), pairs_of(part), columns(), tokens + row * columns(),
+                targets + row * columns());
   }
 }
 

@@ -32,8 +32,8 @@ bool are_states(const Store& arrays, const std::vector<CarriedState>& states);
 /// "'h' as float32 (1, 8, 16), 'c' as …".
 std::string to_string(const std::vector<CarriedState>& states);
 
-/// Feeds the batch's arrays to the inputs of the same names, and what the batch `before` left to the states: zeros where
-/// it is null. Throws Error where that batch left other states.
+/// Feeds the batch's arrays to the inputs of the same names, and what the batch `before` left to the states: zeros
+/// where it is null. Throws Error where that batch left other states.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const std::vector<CarriedState>& states,
                            const Store* before);
 

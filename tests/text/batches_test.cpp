@@ -153,7 +153,8 @@ TEST_CASE("blocks from random places go on from nothing") {
   const TextBatches batches(counting(0, 50), counting(50, 40), {.rows = 3, .block_size = 8});
   CHECK(batches.epoch_batches() == 0);
   for (std::uint64_t index = 0; index < 9; ++index) CHECK(!batches.training_continues(index));
-  for (std::int64_t index = 0; index < batches.validation_batches(); ++index) CHECK(!batches.validation_continues(index));
+  for (std::int64_t index = 0; index < batches.validation_batches(); ++index)
+    CHECK(!batches.validation_continues(index));
 }
 
 TEST_CASE("parts that are too short are refused") {
@@ -162,11 +163,11 @@ TEST_CASE("parts that are too short are refused") {
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 9), counting(0, 1), {.rows = 1, .block_size = 8}),
                        doctest::Contains("needs at least 2"), Error);
   CHECK_THROWS_AS(TextBatches(counting(0, 9), counting(0, 9), {.rows = 0}), Error);
-  CHECK_THROWS_WITH_AS(
-      TextBatches(counting(0, 26), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}),
-      "the training part has 26 tokens; consecutive blocks of 8 in 3 rows need at least 27", Error);
-  CHECK(TextBatches(counting(0, 27), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true})
-            .epoch_batches() == 1);
+  CHECK_THROWS_WITH_AS(TextBatches(counting(0, 26), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}),
+                       "the training part has 26 tokens; consecutive blocks of 8 in 3 rows need at least 27", Error);
+  CHECK(
+      TextBatches(counting(0, 27), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}).epoch_batches() ==
+      1);
 }
 
 TEST_CASE("draws are uniform and a shuffle is a permutation") {

@@ -83,7 +83,8 @@ Tokens babble(std::int32_t count) {
 
 TextBatches batches_of(std::int64_t rows, std::int64_t block_size, bool consecutive = true, std::int32_t training = 103,
                        std::int32_t validation = 50) {
-  return {babble(training), babble(validation),
+  return {babble(training),
+          babble(validation),
           {.rows = rows, .block_size = block_size, .seed = 3, .consecutive = consecutive}};
 }
 
@@ -327,9 +328,11 @@ TEST_CASE("an update that fails leaves the states") {
 namespace {
 /// The state grows out of its range at the third window of an epoch, and only then is the loss not finite.
 std::string growing() {
-  const std::string text = with(R"("result": {"total": "total", "count": "count", "h": "last"})",
-                                R"json("result": {"total": "total + 0 * sum(last)", "count": "count", "h": "last"})json");
-  return with("logits, last = read(tokens, h)\"", "logits, last = read(tokens, tanh(h))\", \"last = h * 1e30 + 1\"", text);
+  const std::string text =
+      with(R"("result": {"total": "total", "count": "count", "h": "last"})",
+           R"json("result": {"total": "total + 0 * sum(last)", "count": "count", "h": "last"})json");
+  return with("logits, last = read(tokens, h)\"", "logits, last = read(tokens, tanh(h))\", \"last = h * 1e30 + 1\"",
+              text);
 }
 }  // namespace
 
@@ -363,16 +366,18 @@ TEST_CASE("states that do not fit are refused by name") {
     CHECK_THROWS_WITH_AS(Trainer(model, batches, options_of()), doctest::Contains(part.c_str()), DefinitionError);
     CHECK_THROWS_WITH_AS(evaluate(model, batches), doctest::Contains(part.c_str()), DefinitionError);
   };
-  refused(with(R"("h": "last"})", R"("h": "last[0]"})"),
-          "input 'h' of function 'loss' of model 'recurrent' is also a result, a state that one batch hands to the next; "
-          "the input is float32 (2, 2, 6), the result float32 (2, 6): they must have one type");
+  refused(
+      with(R"("h": "last"})", R"("h": "last[0]"})"),
+      "input 'h' of function 'loss' of model 'recurrent' is also a result, a state that one batch hands to the next; "
+      "the input is float32 (2, 2, 6), the result float32 (2, 6): they must have one type");
   refused(with(R"("h": "last"})", R"("hh": "last"})"),
           "function 'loss' of model 'recurrent' takes an input 'h', but the data has only tokens, targets");
   refused(with(R"("h": "last"})", R"("h": "last", "more": "last"})"),
           "gives a result 'more': besides the sum over the targets and their count, results are states");
-  refused(with(R"("h": "last"})", R"("h": "last", "targets": "targets"})"),
-          "input 'targets' of function 'loss' of model 'recurrent' is also a result, which makes it a state, but the data "
-          "has an array of that name");
+  refused(
+      with(R"("h": "last"})", R"("h": "last", "targets": "targets"})"),
+      "input 'targets' of function 'loss' of model 'recurrent' is also a result, which makes it a state, but the data "
+      "has an array of that name");
   std::string text = with(R"("targets": "int [b, t]", "h")", R"("k": "float [many]", "targets": "int [b, t]", "h")");
   refused(with(R"("h": "last"})", R"("h": "last", "k": "k"})", text),
           "input 'k' of function 'loss' of model 'recurrent' has a size 'many', which is neither");
