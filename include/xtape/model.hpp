@@ -63,6 +63,9 @@ struct FunctionInput {
 struct Signature {
   std::vector<FunctionInput> inputs;
   std::vector<std::string> sizes;  ///< The names that `dims` bind, in order of appearance.
+  /// The names that the definition gives the results; empty where it names none, and Model::record calls them after the
+  /// function.
+  std::vector<std::string> results;
 };
 
 /// A function of a model, recorded on a tape of its own for fixed sizes, with a player for its results.

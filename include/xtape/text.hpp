@@ -56,9 +56,14 @@ class Batches {
   virtual std::int64_t epoch_batches() const { return 0; }
   /// Batch `index` of the training part, in the data order of the seed; it never ends.
   virtual void training(std::uint64_t index, Batch& batch) const = 0;
+  /// Whether the rows of training batch `index` go on from those of the batch before it: what a recurrent model carries
+  /// on from one batch to the next. Batch 0 never does.
+  virtual bool training_continues(std::uint64_t /*index*/) const { return false; }
   /// The batches that together hold every token of the validation part exactly once.
   virtual std::int64_t validation_batches() const = 0;
   virtual void validation(std::int64_t index, Batch& batch) const = 0;
+  /// As training_continues, of validation batches.
+  virtual bool validation_continues(std::int64_t /*index*/) const { return false; }
   /// Batch `index` of randomly chosen rows of the validation part.
   virtual void validation_sample(std::uint64_t index, Batch& batch) const = 0;
   /// Prompts with known answers, held out of training; empty where the data has none.
@@ -71,23 +76,37 @@ struct TextBatchesOptions {
   std::int64_t rows = 1;
   std::int64_t block_size = 64;  ///< Tokens in a row.
   std::uint64_t seed = 0;        ///< Of the data order.
+  bool consecutive = false;      ///< Each part is read in strips, a strip a row, window by window.
 };
 
 /// Next-token batches: targets are the tokens one further on. Training rows are blocks from random places; validation
 /// rows are consecutive blocks, the last one filled up with ignored targets.
+///
+/// Consecutive: a part is cut into as many strips as there are rows, equally long, and row i of batch k is window k of
+/// strip i, so that every row goes on from that of the batch before. An epoch goes through the whole windows of the
+/// training strips, in order, and begins at their beginnings. Validation strips are read to their ends, and what they
+/// do not fill is ignored targets.
 class TextBatches : public Batches {
  public:
-  /// Throws Error where a part is too short for one block (training) or one target (validation).
+  /// Throws Error where a part is too short: for one block (training; consecutive: one a row), or for one target
+  /// (validation).
   TextBatches(Tokens training, Tokens validation, const TextBatchesOptions& options);
   std::int64_t rows() const override { return options_.rows; }
   std::int64_t columns() const override { return options_.block_size; }
+  std::int64_t epoch_batches() const override;  ///< 0 unless consecutive.
   void training(std::uint64_t index, Batch& batch) const override;
+  bool training_continues(std::uint64_t index) const override;
   std::int64_t validation_batches() const override;
   void validation(std::int64_t index, Batch& batch) const override;
+  bool validation_continues(std::int64_t index) const override;
   void validation_sample(std::uint64_t index, Batch& batch) const override;
 
  private:
   void random_rows(const Tokens& part, std::uint64_t stream, std::uint64_t index, Batch& batch) const;
+  /// Window `index` of every row's strip of `part`, `strip` tokens long.
+  void windows(const Tokens& part, std::int64_t strip, std::int64_t index, Batch& batch) const;
+  std::int64_t training_strip() const;
+  std::int64_t validation_strip() const;
   Tokens training_;
   Tokens validation_;
   TextBatchesOptions options_;

@@ -59,17 +59,22 @@ class TrainingError : public Error {
 };
 
 /// Trains a model: plays the gradients of its function `loss`, which must give (sum, count), and updates its weights.
+///
+/// An input of `loss` that is also a result, by name, is a carried state. It begins with what the batch before left in
+/// it where the data says that the rows go on (Batches::training_continues), else with zeros; no gradient goes back
+/// into the batch before (truncated back-propagation through time: Williams and Peng, 1990). Evaluations do the same.
 class Trainer {
  public:
   /// Both must outlive the trainer. Records and plans the training step for the largest batch, those for other shapes
-  /// when they come; throws DefinitionError where the model's `loss` does not take the batches' arrays.
+  /// when they come; throws DefinitionError where the model's `loss` does not take the batches' arrays, or a
+  /// state does not keep its type.
   Trainer(Model& model, const Batches& batches, const TrainerOptions& options);
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
   std::int64_t step() const;  ///< Updates made so far.
-  /// Makes one update. Throws TrainingError, and leaves weights and moments as they were, where the loss or the
+  /// Makes one update. Throws TrainingError, and leaves weights, moments and states as they were, where the loss or the
   /// gradients are not finite; the message names the first op at fault and its line in the definition.
   StepReport update();
   /// The loss over the whole validation part, and the answers to the data's questions, in mode eval.
@@ -95,8 +100,9 @@ class Trainer {
   /// The step of the evaluation with the lowest loss (perplexity, where there is one) so far; -1 before the first.
   std::int64_t best_step() const;
 
-  /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors and state.json, written
-  /// beside it, flushed to the disk, then renamed to it.
+  /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors, state.json and, where the
+  /// next batch goes on from carried states, carried.safetensors; written beside it, flushed to the disk, then renamed
+  /// to it.
   void save(const std::string& path) const;
   /// Continues from a checkpoint: the updates that follow are, to the bit, those of the run that wrote it. Where an
   /// epoch has another number of batches now, the one that was begun starts again. Throws FileError where it is not one
@@ -151,6 +157,7 @@ struct Recipe {
     std::string text;  ///< The file, for kind "text".
     double split = 0.9;
     std::int64_t block_size = 64;
+    bool consecutive = false;  ///< Of "text": rows go on from batch to batch. See TextBatches.
     AdderOptions adder;
     std::string folder;  ///< Of "parallel": where the next four are, text files with a sentence a line, plain or .gz.
     std::string source, target, validation_source, validation_target;
@@ -158,6 +165,7 @@ struct Recipe {
     NumberWordsOptions numbers;
     DatesOptions dates;
     bool has_pairs() const { return kind == "parallel" || kind == "number_words" || kind == "dates"; }
+    bool has_epochs() const { return has_pairs() || consecutive; }
   };
   std::string name;
   std::string about;

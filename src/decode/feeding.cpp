@@ -4,13 +4,25 @@
 
 namespace xtape::decode {
 
-NamedSizes sizes_of(const Model& model, const std::string& function, const Batch& batch) {
+NamedSizes sizes_of(const Model& model, const std::string& function, const Batch& batch,
+                    const std::vector<std::string>& carried) {
   const Signature& signature = model.signature(function);
   const std::string whose = "function '" + function + "' of model '" + model.name() + "'";
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   NamedSizes sizes;
+  const auto known = [&](const std::string& dim) {
+    return std::any_of(sizes.begin(), sizes.end(), [&](const auto& size) { return size.first == dim; });
+  };
   for (const FunctionInput& input : signature.inputs) {
     const auto field = std::find_if(batch.fields.begin(), batch.fields.end(),
                                     [&](const Batch::Field& each) { return each.name == input.name; });
+    if (has(carried, input.name)) {
+      if (field == batch.fields.end()) continue;
+      throw DefinitionError("input '" + input.name + "' of " + whose +
+                            " is also a result, which makes it a state, but the data has an array of that name");
+    }
     if (field == batch.fields.end()) {
       std::string names;
       for (const Batch::Field& each : batch.fields) names += (names.empty() ? "" : ", ") + each.name;
@@ -22,12 +34,14 @@ NamedSizes sizes_of(const Model& model, const std::string& function, const Batch
                             std::to_string(shape.size()) + ", as the data gives it");
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       const std::string& dim = input.dims[axis];
-      const auto known = [&](const auto& size) { return size.first == dim; };
-      if (std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end() &&
-          std::none_of(sizes.begin(), sizes.end(), known))
-        sizes.emplace_back(dim, shape[axis]);
+      if (has(signature.sizes, dim) && !known(dim)) sizes.emplace_back(dim, shape[axis]);
     }
   }
+  for (const FunctionInput& input : signature.inputs)
+    for (const std::string& dim : input.dims)
+      if (has(signature.sizes, dim) && !known(dim))
+        throw DefinitionError("input '" + input.name + "' of " + whose + " has a size '" + dim +
+                              "', which is neither a hyper-parameter nor a size of the data's arrays");
   return sizes;
 }
 

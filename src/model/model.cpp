@@ -15,8 +15,35 @@ Dtype dtype_of_kind(const std::string& kind, Dtype model_dtype) {
   return kind == "float" ? model_dtype : kind == "int" ? Dtype::int64 : dtype_named(kind);
 }
 
+/// The names that a definition gives the results of a function; empty where it names none.
+std::vector<std::string> given_names(const model::Function& function) {
+  const auto& results = function.computation.results;
+  std::vector<std::string> names;
+  if (!results[0].first.empty()) {
+    for (const auto& result : results) names.push_back(result.first);
+    return names;
+  }
+  const model::Expression& value = results[0].second.value;
+  if (value.form != Form::tuple) return {};
+  for (const model::Expression& each : value.children) {
+    if (each.form != Form::name) return {};
+    names.push_back(each.text);
+  }
+  return names;
+}
+
+/// Results without names are called after the function.
+std::vector<std::string> result_names(const model::Function& function, std::size_t count) {
+  std::vector<std::string> names = given_names(function);
+  if (!names.empty()) return names;
+  for (std::size_t i = 0; i < count; ++i)
+    names.push_back(count == 1 ? function.name : function.name + "." + std::to_string(i));
+  return names;
+}
+
 Signature signature_of(const model::Function& function, const model::World& world) {
   Signature signature;
+  signature.results = given_names(function);
   const model::Values& hyper = world.hyper.at(world.definition.get());
   for (const model::Input& input : function.inputs) {
     FunctionInput& made = signature.inputs.emplace_back();
@@ -50,25 +77,6 @@ model::Arguments arguments_of(const NamedVars& inputs) {
   model::Arguments arguments;
   for (const auto& [name, var] : inputs) arguments.named.push_back({name, 0, var});
   return arguments;
-}
-
-/// A tuple of names gives its results those names; else they are called after the function.
-std::vector<std::string> result_names(const model::Function& function, std::size_t count) {
-  const auto& results = function.computation.results;
-  std::vector<std::string> names;
-  if (!results[0].first.empty()) {
-    for (const auto& result : results) names.push_back(result.first);
-    return names;
-  }
-  const model::Expression& value = results[0].second.value;
-  const bool named =
-      value.form == Form::tuple && std::all_of(value.children.begin(), value.children.end(),
-                                               [](const model::Expression& each) { return each.form == Form::name; });
-  for (std::size_t i = 0; i < count; ++i)
-    names.push_back(named        ? value.children[i].text
-                    : count == 1 ? function.name
-                                 : function.name + "." + std::to_string(i));
-  return names;
 }
 
 void summarise(const model::Part& part, std::vector<PartSummary>& summaries) {

@@ -10,15 +10,24 @@ namespace {
 constexpr std::uint64_t training_stream = 1;
 constexpr std::uint64_t sample_stream = 2;
 
-/// Writes tokens[start, start + columns) and the tokens after each to a row; what the part does not reach is ignored.
-void write_block(const Tokens& part, std::size_t start, std::int64_t columns, std::int64_t* tokens,
+/// Writes tokens[start, start + columns) and the tokens after each to a row; from `end` on there is nothing to predict.
+void write_block(const Tokens& part, std::int64_t start, std::int64_t end, std::int64_t columns, std::int64_t* tokens,
                  std::int64_t* targets) {
-  const std::size_t pairs = part.size() - 1;  // a token is paired with its successor
-  for (std::size_t i = 0; i < static_cast<std::size_t>(columns); ++i) {
-    const bool inside = start + i < pairs;
-    tokens[i] = inside ? part[start + i] : 0;
-    targets[i] = inside ? part[start + i + 1] : ignored_target;
+  for (std::int64_t i = 0; i < columns; ++i) {
+    const bool inside = start + i < end;
+    const auto at = static_cast<std::size_t>(start + i);
+    tokens[i] = inside ? part[at] : 0;
+    targets[i] = inside ? part[at + 1] : ignored_target;
   }
+}
+
+/// How many tokens have a successor, with which they are paired.
+std::int64_t pairs_of(const Tokens& part) {
+  return static_cast<std::int64_t>(part.size()) - 1;
+}
+
+std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
 }
 }  // namespace
 
@@ -49,6 +58,10 @@ TextSplit split_text(const std::string& text, double fraction) {
 TextBatches::TextBatches(Tokens training, Tokens validation, const TextBatchesOptions& options)
     : training_(std::move(training)), validation_(std::move(validation)), options_(options) {
   if (options.rows < 1 || options.block_size < 1) throw Error("a batch has at least one row of one token");
+  if (options.consecutive && training_strip() <= options.block_size)
+    throw Error("the training part has " + std::to_string(training_.size()) + " tokens; consecutive blocks of " +
+                std::to_string(options.block_size) + " in " + std::to_string(options.rows) + " rows need at least " +
+                std::to_string(options.rows * (options.block_size + 1)));
   if (training_.size() <= static_cast<std::size_t>(options.block_size))
     throw Error("the training part has " + std::to_string(training_.size()) + " tokens; blocks of " +
                 std::to_string(options.block_size) + " need at least " + std::to_string(options.block_size + 1));
@@ -64,12 +77,40 @@ void TextBatches::random_rows(const Tokens& part, std::uint64_t stream, std::uin
   for (std::int64_t row = 0; row < rows(); ++row) {
     const std::uint64_t counter = index * static_cast<std::uint64_t>(rows()) + static_cast<std::uint64_t>(row);
     const std::uint64_t start = draw_below(static_cast<std::uint64_t>(places), options_.seed, stream, counter);
-    write_block(part, start, columns(), tokens + row * columns(), targets + row * columns());
+    write_block(part, static_cast<std::int64_t>(start), pairs_of(part), columns(), tokens + row * columns(),
+                targets + row * columns());
   }
 }
 
+void TextBatches::windows(const Tokens& part, std::int64_t strip, std::int64_t index, Batch& batch) const {
+  std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
+  std::int64_t* targets = batch.at("targets").as<std::int64_t>();
+  for (std::int64_t row = 0; row < rows(); ++row)
+    write_block(part, row * strip + index * columns(), std::min((row + 1) * strip, pairs_of(part)), columns(),
+                tokens + row * columns(), targets + row * columns());
+}
+
+std::int64_t TextBatches::training_strip() const {
+  return static_cast<std::int64_t>(training_.size()) / rows();
+}
+
+std::int64_t TextBatches::validation_strip() const {
+  return quotient_up(pairs_of(validation_), rows());
+}
+
+std::int64_t TextBatches::epoch_batches() const {
+  return options_.consecutive ? (training_strip() - 1) / columns() : 0;
+}
+
 void TextBatches::training(std::uint64_t index, Batch& batch) const {
-  random_rows(training_, training_stream, index, batch);
+  if (options_.consecutive)
+    windows(training_, training_strip(), static_cast<std::int64_t>(index) % epoch_batches(), batch);
+  else
+    random_rows(training_, training_stream, index, batch);
+}
+
+bool TextBatches::training_continues(std::uint64_t index) const {
+  return options_.consecutive && static_cast<std::int64_t>(index) % epoch_batches() != 0;
 }
 
 void TextBatches::validation_sample(std::uint64_t index, Batch& batch) const {
@@ -77,16 +118,21 @@ void TextBatches::validation_sample(std::uint64_t index, Batch& batch) const {
 }
 
 std::int64_t TextBatches::validation_batches() const {
-  const std::int64_t pairs = static_cast<std::int64_t>(validation_.size()) - 1;
-  return (pairs + rows() * columns() - 1) / (rows() * columns());
+  return options_.consecutive ? quotient_up(validation_strip(), columns())
+                              : quotient_up(pairs_of(validation_), rows() * columns());
 }
 
 void TextBatches::validation(std::int64_t index, Batch& batch) const {
+  if (options_.consecutive) return windows(validation_, validation_strip(), index, batch);
   std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
   std::int64_t* targets = batch.at("targets").as<std::int64_t>();
   for (std::int64_t row = 0; row < rows(); ++row)
-    write_block(validation_, static_cast<std::size_t>((index * rows() + row) * columns()), columns(),
+    write_block(validation_, (index * rows() + row) * columns(), pairs_of(validation_), columns(),
                 tokens + row * columns(), targets + row * columns());
+}
+
+bool TextBatches::validation_continues(std::int64_t index) const {
+  return options_.consecutive && index > 0;
 }
 
 }  // namespace xtape

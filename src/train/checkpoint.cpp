@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 constexpr const char* unfinished = ".writing";
+constexpr const char* carried_file = "/carried.safetensors";
 
 [[noreturn]] void fail(const std::string& what, const std::string& path) {
   throw FileError("cannot " + what + " " + path + ": " + std::strerror(errno));
@@ -68,13 +69,15 @@ void write_file(const std::string& path, const std::string& text) {
   flush(parent_of(path));
 }
 
-void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state) {
+void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state,
+                      const Store& carried) {
   try {
     const std::string beside = path + unfinished;
     fs::remove_all(beside);
     fs::create_directories(beside);
     save_arrays(beside + "/weights.safetensors", weights);
     save_arrays(beside + "/optimizer.safetensors", optimizer);
+    if (!carried.entries().empty()) save_arrays(beside + carried_file, carried);
     nlohmann::ordered_json json = {{"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
     if (state.epoch_batches > 0) json["epoch_batches"] = state.epoch_batches;
     if (state.evaluated >= 0) {
@@ -109,6 +112,19 @@ State read_state(const std::string& path) {
   } catch (const nlohmann::json::exception& error) {
     throw FileError(file + " is not a checkpoint's state: " + error.what());
   }
+}
+
+Store read_carried(const std::string& path, const std::vector<CarriedState>& states) {
+  if (states.empty()) return {};
+  const std::string file = path + carried_file;
+  if (!fs::exists(file))
+    throw FileError("checkpoint " + path + " has no " + file.substr(path.size() + 1) +
+                    ": the next batch goes on from carried states, " + to_string(states) +
+                    ", and the run that wrote it carried none");
+  Store carried = load_arrays(file);
+  if (!are_states(carried, states))
+    throw FileError(file + " does not hold " + to_string(states) + ": it is of another model or number of rows");
+  return carried;
 }
 
 std::string checkpoint_name(std::int64_t step) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "carried.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -21,13 +22,16 @@ struct State {
   std::int64_t epoch_batches = 0;  ///< Batches an epoch, which `cursor` counts; 0: there are no epochs.
 };
 
-/// Writes weights.safetensors, optimizer.safetensors and state.json to a directory beside `path`, flushes them to the
-/// disk, then renames the directory to `path` (in exchange for what is there). A crash leaves the old one or the new
-/// one.
-void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state);
+/// Writes weights.safetensors, optimizer.safetensors, state.json and, where there are any, the states that the next
+/// batch goes on from, carried.safetensors, to a directory beside `path`, flushes them to the disk, then renames the
+/// directory to `path` (in exchange for what is there). A crash leaves the old one or the new one.
+void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state,
+                      const Store& carried = {});
 
 /// Throws FileError where the directory holds no checkpoint.
 State read_state(const std::string& path);
+/// The states that the checkpoint's next batch goes on from. Throws FileError where they are others than `states`.
+Store read_carried(const std::string& path, const std::vector<CarriedState>& states);
 
 /// The checkpoint directories of a run by ascending step. What a crash left half-written is not among them.
 std::vector<std::string> checkpoints(const std::string& directory);

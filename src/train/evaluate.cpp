@@ -11,7 +11,7 @@ Evaluation train::evaluate(Meter& meter, Model& model, const Batches& batches) {
   Batch batch = batches.blank();
   for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
     batches.validation(index, batch);
-    meter.add(batch);
+    meter.add(batch, batches.validation_continues(index));
   }
   Evaluation evaluation = meter.measured();
   const std::vector<Question> questions = batches.questions();

@@ -8,25 +8,41 @@ namespace xtape::train {
 
 Loss loss_of(const Model& model, const NamedVars& results, const std::string& function) {
   const auto scalar = [](const Var& var) { return count_of(var.shape()) == 1; };
-  if (results.size() != 2 || !scalar(results[0].second) || !scalar(results[1].second) ||
+  if (results.size() < 2 || !scalar(results[0].second) || !scalar(results[1].second) ||
       (function == "loss" && !is_floating(results[0].second.dtype())))
     throw DefinitionError("function '" + function + "' of model '" + model.name() +
                           "' must give two results of one element: a sum over the targets, and the count of what was "
                           "summed, as cross_entropy does");
+  const std::vector<std::string> carried = carried_names(model, function);
+  for (std::size_t i = 2; i < results.size(); ++i)
+    if (std::find(carried.begin(), carried.end(), results[i].first) == carried.end())
+      throw DefinitionError("function '" + function + "' of model '" + model.name() + "' gives a result '" +
+                            results[i].first +
+                            "': besides the sum over the targets and their count, results are states that one batch "
+                            "hands to the next, and have the name of an input");
   return {results[0].second, results[1].second};
 }
 
+NamedSizes loss_sizes(const Model& model, const Batch& batch) {
+  return decode::sizes_of(model, "loss", batch, carried_names(model, "loss"));
+}
+
+RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes) {
+  const NamedVars inputs = model.inputs(tape, "loss", sizes);
+  const NamedVars results = model.record(tape, "loss", inputs);
+  return {sizes, inputs, loss_of(model, results), carried_states(model, "loss", inputs, results)};
+}
+
 namespace {
-void record_loss(const Model& model, const Batch& batch) {
+void try_loss(const Model& model, const Batch& batch) {
   Tape tape(Mode::train);
-  const NamedVars inputs = model.inputs(tape, "loss", decode::sizes_of(model, "loss", batch));
-  loss_of(model, model.record(tape, "loss", inputs));
+  record_loss(model, tape, loss_sizes(model, batch));
 }
 }  // namespace
 
 void check_loss(const Model& model, const Batches& batches) {
   Batch batch = batches.blank();
-  record_loss(model, batch);
+  try_loss(model, batch);
   std::vector<std::int64_t> longest;
   for (const Batch::Field& field : batch.fields) longest.push_back(field.array.shape()[1]);
   const auto check_longer = [&] {
@@ -36,7 +52,7 @@ void check_loss(const Model& model, const Batches& batches) {
       longer = longer || columns > longest[i];
       longest[i] = std::max(longest[i], columns);
     }
-    if (longer) record_loss(model, batch);
+    if (longer) try_loss(model, batch);
   };
   for (std::int64_t index = 0; index < batches.epoch_batches(); ++index) {
     batches.training(static_cast<std::uint64_t>(index), batch);

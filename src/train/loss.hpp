@@ -3,17 +3,28 @@
 
 #include <string>
 
-#include "xtape/model.hpp"
-#include "xtape/text.hpp"
+#include "carried.hpp"
 
 namespace xtape::train {
 
-/// The sum and count that a function gives. Throws DefinitionError where it gives anything else.
+/// The sum and count that a function gives first. Throws DefinitionError where it does not, or gives anything else but
+/// states after them.
 struct Loss {
   Var sum;
   Var count;
 };
 Loss loss_of(const Model& model, const NamedVars& results, const std::string& function = "loss");
+
+/// `loss`, recorded for one shape of batches.
+struct RecordedLoss {
+  NamedSizes sizes;
+  NamedVars inputs;
+  Loss loss;
+  std::vector<CarriedState> states;
+};
+/// The sizes of `loss` for batches of this shape: what tells recordings apart.
+NamedSizes loss_sizes(const Model& model, const Batch& batch);
+RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes);
 
 /// Records `loss` for the largest of the batches and for those with the longest rows, which may be smaller ones, for
 /// the errors that this may throw.

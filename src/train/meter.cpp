@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "feeding.hpp"
-
 namespace xtape::train {
 
 Meter::Meter(Model& model) : model_(model), playing_(model.player_options()) {
@@ -15,25 +13,32 @@ Meter::Meter(Model& model) : model_(model), playing_(model.player_options()) {
 }
 
 Meter::Measuring& Meter::of(const Batch& batch) {
-  const NamedSizes sizes = decode::sizes_of(model_, functions[loss], batch);
-  if (Measuring* known = measurings_.find([&](const Measuring& each) { return each.sizes == sizes; })) return *known;
+  const NamedSizes sizes = loss_sizes(model_, batch);
+  const auto fits = [&](const Measuring& each) { return each.recorded.sizes == sizes; };
+  if (Measuring* known = measurings_.find(fits)) return *known;
   Measuring made;
-  made.sizes = sizes;
-  made.inputs = model_.inputs(made.tape, functions[loss], sizes);
+  made.recorded = record_loss(model_, made.tape, sizes);
+  made.results[loss] = made.recorded.loss;
+  for (const Measure each : {plain_loss, accuracy})
+    if (has_[each])
+      made.results[each] =
+          loss_of(model_, model_.record(made.tape, functions[each], made.recorded.inputs), functions[each]);
   Vars outputs;
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!has_[i]) continue;
-    made.results[i] = loss_of(model_, model_.record(made.tape, functions[i], made.inputs), functions[i]);
     outputs.push_back(made.results[i].sum);
     outputs.push_back(made.results[i].count);
   }
+  for (const CarriedState& state : made.recorded.states) outputs.push_back(state.result);
   made.player.emplace(made.tape, outputs, playing_);
   return measurings_.add(std::move(made));
 }
 
-void Meter::add(const Batch& batch) {
+void Meter::add(const Batch& batch, bool continues) {
   Measuring& measuring = of(batch);
-  measuring.player->play(decode::feeds_of(measuring.inputs, batch));
+  const RecordedLoss& recorded = measuring.recorded;
+  measuring.player->play(feeds_of(recorded.inputs, batch, recorded.states, continues ? &left_ : nullptr));
+  keep(*measuring.player, recorded.states, left_);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!has_[i]) continue;
     sums_[2 * i] += measuring.player->scalar(measuring.results[i].sum);

@@ -10,12 +10,15 @@
 namespace xtape::train {
 
 /// Sums `loss`, and `plain_loss` and `accuracy` where the model has them, over batches. All are recorded on one tape,
-/// so that what they share is computed once; a tape for each shape of batches is kept.
+/// so that what they share is computed once; a tape for each shape of batches is kept. States carried from one batch to
+/// the next are those of `loss`, and the others take them too.
 class Meter {
  public:
   explicit Meter(Model& model);
   void restart() { sums_.fill(0); }
-  void add(const Batch& batch);
+  /// `continues`: its rows go on from those of the batch before, and carried states from what that one left; else they
+  /// begin with zeros.
+  void add(const Batch& batch, bool continues = false);
   /// Means over everything since the restart. Throws Error where nothing counted.
   Evaluation measured() const;
 
@@ -23,9 +26,8 @@ class Meter {
   enum Measure : std::size_t { loss, plain_loss, accuracy };
   static constexpr std::array<const char*, 3> functions = {"loss", "plain_loss", "accuracy"};
   struct Measuring {
-    NamedSizes sizes;
     Tape tape{Mode::eval};
-    NamedVars inputs;
+    RecordedLoss recorded;
     std::array<Loss, 3> results;
     std::optional<Player> player;
   };
@@ -35,6 +37,7 @@ class Meter {
   PlayerOptions playing_;
   Recent<Measuring> measurings_{64};
   std::array<double, 6> sums_{};  // sum and count of each
+  Store left_;                    // carried states, by the last batch
 };
 
 }  // namespace xtape::train

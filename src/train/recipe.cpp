@@ -83,12 +83,14 @@ void read_lengths(Section& root, Recipe& recipe) {
   root.read("steps", recipe.fit.steps);
   root.read("epochs", recipe.fit.epochs);
   if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) root.fail("", "needs the key 'steps' or 'epochs'");
-  const std::string no_epochs = "is for data of sentence pairs: data of kind '" + recipe.data.kind + "' has no epochs";
-  if (recipe.fit.epochs > 0 && !recipe.data.has_pairs()) root.fail("epochs", no_epochs);
+  const std::string no_epochs =
+      "is for sentence pairs and for text with 'windows' \"consecutive\": this data, of kind '" + recipe.data.kind +
+      "', has no epochs";
+  if (recipe.fit.epochs > 0 && !recipe.data.has_epochs()) root.fail("epochs", no_epochs);
   const auto often = [&](const char* key, std::int64_t& every, bool& flag, const std::string& word) {
     const Json& value = root.value(key);
     if (value == word) {
-      if (!recipe.data.has_pairs()) root.fail(key, "\"" + word + "\" " + no_epochs);
+      if (!recipe.data.has_epochs()) root.fail(key, "\"" + word + "\" " + no_epochs);
       flag = true;
       every = 0;
     } else if (!value.is_null()) {

@@ -12,6 +12,11 @@ Recipe::Data read_data(Section section) {
     section.read("text", data.text);
     section.read("split", data.split);
     section.read("block_size", data.block_size);
+    std::string windows = "random";
+    section.read("windows", windows);
+    if (windows != "random" && windows != "consecutive")
+      section.fail("windows", R"(must be "random" or "consecutive", not ")" + windows + "\"");
+    data.consecutive = windows == "consecutive";
   } else if (data.kind == "adder") {
     section.read("digits", data.adder.digits);
     section.read("held_out", data.adder.held_out);

@@ -66,7 +66,7 @@ std::unique_ptr<Batches> Texts::batches(const Tokenizers& tokenizers) const {
     return std::make_unique<AdderBatches>(*tokenizers.target, options);
   }
   if (data.kind == "text") {
-    const TextBatchesOptions options = {recipe_.batch_size, data.block_size, recipe_.trainer.seed};
+    const TextBatchesOptions options = {recipe_.batch_size, data.block_size, recipe_.trainer.seed, data.consecutive};
     return std::make_unique<TextBatches>(tokenizers.target->encode(split_.training),
                                          tokenizers.target->encode(split_.validation), options);
   }

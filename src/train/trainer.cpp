@@ -3,7 +3,6 @@
 
 #include "checkpoint.hpp"
 #include "evaluate.hpp"
-#include "feeding.hpp"
 #include "threads.hpp"
 #include "training_steps.hpp"
 #include "xtape/safetensors.hpp"
@@ -58,15 +57,26 @@ struct Trainer::Data {
   Optimizer optimizer;
   std::vector<Array> sums;       // of the gradients of all micro-batches; empty where there is one
   std::vector<ArrayView> parts;  // what the optimiser reads
+  Store carried;                 // the states that the next update begins with …
+  Store left;                    // … and what the last micro-batch played has left
   train::State state;
   std::optional<train::Meter> meter;
+
+  bool continues(std::uint64_t cursor) const { return batches.training_continues(cursor); }
+
+  /// Feeds for the micro-batch at `cursor`, which is in `batch`. The `first` of an update goes on from the last update.
+  std::vector<Feed> feeds(const train::RecordedLoss& recorded, std::uint64_t cursor, bool first) const {
+    const Store* before = !continues(cursor) ? nullptr : first ? &carried : &left;
+    return train::feeds_of(recorded.inputs, batch, recorded.states, before);
+  }
 
   /// Plays the micro-batch at `cursor`; gives its sum of losses and its count.
   std::pair<double, double> play(std::uint64_t cursor, bool first) {
     batches.training(cursor, batch);
     train::TrainingStep& step = steps.of(batch);
     Player& player = *step.player;
-    player.play(decode::feeds_of(step.inputs, batch), cursor);
+    player.play(feeds(step.recorded, cursor, first), cursor);
+    train::keep(player, step.recorded.states, left);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const ArrayView gradient = player.view(step.gradients[i]);
       if (sums.empty())
@@ -74,7 +84,7 @@ struct Trainer::Data {
       else
         accumulate(sums[i], gradient, first, player.threads());
     }
-    return {player.scalar(step.loss.sum), player.scalar(step.loss.count)};
+    return {player.scalar(step.recorded.loss.sum), player.scalar(step.recorded.loss.count)};
   }
 
   /// Notes whether this evaluation is the best so far, which one that is not finite never is.
@@ -97,7 +107,8 @@ struct Trainer::Data {
       const std::uint64_t cursor = state.cursor + static_cast<std::uint64_t>(i);
       batches.training(cursor, batch);
       train::TrainingStep& step = steps.of(batch);
-      culprit = step.player->first_not_finite(decode::feeds_of(step.inputs, batch), cursor);
+      culprit = step.player->first_not_finite(feeds(step.recorded, cursor, i == 0), cursor);
+      if (culprit.empty()) play(cursor, i == 0);  // for the states that the next one begins with
     }
     throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" +
                         (culprit.empty() ? "" : ": " + culprit));
@@ -138,6 +149,7 @@ StepReport Trainer::update() {
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   report.norm = d.optimizer.update(d.parts, report.rate, 1 / count, d.options.clip);
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
+  std::swap(d.carried, d.left);
   d.state.cursor += micro_batches;
   report.step = ++d.state.step;
   report.loss = sum / count;
@@ -193,7 +205,9 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
 }
 
 void Trainer::save(const std::string& path) const {
-  train::write_checkpoint(path, data_->model.weights(), data_->optimizer.state(), data_->state);
+  const Data& d = *data_;
+  train::write_checkpoint(path, d.model.weights(), d.optimizer.state(), d.state,
+                          d.continues(d.state.cursor) ? d.carried : Store());
 }
 
 void Trainer::load(const std::string& path) {
@@ -210,13 +224,20 @@ void Trainer::load(const std::string& path) {
       throw FileError(file + " does not hold '" + entry.name + "' as " + name_of(entry.array.dtype()) + " " +
                       to_string(entry.array.shape()) + ": it is of another optimiser or model");
   }
+  const std::int64_t epoch_batches = d.batches.epoch_batches();
+  if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
+    const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
+    state.cursor = state.cursor / static_cast<std::uint64_t>(before) * static_cast<std::uint64_t>(epoch_batches);
+  }
+  state.epoch_batches = epoch_batches;
+  Store carried;
+  if (d.continues(state.cursor)) {
+    d.batches.training(state.cursor, d.batch);
+    carried = train::read_carried(path, d.steps.of(d.batch).recorded.states);
+  }
   d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes anything
   for (Store::Entry entry : d.optimizer.state().entries()) entry.array.assign(moments.at(entry.name));
-  const std::int64_t epoch_batches = d.batches.epoch_batches();
-  if (state.epoch_batches > 0 && state.epoch_batches != epoch_batches)
-    state.cursor =
-        state.cursor / static_cast<std::uint64_t>(state.epoch_batches) * static_cast<std::uint64_t>(epoch_batches);
-  state.epoch_batches = epoch_batches;
+  d.carried = std::move(carried);
   d.state = state;
 }
 

@@ -1,6 +1,5 @@
 #include "training_steps.hpp"
 
-#include "feeding.hpp"
 #include "xtape/grad.hpp"
 
 namespace xtape::train {
@@ -13,17 +12,17 @@ TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options) : mode
 }
 
 TrainingStep& TrainingSteps::of(const Batch& batch) {
-  const NamedSizes sizes = decode::sizes_of(model_, "loss", batch);
-  if (TrainingStep* known = steps_.find([&](const TrainingStep& each) { return each.sizes == sizes; })) return *known;
+  const NamedSizes sizes = loss_sizes(model_, batch);
+  const auto fits = [&](const TrainingStep& each) { return each.recorded.sizes == sizes; };
+  if (TrainingStep* known = steps_.find(fits)) return *known;
   TrainingStep step;
-  step.sizes = sizes;
-  step.inputs = model_.inputs(step.tape, "loss", sizes);
-  step.loss = loss_of(model_, model_.record(step.tape, "loss", step.inputs));
+  step.recorded = record_loss(model_, step.tape, sizes);
   Vars weights;
   for (const auto& [name, var] : model_.weights(step.tape)) weights.push_back(var);
-  step.gradients = grad(step.loss.sum, weights);
-  Vars outputs = {step.loss.sum, step.loss.count};
+  step.gradients = grad(step.recorded.loss.sum, weights);
+  Vars outputs = {step.recorded.loss.sum, step.recorded.loss.count};
   outputs.insert(outputs.end(), step.gradients.begin(), step.gradients.end());
+  for (const CarriedState& state : step.recorded.states) outputs.push_back(state.result);
   step.player.emplace(step.tape, outputs, playing_);
   return steps_.add(std::move(step));
 }

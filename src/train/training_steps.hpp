@@ -11,10 +11,8 @@ namespace xtape::train {
 
 /// Loss and gradients of one batch.
 struct TrainingStep {
-  NamedSizes sizes;
   Tape tape{Mode::train};
-  NamedVars inputs;
-  Loss loss;
+  RecordedLoss recorded;
   Vars gradients;  ///< Of the sum of losses, by the weights in the store's order.
   std::optional<Player> player;
 };

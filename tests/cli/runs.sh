@@ -58,7 +58,7 @@ expect 2 "" "key=value" train "$recipe" --out none --set steps
 expect 2 "" "give it with --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
 expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" --out none --set data.text=missing.txt
 expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set hyper.n_embd=9 --set hyper.n_head=2
-expect 2 "" "'epochs' is for data of sentence pairs" train "$recipe" --out none --set epochs=2
+expect 2 "" "'epochs' is for sentence pairs" train "$recipe" --out none --set epochs=2
 holds "mistakes leave no run behind" [ ! -e none ]
 expect 2 "" "is not a run" train none --out none --resume
 expect 2 "" "character 'x'" generate whole --prompt x --tokens 1

@@ -180,6 +180,8 @@ TEST_CASE("functions call each other; results have names") {
   CHECK(names("g") == std::vector<std::string>{"y", "z"});
   CHECK(names("h") == std::vector<std::string>{"low", "high"});
   CHECK(names("pair") == std::vector<std::string>{"pair.0", "pair.1"});
+  for (const char* function : {"g", "h"}) CHECK(model.signature(function).results == names(function));
+  for (const char* function : {"f", "pair"}) CHECK(model.signature(function).results.empty());
   CHECK(same(played(model, "h")[1], 4. * x + 1.));
   CHECK(error_of([&] { at(model.record(tape, "h", inputs), "hihg"); }) ==
         "there is no 'hihg' here; did you mean 'high'?");

@@ -90,12 +90,84 @@ TEST_CASE("validation counts every token once, whatever the batch") {
   }
 }
 
+TEST_CASE("consecutive windows go through a strip a row, once an epoch, and every row goes on") {
+  // 3 strips of 34 tokens: 4 windows of 8, whose last target is the strip's token 32.
+  const TextBatches batches(counting(0, 103), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true});
+  CHECK(batches.epoch_batches() == 4);
+  Batch batch = batches.blank();
+  std::map<std::int64_t, int> seen;
+  std::vector<std::int64_t> before;
+  for (std::uint64_t index = 0; index < 8; ++index) {
+    batches.training(index, batch);
+    const auto tokens = elements(batch, "tokens");
+    const auto targets = elements(batch, "targets");
+    CHECK(batches.training_continues(index) == (index % 4 != 0));
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      ++seen[tokens[i]];
+      CHECK(targets[i] == tokens[i] + 1);
+      CHECK(tokens[i] / 34 == static_cast<std::int64_t>(i / 8));
+    }
+    for (std::size_t row = 0; row < 3; ++row) {
+      if (batches.training_continues(index))
+        CHECK(tokens[row * 8] == before[row * 8 + 7] + 1);
+      else
+        CHECK(tokens[row * 8] == static_cast<std::int64_t>(row) * 34);
+    }
+    before = tokens;
+  }
+  CHECK(seen.size() == 3 * 32);
+  for (const auto& [token, count] : seen) CHECK(count == 2);  // two epochs
+}
+
+TEST_CASE("consecutive validation counts every token once, in rows that go on") {
+  for (const std::int32_t size : {2, 3, 8, 9, 10, 17, 49, 50, 64}) {
+    for (const std::int64_t rows : {1, 3, 4}) {
+      const TextBatches batches(counting(0, 50), counting(100, size),
+                                {.rows = rows, .block_size = 8, .consecutive = true});
+      Batch batch = batches.blank();
+      std::set<std::int64_t> seen;
+      std::vector<std::int64_t> last(static_cast<std::size_t>(rows), -1);
+      for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
+        CHECK(batches.validation_continues(index) == (index > 0));
+        batches.validation(index, batch);
+        const auto tokens = elements(batch, "tokens");
+        const auto targets = elements(batch, "targets");
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+          if (targets[i] == ignored_target) {
+            last[i / 8] = ignored_target;  // nothing comes after the end of a strip
+            continue;
+          }
+          CHECK(targets[i] == tokens[i] + 1);
+          CHECK(seen.insert(targets[i]).second);
+          if (index > 0 || i % 8 > 0) CHECK(last[i / 8] == tokens[i]);
+          last[i / 8] = targets[i];
+        }
+      }
+      const Tokens all = counting(101, size - 1);
+      CHECK(seen == std::set<std::int64_t>(all.begin(), all.end()));
+    }
+  }
+}
+
+TEST_CASE("blocks from random places go on from nothing") {
+  const TextBatches batches(counting(0, 50), counting(50, 40), {.rows = 3, .block_size = 8});
+  CHECK(batches.epoch_batches() == 0);
+  for (std::uint64_t index = 0; index < 9; ++index) CHECK(!batches.training_continues(index));
+  for (std::int64_t index = 0; index < batches.validation_batches(); ++index)
+    CHECK(!batches.validation_continues(index));
+}
+
 TEST_CASE("parts that are too short are refused") {
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 8), counting(0, 9), {.rows = 1, .block_size = 8}),
                        "the training part has 8 tokens; blocks of 8 need at least 9", Error);
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 9), counting(0, 1), {.rows = 1, .block_size = 8}),
                        doctest::Contains("needs at least 2"), Error);
   CHECK_THROWS_AS(TextBatches(counting(0, 9), counting(0, 9), {.rows = 0}), Error);
+  CHECK_THROWS_WITH_AS(TextBatches(counting(0, 26), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}),
+                       "the training part has 26 tokens; consecutive blocks of 8 in 3 rows need at least 27", Error);
+  CHECK(
+      TextBatches(counting(0, 27), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}).epoch_batches() ==
+      1);
 }
 
 TEST_CASE("draws are uniform and a shuffle is a permutation") {

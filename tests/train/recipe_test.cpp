@@ -61,6 +61,22 @@ TEST_CASE("settings change a recipe, its text, and what depends on them") {
   CHECK(json["definition"] == directory / "tiny.json");
 }
 
+TEST_CASE("text in consecutive windows has epochs, text from random places has none") {
+  const tiny::Directory directory;
+  const auto with = [&](const std::string& windows) {
+    return tiny::load(directory,
+                      {Setting::parse(R"(data={"kind": "text", "text": "a.txt", "windows": ")" + windows + "\"}"),
+                       Setting::parse("epochs=3"), Setting::parse("evaluate_every=epoch")});
+  };
+  const Recipe recipe = with("consecutive");
+  CHECK(recipe.data.consecutive);
+  CHECK(recipe.fit.epochs == 3);
+  CHECK(recipe.fit.evaluate_epochs);
+  CHECK(recipe.checkpoint_epochs);
+  CHECK_THROWS_WITH_AS(with("random"), doctest::Contains("'epochs' is for sentence pairs and for text with"),
+                       DefinitionError);
+}
+
 TEST_CASE("paths in the file are relative to it, those of settings to the working directory") {
   const tiny::Directory directory;
   directory.write("tiny.json", tiny::definition);
@@ -102,9 +118,13 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
   CHECK(complaint("steps.more=3").find("'steps' holds no keys") != std::string::npos);
   CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' must be") != std::string::npos);
-  CHECK(complaint("epochs=3").find("'epochs' is for data of sentence pairs: data of kind 'adder' has no epochs") !=
+  CHECK(complaint("epochs=3")
+            .find("'epochs' is for sentence pairs and for text with 'windows' \"consecutive\": this data, of kind "
+                  "'adder', has no epochs") != std::string::npos);
+  CHECK(complaint("evaluate_every=epoch").find("'evaluate_every' \"epoch\" is for sentence pairs") !=
         std::string::npos);
-  CHECK(complaint("evaluate_every=epoch").find("'evaluate_every' \"epoch\" is for data") != std::string::npos);
+  CHECK(complaint(R"(data={"kind":"text","text":"a","windows":"all"})")
+            .find("'data.windows' must be \"random\" or \"consecutive\", not \"all\"") != std::string::npos);
   CHECK(complaint("xtape=2").find("must be 1") != std::string::npos);
   CHECK(complaint("name=a/b").find("'name' must be a name without '/'") != std::string::npos);
   CHECK(complaint("tokenizer.kind=bytes").find("'tokenizer.kind'") != std::string::npos);

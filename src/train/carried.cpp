@@ -1,0 +1,78 @@
+#include "carried.hpp"
+
+#include <algorithm>
+
+namespace xtape::train {
+
+namespace {
+constexpr std::size_t own_results = 2;  // sum and count
+}  // namespace
+
+std::vector<std::string> carried_names(const Model& model, const std::string& function) {
+  const Signature& signature = model.signature(function);
+  std::vector<std::string> names;
+  for (std::size_t i = own_results; i < signature.results.size(); ++i)
+    for (const FunctionInput& input : signature.inputs)
+      if (input.name == signature.results[i]) names.push_back(input.name);
+  return names;
+}
+
+std::vector<CarriedState> carried_states(const Model& model, const std::string& function, const NamedVars& inputs,
+                                         const NamedVars& results) {
+  std::vector<CarriedState> states;
+  for (const std::string& name : carried_names(model, function)) {
+    const Var input = at(inputs, name);
+    const Var result = at(results, name);
+    const std::string whose = "input '" + name + "' of function '" + function + "' of model '" + model.name() +
+                              "' is also a result, a state that one batch hands to the next; ";
+    if (input.type() != result.type())
+      throw DefinitionError(whose + "the input is " + to_string(input.type()) + ", the result " +
+                            to_string(result.type()) + ": they must have one type");
+    if (input.dtype() != model.dtype() && !is_integer(input.dtype()))
+      throw DefinitionError(whose + "it must be a float (the model is " + name_of(model.dtype()) + ") or an int, not " +
+                            name_of(input.dtype()));
+    states.push_back({name, input, result, Array(input.dtype(), input.shape())});
+  }
+  return states;
+}
+
+bool are_states(const Store& arrays, const std::vector<CarriedState>& states) {
+  return arrays.entries().size() == states.size() &&
+         std::all_of(states.begin(), states.end(), [&](const CarriedState& state) {
+           const Array* array = arrays.find(state.name);
+           return array != nullptr && array->dtype() == state.zeros.dtype() && array->shape() == state.zeros.shape();
+         });
+}
+
+std::string to_string(const std::vector<CarriedState>& states) {
+  std::string list;
+  for (const CarriedState& state : states)
+    list += (list.empty() ? "'" : ", '") + state.name + "' as " + to_string(state.input.type());
+  return list;
+}
+
+std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const std::vector<CarriedState>& states,
+                           const Store* before) {
+  if (before != nullptr && !are_states(*before, states))
+    throw Error("a batch that goes on from the one before must have rows of the same number: it begins with " +
+                to_string(states) + ", and that one left other states");
+  std::vector<Feed> feeds;
+  for (const auto& [name, var] : inputs) {
+    const auto state = std::find_if(states.begin(), states.end(), [&](const auto& each) { return each.name == name; });
+    if (state == states.end())
+      feeds.emplace_back(var, batch.at(name));
+    else
+      feeds.emplace_back(var, before != nullptr ? before->at(name) : state->zeros);
+  }
+  return feeds;
+}
+
+void keep(const Player& player, const std::vector<CarriedState>& states, Store& left) {
+  if (!are_states(left, states)) {
+    left = Store();
+    for (const CarriedState& state : states) left.add(state.name, Array(state.zeros.dtype(), state.zeros.shape()));
+  }
+  for (const CarriedState& state : states) left.at(state.name).assign(player.view(state.result));
+}
+
+}  // namespace xtape::train

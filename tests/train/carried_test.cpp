@@ -1,0 +1,434 @@
+#include "carried.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "run_files.hpp"
+#include "tiny.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/safetensors.hpp"
+
+using namespace xtape;
+
+namespace {
+/// Two recurrent layers whose states go on from batch to batch.
+const std::string definition = R"json({
+  "xtape": 1,
+  "name": "recurrent",
+  "hyper": {"vocab_size": 11, "width": 6, "layers": 2, "rate": 0.0},
+  "blocks": {
+    "table": {
+      "hyper": {"rows": null, "width": null},
+      "weights": {"weight": {"shape": ["rows", "width"], "init": "normal", "std": 0.8}},
+      "inputs": ["i"],
+      "result": "take(weight, i, axis=0)"
+    },
+    "cell": {
+      "hyper": {"width": null},
+      "weights": {
+        "in": {"shape": ["width", "width"], "init": "normal", "std": 0.6},
+        "across": {"shape": ["width", "width"], "init": "normal", "std": 0.6}
+      },
+      "inputs": ["x", "h"],
+      "do": ["h = tanh(matmul(x, in) + matmul(h, across))"],
+      "result": "h, h"
+    }
+  },
+  "model": {
+    "parts": {
+      "in": {"block": "table", "rows": "vocab_size", "width": "width"},
+      "cells": {"block": "cell", "repeat": "layers", "width": "width"},
+      "out": {"block": "table", "rows": "vocab_size", "width": "width"}
+    },
+    "functions": {
+      "read": {
+        "inputs": {"tokens": "int [b, t]", "h": "float [layers, b, width]"},
+        "do": [
+          "y, low = scan(cells[0], dropout(in(tokens), rate), init=h[0], axis=1)",
+          "y, high = scan(cells[1], y, init=h[1], axis=1)"
+        ],
+        "result": "einsum('btd,vd->btv', y, out.weight), stack(low, high)"
+      },
+      "loss": {
+        "inputs": {"tokens": "int [b, t]", "targets": "int [b, t]", "h": "float [layers, b, width]"},
+        "do": [
+          "logits, last = read(tokens, h)",
+          "total, count = cross_entropy(logits, targets, ignore=-1)"
+        ],
+        "result": {"total": "total", "count": "count", "h": "last"}
+      },
+      "plain_loss": {
+        "inputs": {"tokens": "int [b, t]", "targets": "int [b, t]", "h": "float [layers, b, width]"},
+        "do": ["total, count, h = loss(tokens, targets, h)"],
+        "result": "total, count"
+      }
+    }
+  }
+})json";
+
+std::string with(const std::string& from, const std::string& to, std::string text = definition) {
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+/// Tokens below 11 that do not repeat soon.
+Tokens babble(std::int32_t count) {
+  Tokens tokens;
+  for (std::int32_t i = 0; i < count; ++i) tokens.push_back((i * i + 3 * (i / 7)) % 11);
+  return tokens;
+}
+
+TextBatches batches_of(std::int64_t rows, std::int64_t block_size, bool consecutive = true, std::int32_t training = 103,
+                       std::int32_t validation = 50) {
+  return {babble(training),
+          babble(validation),
+          {.rows = rows, .block_size = block_size, .seed = 3, .consecutive = consecutive}};
+}
+
+Model model_of(const std::string& rate = "0", const std::string& text = definition) {
+  return Model::parse(text, {.hyper = {{"rate", rate}}, .seed = 5}, "recurrent.json");
+}
+
+TrainerOptions options_of(std::int64_t accumulate = 1, double rate = 0.05) {
+  TrainerOptions options;
+  options.optimizer.kind = OptimizerOptions::Kind::sgd;
+  options.optimizer.weight_decay = 0;
+  options.schedule.rate = rate;
+  options.accumulate = accumulate;
+  options.seed = 9;
+  options.threads = 1;
+  return options;
+}
+
+bool same_weights(const Store& a, const Store& b) {
+  for (const Store::Entry& entry : a.entries())
+    if (std::memcmp(entry.array.data(), b.at(entry.name).data(), entry.array.bytes()) != 0) return false;
+  return true;
+}
+
+Store copy_of(const Store& store) {
+  Store copy;
+  for (const Store::Entry& entry : store.entries()) copy.add(entry.name, entry.array.clone());
+  return copy;
+}
+
+/// Mean loss and last states of a batch that begins with `h`, or with zeros.
+std::pair<double, Array> played(Model& model, const Batch& batch, Array h = {}) {
+  const Shape shape = batch.at("tokens").shape();
+  const auto loss = model.player("loss", Mode::eval, {{"b", shape[0]}, {"t", shape[1]}});
+  const Var state = at(loss->inputs, "h");
+  if (!h) h = Array(state.dtype(), state.shape());
+  loss->player.play({{at(loss->inputs, "tokens"), batch.at("tokens")},
+                     {at(loss->inputs, "targets"), batch.at("targets")},
+                     {state, h}});
+  return {loss->player.scalar(at(loss->results, "total")) / loss->player.scalar(at(loss->results, "count")),
+          Array(loss->player.view(at(loss->results, "h")))};
+}
+}  // namespace
+
+TEST_CASE("two windows with a carried state give the losses of one window of both") {
+  Model model = model_of();
+  const TextBatches halves = batches_of(3, 8);
+  const TextBatches wholes = batches_of(3, 16);
+  // A learning rate of zero: the losses of one model.
+  Trainer half(model, halves, options_of(1, 0));
+  Trainer whole(model, wholes, options_of(1, 0));
+  for (int window = 0; window < 2; ++window) {
+    const double first = half.update().loss;
+    const double second = half.update().loss;
+    CHECK((first + second) / 2 == doctest::Approx(whole.update().loss).epsilon(1e-6));
+  }
+  Batch batch = halves.blank();
+  halves.training(1, batch);
+  const double from_zeros = played(model, batch).first;
+  halves.training(0, batch);
+  Trainer again(model, halves, options_of(1, 0));
+  CHECK(again.update().loss == doctest::Approx(played(model, batch).first).epsilon(1e-6));
+  CHECK(std::abs(again.update().loss - from_zeros) > 1e-3);  // the state matters
+}
+
+TEST_CASE("an epoch begins with zeros") {
+  Model model = model_of();
+  const TextBatches batches = batches_of(3, 8);
+  Trainer trainer(model, batches, options_of(1, 0));
+  std::vector<double> losses;
+  for (int i = 0; i < 8; ++i) losses.push_back(trainer.update().loss);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(losses[i] == losses[i + 4]);
+  CHECK(trainer.epoch() == 2);
+}
+
+TEST_CASE("the gradient stops at the state that a window begins with") {
+  const TextBatches batches = batches_of(2, 8);
+  const auto by_hand = [&](bool stopped) {
+    Model model = model_of();
+    Tape tape(Mode::train);
+    Var h = tape.constant(Array(Dtype::float32, {2, 2, 6}));
+    Vars sums;
+    std::vector<Feed> feeds;
+    std::vector<Batch> windows(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      windows[i] = batches.blank();
+      batches.training(i, windows[i]);
+      NamedVars inputs;
+      for (const Batch::Field& field : windows[i].fields) {
+        inputs.emplace_back(field.name, tape.input(field.name + std::to_string(i), {2, 8}, Dtype::int64));
+        feeds.emplace_back(inputs.back().second, field.array);
+      }
+      inputs.emplace_back("h", stopped ? stop_gradient(h) : h);
+      const NamedVars results = model.record(tape, "loss", inputs);
+      sums.push_back(at(results, "total"));
+      h = at(results, "h");
+    }
+    Vars weights;
+    for (const auto& weight : model.weights(tape)) weights.push_back(weight.second);
+    const Vars gradients = grad(add(sums[0], sums[1]), weights);
+    Player player(tape, gradients);
+    player.play(feeds);
+    Store found;
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      found.add(model.weights().entries()[i].name, Array(player.view(gradients[i])));
+    return found;
+  };
+  Model model = model_of();
+  const Store before = copy_of(model.weights());
+  Trainer trainer(model, batches, options_of(2, 0.5));
+  trainer.update();
+  const Store stopped = by_hand(true);
+  const Store flowing = by_hand(false);
+  double from_stopped = 0;
+  double from_flowing = 0;
+  for (const Store::Entry& weight : model.weights().entries())
+    for (std::int64_t i = 0; i < weight.array.count(); ++i) {
+      const auto of = [&](const Store& store) { return static_cast<double>(store.at(weight.name).as<float>()[i]); };
+      const double gradient = (of(before) - of(model.weights())) / 0.5 * 32;  // 32 targets
+      from_stopped = std::max(from_stopped, std::abs(gradient - of(stopped)));
+      from_flowing = std::max(from_flowing, std::abs(gradient - of(flowing)));
+    }
+  CHECK(from_stopped < 1e-4);
+  CHECK(from_flowing > 1e-2);
+}
+
+TEST_CASE("blocks from random places begin with zeros, in training and in samples") {
+  Model model = model_of();
+  const TextBatches batches = batches_of(3, 8, false);
+  Trainer trainer(model, batches, options_of(1, 0));
+  Batch batch = batches.blank();
+  double mean = 0;
+  for (std::uint64_t index = 0; index < 3; ++index) {
+    batches.training(index, batch);
+    CHECK(trainer.update().loss == doctest::Approx(played(model, batch).first).epsilon(1e-6));
+    batches.validation_sample(index, batch);
+    mean += played(model, batch).first / 3;
+  }
+  CHECK(sampled_loss(model, batches, 3) == doctest::Approx(mean).epsilon(1e-6));
+  CHECK(sampled_loss(model, batches_of(3, 8, true), 3) == doctest::Approx(mean).epsilon(1e-6));
+}
+
+TEST_CASE("an evaluation in windows is one long evaluation") {
+  Model model = model_of();
+  for (const std::int64_t rows : {1, 3}) {
+    const Evaluation whole = evaluate(model, batches_of(rows, 49 / rows + 1, true, 160));
+    CHECK(whole.tokens == 49);
+    for (const std::int64_t columns : {1, 5, 8}) {
+      const TextBatches batches = batches_of(rows, columns);
+      const Evaluation evaluation = evaluate(model, batches);
+      CHECK(evaluation.tokens == 49);
+      CHECK(evaluation.loss == doctest::Approx(whole.loss).epsilon(1e-6));
+      CHECK(evaluation.perplexity.value() == doctest::Approx(std::exp(whole.loss)).epsilon(1e-6));
+      Trainer trainer(model, batches, options_of(1, 0));
+      trainer.update();
+      for (int again = 0; again < 2; ++again) CHECK(trainer.evaluate().loss == evaluation.loss);
+      CHECK(std::abs(evaluate(model, batches_of(rows, columns, false)).loss - whole.loss) > 1e-4);
+    }
+  }
+}
+
+TEST_CASE("a training continued in the middle of an epoch makes the same bits") {
+  const TextBatches batches = batches_of(2, 8);  // six batches an epoch
+  for (const std::int64_t accumulate : {1, 2}) {
+    const tiny::Directory directory;
+    Model straight = model_of("0.3");
+    Trainer first(straight, batches, options_of(accumulate));
+    std::vector<double> losses;
+    for (int i = 0; i < 10; ++i) {
+      if (i == 4) first.save(directory / "checkpoint");
+      if (i == 6) first.save(directory / "between_epochs");
+      losses.push_back(first.update().loss);
+    }
+    CHECK(tiny::fs::exists(directory / "checkpoint/carried.safetensors"));
+    CHECK(!tiny::fs::exists(directory / "between_epochs/carried.safetensors"));
+    for (const int at : {4, 6}) {
+      Model other = model_of("0.3");
+      Trainer second(other, batches, options_of(accumulate));
+      second.update();
+      second.load(directory / (at == 4 ? "checkpoint" : "between_epochs"));
+      for (int i = at; i < 10; ++i) CHECK(second.update().loss == losses[static_cast<std::size_t>(i)]);
+      CHECK(same_weights(straight.weights(), other.weights()));
+    }
+  }
+}
+
+TEST_CASE("a checkpoint without the states, or with others, is refused and changes nothing") {
+  const tiny::Directory directory;
+  const TextBatches batches = batches_of(2, 8);
+  Model model = model_of();
+  Trainer trainer(model, batches, options_of());
+  trainer.update();
+  trainer.save(directory / "checkpoint");
+  Model fresh = model_of();
+  const Store before = copy_of(fresh.weights());
+  // Three rows of as many windows.
+  const TextBatches wider = batches_of(3, 8, true, 150);
+  REQUIRE(wider.epoch_batches() == batches.epoch_batches());
+  Trainer three(fresh, wider, options_of());
+  CHECK_THROWS_WITH_AS(three.load(directory / "checkpoint"),
+                       doctest::Contains("carried.safetensors does not hold 'h' as float32 (2, 3, 6): it is of another "
+                                         "model or number of rows"),
+                       FileError);
+  tiny::fs::remove(directory / "checkpoint/carried.safetensors");
+  Trainer again(fresh, batches, options_of());
+  CHECK_THROWS_WITH_AS(again.load(directory / "checkpoint"),
+                       doctest::Contains("has no carried.safetensors: the next batch goes on from carried states, 'h' "
+                                         "as float32 (2, 2, 6)"),
+                       FileError);
+  CHECK(again.step() == 0);
+  CHECK(same_weights(fresh.weights(), before));
+  // Where the epoch starts again there is nothing to go on from, nor where blocks are random.
+  const TextBatches narrower = batches_of(2, 7);
+  Trainer shorter(fresh, narrower, options_of());
+  shorter.load(directory / "checkpoint");
+  CHECK(shorter.step() == 1);
+  const TextBatches random = batches_of(2, 8, false);
+  Trainer drawn(fresh, random, options_of());
+  drawn.load(directory / "checkpoint");
+  CHECK(drawn.step() == 1);
+}
+
+TEST_CASE("an update that fails leaves the states") {
+  for (const std::int64_t accumulate : {1, 2}) {
+    const TextBatches batches = batches_of(2, 8);
+    Model straight = model_of();
+    Trainer undisturbed(straight, batches, options_of(accumulate));
+    Model model = model_of();
+    Trainer trainer(model, batches, options_of(accumulate));
+    for (Trainer* each : {&undisturbed, &trainer}) each->update();
+    Array out = model.weights().at("out.weight");
+    const Array kept = out.clone();
+    std::fill_n(out.as<float>(), out.count(), 3e38F);
+    CHECK_THROWS_WITH_AS(trainer.update(), doctest::Contains("einsum"), TrainingError);
+    out.assign(kept);
+    for (int i = 0; i < 3; ++i) CHECK(trainer.update().loss == undisturbed.update().loss);
+    CHECK(same_weights(model.weights(), straight.weights()));
+  }
+}
+
+namespace {
+/// The state grows out of its range at the third window of an epoch, and only then is the loss not finite.
+std::string growing() {
+  const std::string text =
+      with(R"("result": {"total": "total", "count": "count", "h": "last"})",
+           R"json("result": {"total": "total + 0 * sum(last)", "count": "count", "h": "last"})json");
+  return with("logits, last = read(tokens, h)\"", "logits, last = read(tokens, tanh(h))\", \"last = h * 1e30 + 1\"",
+              text);
+}
+}  // namespace
+
+TEST_CASE("what is not finite is looked for from the states that the step began with") {
+  for (const std::int64_t accumulate : {1, 3}) {
+    const TextBatches batches = batches_of(2, 8);
+    Model model = model_of("0", growing());
+    Trainer trainer(model, batches, options_of(accumulate));
+    for (std::int64_t i = 0; i < 3 / accumulate - 1; ++i) trainer.update();
+    CHECK_THROWS_WITH_AS(trainer.update(), doctest::Contains("is not finite: mul -> float32 (2, 2, 6)"), TrainingError);
+  }
+}
+
+TEST_CASE("a state may be an int") {
+  std::string text = with(R"("h": "last"})", R"("h": "last", "n": "n + 1"})");
+  text = with(R"("targets": "int [b, t]", "h")", R"("n": "int [b]", "targets": "int [b, t]", "h")", text);
+  text = with(R"("total": "total",)", R"json("total": "total + cast(sum(n), 'float')",)json", text);
+  Model counting = model_of("0", text);
+  Model plain = model_of();
+  const TextBatches batches = batches_of(2, 8);
+  Trainer with_count(counting, batches, options_of(1, 0));
+  Trainer without(plain, batches, options_of(1, 0));
+  for (int i = 0; i < 8; ++i)  // two rows, sixteen targets
+    CHECK(with_count.update().loss == doctest::Approx(without.update().loss + 2 * (i % 6) / 16.0).epsilon(1e-6));
+}
+
+TEST_CASE("states that do not fit are refused by name") {
+  const auto refused = [](const std::string& text, const std::string& part) {
+    Model model = model_of("0", text);
+    const TextBatches batches = batches_of(2, 8);
+    CHECK_THROWS_WITH_AS(Trainer(model, batches, options_of()), doctest::Contains(part.c_str()), DefinitionError);
+    CHECK_THROWS_WITH_AS(evaluate(model, batches), doctest::Contains(part.c_str()), DefinitionError);
+  };
+  refused(
+      with(R"("h": "last"})", R"("h": "last[0]"})"),
+      "input 'h' of function 'loss' of model 'recurrent' is also a result, a state that one batch hands to the next; "
+      "the input is float32 (2, 2, 6), the result float32 (2, 6): they must have one type");
+  refused(with(R"("h": "last"})", R"("hh": "last"})"),
+          "function 'loss' of model 'recurrent' takes an input 'h', but the data has only tokens, targets");
+  refused(with(R"("h": "last"})", R"("h": "last", "more": "last"})"),
+          "gives a result 'more': besides the sum over the targets and their count, results are states");
+  refused(
+      with(R"("h": "last"})", R"("h": "last", "targets": "targets"})"),
+      "input 'targets' of function 'loss' of model 'recurrent' is also a result, which makes it a state, but the data "
+      "has an array of that name");
+  std::string text = with(R"("targets": "int [b, t]", "h")", R"("k": "float [many]", "targets": "int [b, t]", "h")");
+  refused(with(R"("h": "last"})", R"("h": "last", "k": "k"})", text),
+          "input 'k' of function 'loss' of model 'recurrent' has a size 'many', which is neither");
+  text = with(R"("targets": "int [b, t]", "h")", R"("k": "bool [b]", "targets": "int [b, t]", "h")");
+  refused(with(R"("h": "last"})", R"("h": "last", "k": "not k"})", text),
+          "it must be a float (the model is float32) or an int, not bool");
+}
+
+TEST_CASE("a model without states trains on consecutive windows") {
+  const tiny::Directory directory;
+  const TextBatches batches = batches_of(2, 8);
+  Model model = Model::parse(tiny::definition, {.hyper = {}, .seed = 5}, "tiny.json");
+  Trainer trainer(model, batches, options_of());
+  for (int i = 0; i < 3; ++i) trainer.update();
+  trainer.save(directory / "checkpoint");
+  CHECK(!tiny::fs::exists(directory / "checkpoint/carried.safetensors"));
+  Model other = Model::parse(tiny::definition, {.hyper = {}, .seed = 5}, "tiny.json");
+  Trainer second(other, batches, options_of());
+  second.load(directory / "checkpoint");
+  CHECK(trainer.update().loss == second.update().loss);
+  CHECK(trainer.evaluate().tokens == 49);
+}
+
+TEST_CASE("a run on consecutive windows, stopped in an epoch and continued, is the uninterrupted one") {
+  const tiny::Directory directory;
+  directory.write("recurrent.json", definition);
+  std::string text;
+  for (const std::int32_t token : babble(300)) text += static_cast<char>('a' + token);
+  directory.write("text.txt", text);
+  const Recipe recipe = Recipe::load(directory.write("recipe.json", R"json({
+    "xtape": 1, "name": "windows", "definition": "recurrent.json",
+    "hyper": {"vocab_size": {"from": "vocabulary"}, "rate": 0.2},
+    "data": {"kind": "text", "text": "text.txt", "block_size": 8, "windows": "consecutive"},
+    "batch": {"size": 4},
+    "optimizer": {"kind": "adamw"}, "schedule": {"kind": "constant", "rate": 0.01},
+    "epochs": 2, "seed": 4
+  })json"));
+  Run whole = Run::create(recipe, directory / "whole");
+  CHECK(whole.batches().epoch_batches() == 8);  // 270 tokens in 4 strips of 67
+  CHECK(whole.train());
+  CHECK(whole.trainer().step() == 16);
+  CHECK(names(directory / "whole") == std::vector<std::string>{"00000008", "00000016"});
+  {
+    Run run = Run::create(recipe, directory / "parts");
+    Trainer::Callbacks callbacks;
+    callbacks.stop = [&] { return run.trainer().step() == 5; };
+    CHECK(!run.train(callbacks));
+  }
+  CHECK(tiny::fs::exists(directory / "parts/checkpoints/00000005/carried.safetensors"));
+  Run resumed = Run::open(directory / "parts");
+  CHECK(resumed.train());
+  CHECK(same_bits(directory / "whole/checkpoints/00000016", directory / "parts/checkpoints/00000016"));
+  CHECK(metrics(directory / "whole") == metrics(directory / "parts"));
+}
