@@ -105,6 +105,19 @@ Fans fans_of(const Shape& shape) {
   return {field * static_cast<double>(shape[shape.size() - 2]), field * static_cast<double>(shape.back())};
 }
 
+double dot(const double* a, const double* b, std::int64_t count) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// y += factor x
+void add_multiple(double factor, const double* x, double* y, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) y[i] += factor * x[i];
+}
+
 /// Orthonormal rows or columns, whichever are fewer: the leading axes taken together are the rows. Gram and Schmidt,
 /// twice over, on normal numbers, which gives every orthonormal matrix the same chance.
 std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
@@ -114,24 +127,24 @@ std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
   const std::int64_t length = std::max(rows, columns);
   std::vector<double> basis(static_cast<std::size_t>(few * length));  // [few, length], one vector after another
   for (std::size_t i = 0; i < basis.size(); ++i) basis[i] = draws.normal(i).first;
-  for (std::int64_t i = 0; i < few; ++i) {
-    double* vector = &basis[static_cast<std::size_t>(i * length)];
-    for (int pass = 0; pass < 2; ++pass)
-      for (std::int64_t j = 0; j < i; ++j) {
-        const double* other = &basis[static_cast<std::size_t>(j * length)];
-        double dot = 0;
-        for (std::int64_t k = 0; k < length; ++k) dot += vector[k] * other[k];
-        for (std::int64_t k = 0; k < length; ++k) vector[k] -= dot * other[k];
-      }
-    double square = 0;
-    for (std::int64_t k = 0; k < length; ++k) square += vector[k] * vector[k];
-    for (std::int64_t k = 0; k < length; ++k) vector[k] /= std::sqrt(square);
-  }
+  const auto vector = [&](std::int64_t i) { return &basis[static_cast<std::size_t>(i * length)]; };
+  for (int pass = 0; pass < 2; ++pass)
+    for (std::int64_t i = 0; i < few; ++i) {
+      double* made = vector(i);
+      const double norm = std::sqrt(dot(made, made, length));
+      for (std::int64_t k = 0; k < length; ++k) made[k] /= norm;
+      const std::int64_t grain = 1 + (1 << 15) / length;
+      parallel_for(omp_get_max_threads(), few - i - 1, grain, [&](std::int64_t begin, std::int64_t finish) {
+        for (std::int64_t j = i + 1 + begin; j < i + 1 + finish; ++j) {
+          double* other = vector(j);
+          add_multiple(-dot(made, other, length), made, other, length);
+        }
+      });
+    }
   if (rows < columns) return basis;
   std::vector<double> turned(basis.size());
   for (std::int64_t i = 0; i < few; ++i)
-    for (std::int64_t k = 0; k < length; ++k)
-      turned[static_cast<std::size_t>(k * few + i)] = basis[static_cast<std::size_t>(i * length + k)];
+    for (std::int64_t k = 0; k < length; ++k) turned[static_cast<std::size_t>(k * few + i)] = vector(i)[k];
   return turned;
 }
 
