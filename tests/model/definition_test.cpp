@@ -153,6 +153,23 @@ TEST_CASE("a hyper-parameter names a block, and an override another") {
   CHECK(same(played(Model::parse(text, options))[0], x + 9.));
 }
 
+TEST_CASE("a hyper-parameter names an initialiser; settings that are not the chosen one's say nothing") {
+  const std::string block = R"("w": {"weights": {"w": {"shape": [1], "init": "=kind", "value": 7, "std": 0}},
+    "inputs": ["x"], "result": "x * w"})";
+  const auto times = [&](const std::string& kind) {
+    ModelOptions options = in_float64();
+    options.hyper = {{"kind", kind}};
+    const std::string text =
+        definition(block, R"("p": {"block": "w"})", function("f", "p(x)"), "\"kind\": \"'ones'\"");
+    return played(Model::parse(text, options))[0](0, 0);  // x there is 1
+  };
+  CHECK(times("ones") == 1);
+  CHECK(times("constant") == 7);
+  CHECK(times("normal") == 0);
+  CHECK(error_of([&] { times("normel"); }).find("there is no initialiser 'normel'; did you mean 'normal'?") !=
+        std::string::npos);
+}
+
 TEST_CASE("a part that is left out gives back its first argument") {
   const Model model =
       Model::parse(definition(scale, R"("p": {"block": "scale", "when": "n > 3"})", function("f", "p(x)"), "\"n\": 3"),

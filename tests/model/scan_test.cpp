@@ -36,6 +36,11 @@ std::string recurrent(const std::vector<std::string>& lines, const std::string& 
         "do": ["a = a * rate + sum(x, axis=1, keepdims=true)", "c = c + a * y"],
         "result": "a - c, a, c"
       },
+      "looks": {
+        "inputs": ["x", "h", "keys", "factor"],
+        "do": ["h = h + factor * sum(keys * h[:, none], axis=1)"],
+        "result": "h, h"
+      },
       "wide": {"inputs": ["x", "h"], "result": "x, concat(h, x, axis=1)"}
     },
     "model": {
@@ -43,11 +48,12 @@ std::string recurrent(const std::vector<std::string>& lines, const std::string& 
         "cell": {"block": "simple"},
         "cells": {"block": "simple", "repeat": 2},
         "pair": {"block": "two"},
+        "looker": {"block": "looks"},
         "grows": {"block": "wide"}
       },
       "functions": {
         "all": {"inputs": {"x": "float [b, t, 2]", "y": "float [b, t, width]", "h": "float [b, width]"},
-                "result": "cell(x[:, 0], h)[0], cells[0](x[:, 0], h)[0], cells[1](x[:, 0], h)[0], pair(x[:, 0], h, h, h)[0], grows(h, h)[0]"},
+                "result": "cell(x[:, 0], h)[0], cells[0](x[:, 0], h)[0], cells[1](x[:, 0], h)[0], pair(x[:, 0], h, h, h)[0], looker(x, h, y, 1)[0], grows(h, h)[0]"},
         "f": {"inputs": {"x": "float [b, t, 2]", "y": "float [b, t, width]", "h": "float [b, width]"},
               "do": [)json" +
          list + R"json(], "result": ")json" + result + R"json("}
@@ -119,6 +125,15 @@ TEST_CASE("scan in a definition: one repeat of a part, and no state at all") {
   const std::vector<Array2> stateless = f({"a, c = scan(grows, y, y)"}, "a, c");
   CHECK(same(stateless[0], y));
   CHECK(stateless[1].shape() == Array2::shape_type{2, 4, 6});
+}
+
+TEST_CASE("scan in a definition: what every step is given as it is") {
+  const std::vector<Array2> scanned = f({"ys, last = scan(looker, x, init=h, alike=(y, 0.5))"}, "ys, last");
+  const std::vector<Array2> steps =
+      f({"a = looker(x[:, 0], h, y, 0.5)[0]", "c = looker(x[:, 1], a, y, 0.5)[0]",
+         "d = looker(x[:, 2], c, y, 0.5)[0]", "e = looker(x[:, 3], d, y, 0.5)[0]"},
+        "stack(a, c, d, e, axis=1), e");
+  for (std::size_t i = 0; i < 2; ++i) CHECK(same(scanned[i], steps[i]));
 }
 
 TEST_CASE("scan in a definition: what is wrong is said where it stands") {
