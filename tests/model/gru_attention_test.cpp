@@ -48,8 +48,8 @@ class ByHand {
  public:
   explicit ByHand(const Model& model) : model_(model) {}
 
-  /// Without padding. With `own`, the decoder reads what it said last, from the second step on.
-  Said said(const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& tokens, bool own) const {
+  /// Without padding. Where bit t of `forced` is 0, step t reads what the decoder said last, not token t.
+  Said said(const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& tokens, unsigned forced) const {
     const bool both_ways = model_.hyper().integer("directions") == 2, samples = !has("decoder.embedding.weight");
     const std::string decoder = samples ? "decoder.step." : "decoder.";
     std::vector<Numbers> memory = encoded("encoder.forward.gru", source);
@@ -63,7 +63,7 @@ class ByHand {
 
     Said result;
     std::int64_t last = tokens.at(0);
-    for (const std::int64_t token : tokens) {
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
       // score = FC(tanh(FC(EO) + FC(H))); weights = softmax(score, axis=1); context = sum(weights * EO, axis=1)
       Numbers weights;
       double total = 0;
@@ -78,7 +78,7 @@ class ByHand {
         for (std::size_t k = 0; k < context.size(); ++k) context[k] += weights[i] * memory[i][k];
       }
       // merged = concat(embedding, context), whose matrix is two that stand side by side
-      const Numbers embedded = row(decoder + "embedding", own ? last : token);
+      const Numbers embedded = row(decoder + "embedding", (forced >> t & 1) == 1 ? tokens[t] : last);
       h = gru(full(decoder + "input", embedded) + full(decoder + "step.context", context), h, decoder + "step.cell");
       const bool deep = model_.hyper().text("output") == "deep";
       result.logits.push_back(full(decoder + "output.linear", deep ? joined(joined(h, context), embedded) : h));
@@ -129,23 +129,25 @@ class ByHand {
   const Model& model_;
 };
 
-/// Checks logits [b, t, classes] and, where given, weights [1, b, 1, t, s] of the example against those by hand.
-void check(const Model& model, const Values& logits, const Values& weights, bool own) {
+/// Row b of the example, without the source's padding.
+Said said(const Model& model, std::size_t b, unsigned forced) {
   const Example batch;
-  for (std::size_t b = 0; b < 2; ++b) {
-    std::vector<std::int64_t> source, tokens;
-    for (std::size_t i = 0; i < 5; ++i)
-      if (batch.source(b, i) != 0) source.push_back(batch.source(b, i));
-    for (std::size_t i = 0; i < 4; ++i) tokens.push_back(batch.tokens(b, i));
-    const Said said = ByHand(model).said(source, tokens, own);
-    for (std::size_t t = 0; t < 4; ++t) {
-      for (std::size_t v = 0; v < 11; ++v) CHECK(std::abs(logits(b, t, v) - said.logits[t].at(v)) < 1e-13);
-      if (weights.dimension() == 0) continue;
-      for (std::size_t i = 0; i < 5; ++i)
-        CHECK(std::abs(weights(0, b, 0, t, i) - (i < source.size() ? said.weights[t][i] : 0)) < 1e-13);
-    }
-  }
+  std::vector<std::int64_t> source, tokens;
+  for (std::size_t i = 0; i < 5; ++i)
+    if (batch.source(b, i) != 0) source.push_back(batch.source(b, i));
+  for (std::size_t i = 0; i < 4; ++i) tokens.push_back(batch.tokens(b, i));
+  return ByHand(model).said(source, tokens, forced);
 }
+
+/// The greatest difference between row b of logits [b, t, classes] and those by hand.
+double difference(const Values& logits, std::size_t b, const Said& expected) {
+  double most = 0;
+  for (std::size_t t = 0; t < 4; ++t)
+    for (std::size_t v = 0; v < 11; ++v) most = std::max(most, std::abs(logits(b, t, v) - expected.logits[t].at(v)));
+  return most;
+}
+
+constexpr unsigned all_four = 15, only_first = 1;  // of four tokens
 
 Values logits(const Model& model, Mode mode = Mode::eval) {
   const Example batch;
@@ -163,10 +165,21 @@ TEST_CASE("gru_attention: logits and attention weights are those of loops over n
           const Model model = test::load(
               {"gru_attention",
                {{"directions", directions}, {"output", output}, {"bridge", bridge}, {"teacher_forcing", forcing}}});
-          CAPTURE(model.definition_text());
-          const Values weights =
-              *forcing == '1' ? test::transformer::play(model, "attention", batch.source, batch.tokens)[0] : Values();
-          check(model, logits(model), weights, false);
+          CAPTURE(directions);
+          CAPTURE(output);
+          CAPTURE(bridge);
+          CAPTURE(forcing);
+          const Values found = logits(model);
+          const Values weights = test::transformer::play(model, "attention", batch.source, batch.tokens)[0];
+          for (std::size_t b = 0; b < 2; ++b) {
+            const Said expected = said(model, b, all_four);
+            CHECK(difference(found, b, expected) < 1e-13);
+            for (std::size_t t = 0; t < 4; ++t)
+              for (std::size_t i = 0; i < 5; ++i) {
+                const double weight = i < expected.weights[t].size() ? expected.weights[t][i] : 0;
+                CHECK(std::abs(weights(0, b, 0, t, i) - weight) < 1e-13);
+              }
+          }
         }
       }
 }
@@ -192,8 +205,47 @@ TEST_CASE("gru_attention: without teacher forcing, training reads what the decod
   for (const char* output : {"plain", "deep"}) {
     const Model model = test::load({"gru_attention", {{"output", output}, {"teacher_forcing", "0.0"}}});
     const Values own = logits(model, Mode::train);
-    check(model, own, Values(), true);
-    check(model, logits(model), Values(), false);
+    for (std::size_t b = 0; b < 2; ++b) CHECK(difference(own, b, said(model, b, only_first)) < 1e-13);
     CHECK_FALSE(test::same(own, logits(model)));
   }
+}
+
+TEST_CASE("gru_attention: with some teacher forcing, training gives each token or not, by its probability") {
+  const Model model = test::load({"gru_attention", {{"units", "7"}, {"teacher_forcing", "0.75"}}});
+  const Example batch;
+  Tape tape(Mode::train);
+  const NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"s", 5}, {"t", 4}});
+  const Var result = model.record(tape, "logits", inputs)[0].second;
+  Player player(tape, {result});
+  std::vector<std::vector<Said>> expected(2);
+  for (std::size_t b = 0; b < 2; ++b)
+    for (unsigned forced = only_first; forced <= all_four; forced += 2) expected[b].push_back(said(model, b, forced));
+  std::size_t given = 0, matched = 0;
+  for (std::uint64_t step = 0; step < 200; ++step) {
+    player.play({{inputs[0].second, batch.source}, {inputs[1].second, batch.tokens}}, step);
+    const Values found = player.value<double>(result);
+    for (std::size_t b = 0; b < 2; ++b)
+      for (std::size_t i = 0; i < 8; ++i)
+        if (difference(found, b, expected[b][i]) < 1e-13) {
+          ++matched;
+          given += (i & 1) + (i >> 1 & 1) + (i >> 2 & 1);
+        }
+  }
+  CHECK(matched == 400);  // one way each: what the decoder finds most likely is never the token that comes
+  CHECK(std::abs(static_cast<double>(given) / 1200 - 0.75) < 0.05);
+}
+
+TEST_CASE("gru_attention: what does not fit together is refused") {
+  const auto refusal = [](const std::string& name, const std::string& value) {
+    return test::error_of([&] { logits(test::load({"gru_attention", {{"bridge", "false"}, {name, value}}})); });
+  };
+  const auto holds = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(refusal("directions", "1").empty());
+  CHECK(holds(refusal("directions", "2"), "two directions need the bridge"));
+  CHECK(holds(refusal("directions", "3"), "('forward', 'both_ways')[directions - 1]"));
+  CHECK(holds(refusal("teacher_forcing", "-0.5"), "teacher_forcing is between 0 and 1"));
+  CHECK(holds(refusal("teacher_forcing", "1.5"), "teacher_forcing is between 0 and 1"));
+  CHECK(holds(refusal("output", "depp"), "there is no block 'depp'; did you mean 'deep'?"));
 }
