@@ -5,10 +5,10 @@ PyTorch's RNN, LSTM and GRU as one layer (torch.KIND.one_way) and as two layers 
 packed sequences: every row ends, and begins in reverse, at its own length. Keras's SimpleRNN, LSTM, and GRU with the reset
 gate behind the product and before it (keras.KIND.one_way), with a mask, whose outputs are zeros where it is false.
 
-Every case, under its name, holds the weights as models/blocks/recurrent.json names and stores them, x [b, t, in], the first
-states h and c [layers and directions, b, units], lengths, the outputs ys, the last states last_h and last_c, what each of
-these is multiplied by in the sum whose gradients are wanted (by.NAME), and every gradient (grad.NAME of weights, input_grad.NAME of x, h and c). Needs torch and
-tensorflow; the tests do not."""
+Every case, under its name, holds the weights as models/blocks/recurrent.json names and stores them, x [b, t, in], the
+first states h and c [layers and directions, b, units], lengths, the outputs ys, the last states last_h and last_c, what each
+of these is multiplied by in the sum whose gradients are wanted (by.NAME), and every gradient: of weights (grad.NAME), and of
+x, h and c (input_grad.NAME). Needs torch and tensorflow; the tests do not."""
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

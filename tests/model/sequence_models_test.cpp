@@ -1,15 +1,14 @@
 // Models with recurrences, and the Transformer that is a language model: playing, padding, causality, batches, dropout.
+#include "sequence_models.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "recurrent_models.hpp"
-#include "transformer.hpp"
-
 using namespace xtape;
-using test::language_models;
+using namespace xtape::test::sequences;
 using test::load;
 using test::translators;
 using test::translators_and_language_models;
@@ -17,48 +16,9 @@ using test::Variant;
 using test::transformer::difference;
 using test::transformer::first;
 using test::transformer::row;
-using test::transformer::Rows;
 using test::transformer::sentences;
-using test::transformer::Values;
 
 namespace {
-/// Two rows with all that a function of any of the models may take.
-struct Given : test::transformer::Example {
-  Values h = states(0.7), c = states(1.3);
-
-  static Values states(double scale) {
-    Values made = Values::from_shape({2, 2, 6});
-    for (std::size_t i = 0; i < made.size(); ++i) made.flat(i) = std::sin(scale * static_cast<double>(i + 1));
-    return made;
-  }
-};
-
-ArrayView input_of(const Given& batch, const std::string& input) {
-  if (input == "source") return batch.source;
-  if (input == "tokens") return batch.tokens;
-  if (input == "targets") return batch.targets;
-  return input == "h" ? batch.h : batch.c;
-}
-
-NamedSizes sizes(const Model& model, const std::string& function, const Given& batch) {
-  NamedSizes found;
-  for (const std::string& size : model.signature(function).sizes) {
-    const Rows& rows = size == "s" ? batch.source : batch.tokens;
-    found.emplace_back(size, static_cast<std::int64_t>(rows.shape()[size == "b" ? 0 : 1]));
-  }
-  return found;
-}
-
-std::vector<Values> play(const Model& model, const std::string& function, const Given& batch) {
-  std::vector<ArrayView> feeds;
-  for (const FunctionInput& input : model.signature(function).inputs) feeds.push_back(input_of(batch, input.name));
-  return test::play(model, function, sizes(model, function, batch), feeds);
-}
-
-Values logits(const Model& model, const Given& batch) {
-  return play(model, "logits", batch)[0];
-}
-
 /// The mean loss alone, recorded once.
 class Loss {
  public:
@@ -246,54 +206,4 @@ TEST_CASE("sequence models: dropout is for training alone, and drawn by the step
     CHECK(first_step == Loss(model, Mode::train).at(1));
     CHECK(eval.at(1) == without.at(2));
   }
-}
-
-TEST_CASE("log_probabilities are the log-softmax of the logits of the targets shifted to the right") {
-  for (const Variant& variant : {translators[4], language_models[0]}) {
-    CAPTURE(variant.definition);
-    const Model model = load(variant);
-    Given batch;
-    batch.targets = sentences({3, 4}, 4, 7);
-    const Values found = play(model, "log_probabilities", batch)[0];
-    for (std::size_t b = 0; b < 2; ++b)
-      for (std::size_t t = 0; t < 4; ++t) batch.tokens(b, t) = t == 0 ? 0 : batch.targets(b, t - 1);
-    const Values expected = logits(model, batch);
-    for (std::size_t b = 0; b < 2; ++b)
-      for (std::size_t t = 0; t < 4; ++t) {
-        double total = 0;
-        for (std::size_t v = 0; v < 11; ++v) total += std::exp(expected(b, t, v));
-        for (std::size_t v = 0; v < 11; ++v)
-          CHECK(std::abs(found(b, t, v) - (expected(b, t, v) - std::log(total))) < 1e-13);
-      }
-  }
-}
-
-TEST_CASE("lstm_lm: two windows, one continuing the other, are one") {
-  const Model model = load(language_models[2]);
-  const Given batch;
-  const std::vector<Values> whole = play(model, "continued", batch);
-  Given window = batch;
-  window.tokens = first(batch.tokens, 1);
-  const std::vector<Values> one = play(model, "continued", window);
-  window.tokens = Rows::from_shape({2, 3});
-  for (std::size_t b = 0; b < 2; ++b)
-    for (std::size_t t = 0; t < 3; ++t) window.tokens(b, t) = batch.tokens(b, t + 1);
-  window.h = one[1];
-  window.c = one[2];
-  const std::vector<Values> two = play(model, "continued", window);
-  for (std::size_t b = 0; b < 2; ++b)
-    for (std::size_t t = 0; t < 4; ++t)
-      for (std::size_t v = 0; v < 11; ++v)
-        CHECK(std::abs(whole[0](b, t, v) - (t == 0 ? one[0](b, 0, v) : two[0](b, t - 1, v))) < 1e-13);
-  CHECK(test::same(two[1], whole[1]));
-  CHECK(test::same(two[2], whole[2]));
-
-  Given begun = batch;
-  begun.h.fill(0);
-  begun.c.fill(0);
-  CHECK(test::same(play(model, "continued", begun)[0], logits(model, begun)));
-  CHECK_FALSE(test::same(whole[0], logits(model, begun)));
-  const std::vector<Values> loss = play(model, "loss", batch);
-  CHECK(test::same(loss[2], whole[1]));
-  CHECK(test::same(loss[3], whole[2]));
 }
