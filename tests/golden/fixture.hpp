@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
 
 namespace xtape::test {
@@ -75,5 +76,58 @@ struct Recorded {
     return all;
   }
 };
+
+/// The largest difference, as a share of 1 and the largest value expected: some gradients (those of the keys' biases)
+/// are 0 but for rounding.
+inline double worst(const std::vector<double>& found, const std::vector<double>& expected) {
+  REQUIRE(found.size() == expected.size());
+  double difference = 0;
+  double scale = 1;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    difference = std::isnan(found[i]) ? INFINITY : std::fmax(difference, std::fabs(found[i] - expected[i]));
+    scale = std::fmax(scale, std::fabs(expected[i]));
+  }
+  return difference / scale;
+}
+
+/// Compares the loss of the fixture's batch and every gradient.
+inline void check_gradients(const Model& model, const Store& fixture, const NamedSizes& sizes,
+                            const PlayerOptions& options) {
+  const Recorded recorded(model, fixture, sizes);
+  Player player(recorded.tape, recorded.outputs(), options);
+  player.play(recorded.feeds);
+  CHECK(std::fabs(player.scalar(recorded.loss) - numbers(fixture.at("loss"))[0]) < 1e-13);
+  for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
+    CAPTURE(recorded.weights[i].first);
+    CHECK(worst(numbers(player.view(recorded.gradients[i])), numbers(fixture.at("grad." + recorded.weights[i].first))) <
+          1e-13);
+  }
+}
+
+/// Trains with Adam (1e-2, 0.9, 0.98, 1e-9) on the fixture's batch, and compares the losses.
+inline void check_training(const Model& model, const Store& fixture, const NamedSizes& sizes, double tolerance) {
+  const Recorded recorded(model, fixture, sizes);
+  Player player(recorded.tape, recorded.outputs());
+  OptimizerOptions options;
+  options.kind = OptimizerOptions::Kind::adam;
+  options.beta2 = 0.98;
+  options.epsilon = 1e-9;
+  Optimizer optimizer(model.weights(), options);
+  const std::vector<double> losses = numbers(fixture.at("losses"));
+  REQUIRE(losses.size() == 10);
+  for (const double expected : losses) {
+    player.play(recorded.feeds);
+    CHECK(std::fabs(player.scalar(recorded.loss) - expected) < tolerance);
+    std::vector<ArrayView> views;
+    for (const Var& gradient : recorded.gradients) views.push_back(player.view(gradient));
+    optimizer.update(views, 1e-2, 1, 0);
+  }
+}
+
+inline PlayerOptions by_reference() {
+  PlayerOptions options;
+  options.passes = Passes::reference();
+  return options;
+}
 
 }  // namespace xtape::test

@@ -1,6 +1,5 @@
 // models/gpt2.json against the GPT-2 of gpt2.py: logits, every gradient, and ten steps of AdamW.
 #include "fixture.hpp"
-#include "xtape/optim.hpp"
 
 using namespace xtape;
 using test::golden;
@@ -54,12 +53,6 @@ void compare_gradients(Dtype dtype, const PlayerOptions& options, double toleran
   }
 }
 
-PlayerOptions reference() {
-  PlayerOptions options;
-  options.passes = Passes::reference();
-  return options;
-}
-
 }  // namespace
 
 TEST_CASE("GPT-2: the weights have the published names, and no others") {
@@ -78,12 +71,12 @@ TEST_CASE("GPT-2: logits are PyTorch's") {
 
 TEST_CASE("GPT-2: loss and every gradient are PyTorch's, float64") {
   compare_gradients(Dtype::float64, {}, 1e-11);
-  compare_gradients(Dtype::float64, reference(), 1e-11);
+  compare_gradients(Dtype::float64, test::by_reference(), 1e-11);
 }
 
 TEST_CASE("GPT-2: loss and every gradient are PyTorch's, float32") {
   compare_gradients(Dtype::float32, {}, 2e-5);
-  compare_gradients(Dtype::float32, reference(), 2e-5);
+  compare_gradients(Dtype::float32, test::by_reference(), 2e-5);
 }
 
 TEST_CASE("GPT-2: ten losses of AdamW are PyTorch's") {

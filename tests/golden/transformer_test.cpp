@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "fixture.hpp"
-#include "xtape/optim.hpp"
 
 using namespace xtape;
 using test::golden;
 using test::numbers;
-using test::Recorded;
+using test::worst;
 
 namespace {
 using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -81,57 +80,11 @@ Case keras_single_head() {
 /// the losses as some 1e-7 (and one of 1e-14 as 1e-12).
 constexpr double keras_adam = 5e-7;
 
-/// The largest difference, as a share of 1 and the largest value expected: some gradients (those of the keys' biases)
-/// are 0 but for rounding.
-double worst(const std::vector<double>& found, const std::vector<double>& expected) {
-  REQUIRE(found.size() == expected.size());
-  double difference = 0;
-  double scale = 1;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    difference = std::isnan(found[i]) ? INFINITY : std::fmax(difference, std::fabs(found[i] - expected[i]));
-    scale = std::fmax(scale, std::fabs(expected[i]));
-  }
-  return difference / scale;
-}
-
-void check_gradients(const Case& each, const PlayerOptions& options) {
-  const Recorded recorded(each.model, each.fixture, Case::sizes());
-  Player player(recorded.tape, recorded.outputs(), options);
-  player.play(recorded.feeds);
-  CHECK(std::fabs(player.scalar(recorded.loss) - numbers(each.fixture.at("loss"))[0]) < 1e-13);
-  for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
-    CAPTURE(recorded.weights[i].first);
-    CHECK(worst(numbers(player.view(recorded.gradients[i])),
-                numbers(each.fixture.at("grad." + recorded.weights[i].first))) < 1e-13);
-  }
-}
-
-void check_training(const Case& each, double tolerance) {
-  const Recorded recorded(each.model, each.fixture, Case::sizes());
-  Player player(recorded.tape, recorded.outputs());
-  OptimizerOptions options;
-  options.kind = OptimizerOptions::Kind::adam;
-  options.beta2 = 0.98;
-  options.epsilon = 1e-9;
-  Optimizer optimizer(each.model.weights(), options);
-  const std::vector<double> losses = numbers(each.fixture.at("losses"));
-  REQUIRE(losses.size() == 10);
-  for (const double expected : losses) {
-    player.play(recorded.feeds);
-    CHECK(std::fabs(player.scalar(recorded.loss) - expected) < tolerance);
-    std::vector<ArrayView> views;
-    for (const Var& gradient : recorded.gradients) views.push_back(player.view(gradient));
-    optimizer.update(views, 1e-2, 1, 0);
-  }
-}
-
 void check_all(const Case& each, double training_tolerance) {
   CAPTURE(each.name);
-  PlayerOptions reference;
-  reference.passes = Passes::reference();
-  check_gradients(each, {});
-  check_gradients(each, reference);
-  check_training(each, training_tolerance);
+  test::check_gradients(each.model, each.fixture, Case::sizes(), {});
+  test::check_gradients(each.model, each.fixture, Case::sizes(), test::by_reference());
+  test::check_training(each.model, each.fixture, Case::sizes(), training_tolerance);
 }
 }  // namespace
 

@@ -1,0 +1,129 @@
+// What the functions of the models with recurrences, and of the Transformer that is a language model, give.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sequence_models.hpp"
+
+using namespace xtape;
+using namespace xtape::test::sequences;
+using test::language_models;
+using test::load;
+using test::translators;
+using test::Variant;
+using test::transformer::first;
+using test::transformer::sentences;
+
+TEST_CASE("log_probabilities are the log-softmax of the logits of the targets shifted to the right") {
+  for (const Variant& variant : {translators[4], language_models[0]}) {
+    CAPTURE(variant.definition);
+    const Model model = load(variant);
+    Given batch;
+    batch.targets = sentences({3, 4}, 4, 7);
+    const Values found = play(model, "log_probabilities", batch)[0];
+    for (std::size_t b = 0; b < 2; ++b)
+      for (std::size_t t = 0; t < 4; ++t) batch.tokens(b, t) = t == 0 ? 0 : batch.targets(b, t - 1);
+    const Values expected = logits(model, batch);
+    for (std::size_t b = 0; b < 2; ++b)
+      for (std::size_t t = 0; t < 4; ++t) {
+        double total = 0;
+        for (std::size_t v = 0; v < 11; ++v) total += std::exp(expected(b, t, v));
+        for (std::size_t v = 0; v < 11; ++v)
+          CHECK(std::abs(found(b, t, v) - (expected(b, t, v) - std::log(total))) < 1e-13);
+      }
+  }
+}
+
+TEST_CASE("lstm_lm: two windows, one continuing the other, are one") {
+  const Model model = load(language_models[2]);
+  const Given batch;
+  const std::vector<Values> whole = play(model, "continued", batch);
+  Given window = batch;
+  window.tokens = first(batch.tokens, 1);
+  const std::vector<Values> one = play(model, "continued", window);
+  window.tokens = Rows::from_shape({2, 3});
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t t = 0; t < 3; ++t) window.tokens(b, t) = batch.tokens(b, t + 1);
+  window.h = one[1];
+  window.c = one[2];
+  const std::vector<Values> two = play(model, "continued", window);
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t t = 0; t < 4; ++t)
+      for (std::size_t v = 0; v < 11; ++v)
+        CHECK(std::abs(whole[0](b, t, v) - (t == 0 ? one[0](b, 0, v) : two[0](b, t - 1, v))) < 1e-13);
+  CHECK(test::same(two[1], whole[1]));
+  CHECK(test::same(two[2], whole[2]));
+
+  Given begun = batch;
+  begun.h.fill(0);
+  begun.c.fill(0);
+  CHECK(test::same(play(model, "continued", begun)[0], logits(model, begun)));
+  CHECK_FALSE(test::same(whole[0], logits(model, begun)));
+  const std::vector<Values> loss = play(model, "loss", batch);
+  CHECK(test::same(loss[2], whole[1]));
+  CHECK(test::same(loss[3], whole[2]));
+}
+
+TEST_CASE("sequence models: the losses, smoothed and plain, and the accuracy, by hand") {
+  for (const bool excludes : {false, true})
+    for (Variant variant : {translators[1], translators[2], translators[4]}) {
+      CAPTURE(variant.definition);
+      variant.hyper.insert(variant.hyper.end(),
+                           {{"label_smoothing", "0.3"}, {"smoothing_excludes", excludes ? "0" : "-1"}});
+      const Model model = load(variant);
+      Given batch;
+      const Values found = logits(model, batch);
+      batch.targets(0, 1) = std::max_element(&found(0, 1, 0), &found(0, 1, 0) + 11) - &found(0, 1, 0);  // one is right
+      double smoothed = 0, plain = 0, right = 0;
+      for (std::size_t b = 0; b < 2; ++b)
+        for (std::size_t t = 0; t < 4; ++t) {
+          if (batch.targets(b, t) == -1) continue;
+          double sum = 0, spread = 0;
+          std::size_t best = 0;
+          for (std::size_t v = 0; v < 11; ++v) {
+            sum += std::exp(found(b, t, v));
+            if (found(b, t, v) > found(b, t, best)) best = v;
+          }
+          for (std::size_t v = excludes ? 1 : 0; v < 11; ++v) spread += std::log(sum) - found(b, t, v);
+          const double one = std::log(sum) - found(b, t, static_cast<std::size_t>(batch.targets(b, t)));
+          plain += one;
+          smoothed += 0.7 * one + 0.3 * spread / (excludes ? 10 : 11);
+          right += static_cast<std::int64_t>(best) == batch.targets(b, t) ? 1 : 0;
+        }
+      CHECK(play(model, "loss", batch)[0]() == doctest::Approx(smoothed).epsilon(1e-12));
+      CHECK(play(model, "loss", batch)[1]() == 7);
+      CHECK(play(model, "plain_loss", batch)[0]() == doctest::Approx(plain).epsilon(1e-12));
+      CHECK(play(model, "plain_loss", batch)[1]() == 7);
+      CHECK(right > 0);
+      CHECK(play(model, "accuracy", batch)[0]() == right);
+      CHECK(play(model, "accuracy", batch)[1]() == 7);
+    }
+}
+
+TEST_CASE("sequence models: attention weights sum to 1, and are 0 where something is hidden") {
+  for (const Variant& variant : {translators[1], translators[3], translators[4], language_models[0]}) {
+    CAPTURE(variant.definition);
+    const Values found = play(load(variant), "attention", Given())[0];
+    const bool translates = variant.definition != "transformer_lm";
+    const std::size_t heads = variant.definition == "gru_attention" ? 1 : 2, keys = translates ? 5 : 4;
+    CHECK(found.shape() == Values::shape_type{translates ? 1UL : 2UL, 2, heads, 4, keys});
+    for (std::size_t i = 0; i < found.size(); i += keys) {
+      const std::size_t place = i / keys % 4, row = i / keys / 4 / heads % 2;
+      double sum = 0;
+      for (std::size_t key = 0; key < keys; ++key) {
+        sum += found.flat(i + key);
+        CHECK((found.flat(i + key) == 0) == (translates ? row == 1 && key >= 3 : key > place));
+      }
+      CHECK(std::abs(sum - 1) < 1e-14);
+    }
+  }
+}
+
+TEST_CASE("transformer_lm: more tokens than max_positions are refused") {
+  const auto refusal = [](const char* most) {
+    return test::error_of([&] { logits(load({"transformer_lm", {{"max_positions", most}}}), Given()); });
+  };
+  CHECK(refusal("4").empty());
+  CHECK(refusal("3").find("more tokens than max_positions") != std::string::npos);
+}

@@ -1,0 +1,72 @@
+/// Small variants of the installed models with recurrences, and of the Transformer that is a language model.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "xtape/model.hpp"
+
+namespace xtape::test {
+
+struct Variant {
+  std::string definition;  ///< Of `models`.
+  std::vector<std::pair<std::string, std::string>> hyper;
+};
+
+/// Those with logits(source, tokens): 13 tokens of the source, 11 of the target.
+inline const std::vector<Variant> translators = {
+    {"gru_attention", {}},
+    {"gru_attention", {{"directions", "2"}, {"output", "deep"}}},
+    {"gru_attention", {{"bridge", "true"}, {"teacher_forcing", "0.5"}}},
+    {"gru_attention", {{"directions", "2"}, {"output", "deep"}, {"teacher_forcing", "0.25"}}},
+    {"lstm_attention", {}},
+    {"lstm_attention", {{"order", "i_g_f_o"}, {"across_bias", "false"}, {"bias", "false"}, {"decoder_layers", "1"}}},
+};
+
+/// Those with logits(tokens): 11 tokens.
+inline const std::vector<Variant> language_models = {
+    {"transformer_lm", {}},
+    {"transformer_lm", {{"activation", "gelu"}, {"positions", "concatenated"}, {"bias", "false"}}},
+    {"lstm_lm", {}},
+    {"lstm_lm", {{"order", "i_g_f_o"}, {"across_bias", "false"}, {"forget_bias", "0.0"}}},
+};
+
+inline std::vector<Variant> translators_and_language_models() {
+  std::vector<Variant> all = translators;
+  all.insert(all.end(), language_models.begin(), language_models.end());
+  return all;
+}
+
+/// The variant, with biases and norms away from their start, so that each of them shows.
+inline Model load(const Variant& variant, Dtype dtype = Dtype::float64) {
+  ModelOptions options;
+  options.dtype = dtype;
+  options.seed = 3;
+  if (variant.definition == "gru_attention")
+    options.hyper = {{"source_vocab_size", "13"}, {"target_vocab_size", "11"}, {"embedding", "5"}, {"units", "6"}};
+  else if (variant.definition == "lstm_attention")
+    options.hyper = {{"source_vocab_size", "13"}, {"target_vocab_size", "11"}, {"width", "8"}, {"heads", "2"}};
+  else if (variant.definition == "transformer_lm")
+    options.hyper = {{"vocab_size", "11"}, {"width", "8"}, {"heads", "2"}, {"inner", "12"}, {"layers", "2"}};
+  else
+    options.hyper = {{"vocab_size", "11"}, {"width", "6"}};
+  options.hyper.insert(options.hyper.end(), variant.hyper.begin(), variant.hyper.end());
+  options.hyper.emplace_back("std", "0.7");
+  Model model = Model::load(XTAPE_SOURCE_ROOT "/models/" + variant.definition + ".json", options);
+  for (const Store::Entry& entry : model.weights().entries()) {
+    Array weight = entry.array;
+    if (weight.shape().size() != 1) continue;
+    for (std::int64_t i = 0; i < weight.count(); ++i) {
+      const double change = 0.4 * std::sin(static_cast<double>(5 * i + std::ssize(entry.name)));
+      if (dtype == Dtype::float64)
+        weight.as<double>()[i] += change;
+      else
+        weight.as<float>()[i] += static_cast<float>(change);
+    }
+  }
+  return model;
+}
+
+}  // namespace xtape::test
