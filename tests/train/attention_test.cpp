@@ -50,8 +50,7 @@ std::string definition_giving(const tiny::Directory& directory, const std::strin
   std::string text = read_text(models + "transformer.json");
   const std::string cross = "\"stack(decoder.all.cross_attention.sublayer.attend.weights)\"";
   text.replace(text.find(cross), cross.size(), "\"" + result + "\"");
-  directory.write("blocks/linear.json", read_text(models + "blocks/linear.json"));
-  directory.write("blocks/norm.json", read_text(models + "blocks/norm.json"));
+  std::filesystem::copy(models + "blocks", directory / "blocks", std::filesystem::copy_options::overwrite_existing);
   return directory.write("changed.json", text);
 }
 }  // namespace
@@ -121,7 +120,6 @@ TEST_CASE("a run on text attends to what stands before") {
 
 TEST_CASE("what is no attention is refused") {
   const tiny::Directory directory;
-  std::filesystem::create_directories(directory / "blocks");
   {
     Run run = pairs_run(directory, models + "transformer.json");
     CHECK_THROWS_WITH_AS(run.attention(""), doctest::Contains("the source is empty"), Error);
