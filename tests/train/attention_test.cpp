@@ -50,7 +50,9 @@ std::string definition_giving(const tiny::Directory& directory, const std::strin
   std::string text = read_text(models + "transformer.json");
   const std::string cross = "\"stack(decoder.all.cross_attention.sublayer.attend.weights)\"";
   text.replace(text.find(cross), cross.size(), "\"" + result + "\"");
-  std::filesystem::copy(models + "blocks", directory / "blocks", std::filesystem::copy_options::overwrite_existing);
+  using std::filesystem::copy_options;
+  const auto copying = copy_options::recursive | copy_options::overwrite_existing;
+  std::filesystem::copy(models + "blocks", directory / "blocks", copying);
   return directory.write("changed.json", text);
 }
 }  // namespace
