@@ -22,6 +22,51 @@ std::shared_ptr<PlayableFunction> Model::player(const std::string& function, Mod
       PlayableFunction{function, mode, sorted, tape, given, results, std::move(player)}));
 }
 
+namespace {
+const ArrayView* find(const NamedArrays& arrays, const std::string& name) {
+  const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto& each) { return each.first == name; });
+  return found == arrays.end() ? nullptr : &found->second;
+}
+
+std::string names_of(const NamedArrays& arrays) {
+  std::string names;
+  for (const auto& each : arrays) names += (names.empty() ? "" : ", ") + each.first;
+  return names.empty() ? "no array is given" : "the arrays given are " + names;
+}
+}  // namespace
+
+NamedSizes Model::sizes(const std::string& function, const NamedArrays& arrays) const {
+  const Signature& signature = this->signature(function);
+  const std::string whose = "function '" + function + "' of model '" + name() + "'";
+  NamedSizes sizes;
+  for (const FunctionInput& input : signature.inputs) {
+    const ArrayView* array = find(arrays, input.name);
+    if (array == nullptr) throw Error(whose + " takes an input '" + input.name + "', but " + names_of(arrays));
+    if (input.dtype != array->dtype() || input.dims.size() != array->shape().size())
+      throw Error("input '" + input.name + "' of " + whose + " is " + name_of(input.dtype) + " of rank " +
+                  std::to_string(input.dims.size()) + ", got " + name_of(array->dtype()) + " " +
+                  to_string(array->shape()));
+    for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
+      const std::string& dim = input.dims[axis];
+      const auto known = [&](const auto& size) { return size.first == dim; };
+      if (std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end() &&
+          std::none_of(sizes.begin(), sizes.end(), known))
+        sizes.emplace_back(dim, array->shape()[axis]);
+    }
+  }
+  return sizes;
+}
+
+Store Model::play(const std::string& function, const NamedArrays& arrays, Mode mode) {
+  const auto playable = player(function, mode, sizes(function, arrays));
+  std::vector<Feed> feeds;
+  for (const auto& [name, var] : playable->inputs) feeds.emplace_back(var, *find(arrays, name));
+  playable->player.play(feeds);
+  Store results;
+  for (const auto& [name, var] : playable->results) results.add(name, Array(playable->player.view(var)));
+  return results;
+}
+
 std::vector<std::shared_ptr<const PlayableFunction>> Model::players() const {
   const auto& kept = data_->players.all();
   return {kept.begin(), kept.end()};
