@@ -46,7 +46,8 @@ int main(int argc, char** argv) try {
 
   // Pad, start and end are the tokens 0, 2 and 3 in word tokenizers, which is what batches and search expect.
   NumberWordsOptions numbers;
-  numbers.held_out = 500;
+  numbers.training = 20000;
+  numbers.held_out = 200;
   const SplitPairs texts = number_words(numbers);
   const WordTokenizer source(texts.training.source);
   const WordTokenizer target(texts.training.target);
