@@ -24,6 +24,9 @@ using NamedVars = std::vector<std::pair<std::string, Var>>;
 /// The var of that name; throws Error, with the nearest name, where there is none.
 Var at(const NamedVars& vars, const std::string& name);
 
+/// What is fed to inputs, by their names.
+using NamedArrays = std::vector<std::pair<std::string, ArrayView>>;
+
 /// How a definition is loaded.
 struct ModelOptions {
   /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"), except that
@@ -133,6 +136,15 @@ class Model {
   /// `function` recorded and planned for these sizes: made when first asked for, then kept, the least recently used
   /// falling out beyond the capacity. All play in one arena, so that results are valid until the next play of any.
   std::shared_ptr<PlayableFunction> player(const std::string& function, Mode mode, const NamedSizes& sizes);
+  /// The results of `function`, by name, on arrays given by the names of its inputs (others are not looked at); their
+  /// shapes say the sizes: play("logits", {{"tokens", token_array({prompt})}}). Plays a player of the above. Throws
+  /// Error where an input is not given, or has another dtype or shape.
+  Store play(const std::string& function, const NamedArrays& arrays, Mode mode = Mode::eval);
+  /// The sizes that the shapes of `arrays` give the names in the signature of `function`. Inputs named in `missing` need
+  /// no array: the others give their sizes. Throws as `play` does where an input is not given, or has another dtype or
+  /// rank, and Error where nothing gives a size.
+  NamedSizes sizes(const std::string& function, const NamedArrays& arrays,
+                   const std::vector<std::string>& missing = {}) const;
   /// What the cache of players holds, the most recently used first.
   std::vector<std::shared_ptr<const PlayableFunction>> players() const;
   /// How many players are kept (16 at first), and how they are made. Drops those there are.

@@ -24,9 +24,6 @@ struct PredictorOptions {
   std::optional<PlayerOptions> player;  ///< How players are made; empty: as the model's. Its carries are not used.
 };
 
-/// What is fed to a fixed input, by its name.
-using NamedArrays = std::vector<std::pair<std::string, ArrayView>>;
-
 /// Plays one function of a model in mode predict. The function takes `tokens` [rows, t], a few more of every row at
 /// each step, and any number of fixed inputs, given once per batch. What depends on fixed inputs alone is found on the
 /// tape and computed once, when the batch begins; what the ops `cache` keep stays in place from step to step.

@@ -25,6 +25,10 @@ std::string read_text(const std::string& path);
 /// and the reason, also where a compressed file is cut off or damaged.
 std::vector<std::string> read_lines(const std::string& path);
 
+/// Rows of tokens as an array that definitions take as "int [b, t]": int64 [rows, tokens of the longest, rounded up to
+/// a multiple of `multiple`], filled up with `pad`.
+Array token_array(const std::vector<Tokens>& rows, std::int32_t pad = 0, std::int64_t multiple = 1);
+
 /// The arrays of one batch, under the names of the loss function's inputs.
 struct Batch {
   struct Field {
@@ -196,6 +200,14 @@ struct PairTexts {
   std::vector<std::string> source;
   std::vector<std::string> target;
 };
+
+/// The text's tokens between start and end. Throws Error where the tokenizer has no such tokens.
+Tokens framed(const Tokenizer& tokenizer, const std::string& text);
+
+/// Every pair from start to end token: what PairBatches takes. Pairs with an empty side, or with more than `max_length`
+/// tokens on one (0: any number), are left out. Throws Error, with the line, where a tokenizer does.
+std::vector<Pair> pairs_of(const PairTexts& texts, const Tokenizer& source, const Tokenizer& target,
+                           std::int64_t max_length = 0);
 
 /// Pairs that the program makes itself: those that train, and others. Neither depends on any seed.
 struct SplitPairs {

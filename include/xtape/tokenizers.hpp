@@ -65,6 +65,9 @@ class CharacterTokenizer : public Tokenizer {
   /// unknown 1, start 2 and end 3 stand before them, and unknown characters, if they may become a token, become
   /// number 1.
   explicit CharacterTokenizer(const std::string& text, Unknown unknown = Unknown::error, bool special_tokens = false);
+  /// The same of the characters of `lines`.
+  explicit CharacterTokenizer(const std::vector<std::string>& lines, Unknown unknown = Unknown::error,
+                              bool special_tokens = false);
 
   std::int64_t size() const override;
   Tokens encode(const std::string& text) const override;

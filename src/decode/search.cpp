@@ -134,18 +134,6 @@ void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
     if (sources[i].empty()) throw Error("source " + std::to_string(i) + " has no tokens: there is nothing to read");
 }
 
-/// The sentences' tokens, padded to a multiple of 8: a small set of lengths.
-Array padded(const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch, std::int32_t pad) {
-  std::size_t columns = 0;
-  for (const std::size_t i : batch) columns = std::max(columns, sources[i].size());
-  columns = (columns + 7) / 8 * 8;
-  Array array(Dtype::int64, {static_cast<std::int64_t>(batch.size()), static_cast<std::int64_t>(columns)});
-  std::fill_n(array.as<std::int64_t>(), array.count(), std::int64_t{pad});
-  for (std::size_t row = 0; row < batch.size(); ++row)
-    std::copy(sources[batch[row]].begin(), sources[batch[row]].end(), array.as<std::int64_t>() + row * columns);
-  return array;
-}
-
 /// The search for a batch of sentences, each of which has beam_size rows, whether it needs them or not.
 class BatchSearch {
  public:
@@ -156,11 +144,16 @@ class BatchSearch {
   }
 
   std::vector<std::vector<Hypothesis>> run(const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch) {
+    constexpr std::int64_t multiple = 8;  // lengths are rounded up to it, so that there are few
     sentences_.clear();
-    for (const std::size_t i : batch) sentences_.emplace_back(options_, static_cast<std::int64_t>(sources[i].size()));
+    std::vector<Tokens> rows;
+    for (const std::size_t i : batch) {
+      sentences_.emplace_back(options_, static_cast<std::int64_t>(sources[i].size()));
+      rows.push_back(sources[i]);
+    }
     present_.resize(batch.size());
     std::iota(present_.begin(), present_.end(), std::size_t{0});
-    steps_.begin(padded(sources, batch, options_.pad), options_.beam_size);
+    steps_.begin(token_array(rows, options_.pad, multiple), options_.beam_size);
     std::vector<std::int32_t> tokens(batch.size() * beam_, options_.start);
     for (bool first = true; active() > 0; first = false) {
       if (!first) tokens = select_rows();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "special_tokens.hpp"
 #include "utf8.hpp"
@@ -19,6 +20,9 @@ CharacterTokenizer::CharacterTokenizer(const std::string& text, Unknown unknown,
   for (char32_t c = 0; c < seen.size(); ++c)
     if (seen[c]) characters_.push_back(c);
 }
+
+CharacterTokenizer::CharacterTokenizer(const std::vector<std::string>& lines, Unknown unknown, bool special_tokens)
+    : CharacterTokenizer(std::accumulate(lines.begin(), lines.end(), std::string()), unknown, special_tokens) {}
 
 std::int32_t CharacterTokenizer::first() const {
   return special_tokens_ ? special_token_count : 0;

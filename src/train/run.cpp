@@ -259,7 +259,7 @@ Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vect
   if (source.size() != target.size())
     throw Error(std::to_string(source.size()) + " sources and " + std::to_string(target.size()) + " targets");
   const PairTexts texts = {source, target};
-  const std::vector<Pair> pairs = train::pairs_of(texts, d.tokenizers, 0);
+  const std::vector<Pair> pairs = pairs_of(texts, *d.tokenizers.source, *d.tokenizers.target);
   if (pairs.empty())
     throw Error("there is nothing to evaluate on: none of the " + std::to_string(source.size()) +
                 " pairs of lines has words on both sides");

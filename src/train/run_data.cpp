@@ -44,9 +44,7 @@ std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::st
     return std::make_shared<WordTokenizer>(
         settings.vocabulary.empty() ? WordTokenizer(lines, settings.words)
                                     : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary), settings.words));
-  std::string text;
-  for (const std::string& line : lines) text += line;
-  return std::make_shared<CharacterTokenizer>(text, settings.unknown, recipe_.data.has_pairs());
+  return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe_.data.has_pairs());
 }
 
 Tokenizers Texts::make_tokenizers() const {
@@ -70,17 +68,10 @@ std::unique_ptr<Batches> Texts::batches(const Tokenizers& tokenizers) const {
     return std::make_unique<TextBatches>(tokenizers.target->encode(split_.training),
                                          tokenizers.target->encode(split_.validation), options);
   }
-  return std::make_unique<PairBatches>(pairs_of(training_, tokenizers, data.max_length),
-                                       pairs_of(validation_, tokenizers, 0), pair_options(recipe_, tokenizers));
-}
-
-Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
-  if (tokenizer.start() < 0 || tokenizer.end() < 0) throw Error("pairs need a tokenizer with start and end tokens");
-  Tokens tokens = {tokenizer.start()};
-  const Tokens inside = tokenizer.encode(text);
-  tokens.insert(tokens.end(), inside.begin(), inside.end());
-  tokens.push_back(tokenizer.end());
-  return tokens;
+  const Tokenizer& source = *tokenizers.source;
+  const Tokenizer& target = *tokenizers.target;
+  return std::make_unique<PairBatches>(pairs_of(training_, source, target, data.max_length),
+                                       pairs_of(validation_, source, target), pair_options(recipe_, tokenizers));
 }
 
 PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers) {
@@ -92,28 +83,6 @@ PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenize
   options.target_pad = tokenizers.target->pad();
   options.seed = recipe.trainer.seed;
   return options;
-}
-
-std::vector<Pair> pairs_of(const PairTexts& sentences, const Tokenizers& tokenizers, std::int64_t max_length) {
-  constexpr std::size_t frame = 2;  // start and end
-  std::vector<Pair> pairs;
-  const auto fits = [&](const Tokens& tokens) {
-    return tokens.size() > frame && (max_length == 0 || tokens.size() <= static_cast<std::size_t>(max_length) + frame);
-  };
-  const auto read = [](const Tokenizer& tokenizer, const std::vector<std::string>& lines, std::size_t i,
-                       const char* side) {
-    try {
-      return framed(tokenizer, lines[i]);
-    } catch (const Error& error) {
-      throw Error("line " + std::to_string(i + 1) + " of the " + side + ": " + error.what());
-    }
-  };
-  for (std::size_t i = 0; i < sentences.source.size(); ++i) {
-    Pair pair = {read(*tokenizers.source, sentences.source, i, "source"),
-                 read(*tokenizers.target, sentences.target, i, "target")};
-    if (fits(pair.source) && fits(pair.target)) pairs.push_back(std::move(pair));
-  }
-  return pairs;
 }
 
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory) {

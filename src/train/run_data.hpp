@@ -35,13 +35,6 @@ class Texts {
   PairTexts validation_;
 };
 
-/// The text's tokens between start and end. Throws Error where the tokenizer has no such tokens.
-Tokens framed(const Tokenizer& tokenizer, const std::string& text);
-
-/// Pairs from start to end token. Pairs with an empty side, or with more than `max_length` tokens on one (0: any
-/// number), are left out.
-std::vector<Pair> pairs_of(const PairTexts& sentences, const Tokenizers& tokenizers, std::int64_t max_length);
-
 PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers);
 
 /// tokenizer.json, or source_tokenizer.json and target_tokenizer.json.

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Builds and runs an outside program against the installed library in each of the ways that are promised.
+# Builds and runs outside programs against the installed library in each of the ways that are promised. The examples are
+# built here alone: by pkg-config and by CMake, without optimisation, since it is the library that computes.
 # usage: run.sh SOURCE_ROOT BUILD_ROOT
 set -uo pipefail
 source=$1
@@ -21,6 +22,21 @@ check() { # check NAME COMMAND…: counts the command's success
   fi
 }
 
+examples=$(basename -a -s .cpp "$source"/examples/*.cpp)
+each_example() { # each_example COMMAND…: checks `COMMAND… EXAMPLE` for every example, two at a time
+  local name
+  for name in $examples; do
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    { "$@" "$name" >"$work/$name.log" 2>&1; echo $? >"$work/$name.code"; } &
+  done
+  wait
+  for name in $examples; do check "$* $name" outcome "$name"; done
+}
+outcome() {
+  cat "$work/$1.log"
+  return "$(cat "$work/$1.code")"
+}
+
 meson install -C "$build" --no-rebuild --destdir "$work/root" >"$work/log" 2>&1 || {
   cat "$work/log"
   echo "0 passed, 1 failed"
@@ -31,20 +47,39 @@ prefix="$work/root$(sed -n 's/^prefix=//p' "$pc")"
 libraries=$(cd "$(dirname "$pc")/.." && pwd)
 export PKG_CONFIG_PATH=$(dirname "$pc") LD_LIBRARY_PATH="$libraries"
 ask() { pkg-config --define-variable=prefix="$prefix" "$@" xtape; }
+XTAPE_MODELS=$(ask --variable=models) # where they are while the whole stands below DESTDIR
+export XTAPE_MODELS OMP_NUM_THREADS=1
 
 no_flags_leak() {
   local words
   words="$(ask --cflags) $(ask --static --libs) $(grep -h -v '^ *#' "$libraries"/cmake/xtape/*.cmake)"
   ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|sentencepiece|zlib)' "$pc"
 }
-with_pkg_config() { # with_pkg_config COMPILER_ARGUMENT…
+with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
+  local from=$1 to=$2
+  shift 2
   # shellcheck disable=SC2046
-  g++ -Wall -Wextra -Wpedantic -Werror "$@" $(ask --cflags) "$source/tests/install/program.cpp" -o "$work/program" \
-    $(ask --static --libs) && "$work/program"
+  g++ -Wall -Wextra -Wpedantic -Werror "$@" $(ask --cflags) "$from" -o "$to" $(ask --static --libs)
 }
-with_cmake() {
-  cmake -S "$source/tests/install/cmake" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
-    cmake --build "$work/cmake" && "$work/cmake/program"
+run() { # run DIRECTORY EXAMPLE: away from the sources; trainings just long enough for the loss to fall
+  local arguments=()
+  case $2 in
+    train_gpt2) arguments=("$source/README.md" 10) ;;
+    train_*) arguments=(10) ;;
+  esac
+  (cd "$work" && "$1/$2" "${arguments[@]}")
+}
+by_pkg_config() {
+  with_pkg_config "$source/examples/$1.cpp" "$work/$1" -std=c++17 && run "$work" "$1"
+}
+by_cmake() { run "$work/cmake" "$1"; }
+cmake_builds() {
+  cmake -S "$source/tests/install/cmake" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLES="$source/examples" &&
+    cmake --build "$work/cmake" -j2
+}
+program() {
+  with_pkg_config "$source/tests/install/program.cpp" "$work/program" -std=c++20 -march=native -DXTENSOR_USE_XSIMD &&
+    "$work/program"
 }
 as_subproject() {
   cp -r "$source/tests/install/subproject" "$work/outside" && cp "$source/tests/install/program.cpp" "$work/outside" &&
@@ -52,15 +87,15 @@ as_subproject() {
     PKG_CONFIG_PATH= meson setup "$work/outside/build" "$work/outside" --force-fallback-for=xtape &&
     ninja -C "$work/outside/build" program && "$work/outside/build/program"
 }
-finds_models() { # the installed program, away from the sources
-  (cd "$work" && [ -d "$prefix/share/xtape/models" ] && "$prefix/bin/xtape" --version | grep -q "^xtape [0-9]")
-}
+finds_models() ( # the installed program, away from the sources
+  cd "$work" && "$prefix/bin/xtape" --version | grep -q "^xtape [0-9]" && "$prefix/bin/xtape" show gru_attention
+)
 
 check "no compiler flags or private packages in xtape.pc and xtapeConfig.cmake" no_flags_leak
-check "pkg-config, C++17" with_pkg_config -std=c++17
-check "pkg-config, C++20" with_pkg_config -std=c++20
-check "pkg-config, C++17, other array type: xsimd and -march=native" with_pkg_config -std=c++17 -march=native -DXTENSOR_USE_XSIMD
-check "CMake find_package" with_cmake
+check "pkg-config, C++20, other array type: xsimd and -march=native" program
+each_example by_pkg_config
+check "CMake find_package" cmake_builds
+each_example by_cmake
 check "Meson subproject, shared library, no -march=native" as_subproject
 check "the program and its models" finds_models
 echo "$passed passed, $failed failed"

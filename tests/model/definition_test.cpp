@@ -322,6 +322,25 @@ TEST_CASE("weights are saved, loaded and refused by name and shape") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("a function is played on arrays by name, which say the sizes") {
+  Model model = Model::parse(definition(scale, "\"p\": {\"block\": \"scale\", \"by\": 3}",
+                                        "\"f\": {\"inputs\": {\"x\": \"float [b, t]\", \"n\": \"int [t, 2]\"}, "
+                                        "\"result\": {\"y\": \"p(x)\", \"z\": \"n + 1\"}}"),
+                             in_float64());
+  const xt::xarray<std::int64_t> n = {{1, 2}, {3, 4}}, none = {{1, 2}};
+  CHECK(model.sizes("f", {{"n", n}, {"x", x}}) == NamedSizes{{"b", 2}, {"t", 2}});
+  const Store results = model.play("f", {{"n", n}, {"other", none}, {"x", x}});
+  CHECK(same(results.at("y").to<double>(), 3. * x));
+  CHECK(results.at("z").to<std::int64_t>() == n + 1);
+  CHECK(error_of([&] {
+          model.play("f", {{"x", x}});
+        }) == "function 'f' of model 'small' takes an input 'n', but the arrays given are x");
+  CHECK(error_of([&] {
+          model.play("f", {{"x", x}, {"n", x}});
+        }) == "input 'n' of function 'f' of model 'small' is int64 of rank 2, got float64 (2, 2)");
+  CHECK(error_of([&] { model.play("f", {{"x", x}, {"n", none}}); }).find("(1, 2)") != std::string::npos);
+}
+
 TEST_CASE("players are kept by function, mode and sizes, within bounds") {
   Model model = Model::parse(definition(scale, R"("p": {"block": "scale"})", function("f", "p(x)")));
   const xt::xarray<float> ones = xt::ones<float>({2, 2});

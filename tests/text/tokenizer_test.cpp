@@ -67,6 +67,8 @@ TEST_CASE("characters may stand behind the four special tokens") {
   CHECK(tokenizer.pieces({2, 6, 1, 3, 0}) == std::vector<std::string>{"<s>", "c", "\uFFFD", "</s>", "<pad>"});
   CHECK_THROWS_WITH_AS(tokenizer.pieces({7}), "token 7 is outside the vocabulary of 7", Error);
   CHECK_THROWS_AS(CharacterTokenizer("abc", CharacterTokenizer::Unknown::error, true).encode("é"), Error);
+  const std::vector<std::string> lines = {"ca", "", "bc"};
+  CHECK(CharacterTokenizer(lines, CharacterTokenizer::Unknown::token, true).to_json() == tokenizer.to_json());
 }
 
 TEST_CASE("without special tokens there is at most an unknown one") {

@@ -371,7 +371,7 @@ TEST_CASE("states that do not fit are refused by name") {
       "input 'h' of function 'loss' of model 'recurrent' is also a result, a state that one batch hands to the next; "
       "the input is float32 (2, 2, 6), the result float32 (2, 6): they must have one type");
   refused(with(R"("h": "last"})", R"("hh": "last"})"),
-          "function 'loss' of model 'recurrent' takes an input 'h', but the data has only tokens, targets");
+          "function 'loss' of model 'recurrent' takes an input 'h', but the arrays given are tokens, targets");
   refused(with(R"("h": "last"})", R"("h": "last", "more": "last"})"),
           "gives a result 'more': besides the sum over the targets and their count, results are states");
   refused(

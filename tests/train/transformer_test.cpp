@@ -42,14 +42,6 @@ Recipe recipe_in(const tiny::Directory& directory, std::vector<Setting> settings
   return Recipe::load(directory.write("recipe.json", recipe_text), settings);
 }
 
-/// A sentence as the model reads it.
-Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
-  Tokens tokens = {tokenizer.start()};
-  for (const std::int32_t token : tokenizer.encode(text)) tokens.push_back(token);
-  tokens.push_back(tokenizer.end());
-  return tokens;
-}
-
 Array row_of(const Tokens& tokens) {
   Array row(Dtype::int64, {1, static_cast<std::int64_t>(tokens.size())});
   std::copy(tokens.begin(), tokens.end(), row.as<std::int64_t>());
@@ -167,9 +159,7 @@ TEST_CASE("micro-batches of a Transformer equal one batch of all their sentences
   const PairTexts texts = number_words({24, 4}).training;
   const WordTokenizer source(texts.source);
   const WordTokenizer target(texts.target);
-  std::vector<Pair> pairs;
-  for (std::size_t i = 0; i < texts.source.size(); ++i)
-    pairs.push_back({framed(source, texts.source[i]), framed(target, texts.target[i])});
+  const std::vector<Pair> pairs = pairs_of(texts, source, target);
   const auto trained = [&](std::int64_t rows, std::int64_t accumulate) {
     ModelOptions options;
     options.dtype = Dtype::float64;

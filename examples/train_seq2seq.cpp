@@ -1,0 +1,85 @@
+// Trains GRUs with additive attention (models/gru_attention.json) to read dates as people write them in six languages,
+// counts the held-out ones that come out right, and draws where the decoder looked while it wrote one.
+// usage: train_seq2seq [STEPS]
+#include <iostream>
+#include <string>
+#include <xtape/xtape.hpp>
+
+using namespace xtape;
+
+namespace {
+
+Model small_model(const Tokenizer& source, const Tokenizer& target) {
+  ModelOptions options;
+  options.seed = 1;
+  options.hyper = {{"source_vocab_size", std::to_string(source.size())},
+                   {"target_vocab_size", std::to_string(target.size())},
+                   {"embedding", "32"},
+                   {"units", "64"},
+                   {"directions", "2"}};
+  return Model::load("gru_attention", options);
+}
+
+/// A row for each token written, a column for each one read: the darker, the more attention.
+void draw_attention(Model& model, const Tokenizer& source, const Tokenizer& target, const Tokens& read,
+                    const Tokens& written) {
+  const std::string shades = " .:-=+*#%@";
+  Tokens tokens = {target.start()};
+  tokens.insert(tokens.end(), written.begin(), written.end());
+  const Store seen = model.play("attention", {{"source", token_array({read})}, {"tokens", token_array({tokens})}});
+  const Array weights = seen.at("cross");  // [1, 1, 1, tokens, read]
+  const float* weight = weights.as<float>();
+  std::cout << "  |" << source.decode(read) << "|  (| is where it starts and ends)\n";
+  for (std::size_t row = 0; row < tokens.size(); ++row) {
+    std::cout << (row < written.size() ? target.decode({written[row]}) : "|") << ' ';
+    for (std::size_t column = 0; column < read.size(); ++column)
+      std::cout << shades[static_cast<std::size_t>(9.99F * *weight++)];
+    std::cout << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Trainer::FitOptions fit;
+  fit.steps = argc > 1 ? std::stoi(argv[1]) : 1000;
+
+  DatesOptions numbers;
+  numbers.training = 20000;
+  numbers.held_out = 200;
+  const SplitPairs texts = dates(numbers);
+  const auto unknown = CharacterTokenizer::Unknown::token;  // a held-out date might have a letter of its own
+  const CharacterTokenizer source(texts.training.source, unknown, true);
+  const CharacterTokenizer target(texts.training.target, unknown, true);
+  const PairBatches batches(pairs_of(texts.training, source, target), pairs_of(texts.held_out, source, target), {});
+
+  Model model = small_model(source, target);
+  const double first_loss = sampled_loss(model, batches, 1);
+  TrainerOptions training;
+  training.optimizer.kind = OptimizerOptions::Kind::adam;
+  training.schedule.rate = 5e-3;
+  training.clip = 1;
+  Trainer trainer(model, batches, training);
+  Trainer::Callbacks callbacks;
+  callbacks.step = [](const StepReport& report) {
+    if (report.step % 50 == 0) std::cout << "step " << report.step << " loss " << report.loss << std::endl;
+  };
+  double last_loss = first_loss;
+  callbacks.evaluation = [&](const Evaluation& evaluation) { last_loss = evaluation.loss; };
+  trainer.fit(fit, callbacks);
+
+  std::vector<Tokens> lines;
+  for (const std::string& line : texts.held_out.source) lines.push_back(framed(source, line));
+  SearchOptions greedy;
+  greedy.max_length = 12;
+  const auto found = search(model, lines, greedy);
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    right += target.decode(found[i][0].tokens) == texts.held_out.target[i] ? 1 : 0;
+  std::cout << right << " of " << lines.size() << " held-out dates are exactly right\n\n";
+  draw_attention(model, source, target, lines[0], found[0][0].tokens);
+  return last_loss < first_loss ? 0 : 1;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 2;
+}

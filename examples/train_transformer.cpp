@@ -1,0 +1,82 @@
+// Trains a small Transformer (models/transformer.json) to translate Portuguese number words into English ones, and
+// translates some that it has not seen by beam search.
+// usage: train_transformer [STEPS]
+#include <iostream>
+#include <string>
+#include <xtape/xtape.hpp>
+
+using namespace xtape;
+
+namespace {
+
+Model small_transformer(const Tokenizer& source, const Tokenizer& target) {
+  ModelOptions options;
+  options.seed = 1;
+  options.hyper = {{"source_vocab_size", std::to_string(source.size())},
+                   {"target_vocab_size", std::to_string(target.size())},
+                   {"width", "64"},
+                   {"inner", "128"},
+                   {"heads", "4"},
+                   {"encoder_layers", "2"},
+                   {"decoder_layers", "2"},
+                   {"embeddings", "separate"},
+                   {"output", "separate"},
+                   {"dropout_rate", "0"},
+                   {"label_smoothing", "0"}};
+  return Model::load("transformer", options);
+}
+
+TrainerOptions training(std::int64_t steps) {
+  TrainerOptions options;
+  options.optimizer.kind = OptimizerOptions::Kind::adam;
+  options.optimizer.beta2 = 0.98;
+  options.schedule.kind = ScheduleOptions::Kind::cosine;
+  options.schedule.rate = 2e-3;
+  options.schedule.warmup = steps / 6;
+  options.schedule.steps = steps;
+  options.clip = 1;
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Trainer::FitOptions fit;
+  fit.steps = argc > 1 ? std::stoi(argv[1]) : 800;
+
+  // Pad, start and end are the tokens 0, 2 and 3 in word tokenizers, which is what batches and search expect.
+  NumberWordsOptions numbers;
+  numbers.training = 20000;
+  numbers.held_out = 200;
+  const SplitPairs texts = number_words(numbers);
+  const WordTokenizer source(texts.training.source);
+  const WordTokenizer target(texts.training.target);
+  const PairBatches batches(pairs_of(texts.training, source, target), pairs_of(texts.held_out, source, target), {});
+
+  Model model = small_transformer(source, target);
+  const double first_loss = sampled_loss(model, batches, 1);
+  Trainer trainer(model, batches, training(fit.steps));
+  Trainer::Callbacks callbacks;
+  callbacks.step = [](const StepReport& report) {
+    if (report.step % 50 == 0) std::cout << "step " << report.step << " loss " << report.loss << std::endl;
+  };
+  Evaluation last;
+  callbacks.evaluation = [&](const Evaluation& evaluation) { last = evaluation; };
+  trainer.fit(fit, callbacks);
+  std::cout << "held out: perplexity " << *last.perplexity << ", accuracy " << *last.accuracy << "\n\n";
+
+  SearchOptions options;
+  options.beam_size = 4;
+  options.length_penalty = LengthPenalty::wu;
+  options.max_length = 40;
+  std::vector<Tokens> lines;
+  for (std::size_t i = 0; i < 5; ++i) lines.push_back(framed(source, texts.held_out.source[i]));
+  const auto found = search(model, lines, options);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    std::cout << "source       " << texts.held_out.source[i] << "\ntranslation  " << target.decode(found[i][0].tokens)
+              << "\nreference    " << texts.held_out.target[i] << "\n\n";
+  return last.loss < first_loss ? 0 : 1;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 2;
+}
