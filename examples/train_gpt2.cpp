@@ -68,7 +68,7 @@ int main(int argc, char** argv) try {
   const TrainingStep step(model, sizes);
   Player player(step.tape, step.outputs());
   Optimizer optimizer(model.weights(), {});  // AdamW
-  const auto first_loss = sampled_loss(model, batches, 1);
+  const double first_loss = sampled_loss(model, batches, 1);
   Batch batch = batches.blank();
   std::vector<ArrayView> gradients;
   for (int i = 0; i < steps; ++i) {
@@ -86,9 +86,10 @@ int main(int argc, char** argv) try {
   options.tokens = 120;
   options.context = sizes.block_size;
   options.sampling.temperature = 0.5;
-  const std::string prompt = text.substr(0, text.find(' '));
+  const Tokens whole = tokenizer.encode(text);
+  const Tokens prompt(whole.begin(), whole.begin() + 8);
   std::cout << "validation loss " << loss << "\n"
-            << prompt << tokenizer.decode(generate(model, tokenizer.encode(prompt), options)) << '\n';
+            << tokenizer.decode(prompt) << tokenizer.decode(generate(model, prompt, options)) << '\n';
   return loss < first_loss ? 0 : 1;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
