@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain = 1 << 12;  // elements; a multiple of what Philox gives at a time
+constexpr std::int64_t draw_grain = 1 << 12;  // elements; a multiple of what Philox gives at a time
 
 /// The second word of elements that need more than 32 bits: of the same block under a step that no play reaches.
 RandomStream second_word(RandomStream stream) {
@@ -35,7 +35,7 @@ void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, d
   if (dtype == Dtype::float32) {
     const auto from = static_cast<float>(low), width = static_cast<float>(high - low);
     const float last = std::nextafter(static_cast<float>(high), from);
-    parallel_for(threads, count, grain, [=](std::int64_t begin, std::int64_t finish) {
+    parallel_for(threads, count, draw_grain, [=](std::int64_t begin, std::int64_t finish) {
       float* to = static_cast<float*>(out) + begin;
       for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
 #pragma omp simd
@@ -45,7 +45,7 @@ void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, d
     return;
   }
   const double last = std::nextafter(high, low);
-  parallel_for(threads, count, grain, [=](std::int64_t begin, std::int64_t finish) {
+  parallel_for(threads, count, draw_grain, [=](std::int64_t begin, std::int64_t finish) {
     double* to = static_cast<double*>(out) + begin;
     for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
       alignas(64) std::uint32_t more[philox::words];
@@ -57,7 +57,7 @@ void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, d
 
 void draw_bernoulli(const RandomStream& stream, std::int64_t count, double p, bool* out, int threads) {
   const std::int32_t threshold = threshold_of(p);
-  parallel_for(threads, count, grain, [=](std::int64_t begin, std::int64_t finish) {
+  parallel_for(threads, count, draw_grain, [=](std::int64_t begin, std::int64_t finish) {
     bool* to = out + begin;
     for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
 #pragma omp simd

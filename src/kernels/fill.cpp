@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain = 1 << 14;  // below this, waking a thread costs more than it saves
+constexpr std::int64_t fill_grain = 1 << 14;  // below this, waking a thread costs more than it saves
 }
 
 void fill_with(void* out, Dtype dtype, std::int64_t count, double value, int threads) {
@@ -16,7 +16,7 @@ void fill_with(void* out, Dtype dtype, std::int64_t count, double value, int thr
     using T = decltype(scalar);
     const T element = static_cast<T>(value);
     T* elements = static_cast<T*>(out);
-    parallel_for(threads, count, grain, [elements, element](std::int64_t begin, std::int64_t finish) {
+    parallel_for(threads, count, fill_grain, [elements, element](std::int64_t begin, std::int64_t finish) {
       std::fill(elements + begin, elements + finish, element);
     });
   });
@@ -29,9 +29,10 @@ void fill_indices(void* out, Dtype dtype, const Shape& shape, std::size_t axis, 
   with_number(dtype, [&](auto scalar) {
     using T = decltype(scalar);
     T* elements = static_cast<T*>(out);
-    parallel_for(threads, count_of(shape), grain, [elements, inner, size](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t i = begin; i < finish; ++i) elements[i] = static_cast<T>(i / inner % size);
-    });
+    parallel_for(threads, count_of(shape), fill_grain,
+                 [elements, inner, size](std::int64_t begin, std::int64_t finish) {
+                   for (std::int64_t i = begin; i < finish; ++i) elements[i] = static_cast<T>(i / inner % size);
+                 });
   });
 }
 

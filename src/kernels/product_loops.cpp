@@ -7,11 +7,11 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain = 32768;     // multiply-adds below which another thread is not worth its start
-constexpr std::int64_t stretch = 1024;    // results summed side by side: they stay in the first-level cache
-constexpr std::int64_t sum_block = 256;   // terms added one after another before they join the total
-constexpr std::int64_t dot_block = 4096;  // the same, for vectors, whose terms are added in `lanes` chains
-constexpr std::int64_t lanes = 64;
+constexpr std::int64_t product_grain = 32768;  // multiply-adds below which another thread is not worth its start
+constexpr std::int64_t stretch = 1024;         // results summed side by side: they stay in the first-level cache
+constexpr std::int64_t sum_block = 256;        // terms added one after another before they join the total
+constexpr std::int64_t dot_block = 4096;       // the same, for vectors, whose terms are added in `dot_lanes` chains
+constexpr std::int64_t dot_lanes = 64;
 constexpr std::int64_t long_sum =
     65536;  // longer sums with few results are cut into parts, one after another per thread
 
@@ -21,18 +21,18 @@ T dot(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step, std::int
   T total{};
   for (std::int64_t begin = 0; begin < count; begin += dot_block) {
     const std::int64_t finish = std::min(count, begin + dot_block);
-    T chains[lanes] = {};
+    T chains[dot_lanes] = {};
     std::int64_t i = begin;
     if (x_step == 1 && y_step == 1) {
-      for (; i + lanes <= finish; i += lanes)
-        for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] += x[i + lane] * y[i + lane];
+      for (; i + dot_lanes <= finish; i += dot_lanes)
+        for (std::int64_t lane = 0; lane < dot_lanes; ++lane) chains[lane] += x[i + lane] * y[i + lane];
     } else {
-      for (; i + lanes <= finish; i += lanes)
-        for (std::int64_t lane = 0; lane < lanes; ++lane)
+      for (; i + dot_lanes <= finish; i += dot_lanes)
+        for (std::int64_t lane = 0; lane < dot_lanes; ++lane)
           chains[lane] += x[(i + lane) * x_step] * y[(i + lane) * y_step];
     }
     for (std::int64_t lane = 0; i < finish; ++i, ++lane) chains[lane] += x[i * x_step] * y[i * y_step];
-    for (std::int64_t width = lanes / 2; width > 0; width /= 2)
+    for (std::int64_t width = dot_lanes / 2; width > 0; width /= 2)
       for (std::int64_t lane = 0; lane < width; ++lane) chains[lane] += chains[lane + width];
     total += chains[0];
   }
@@ -72,7 +72,7 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
                    : a_step == 1 && b_step == 1 ? add_products<T, false, true>
                                                 : add_products<T, false, false>;
   return [=](const T* a, const T* b, T* c, void*) {
-    parallel_for(plan.threads, tasks, std::max<std::int64_t>(1, grain / cost),
+    parallel_for(plan.threads, tasks, std::max<std::int64_t>(1, product_grain / cost),
                  [&](std::int64_t begin, std::int64_t finish) {
                    const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
                    const std::int64_t c_step = plan.free.strides[2][last];
@@ -120,7 +120,7 @@ std::function<void(const T*, const T*, T*, void*)> one_by_one(const LoopsPlan& p
     const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
     const std::size_t free_rank = plan.free.rank();
     const auto write = [&](T& to, T value) { to = plan.accumulate ? to + value : value; };
-    parallel_for(plan.threads, plan.free.count() * parts, std::max<std::int64_t>(1, grain / (part * sums)),
+    parallel_for(plan.threads, plan.free.count() * parts, std::max<std::int64_t>(1, product_grain / (part * sums)),
                  [&](std::int64_t begin, std::int64_t finish) {
                    for (std::int64_t task = begin; task < finish; ++task) {
                      const auto at = plan.free.offsets(task / parts, free_rank);

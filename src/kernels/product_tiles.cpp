@@ -10,16 +10,17 @@
 namespace xtape {
 
 namespace {
-constexpr int tile_rows = 14;             // with two registers a row and two of b: 30 of AVX-512's 32
-constexpr int row_registers = 2;          // of a tile's row
-constexpr std::int64_t sum_block = 256;   // terms of b packed together: 32 KiB a panel, which stay in first-level cache
+constexpr int tile_rows = 14;     // with two registers a row and two of b: 30 of AVX-512's 32
+constexpr int row_registers = 2;  // of a tile's row
+constexpr std::int64_t panel_terms =
+    256;                                  // terms of b packed together: 32 KiB a panel, which stay in first-level cache
 constexpr std::int64_t group_rows = 128;  // of a task, that they may share what the second-level cache holds of b
 constexpr std::int64_t group_panels = 32;
 constexpr std::int64_t products_apart = 16;  // from so many on, a task is a whole product
 
 /// The columns of a panel: as wide as a tile.
 template <class T>
-constexpr std::int64_t panel_width = row_registers * static_cast<std::int64_t>(xsimd::batch<T>::size);
+constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<T>::size);
 
 std::int64_t ceiling(std::int64_t count, std::int64_t each) {
   return (count + each - 1) / each;
@@ -87,7 +88,7 @@ class Tiles {
   explicit Tiles(const GemmPlan& plan)
       : plan_(plan),
         panels_(ceiling(plan.n, panel_width<T>)),
-        blocks_(ceiling(plan.k, sum_block)),
+        blocks_(ceiling(plan.k, panel_terms)),
         packed_(plan.sums.count() * plan.k * panels_ * panel_width<T>) {
     std::int64_t groups =
         std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
@@ -144,8 +145,8 @@ class Tiles {
     for (std::int64_t s = 0; s < plan_.sums.count(); ++s) {
       const auto at = plan_.sums.offsets(s, plan_.sums.rank());
       for (std::int64_t block = 0; block < blocks_; ++block) {
-        const std::int64_t first = block * sum_block;
-        visit(at, first, std::min(sum_block, plan_.k - first), (s * plan_.k + first) * panels_ * panel_width<T>);
+        const std::int64_t first = block * panel_terms;
+        visit(at, first, std::min(panel_terms, plan_.k - first), (s * plan_.k + first) * panels_ * panel_width<T>);
       }
     }
   }

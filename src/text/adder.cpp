@@ -6,10 +6,6 @@
 namespace xtape {
 
 namespace {
-constexpr std::uint64_t split_seed = 0;  // which sums are held out does not depend on the run's seed
-constexpr std::uint64_t split_stream = 3;
-constexpr std::uint64_t epoch_stream = 1000;  // and upwards: one stream an epoch
-constexpr std::uint64_t sample_stream = 4;
 
 struct Line {
   std::string prompt;  // "47+85="
@@ -60,7 +56,7 @@ AdderBatches::AdderBatches(const Tokenizer& tokenizer, const AdderOptions& optio
   check(options);
   columns_ = 3 * options.digits + 3;  // the longest line, less its last token, which is only ever a target
   const std::int64_t numbers = power_of_ten(options.digits);
-  const auto order = shuffled(static_cast<std::uint32_t>(numbers * numbers), split_seed, split_stream);
+  const auto order = shuffled(static_cast<std::uint32_t>(numbers * numbers), split_seed, streams::adder_split);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Line line = line_of(order[i] / numbers, order[i] % numbers, options);
     Question question = {tokenizer.encode(line.prompt), tokenizer.encode(line.answer)};
@@ -88,7 +84,7 @@ void AdderBatches::training(std::uint64_t index, Batch& batch) const {
     const std::uint64_t place = index * static_cast<std::uint64_t>(options_.rows) + static_cast<std::uint64_t>(row);
     const std::uint64_t epoch = place / count;
     if (order.empty() || epoch != shuffled_epoch)
-      order = shuffled(static_cast<std::uint32_t>(count), options_.seed, epoch_stream + epoch);
+      order = shuffled(static_cast<std::uint32_t>(count), options_.seed, streams::epochs + epoch);
     shuffled_epoch = epoch;
     write_row(training_[order[place % count]], row, batch);
   }
@@ -113,7 +109,7 @@ void AdderBatches::validation(std::int64_t index, Batch& batch) const {
 void AdderBatches::validation_sample(std::uint64_t index, Batch& batch) const {
   for (std::int64_t row = 0; row < options_.rows; ++row) {
     const std::uint64_t counter = index * static_cast<std::uint64_t>(options_.rows) + static_cast<std::uint64_t>(row);
-    write_row(held_out_[draw_below(held_out_.size(), options_.seed, sample_stream, counter)], row, batch);
+    write_row(held_out_[draw_below(held_out_.size(), options_.seed, streams::adder_sample, counter)], row, batch);
   }
 }
 

@@ -8,12 +8,6 @@ namespace {
 using std::chrono::days;
 using std::chrono::sys_days;
 
-constexpr std::uint64_t split_seed = 0;  // which dates are held out does not depend on the run's seed
-constexpr std::uint64_t split_stream = 8;
-constexpr std::uint64_t language_stream = 9;
-constexpr std::uint64_t form_stream = 10;
-constexpr std::uint64_t case_stream = 11;
-
 constexpr std::int64_t dates_count = (sys_days(last_date) - sys_days(first_date)).count() + 1;
 
 /// Writes the date of that number, counted from the first one, in a form drawn for the pair of that counter.
@@ -22,9 +16,10 @@ void add(PairTexts& texts, std::uint32_t number, std::uint64_t counter) {
     return static_cast<std::size_t>(draw_below(bound, split_seed, stream, counter));
   };
   const std::chrono::year_month_day date = sys_days(first_date) + days(number);
-  const DateLanguage& language = date_languages()[draw(date_languages().size(), language_stream)];
-  const std::string_view form = language.forms[draw(language.forms.size(), form_stream)];
-  texts.source.push_back(written(date, language, form, draw(2, case_stream) == 0 ? NameCase::lower : NameCase::title));
+  const DateLanguage& language = date_languages()[draw(date_languages().size(), streams::date_language)];
+  const std::string_view form = language.forms[draw(language.forms.size(), streams::date_form)];
+  texts.source.push_back(
+      written(date, language, form, draw(2, streams::date_case) == 0 ? NameCase::lower : NameCase::title));
   texts.target.push_back(iso(date));
 }
 }  // namespace
@@ -35,7 +30,7 @@ SplitPairs dates(const DatesOptions& options) {
                 " can be held out, not " + std::to_string(options.held_out));
   if (options.training < 1)
     throw Error("at least 1 written date must be there to train with, not " + std::to_string(options.training));
-  const auto order = shuffled(static_cast<std::uint32_t>(dates_count), split_seed, split_stream);
+  const auto order = shuffled(static_cast<std::uint32_t>(dates_count), split_seed, streams::date_split);
   const auto held_out = static_cast<std::uint64_t>(options.held_out);
   const std::uint64_t others = order.size() - held_out;
   SplitPairs pairs;

@@ -7,8 +7,6 @@
 namespace xtape {
 
 namespace {
-constexpr std::uint64_t split_seed = 0;  // which numbers are held out does not depend on the run's seed
-constexpr std::uint64_t split_stream = 7;
 
 void add(PairTexts& texts, std::int64_t number) {
   NumberWords words = words_of(number);
@@ -22,7 +20,7 @@ SplitPairs number_words(const NumberWordsOptions& options) {
       options.training > number_words_end - options.held_out)
     throw Error("there are " + std::to_string(number_words_end) + " numbers: " + std::to_string(options.training) +
                 " to train with and " + std::to_string(options.held_out) + " to hold out cannot be taken from them");
-  auto order = shuffled(static_cast<std::uint32_t>(number_words_end), split_seed, split_stream);
+  auto order = shuffled(static_cast<std::uint32_t>(number_words_end), split_seed, streams::number_split);
   // Few numbers are short, and a sample of all would hold hardly any: those that are not held out train in any case.
   constexpr std::uint32_t short_numbers_end = 1000;
   std::stable_partition(order.begin() + options.held_out, order.end(),

@@ -24,7 +24,7 @@ constexpr Tens portuguese_tens = {"",          "",         "vinte",   "trinta", 
 constexpr Tens portuguese_hundreds = {"",           "cento",      "duzentos",   "trezentos",  "quatrocentos",
                                       "quinhentos", "seiscentos", "setecentos", "oitocentos", "novecentos"};
 
-std::string english(std::size_t number) {
+std::string english_words(std::size_t number) {
   if (number < 20) return english_ones[number];
   if (number < 100) {
     const std::string tens = english_tens[number / 10];
@@ -32,24 +32,24 @@ std::string english(std::size_t number) {
   }
   const std::size_t unit = number < 1000 ? 100 : 1000;
   const std::size_t rest = number % unit;
-  const std::string words = english(number / unit) + (unit == 100 ? " hundred" : " thousand");
+  const std::string words = english_words(number / unit) + (unit == 100 ? " hundred" : " thousand");
   if (rest == 0) return words;
-  return words + (rest < 100 ? " and " : " ") + english(rest);
+  return words + (rest < 100 ? " and " : " ") + english_words(rest);
 }
 
-std::string portuguese(std::size_t number) {
+std::string portuguese_words(std::size_t number) {
   if (number < 20) return portuguese_ones[number];
   if (number == 100) return "cem";
   if (number < 1000) {
     const std::size_t unit = number < 100 ? 10 : 100;
     const std::string words = (unit == 10 ? portuguese_tens : portuguese_hundreds)[number / unit];
-    return number % unit == 0 ? words : words + " e " + portuguese(number % unit);
+    return number % unit == 0 ? words : words + " e " + portuguese_words(number % unit);
   }
-  const std::string words = number < 2000 ? "mil" : portuguese(number / 1000) + " mil";
+  const std::string words = number < 2000 ? "mil" : portuguese_words(number / 1000) + " mil";
   const std::size_t rest = number % 1000;
   if (rest == 0) return words;
   // "e" joins what follows where that is one part itself: below a hundred, or whole hundreds.
-  return words + (rest < 100 || rest % 100 == 0 ? " e " : " ") + portuguese(rest);
+  return words + (rest < 100 || rest % 100 == 0 ? " e " : " ") + portuguese_words(rest);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ NumberWords words_of(std::int64_t number) {
   if (number < 0 || number >= number_words_end)
     throw Error("numbers in words go from 0 to " + std::to_string(number_words_end - 1) + ", not to " +
                 std::to_string(number));
-  return {portuguese(static_cast<std::size_t>(number)), english(static_cast<std::size_t>(number))};
+  return {portuguese_words(static_cast<std::size_t>(number)), english_words(static_cast<std::size_t>(number))};
 }
 
 }  // namespace xtape

@@ -8,8 +8,6 @@ namespace xtape {
 
 namespace {
 // Streams of the data order; those of epochs count on, one for the pairs and one for the batches.
-constexpr std::uint64_t sample_stream = 6;
-constexpr std::uint64_t first_epoch_stream = 1000;
 
 std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
   return (static_cast<std::int64_t>(length) + unit - 1) / unit * unit;
@@ -119,7 +117,7 @@ struct PairBatches::Data {
   void shuffle(std::uint64_t the_epoch) {
     if (!epoch_places.empty() && the_epoch == epoch) return;
     epoch = the_epoch;
-    const std::uint64_t stream = first_epoch_stream + 2 * epoch;
+    const std::uint64_t stream = streams::epochs + 2 * epoch;
     epoch_places = shuffled(static_cast<std::uint32_t>(training.size()), options.seed, stream);
     training.sort(epoch_places);
     epoch_batches = shuffled(static_cast<std::uint32_t>(training.cuts().size()), options.seed, stream + 1);
@@ -193,7 +191,7 @@ void PairBatches::validation(std::int64_t index, Batch& batch) const {
 
 void PairBatches::validation_sample(std::uint64_t index, Batch& batch) const {
   const std::uint64_t batches = data_->validation.cuts().size();
-  validation(static_cast<std::int64_t>(draw_below(batches, data_->options.seed, sample_stream, index)), batch);
+  validation(static_cast<std::int64_t>(draw_below(batches, data_->options.seed, streams::pairs_sample, index)), batch);
 }
 
 }  // namespace xtape

@@ -7,8 +7,6 @@
 namespace xtape {
 
 namespace {
-constexpr std::uint64_t training_stream = 1;
-constexpr std::uint64_t sample_stream = 2;
 
 /// Writes tokens[start, start + columns) and the tokens after each to a row; from `end` on there is nothing to predict.
 void write_block(const Tokens& part, std::int64_t start, std::int64_t end, std::int64_t columns, std::int64_t* tokens,
@@ -106,7 +104,7 @@ void TextBatches::training(std::uint64_t index, Batch& batch) const {
   if (options_.consecutive)
     windows(training_, training_strip(), static_cast<std::int64_t>(index) % epoch_batches(), batch);
   else
-    random_rows(training_, training_stream, index, batch);
+    random_rows(training_, streams::text_rows, index, batch);
 }
 
 bool TextBatches::training_continues(std::uint64_t index) const {
@@ -114,7 +112,7 @@ bool TextBatches::training_continues(std::uint64_t index) const {
 }
 
 void TextBatches::validation_sample(std::uint64_t index, Batch& batch) const {
-  random_rows(validation_, sample_stream, index, batch);
+  random_rows(validation_, streams::text_sample, index, batch);
 }
 
 std::int64_t TextBatches::validation_batches() const {

@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-using Kind = OptimizerOptions::Kind;
+using OptimizerKind = OptimizerOptions::Kind;
 
 /// Elements that one thread takes at a time. Fixed, so that the norm's bits do not depend on how many threads there
 /// are.
@@ -21,7 +21,7 @@ void check(const OptimizerOptions& options) {
     if (!(value >= 0 && value < 1))
       throw Error(std::string("optimizer: ") + name + " must be at least 0 and below 1, got " + std::to_string(value));
   };
-  if (options.kind == Kind::sgd) {
+  if (options.kind == OptimizerKind::sgd) {
     below_one(options.momentum, "momentum");
     if (options.nesterov && options.momentum == 0) throw Error("optimizer: nesterov needs a momentum above 0");
   } else {
@@ -124,7 +124,7 @@ struct Optimizer::Data {
       using T = decltype(scalar);
       const std::size_t i = piece.array;
       AdamStep own = step;
-      if (options.kind == Kind::adam)
+      if (options.kind == OptimizerKind::adam)
         own.decay = decay_of(piece);
       else
         own.shrink = 1 - rate * decay_of(piece);
@@ -149,7 +149,7 @@ Optimizer::Optimizer(const Store& weights, const OptimizerOptions& options, int 
       d.pieces.push_back({i, begin, std::min(piece_size, array.count() - begin)});
   }
   d.square_sums.resize(d.pieces.size());
-  if (options.kind == Kind::sgd) {
+  if (options.kind == OptimizerKind::sgd) {
     if (options.momentum != 0) d.remember("velocity", d.first);
   } else {
     d.remember("first", d.first);
@@ -171,7 +171,7 @@ double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, d
   constexpr double clip_epsilon = 1e-6;  // PyTorch's clip_grad_norm_
   if (clip > 0) scale *= std::min(1.0, clip / (norm + clip_epsilon));
   ++*d.updates.as<std::int64_t>();
-  if (d.options.kind == Kind::sgd)
+  if (d.options.kind == OptimizerKind::sgd)
     d.update_by_sgd(gradients, rate, scale);
   else
     d.update_by_adam(gradients, rate, scale);
