@@ -9,24 +9,24 @@ using Table = xt::xtensor<double, 2>;
 
 namespace {
 
-struct Attention {
+struct Attended {
   Var output;   // [queries, width]
   Var weights;  // [queries, keys]
 };
 
 /// weights = softmax(scores), where nothing is read of a key whose place in `hidden` [queries, keys] is true.
-Attention attend(const Var& scores, const Var& values, const Var& hidden) {
+Attended attend(const Var& scores, const Var& values, const Var& hidden) {
   const Var weights = softmax(masked_fill(scores, hidden, -INFINITY));
   return {einsum("qk,kd->qd", weights, values), weights};
 }
 
 /// scores = q k' / sqrt(d)
-Attention dot_product(const Var& q, const Var& k, const Var& v, const Var& hidden) {
+Attended dot_product(const Var& q, const Var& k, const Var& v, const Var& hidden) {
   return attend(einsum("qd,kd->qk", q, k) / std::sqrt(static_cast<double>(q.shape().back())), v, hidden);
 }
 
 /// scores = v' tanh(W q + U k): every query beside every key.
-Attention additive(const Var& q, const Var& k, const Var& w, const Var& u, const Var& v, const Var& hidden) {
+Attended additive(const Var& q, const Var& k, const Var& w, const Var& u, const Var& v, const Var& hidden) {
   const Var query = expand_dims(einsum("qd,dh->qh", q, w), 1);
   const Var key = expand_dims(einsum("kd,dh->kh", k, u), 0);
   return attend(einsum("qkh,h->qk", tanh(query + key), v), k, hidden);
@@ -61,12 +61,12 @@ int main() {
   const Var padding = iota(tape, {1, 3}, 1) >= 2;                   // the last key stands for nothing
   const Var none = zeros(tape, {1, 1}, Dtype::boolean);
 
-  const Attention plain = dot_product(x, x, x, none);
-  const Attention alone = dot_product(one, one, one, none);
-  const Attention causal = dot_product(x, x, x, later);
-  const Attention padded = dot_product(x, x, x, padding);
+  const Attended plain = dot_product(x, x, x, none);
+  const Attended alone = dot_product(one, one, one, none);
+  const Attended causal = dot_product(x, x, x, later);
+  const Attended padded = dot_product(x, x, x, padding);
   const Var identity = eye(tape, 3, 3, Dtype::float64);
-  const Attention added = additive(x, x, identity, identity, ones(tape, {3}, Dtype::float64), padding);
+  const Attended added = additive(x, x, identity, identity, ones(tape, {3}, Dtype::float64), padding);
 
   Player player(tape, {plain.weights, alone.output, alone.weights, causal.weights, padded.weights, added.weights});
   player.play({{x, rows}, {one, single}});

@@ -15,7 +15,7 @@ def main():
     parser.add_argument("ours")
     parser.add_argument("theirs")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="gpt-char,gpt-baby,gpt2-124m,transformer")
+    parser.add_argument("--only", default="gpt-char,gpt-baby,gpt2-124m,transformer,gru-attention,lstm-attention")
     parser.add_argument("--steps", default="9")
     parser.add_argument("--threads", default="2")
     words = parser.parse_args()
@@ -31,12 +31,12 @@ def main():
                 print(json.dumps(line), flush=True)
         rows.append((name, ours, theirs))
 
-    print(f"\n{'workload':12} {'xtape ms':>10} {'torch ms':>10} {'time':>6} {'xtape MB':>9} {'planned':>8} {'torch MB':>9} {'memory':>7}")
+    print(f"\n{'workload':14} {'xtape ms':>10} {'torch ms':>10} {'time':>6} {'xtape MB':>9} {'planned':>8} {'torch MB':>9} {'memory':>7}")
     for name, ours, theirs in rows:
         ms = [statistics.median(line["ms"] for line in side) for side in (ours, theirs)]
         mb = [max(line["peak_mb"] for line in side) for side in (ours, theirs)]
         planned = ours[-1]["planned_peak_mb"]
-        print(f"{name:12} {ms[0]:10.1f} {ms[1]:10.1f} {ms[0] / ms[1]:6.2f} {mb[0]:9} {planned:8} {mb[1]:9} {mb[0] / mb[1]:7.2f}")
+        print(f"{name:14} {ms[0]:10.1f} {ms[1]:10.1f} {ms[0] / ms[1]:6.2f} {mb[0]:9} {planned:8} {mb[1]:9} {mb[0] / mb[1]:7.2f}")
     print(f"\nmedians of {words.rounds} rounds in turn; ratios below 1: xtape is faster, or smaller. Peer: {rows[0][2][0]['peer']}")
 
 
