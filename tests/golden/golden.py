@@ -42,6 +42,18 @@ def case(op, attributes, inputs, function, generator):
     return result
 
 
+def adam_losses(model, loss):
+    """The losses before each of ten steps of Adam, with the settings that the golden tests of models use."""
+    optimiser, losses = torch.optim.Adam(model.parameters(), lr=1e-2, betas=(0.9, 0.98), eps=1e-9), []
+    for _ in range(10):
+        optimiser.zero_grad()
+        value = loss()
+        value.backward()
+        optimiser.step()
+        losses.append(value.detach())
+    return torch.stack(losses)
+
+
 def write(cases, script):
     """Writes the cases beside the script, under its name."""
     with open(os.path.splitext(os.path.abspath(script))[0] + ".json", "w") as file:

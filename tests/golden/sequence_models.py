@@ -10,7 +10,7 @@ to the right), targets (-1 at padding), log_probabilities, the mean loss, every 
 with Adam (lr 1e-2, betas 0.9/0.98, epsilon 1e-9); NMTAttn the source, too. Needs torch; the tests do not."""
 import math, torch, torch.nn as nn, torch.nn.functional as F
 
-from golden import beside, save
+from golden import adam_losses, beside, save
 
 SOURCE_VOCAB, TARGET_VOCAB, D, INNER, HEADS, LAYERS, PADDING = 13, 11, 8, 12, 2, 2, 0
 torch.set_default_dtype(torch.float64)
@@ -130,16 +130,9 @@ def make(file, model, *source):
     fixture.update(sentences=sentences, tokens=shifted(sentences), targets=targets, loss=loss.detach(),
                    log_probabilities=log_probabilities.detach(), **({"source": source[0]} if source else {}))
 
-    optimiser, losses = torch.optim.Adam(model.parameters(), lr=1e-2, betas=(0.9, 0.98), eps=1e-9), []
-    for _ in range(10):
-        optimiser.zero_grad()
-        loss = loss_of(model(sentences, *source))
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.detach())
-    fixture["losses"] = torch.stack(losses)
+    fixture["losses"] = adam_losses(model, lambda: loss_of(model(sentences, *source)))
     save(beside(__file__, file), fixture)
-    print(file, [round(v.item(), 6) for v in losses])
+    print(file, [round(v.item(), 6) for v in fixture["losses"]])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ gradient (grad.NAME), the attention of the last decoder layer to the memory, and
 (lr 1e-2, betas 0.9/0.98, epsilon 1e-9). Needs torch; the tests do not."""
 import math, torch, torch.nn as nn, torch.nn.functional as F
 
-from golden import beside, save
+from golden import adam_losses, beside, save
 
 SOURCE_VOCAB, TARGET_VOCAB, D, INNER, HEADS, LAYERS, EPSILON, PADDING = 13, 11, 8, 12, 2, 2, 1e-6, 0
 torch.set_default_dtype(torch.float64)
@@ -120,16 +120,9 @@ def make(file, pre_norm):
     fixture.update(source=source, tokens=tokens, targets=targets, logits=logits.detach(), loss=loss.detach(),
                    plain_loss=loss_of(model, logits, targets, 0.0).detach(), attention=weights.detach())
 
-    optimiser, losses = torch.optim.Adam(model.parameters(), lr=1e-2, betas=(0.9, 0.98), eps=1e-9), []
-    for _ in range(10):
-        optimiser.zero_grad()
-        loss = loss_of(model, model(source, tokens), targets, 0.1)
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.detach())
-    fixture["losses"] = torch.stack(losses)
+    fixture["losses"] = adam_losses(model, lambda: loss_of(model, model(source, tokens), targets, 0.1))
     save(beside(__file__, file), fixture)
-    print(file, [round(v.item(), 6) for v in losses])
+    print(file, [round(v.item(), 6) for v in fixture["losses"]])
 
 
 if __name__ == "__main__":

@@ -75,28 +75,14 @@ TEST_CASE("sequence models: the losses, smoothed and plain, and the accuracy, by
       Given batch;
       const Values found = logits(model, batch);
       batch.targets(0, 1) = std::max_element(&found(0, 1, 0), &found(0, 1, 0) + 11) - &found(0, 1, 0);  // one is right
-      double smoothed = 0, plain = 0, right = 0;
-      for (std::size_t b = 0; b < 2; ++b)
-        for (std::size_t t = 0; t < 4; ++t) {
-          if (batch.targets(b, t) == -1) continue;
-          double sum = 0, spread = 0;
-          std::size_t best = 0;
-          for (std::size_t v = 0; v < 11; ++v) {
-            sum += std::exp(found(b, t, v));
-            if (found(b, t, v) > found(b, t, best)) best = v;
-          }
-          for (std::size_t v = excludes ? 1 : 0; v < 11; ++v) spread += std::log(sum) - found(b, t, v);
-          const double one = std::log(sum) - found(b, t, static_cast<std::size_t>(batch.targets(b, t)));
-          plain += one;
-          smoothed += 0.7 * one + 0.3 * spread / (excludes ? 10 : 11);
-          right += static_cast<std::int64_t>(best) == batch.targets(b, t) ? 1 : 0;
-        }
-      CHECK(play(model, "loss", batch)[0]() == doctest::Approx(smoothed).epsilon(1e-12));
+      const test::transformer::Sums sums = test::transformer::sums_by_hand(found, batch.targets, excludes);
+      REQUIRE(sums.count == 7);
+      CHECK(play(model, "loss", batch)[0]() == doctest::Approx(sums.smoothed).epsilon(1e-12));
       CHECK(play(model, "loss", batch)[1]() == 7);
-      CHECK(play(model, "plain_loss", batch)[0]() == doctest::Approx(plain).epsilon(1e-12));
+      CHECK(play(model, "plain_loss", batch)[0]() == doctest::Approx(sums.plain).epsilon(1e-12));
       CHECK(play(model, "plain_loss", batch)[1]() == 7);
-      CHECK(right > 0);
-      CHECK(play(model, "accuracy", batch)[0]() == right);
+      CHECK(sums.right > 0);
+      CHECK(play(model, "accuracy", batch)[0]() == sums.right);
       CHECK(play(model, "accuracy", batch)[1]() == 7);
     }
 }

@@ -76,30 +76,16 @@ TEST_CASE("the losses, smoothed and plain, and the accuracy, by hand") {
   for (const bool excludes : {false, true}) {
     const Model model = load({{"label_smoothing", "0.3"}, {"smoothing_excludes", excludes ? "padding" : "-1"}});
     const Values found = logits(model, batch.source, batch.tokens);
-    double smoothed = 0, plain = 0, right = 0;
-    for (std::size_t b = 0; b < 2; ++b)
-      for (std::size_t t = 0; t < 4; ++t) {
-        if (batch.targets(b, t) == -1) continue;
-        double sum = 0, spread = 0;
-        std::size_t best = 0;
-        for (std::size_t v = 0; v < vocabulary; ++v) {
-          sum += std::exp(found(b, t, v));
-          if (found(b, t, v) > found(b, t, best)) best = v;
-        }
-        for (std::size_t v = excludes ? 1 : 0; v < vocabulary; ++v) spread += std::log(sum) - found(b, t, v);
-        const double one = std::log(sum) - found(b, t, static_cast<std::size_t>(batch.targets(b, t)));
-        plain += one;
-        smoothed += 0.7 * one + 0.3 * spread / static_cast<double>(excludes ? vocabulary - 1 : vocabulary);
-        right += static_cast<std::int64_t>(best) == batch.targets(b, t) ? 1 : 0;
-      }
+    const Sums sums = sums_by_hand(found, batch.targets, excludes);
+    REQUIRE(sums.count == 7);
     const auto results = [&](const std::string& function) {
       return play(model, function, batch.source, batch.tokens, batch.targets);
     };
-    CHECK(results("loss")[0]() == doctest::Approx(smoothed).epsilon(1e-12));
+    CHECK(results("loss")[0]() == doctest::Approx(sums.smoothed).epsilon(1e-12));
     CHECK(results("loss")[1]() == 7);
-    CHECK(results("plain_loss")[0]() == doctest::Approx(plain).epsilon(1e-12));
+    CHECK(results("plain_loss")[0]() == doctest::Approx(sums.plain).epsilon(1e-12));
     CHECK(results("plain_loss")[1]() == 7);
-    CHECK(results("accuracy")[0]() == right);
+    CHECK(results("accuracy")[0]() == sums.right);
     CHECK(results("accuracy")[1]() == 7);
     // With the most likely tokens as targets, all are right.
     Rows best = batch.targets;

@@ -3,118 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 
-#include "run_files.hpp"
-#include "tiny.hpp"
+#include "recurrent.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
-#include "xtape/safetensors.hpp"
 
-using namespace xtape;
+using namespace recurrent;
 
 namespace {
-/// Two recurrent layers whose states go on from batch to batch.
-const std::string definition = R"json({
-  "xtape": 1,
-  "name": "recurrent",
-  "hyper": {"vocab_size": 11, "width": 6, "layers": 2, "rate": 0.0},
-  "blocks": {
-    "table": {
-      "hyper": {"rows": null, "width": null},
-      "weights": {"weight": {"shape": ["rows", "width"], "init": "normal", "std": 0.8}},
-      "inputs": ["i"],
-      "result": "take(weight, i, axis=0)"
-    },
-    "cell": {
-      "hyper": {"width": null},
-      "weights": {
-        "in": {"shape": ["width", "width"], "init": "normal", "std": 0.6},
-        "across": {"shape": ["width", "width"], "init": "normal", "std": 0.6}
-      },
-      "inputs": ["x", "h"],
-      "do": ["h = tanh(matmul(x, in) + matmul(h, across))"],
-      "result": "h, h"
-    }
-  },
-  "model": {
-    "parts": {
-      "in": {"block": "table", "rows": "vocab_size", "width": "width"},
-      "cells": {"block": "cell", "repeat": "layers", "width": "width"},
-      "out": {"block": "table", "rows": "vocab_size", "width": "width"}
-    },
-    "functions": {
-      "read": {
-        "inputs": {"tokens": "int [b, t]", "h": "float [layers, b, width]"},
-        "do": [
-          "y, low = scan(cells[0], dropout(in(tokens), rate), init=h[0], axis=1)",
-          "y, high = scan(cells[1], y, init=h[1], axis=1)"
-        ],
-        "result": "einsum('btd,vd->btv', y, out.weight), stack(low, high)"
-      },
-      "loss": {
-        "inputs": {"tokens": "int [b, t]", "targets": "int [b, t]", "h": "float [layers, b, width]"},
-        "do": [
-          "logits, last = read(tokens, h)",
-          "total, count = cross_entropy(logits, targets, ignore=-1)"
-        ],
-        "result": {"total": "total", "count": "count", "h": "last"}
-      },
-      "plain_loss": {
-        "inputs": {"tokens": "int [b, t]", "targets": "int [b, t]", "h": "float [layers, b, width]"},
-        "do": ["total, count, h = loss(tokens, targets, h)"],
-        "result": "total, count"
-      }
-    }
-  }
-})json";
-
-std::string with(const std::string& from, const std::string& to, std::string text = definition) {
-  text.replace(text.find(from), from.size(), to);
-  return text;
-}
-
-/// Tokens below 11 that do not repeat soon.
-Tokens babble(std::int32_t count) {
-  Tokens tokens;
-  for (std::int32_t i = 0; i < count; ++i) tokens.push_back((i * i + 3 * (i / 7)) % 11);
-  return tokens;
-}
-
-TextBatches batches_of(std::int64_t rows, std::int64_t block_size, bool consecutive = true, std::int32_t training = 103,
-                       std::int32_t validation = 50) {
-  return {babble(training),
-          babble(validation),
-          {.rows = rows, .block_size = block_size, .seed = 3, .consecutive = consecutive}};
-}
-
-Model model_of(const std::string& rate = "0", const std::string& text = definition) {
-  return Model::parse(text, {.hyper = {{"rate", rate}}, .seed = 5}, "recurrent.json");
-}
-
-TrainerOptions options_of(std::int64_t accumulate = 1, double rate = 0.05) {
-  TrainerOptions options;
-  options.optimizer.kind = OptimizerOptions::Kind::sgd;
-  options.optimizer.weight_decay = 0;
-  options.schedule.rate = rate;
-  options.accumulate = accumulate;
-  options.seed = 9;
-  options.threads = 1;
-  return options;
-}
-
-bool same_weights(const Store& a, const Store& b) {
-  for (const Store::Entry& entry : a.entries())
-    if (std::memcmp(entry.array.data(), b.at(entry.name).data(), entry.array.bytes()) != 0) return false;
-  return true;
-}
-
-Store copy_of(const Store& store) {
-  Store copy;
-  for (const Store::Entry& entry : store.entries()) copy.add(entry.name, entry.array.clone());
-  return copy;
-}
-
 /// Mean loss and last states of a batch that begins with `h`, or with zeros.
 std::pair<double, Array> played(Model& model, const Batch& batch, Array h = {}) {
   const Shape shape = batch.at("tokens").shape();
@@ -246,67 +142,6 @@ TEST_CASE("an evaluation in windows is one long evaluation") {
   }
 }
 
-TEST_CASE("a training continued in the middle of an epoch makes the same bits") {
-  const TextBatches batches = batches_of(2, 8);  // six batches an epoch
-  for (const std::int64_t accumulate : {1, 2}) {
-    const tiny::Directory directory;
-    Model straight = model_of("0.3");
-    Trainer first(straight, batches, options_of(accumulate));
-    std::vector<double> losses;
-    for (int i = 0; i < 10; ++i) {
-      if (i == 4) first.save(directory / "checkpoint");
-      if (i == 6) first.save(directory / "between_epochs");
-      losses.push_back(first.update().loss);
-    }
-    CHECK(tiny::fs::exists(directory / "checkpoint/carried.safetensors"));
-    CHECK(!tiny::fs::exists(directory / "between_epochs/carried.safetensors"));
-    for (const int at : {4, 6}) {
-      Model other = model_of("0.3");
-      Trainer second(other, batches, options_of(accumulate));
-      second.update();
-      second.load(directory / (at == 4 ? "checkpoint" : "between_epochs"));
-      for (int i = at; i < 10; ++i) CHECK(second.update().loss == losses[static_cast<std::size_t>(i)]);
-      CHECK(same_weights(straight.weights(), other.weights()));
-    }
-  }
-}
-
-TEST_CASE("a checkpoint without the states, or with others, is refused and changes nothing") {
-  const tiny::Directory directory;
-  const TextBatches batches = batches_of(2, 8);
-  Model model = model_of();
-  Trainer trainer(model, batches, options_of());
-  trainer.update();
-  trainer.save(directory / "checkpoint");
-  Model fresh = model_of();
-  const Store before = copy_of(fresh.weights());
-  // Three rows of as many windows.
-  const TextBatches wider = batches_of(3, 8, true, 150);
-  REQUIRE(wider.epoch_batches() == batches.epoch_batches());
-  Trainer three(fresh, wider, options_of());
-  CHECK_THROWS_WITH_AS(three.load(directory / "checkpoint"),
-                       doctest::Contains("carried.safetensors does not hold 'h' as float32 (2, 3, 6): it is of another "
-                                         "model or number of rows"),
-                       FileError);
-  tiny::fs::remove(directory / "checkpoint/carried.safetensors");
-  Trainer again(fresh, batches, options_of());
-  CHECK_THROWS_WITH_AS(again.load(directory / "checkpoint"),
-                       doctest::Contains("has no carried.safetensors: the next batch goes on from carried states, 'h' "
-                                         "as float32 (2, 2, 6)"),
-                       FileError);
-  CHECK(again.step() == 0);
-  CHECK(same_weights(fresh.weights(), before));
-  // Where the epoch starts again there is nothing to go on from, nor where blocks are random.
-  const TextBatches narrower = batches_of(2, 7);
-  Trainer shorter(fresh, narrower, options_of());
-  shorter.load(directory / "checkpoint");
-  CHECK(shorter.step() == 1);
-  const TextBatches random = batches_of(2, 8, false);
-  Trainer drawn(fresh, random, options_of());
-  drawn.load(directory / "checkpoint");
-  CHECK(drawn.step() == 1);
-}
-
 TEST_CASE("an update that fails leaves the states") {
   for (const std::int64_t accumulate : {1, 2}) {
     const TextBatches batches = batches_of(2, 8);
@@ -384,51 +219,4 @@ TEST_CASE("states that do not fit are refused by name") {
   text = with(R"("targets": "int [b, t]", "h")", R"("k": "bool [b]", "targets": "int [b, t]", "h")");
   refused(with(R"("h": "last"})", R"("h": "last", "k": "not k"})", text),
           "it must be a float (the model is float32) or an int, not bool");
-}
-
-TEST_CASE("a model without states trains on consecutive windows") {
-  const tiny::Directory directory;
-  const TextBatches batches = batches_of(2, 8);
-  Model model = Model::parse(tiny::definition, {.hyper = {}, .seed = 5}, "tiny.json");
-  Trainer trainer(model, batches, options_of());
-  for (int i = 0; i < 3; ++i) trainer.update();
-  trainer.save(directory / "checkpoint");
-  CHECK(!tiny::fs::exists(directory / "checkpoint/carried.safetensors"));
-  Model other = Model::parse(tiny::definition, {.hyper = {}, .seed = 5}, "tiny.json");
-  Trainer second(other, batches, options_of());
-  second.load(directory / "checkpoint");
-  CHECK(trainer.update().loss == second.update().loss);
-  CHECK(trainer.evaluate().tokens == 49);
-}
-
-TEST_CASE("a run on consecutive windows, stopped in an epoch and continued, is the uninterrupted one") {
-  const tiny::Directory directory;
-  directory.write("recurrent.json", definition);
-  std::string text;
-  for (const std::int32_t token : babble(300)) text += static_cast<char>('a' + token);
-  directory.write("text.txt", text);
-  const Recipe recipe = Recipe::load(directory.write("recipe.json", R"json({
-    "xtape": 1, "name": "windows", "definition": "recurrent.json",
-    "hyper": {"vocab_size": {"from": "vocabulary"}, "rate": 0.2},
-    "data": {"kind": "text", "text": "text.txt", "block_size": 8, "windows": "consecutive"},
-    "batch": {"size": 4},
-    "optimizer": {"kind": "adamw"}, "schedule": {"kind": "constant", "rate": 0.01},
-    "epochs": 2, "seed": 4
-  })json"));
-  Run whole = Run::create(recipe, directory / "whole");
-  CHECK(whole.batches().epoch_batches() == 8);  // 270 tokens in 4 strips of 67
-  CHECK(whole.train());
-  CHECK(whole.trainer().step() == 16);
-  CHECK(names(directory / "whole") == std::vector<std::string>{"00000008", "00000016"});
-  {
-    Run run = Run::create(recipe, directory / "parts");
-    Trainer::Callbacks callbacks;
-    callbacks.stop = [&] { return run.trainer().step() == 5; };
-    CHECK(!run.train(callbacks));
-  }
-  CHECK(tiny::fs::exists(directory / "parts/checkpoints/00000005/carried.safetensors"));
-  Run resumed = Run::open(directory / "parts");
-  CHECK(resumed.train());
-  CHECK(same_bits(directory / "whole/checkpoints/00000016", directory / "parts/checkpoints/00000016"));
-  CHECK(metrics(directory / "whole") == metrics(directory / "parts"));
 }
