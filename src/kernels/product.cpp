@@ -1,4 +1,4 @@
-// Choosing how a product runs: as matrix products (on BLAS or in tiles), straight or after rearranging what no stride
+// Choosing how a product runs: as matrix products (on BLAS, in tiles or on the matrix unit), straight or after rearranging what no stride
 // can say, or in plain loops.
 #include "product.hpp"
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "copy.hpp"
+#include "product_amx.hpp"
 #include "product_gemm.hpp"
 #include "product_loops.hpp"
 #include "product_tiles.hpp"
@@ -195,6 +196,7 @@ template <class T>
 PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   PlannedProduct planned;
   planned.way = tiles_suit(choice.plan) ? ProductWay::tiles : ProductWay::blas;
+  if (std::is_same_v<T, float> && amx_suits(choice.plan)) planned.way = ProductWay::amx;
   std::array<std::function<void(const void*, void*)>, 3> copies;
   std::array<std::size_t, 3> places{};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -207,10 +209,15 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   }
   std::function<void(const T*, const T*, T*, void*)> multiply;
   const std::size_t own_place = planned.scratch_bytes;
+  if constexpr (std::is_same_v<T, float>)
+    if (planned.way == ProductWay::amx) {
+      multiply = make_amx(choice.plan);
+      planned.scratch_bytes += rounded(amx_scratch_bytes(choice.plan));
+    }
   if (planned.way == ProductWay::tiles) {
     multiply = make_tiles<T>(choice.plan);
     planned.scratch_bytes += rounded(tiles_scratch_bytes(choice.plan, sizeof(T)));
-  } else {
+  } else if (planned.way == ProductWay::blas) {
     multiply = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*) { gemm(a, b, c); };
   }
   planned.run = [copies, places, own_place, multiply](const void* a, const void* b, void* c, void* scratch) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "threads.hpp"
 
@@ -79,6 +80,21 @@ void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int 
 bool gemm_can(const GemmPlan& plan) {
   return a_of(plan) && b_of(plan) && c_of(plan) &&
          std::max({plan.m, plan.n, plan.k}) <= std::numeric_limits<int>::max();
+}
+
+bool columns_run(const GemmPlan& plan) {
+  return plan.n_strides[2] == 1;
+}
+
+GemmPlan with_columns_running(GemmPlan plan) {
+  if (columns_run(plan)) return plan;
+  std::swap(plan.m, plan.n);
+  std::swap(plan.m_strides, plan.n_strides);
+  for (auto* strides : {&plan.m_strides, &plan.n_strides, &plan.k_strides}) std::swap((*strides)[0], (*strides)[1]);
+  std::swap(plan.outer.strides[0], plan.outer.strides[1]);
+  std::swap(plan.sums.strides[0], plan.sums.strides[1]);
+  std::swap(plan.offsets[0], plan.offsets[1]);
+  return plan;
 }
 
 double gemm_cost(const GemmPlan& plan) {

@@ -22,6 +22,12 @@ struct GemmPlan {
 /// Whether BLAS can say it: in each matrix one stride is 1 and the other at least the length of a row.
 bool gemm_can(const GemmPlan& plan);
 
+/// Whether the columns of c stand side by side.
+bool columns_run(const GemmPlan& plan);
+
+/// The same product with columns that do: if need be, the two operands change places.
+GemmPlan with_columns_running(GemmPlan plan);
+
 /// Nanoseconds on one thread, roughly: to choose between plans.
 double gemm_cost(const GemmPlan& plan);
 

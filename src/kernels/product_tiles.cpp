@@ -26,23 +26,6 @@ std::int64_t ceiling(std::int64_t count, std::int64_t each) {
   return (count + each - 1) / each;
 }
 
-/// Whether the columns of c stand side by side, as tiles want it.
-bool columns_run(const GemmPlan& plan) {
-  return plan.n_strides[2] == 1;
-}
-
-/// The same product with columns that do: if need be, the two operands change places.
-GemmPlan with_columns_running(GemmPlan plan) {
-  if (columns_run(plan)) return plan;
-  std::swap(plan.m, plan.n);
-  std::swap(plan.m_strides, plan.n_strides);
-  for (auto* strides : {&plan.m_strides, &plan.n_strides, &plan.k_strides}) std::swap((*strides)[0], (*strides)[1]);
-  std::swap(plan.outer.strides[0], plan.outer.strides[1]);
-  std::swap(plan.sums.strides[0], plan.sums.strides[1]);
-  std::swap(plan.offsets[0], plan.offsets[1]);
-  return plan;
-}
-
 /// A tile of c: `rows` rows of `registers` registers, over `terms` terms of one panel of b.
 template <class T, int rows, int registers>
 void multiply(std::int64_t terms, const T* a, std::int64_t a_row, std::int64_t a_term, const T* panel, T* c,

@@ -45,7 +45,8 @@ ScanCall scan_call(const Arguments& arguments) {
     } else if (given.name == "real") {
       if (!given.value.is_none()) call.options.real = setting<Var>(given, "an array");
     } else {
-      throw Error("scan has no '" + given.name + "'" + did_you_mean(given.name, {"init", "alike", "axis", "reverse", "real"}));
+      throw Error("scan has no '" + given.name + "'" +
+                  did_you_mean(given.name, {"init", "alike", "axis", "reverse", "real"}));
     }
   }
   return call;

@@ -16,18 +16,6 @@ struct Read {
   std::vector<std::string> produced;  // of a target: what comes out where a token is read
 };
 
-struct Recorded {
-  NamedVars inputs, results;
-};
-Recorded record(Tape& tape, const Model& model, const std::vector<Read>& reads,
-                const std::vector<std::int64_t>& lengths) {
-  Recorded recorded;
-  for (std::size_t i = 0; i < reads.size(); ++i)
-    recorded.inputs.emplace_back(reads[i].input, tape.input(reads[i].input, {1, lengths[i]}, Dtype::int64));
-  recorded.results = model.record(tape, function, recorded.inputs);
-  return recorded;
-}
-
 [[noreturn]] void refuse(const std::string& name, const std::string& what) {
   throw Error("the result '" + name + "' of the function 'attention' " + what);
 }
@@ -41,8 +29,11 @@ std::vector<Sides> sides_of(const Model& model, const std::vector<Read>& reads) 
   std::vector<std::int64_t> lengths;
   for (std::size_t i = 0; i < reads.size(); ++i) lengths.push_back(static_cast<std::int64_t>(i) + 2);
   Tape tape(Mode::eval);
+  NamedVars inputs;
+  for (std::size_t i = 0; i < reads.size(); ++i)
+    inputs.emplace_back(reads[i].input, tape.input(reads[i].input, {1, lengths[i]}, Dtype::int64));
   std::vector<Sides> sides;
-  for (const auto& [name, var] : record(tape, model, reads, lengths).results) {
+  for (const auto& [name, var] : model.record(tape, function, inputs)) {
     const Shape& shape = var.shape();
     if (shape.size() != 5 || shape[1] != 1 || var.dtype() != Dtype::float32)
       refuse(name,
@@ -57,32 +48,22 @@ std::vector<Sides> sides_of(const Model& model, const std::vector<Read>& reads) 
   return sides;
 }
 
-std::vector<Attention> attention(const Model& model, const std::vector<Read>& reads) {
+std::vector<Attention> attention(Model& model, const std::vector<Read>& reads) {
   const std::vector<Sides> sides = sides_of(model, reads);
-  std::vector<std::int64_t> lengths;
-  for (const Read& read : reads) lengths.push_back(static_cast<std::int64_t>(read.tokens.size()));
-  Tape tape(Mode::eval);
-  const auto [inputs, results] = record(tape, model, reads, lengths);
-  Vars outputs;
-  for (const auto& result : results) outputs.push_back(result.second);
-  Player player(tape, outputs, model.player_options());
-  std::vector<Array> rows;
-  std::vector<Feed> feeds;
-  for (std::size_t i = 0; i < reads.size(); ++i) {
-    Array& row = rows.emplace_back(Dtype::int64, Shape{1, lengths[i]});
-    std::copy(reads[i].tokens.begin(), reads[i].tokens.end(), row.as<std::int64_t>());
-    feeds.emplace_back(inputs[i].second, row);
-  }
-  player.play(feeds);
+  std::vector<Array> tokens;
+  NamedArrays arrays;
+  for (const Read& read : reads) arrays.emplace_back(read.input, tokens.emplace_back(token_array({read.tokens})));
+  const Store results = model.play(function, arrays);
   std::vector<Attention> found;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    Shape shape = outputs[i].shape();
+  for (std::size_t i = 0; i < results.entries().size(); ++i) {
+    const auto& [name, weights] = results.entries()[i];
+    Shape shape = weights.shape();
     shape.erase(1);  // the only row
     const Read& queries = reads[sides[i].queries];
     const Read& keys = reads[sides[i].keys];
     const bool produces = sides[i].queries != sides[i].keys && !queries.produced.empty();
-    found.push_back({results[i].first,
-                     Array(player.view(outputs[i])).first(shape),
+    found.push_back({name,
+                     weights.first(shape),
                      {queries.text, produces ? queries.produced : queries.labels},
                      {keys.text, keys.labels}});
   }
@@ -96,7 +77,7 @@ void check_attention(const Model& model) {
     throw Error("the definition '" + model.name() + "' has no function 'attention', which gives attention weights");
 }
 
-std::vector<Attention> attention(const Model& model, const Tokenizers& tokenizers, const std::string& source,
+std::vector<Attention> attention(Model& model, const Tokenizers& tokenizers, const std::string& source,
                                  const Tokens& produced) {
   const Tokens read = framed(*tokenizers.source, source);
   if (read.size() == 2 || produced.empty()) throw Error("the source is empty: there is nothing to attend to");
@@ -107,7 +88,7 @@ std::vector<Attention> attention(const Model& model, const Tokenizers& tokenizer
               {"tokens", "target", given, tokenizers.target->pieces(given), tokenizers.target->pieces(produced)}});
 }
 
-std::vector<Attention> attention(const Model& model, const Tokenizer& tokenizer, const std::string& text) {
+std::vector<Attention> attention(Model& model, const Tokenizer& tokenizer, const std::string& text) {
   const Tokens tokens = tokenizer.encode(text);
   if (tokens.empty()) throw Error("the text is empty: there is nothing to attend to");
   return attention(model, {{"tokens", "text", tokens, tokenizer.pieces(tokens), {}}});

@@ -8,19 +8,13 @@
 #include <map>
 #include <xsimd/xsimd.hpp>
 
-#include "product_tiles.hpp"
+#include "amx.hpp"
+#include "matrices.hpp"
 #include "random_layouts.hpp"
 
 using namespace xtape;
 
 namespace {
-/// 64-byte aligned memory for scratch.
-struct Scratch {
-  explicit Scratch(std::size_t bytes) : array(Dtype::float64, {static_cast<std::int64_t>(bytes / 8 + 8)}) {}
-  void* data() { return array.data(); }
-  Array array;
-};
-
 struct Case {
   std::string a, b, c;
   std::map<char, std::int64_t> sizes;
@@ -84,62 +78,6 @@ PlannedProduct check_product(const Case& test, std::mt19937& random, bool accumu
   return planned;
 }
 
-/// `batch` products of m x k by k x n, each the sum of `parts`, in tiles, against plain loops.
-template <class T>
-void check_tiles(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch, std::int64_t parts, unsigned flips,
-                 bool accumulate) {
-  const auto strides = [&](std::int64_t rows, std::int64_t columns, bool flipped) {
-    return flipped ? std::array<std::int64_t, 2>{1, rows + 3} : std::array<std::int64_t, 2>{columns + 5, 1};
-  };
-  const auto a_strides = strides(m, k, flips & 1u), b_strides = strides(k, n, flips & 2u),
-             c_strides = strides(m, n, flips & 4u);
-  const std::int64_t a_matrix = (m + 3) * (k + 5), b_matrix = (k + 3) * (n + 5), c_matrix = (m + 3) * (n + 5);
-  GemmPlan plan;
-  plan.m = m;
-  plan.n = n;
-  plan.k = k;
-  plan.m_strides = {a_strides[0], 0, c_strides[0]};
-  plan.n_strides = {0, b_strides[1], c_strides[1]};
-  plan.k_strides = {a_strides[1], b_strides[0], 0};
-  if (batch > 1) plan.outer.add(batch, {a_matrix * parts, b_matrix * parts, c_matrix});
-  if (parts > 1) plan.sums.add(parts, {a_matrix, b_matrix});
-  plan.offsets = {2, 1, 3};
-  plan.accumulate = accumulate;
-
-  std::mt19937 random(7);
-  const auto numbers = [&](std::int64_t count) {
-    std::vector<T> drawn(static_cast<std::size_t>(count));
-    for (T& each : drawn) each = static_cast<T>(random() % 7) - 3;
-    return drawn;
-  };
-  const std::vector<T> a = numbers(2 + a_matrix * parts * batch), b = numbers(1 + b_matrix * parts * batch),
-                       before = numbers(3 + c_matrix * batch);
-  std::vector<T> expected = before;
-  for (std::int64_t o = 0; o < batch; ++o)
-    for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t j = 0; j < n; ++j) {
-        T& to = expected[static_cast<std::size_t>(3 + o * c_matrix + i * c_strides[0] + j * c_strides[1])];
-        if (!accumulate) to = 0;
-        for (std::int64_t s = 0; s < parts; ++s)
-          for (std::int64_t l = 0; l < k; ++l)
-            to += a[static_cast<std::size_t>(2 + (o * parts + s) * a_matrix + i * a_strides[0] + l * a_strides[1])] *
-                  b[static_cast<std::size_t>(1 + (o * parts + s) * b_matrix + l * b_strides[0] + j * b_strides[1])];
-      }
-  for (int threads : {1, 2, 3}) {
-    plan.threads = threads;
-    Scratch scratch(tiles_scratch_bytes(plan, sizeof(T)));
-    std::vector<T> c = before;
-    make_tiles<T>(plan)(a.data(), b.data(), c.data(), scratch.data());
-    CAPTURE(m);
-    CAPTURE(n);
-    CAPTURE(k);
-    CAPTURE(batch);
-    CAPTURE(parts);
-    CAPTURE(flips);
-    CHECK(c == expected);
-  }
-}
-
 Case random_case(std::mt19937& random, std::int64_t largest) {
   Case test;
   char next = 'a';
@@ -190,23 +128,11 @@ TEST_CASE("products large enough for BLAS or tiles, under any layouts, agree wit
   CHECK(loops > 5);
 }
 
-TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the layouts and the number of products") {
-  std::mt19937 random(5);
-  const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
-  for (int round = 0; round < 120; ++round) {
-    // Single products are cut over rows and panels, many are not; more than 256 terms are summed block by block.
-    const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
-    const std::int64_t parts = round % 5 == 0 ? 2 : 1;
-    const std::int64_t m = size(batch == 1 ? 150 : 40), n = size(70), k = size(round % 4 == 0 ? 600 : 40);
-    check_tiles<float>(m, n, k, batch, parts, random() % 8, round % 2 == 0);
-    check_tiles<double>(m, n, k, batch, parts, random() % 8, round % 2 == 1);
-  }
-  check_tiles<float>(60, 1100, 9, 1, 1, 0, false);  // more panels than one task takes
-}
-
 TEST_CASE("the products of models run as matrix products without rearranging anything") {
   std::mt19937 random(3);
-  const bool wide_registers = xsimd::batch<float>::size >= 16;
+  const ProductWay expected = amx::available()                    ? ProductWay::amx
+                              : xsimd::batch<float>::size >= 16 ? ProductWay::tiles
+                                                                : ProductWay::blas;
   const LayoutFreedom dense{false, false, false, false};
   const std::map<char, std::int64_t> sizes{{'b', 2}, {'t', 24}, {'d', 32}, {'f', 40}};
   for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{{"btd", "df", "btf"},
@@ -216,8 +142,8 @@ TEST_CASE("the products of models run as matrix products without rearranging any
                                                                        {"btd", "btf", "fd"}}) {
     CAPTURE(a + "," + b + "->" + c);
     const PlannedProduct planned = check_product<float>({a, b, c, sizes}, random, false, dense);
-    CHECK(planned.way == (wide_registers ? ProductWay::tiles : ProductWay::blas));
-    CHECK((planned.scratch_bytes == 0) == !wide_registers);  // tiles pack one operand
+    CHECK(planned.way == expected);
+    CHECK((planned.scratch_bytes == 0) == (expected == ProductWay::blas));  // the others pack operands
     CHECK(planned.packed == 0);
   }
   const std::map<char, std::int64_t> heads{{'b', 2}, {'q', 24}, {'k', 24}, {'h', 3}, {'e', 16}};

@@ -159,8 +159,7 @@ TEST_CASE("a hyper-parameter names an initialiser; settings that are not the cho
   const auto times = [&](const std::string& kind) {
     ModelOptions options = in_float64();
     options.hyper = {{"kind", kind}};
-    const std::string text =
-        definition(block, R"("p": {"block": "w"})", function("f", "p(x)"), "\"kind\": \"'ones'\"");
+    const std::string text = definition(block, R"("p": {"block": "w"})", function("f", "p(x)"), "\"kind\": \"'ones'\"");
     return played(Model::parse(text, options))[0](0, 0);  // x there is 1
   };
   CHECK(times("ones") == 1);

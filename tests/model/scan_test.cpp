@@ -129,10 +129,9 @@ TEST_CASE("scan in a definition: one repeat of a part, and no state at all") {
 
 TEST_CASE("scan in a definition: what every step is given as it is") {
   const std::vector<Array2> scanned = f({"ys, last = scan(looker, x, init=h, alike=(y, 0.5))"}, "ys, last");
-  const std::vector<Array2> steps =
-      f({"a = looker(x[:, 0], h, y, 0.5)[0]", "c = looker(x[:, 1], a, y, 0.5)[0]",
-         "d = looker(x[:, 2], c, y, 0.5)[0]", "e = looker(x[:, 3], d, y, 0.5)[0]"},
-        "stack(a, c, d, e, axis=1), e");
+  const std::vector<Array2> steps = f({"a = looker(x[:, 0], h, y, 0.5)[0]", "c = looker(x[:, 1], a, y, 0.5)[0]",
+                                       "d = looker(x[:, 2], c, y, 0.5)[0]", "e = looker(x[:, 3], d, y, 0.5)[0]"},
+                                      "stack(a, c, d, e, axis=1), e");
   for (std::size_t i = 0; i < 2; ++i) CHECK(same(scanned[i], steps[i]));
 }
 

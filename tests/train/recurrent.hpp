@@ -77,8 +77,8 @@ inline Tokens babble(std::int32_t count) {
   return tokens;
 }
 
-inline TextBatches batches_of(std::int64_t rows, std::int64_t block_size, bool consecutive = true, std::int32_t training = 103,
-                       std::int32_t validation = 50) {
+inline TextBatches batches_of(std::int64_t rows, std::int64_t block_size, bool consecutive = true,
+                              std::int32_t training = 103, std::int32_t validation = 50) {
   return {babble(training),
           babble(validation),
           {.rows = rows, .block_size = block_size, .seed = 3, .consecutive = consecutive}};

@@ -1,0 +1,271 @@
+#include "amx.hpp"
+
+#include <algorithm>
+#include <array>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define XTAPE_AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq")))
+
+namespace xtape::amx {
+
+namespace {
+bool has_unit() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, avx512_f_dq = 1u << 16 | 1u << 17, avx512_bw_vl = 3u << 30;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  if ((d & (bf16 | tile)) != (bf16 | tile) || (b & (avx512_f_dq | avx512_bw_vl)) != (avx512_f_dq | avx512_bw_vl))
+    return false;
+  constexpr long ask_for_permission = 0x1023, tile_data = 18;
+  return syscall(SYS_arch_prctl, ask_for_permission, tile_data) == 0;
+}
+
+/// Eight registers of 16 rows of 64 bytes. Not a local variable: GCC 12 does not see that the unit reads it.
+struct alignas(64) Configuration {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+const Configuration configuration;
+
+using Lines = __m512[panel_lines];
+
+/// 16 lines of 16 numbers; zeros beyond the first `lines` and the first `numbers`.
+XTAPE_AMX inline void load(const float* from, std::int64_t stride, std::int64_t lines, std::int64_t numbers,
+                           Lines& to) {
+  lines = std::clamp<std::int64_t>(lines, 0, panel_lines);
+  numbers = std::clamp<std::int64_t>(numbers, 0, panel_lines);
+  const auto mask = static_cast<__mmask16>((1u << numbers) - 1);
+  if (lines == panel_lines && numbers == panel_lines) {
+    for (int i = 0; i < panel_lines; ++i) to[i] = _mm512_loadu_ps(from + i * stride);
+    return;
+  }
+  for (int i = 0; i < panel_lines; ++i)
+    to[i] = i < lines ? _mm512_maskz_loadu_ps(mask, from + i * stride) : _mm512_setzero_ps();
+}
+
+XTAPE_AMX inline void transpose(Lines& lines) {
+  Lines pairs;
+  for (int i = 0; i < panel_lines; i += 2) {
+    pairs[i] = _mm512_unpacklo_ps(lines[i], lines[i + 1]);
+    pairs[i + 1] = _mm512_unpackhi_ps(lines[i], lines[i + 1]);
+  }
+  const auto low = [](__m512 x, __m512 y) XTAPE_AMX {
+    return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
+  };
+  const auto high = [](__m512 x, __m512 y) XTAPE_AMX {
+    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
+  };
+  Lines quads;  // quads[4 i + j]: element j of every group of four, of lines 4 i … 4 i + 3
+  for (int i = 0; i < panel_lines; i += 4) {
+    quads[i] = low(pairs[i], pairs[i + 2]);
+    quads[i + 1] = high(pairs[i], pairs[i + 2]);
+    quads[i + 2] = low(pairs[i + 1], pairs[i + 3]);
+    quads[i + 3] = high(pairs[i + 1], pairs[i + 3]);
+  }
+  for (int j = 0; j < 4; ++j) {
+    const __m512 even_low = _mm512_shuffle_f32x4(quads[j], quads[4 + j], 0x88);
+    const __m512 odd_low = _mm512_shuffle_f32x4(quads[j], quads[4 + j], 0xdd);
+    const __m512 even_high = _mm512_shuffle_f32x4(quads[8 + j], quads[12 + j], 0x88);
+    const __m512 odd_high = _mm512_shuffle_f32x4(quads[8 + j], quads[12 + j], 0xdd);
+    lines[j] = _mm512_shuffle_f32x4(even_low, even_high, 0x88);
+    lines[4 + j] = _mm512_shuffle_f32x4(odd_low, odd_high, 0x88);
+    lines[8 + j] = _mm512_shuffle_f32x4(even_low, even_high, 0xdd);
+    lines[12 + j] = _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd);
+  }
+}
+
+/// The bits of numbers whose high halves are the nearest bfloat16 numbers; the low halves mean nothing.
+XTAPE_AMX inline __m512i rounded(__m512 x) {
+  return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+}
+
+/// A step in its three parts. Terms j and j + 16 stand together: the unit only wants both sides alike.
+XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to) {
+  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  constexpr int first_and_second_or_third = 0xea;
+  for (int i = 0; i < panel_lines; ++i) {
+    __m512 x = first[i], y = second[i];
+    for (int part = 0; part < 3; ++part) {
+      const __m512i near_x = rounded(x), near_y = rounded(y);
+      _mm512_store_si512(
+          to + part * panel_lines + i,
+          _mm512_ternarylogic_epi32(near_y, high, _mm512_srli_epi32(near_x, 16), first_and_second_or_third));
+      x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(near_x, high)));
+      y = _mm512_sub_ps(y, _mm512_castsi512_ps(_mm512_and_si512(near_y, high)));
+    }
+  }
+}
+
+/// One step of one panel. `lines_are_rows`: the tile's rows are the panel's lines (as on the left), not its terms (as
+/// on the right).
+template <bool lines_are_rows, bool terms_run>
+XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to) {
+  constexpr std::int64_t half = step_terms / 2;
+  Lines first, second;
+  if constexpr (terms_run) {
+    load(from.data, from.line, lines, terms, first);
+    load(from.data + half, from.line, lines, terms - half, second);
+  } else {
+    load(from.data, from.term, terms, lines, first);
+    load(from.data + half * from.term, from.term, terms - half, lines, second);
+  }
+  if constexpr (terms_run != lines_are_rows) {
+    transpose(first);
+    transpose(second);
+  }
+  split(first, second, static_cast<__m512i*>(to));
+}
+
+template <bool lines_are_rows, bool terms_run>
+XTAPE_AMX void pack(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
+  const auto step = [&](std::int64_t line, std::int64_t term) XTAPE_AMX {
+    const Operand here{from.data + line * from.line + term * from.term, from.line, from.term};
+    char* to = static_cast<char*>(panels) + line / panel_lines * stride + term / step_terms * step_bytes;
+    pack_step<lines_are_rows, terms_run>(here, lines - line, terms - term, to);
+  };
+  // What runs in memory is walked innermost.
+  if constexpr (terms_run) {
+    for (std::int64_t line = 0; line < lines; line += panel_lines)
+      for (std::int64_t term = 0; term < terms; term += step_terms) step(line, term);
+  } else {
+    for (std::int64_t term = 0; term < terms; term += step_terms)
+      for (std::int64_t line = 0; line < lines; line += panel_lines) step(line, term);
+  }
+}
+
+// The unit's eight registers: 0 to 3 hold the block of the result, 4 and 5 two tiles of the left side, 6 and 7 of the
+// right.
+template <int rows>
+XTAPE_AMX inline void load_left(const char* from, std::int64_t stride) {
+  _tile_loadd(4, from, 64);
+  if constexpr (rows == 2) _tile_loadd(5, from + stride, 64);
+}
+template <int columns>
+XTAPE_AMX inline void load_right(const char* from, std::int64_t stride) {
+  _tile_loadd(6, from, 64);
+  if constexpr (columns == 2) _tile_loadd(7, from + stride, 64);
+}
+template <int rows, int columns>
+XTAPE_AMX inline void add_products() {
+  _tile_dpbf16ps(0, 4, 6);
+  if constexpr (columns == 2) _tile_dpbf16ps(1, 4, 7);
+  if constexpr (rows == 2) _tile_dpbf16ps(2, 5, 6);
+  if constexpr (rows == 2 && columns == 2) _tile_dpbf16ps(3, 5, 7);
+}
+
+/// First the five small products of all terms, then the large one: few roundings are then of large numbers.
+template <int rows, int columns>
+XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& right, float* block) {
+  constexpr std::int64_t part = step_bytes / 3;
+  const auto* a = static_cast<const char*>(left.data);
+  const auto* b = static_cast<const char*>(right.data);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const char* x = a + s * step_bytes;
+    const char* y = b + s * step_bytes;
+    load_right<columns>(y, right.stride);
+    load_left<rows>(x + 2 * part, left.stride);
+    add_products<rows, columns>();
+    load_left<rows>(x + part, left.stride);
+    add_products<rows, columns>();
+    load_right<columns>(y + part, right.stride);
+    add_products<rows, columns>();
+    load_left<rows>(x, left.stride);
+    add_products<rows, columns>();
+    load_right<columns>(y + 2 * part, right.stride);
+    add_products<rows, columns>();
+  }
+  for (std::int64_t s = 0; s < steps; ++s) {
+    load_right<columns>(b + s * step_bytes, right.stride);
+    load_left<rows>(a + s * step_bytes, left.stride);
+    add_products<rows, columns>();
+  }
+  constexpr std::int64_t row = block_lines * sizeof(float);
+  _tile_stored(0, block, row);
+  if constexpr (columns == 2) _tile_stored(1, block + panel_lines, row);
+  if constexpr (rows == 2) _tile_stored(2, block + panel_lines * block_lines, row);
+  if constexpr (rows == 2 && columns == 2) _tile_stored(3, block + panel_lines * block_lines + panel_lines, row);
+}
+}  // namespace
+
+bool available() {
+  static const bool has = has_unit();
+  return has;
+}
+
+XTAPE_AMX Ready::Ready() {
+  _tile_loadconfig(&configuration);
+}
+XTAPE_AMX Ready::~Ready() {
+  _tile_release();
+}
+
+void pack_left(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
+  (from.term == 1 ? pack<true, true> : pack<true, false>)(from, lines, terms, panels, stride);
+}
+void pack_right(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
+  (from.term == 1 ? pack<false, true> : pack<false, false>)(from, lines, terms, panels, stride);
+}
+
+void multiply(std::int64_t steps, const Panels& left, const Panels& right, float* block) {
+  if (left.count == 2)
+    right.count == 2 ? multiply<2, 2>(steps, left, right, block) : multiply<2, 1>(steps, left, right, block);
+  else
+    right.count == 2 ? multiply<1, 2>(steps, left, right, block) : multiply<1, 1>(steps, left, right, block);
+}
+
+/// The lanes of a row's two registers that exist.
+XTAPE_AMX inline std::array<__mmask16, 2> lanes_of(std::int64_t columns) {
+  const auto lanes = static_cast<std::uint32_t>((std::uint64_t{1} << columns) - 1);
+  return {static_cast<__mmask16>(lanes), static_cast<__mmask16>(lanes >> 16)};
+}
+
+XTAPE_AMX bool finite(const float* block, std::int64_t rows, std::int64_t columns) {
+  const auto lanes = lanes_of(columns);
+  constexpr int not_a_number_or_infinite = 0x99;
+  unsigned found = 0;
+  for (std::int64_t i = 0; i < rows; ++i, block += block_lines)
+    for (int r = 0; r < 2; ++r)
+      found |= _mm512_mask_fpclass_ps_mask(lanes[r], _mm512_load_ps(block + r * panel_lines), not_a_number_or_infinite);
+  return found == 0;
+}
+
+XTAPE_AMX void put(const float* block, std::int64_t rows, std::int64_t columns, bool add, float* c,
+                   std::int64_t stride) {
+  const auto lanes = lanes_of(columns);
+  for (std::int64_t i = 0; i < rows; ++i, block += block_lines, c += stride)
+    for (int r = 0; r < 2; ++r) {
+      __m512 sums = _mm512_load_ps(block + r * panel_lines);
+      if (add) sums = _mm512_add_ps(sums, _mm512_maskz_loadu_ps(lanes[r], c + r * panel_lines));
+      _mm512_mask_storeu_ps(c + r * panel_lines, lanes[r], sums);
+    }
+}
+
+}  // namespace xtape::amx
+
+#else
+
+namespace xtape::amx {
+bool available() {
+  return false;
+}
+Ready::Ready() = default;
+Ready::~Ready() = default;
+void pack_left(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
+void pack_right(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
+void multiply(std::int64_t, const Panels&, const Panels&, float*) {}
+bool finite(const float*, std::int64_t, std::int64_t) {
+  return true;
+}
+void put(const float*, std::int64_t, std::int64_t, bool, float*, std::int64_t) {}
+}  // namespace xtape::amx
+
+#endif

@@ -1,0 +1,62 @@
+/// Products of float32 matrices on the matrix unit of Intel's processors (AMX), which multiplies bfloat16 alone.
+///
+/// A float32 number is the sum of three bfloat16 numbers of 8 bits each, without any rounding, and a product of two
+/// such sums is nine products, of which the six largest make it as exact as float32 arithmetic: what is left out is
+/// about 2^-24 of a product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16
+/// artificial intelligence datatype for higher-precision computations). Sums are float32. Numbers smaller than about
+/// 2^-110 keep fewer bits.
+#pragma once
+
+#include <cstdint>
+
+namespace xtape::amx {
+
+constexpr std::int64_t panel_lines = 16;  ///< Rows of the left matrix or columns of the right one in a panel.
+constexpr std::int64_t step_terms = 32;   ///< Summed terms of a step.
+constexpr std::int64_t step_bytes = 3 * panel_lines * step_terms * 2;  ///< Of one step of a panel: three parts.
+constexpr std::int64_t block_lines = 2 * panel_lines;                  ///< Rows, and columns, of what multiply gives.
+
+constexpr std::int64_t steps_of(std::int64_t terms) {
+  return (terms + step_terms - 1) / step_terms;
+}
+
+/// Whether this processor has the unit and the system lets this process use it (Linux asks to be asked once).
+bool available();
+
+/// Makes the unit ready for this thread, while it lives.
+class Ready {
+ public:
+  Ready();
+  ~Ready();
+  Ready(const Ready&) = delete;
+  Ready& operator=(const Ready&) = delete;
+};
+
+/// One matrix of a product: `line` is the step between its rows if it stands on the left, between its columns if on the
+/// right; `term` the step between summed terms. One of them is 1.
+struct Operand {
+  const float* data;
+  std::int64_t line, term;
+};
+
+/// Splits lines of `terms` terms into parts, in panels of 16 lines that begin `stride` bytes apart (64-byte aligned)
+/// and take steps_of(terms) * step_bytes bytes each, with zeros beyond the lines and the terms.
+void pack_left(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride);
+void pack_right(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride);
+
+/// block[32, 32] = the product of one or two panels of either side, the panels of one operand `stride` bytes apart.
+/// Needs a Ready.
+struct Panels {
+  const void* data;
+  std::int64_t stride;
+  int count;
+};
+void multiply(std::int64_t steps, const Panels& left, const Panels& right, float* block);
+
+/// Whether all of a block's first rows and columns are numbers: the parts of an infinite one are not.
+bool finite(const float* block, std::int64_t rows, std::int64_t columns);
+
+/// c[i, j] = (or +=) block[i, j]; the rows of c are `stride` apart.
+void put(const float* block, std::int64_t rows, std::int64_t columns, bool add, float* c, std::int64_t stride);
+
+}  // namespace xtape::amx

@@ -1,0 +1,141 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <xsimd/xsimd.hpp>
+
+#include "amx.hpp"
+#include "matrices.hpp"
+#include "product.hpp"
+#include "product_amx.hpp"
+#include "product_tiles.hpp"
+
+using namespace xtape;
+
+namespace {
+template <class T>
+auto tiles(const GemmPlan& plan) {
+  return std::pair{tiles_scratch_bytes(plan, sizeof(T)), make_tiles<T>(plan)};
+}
+auto unit(const GemmPlan& plan) {
+  return std::pair{amx_scratch_bytes(plan), make_amx(plan)};
+}
+
+bool without_unit() {
+  if (!amx::available()) MESSAGE("skipped: this processor has no matrix unit (AMX)");
+  return !amx::available();
+}
+
+/// a [m, k] b [k, n] by the chosen way.
+struct Multiplied {
+  ProductWay way;
+  std::vector<float> c;
+  // The mean squares of the differences from float64, relative to the sums of |a b|: of c, and of float32 sums one
+  // product after the other.
+  double error = 0, error_of_chains = 0;
+};
+Multiplied multiply(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
+                    const std::vector<float>& b) {
+  Product product;
+  product.a = Layout::dense({m, k});
+  product.b = Layout::dense({k, n});
+  product.c = Layout::dense({m, n});
+  product.a_axes = "mk";
+  product.b_axes = "kn";
+  product.c_axes = "mn";
+  const PlannedProduct planned = make_product(product);
+  Scratch scratch(planned.scratch_bytes);
+  Multiplied done{planned.way, std::vector<float>(static_cast<std::size_t>(m * n))};
+  planned.run(a.data(), b.data(), done.c.data(), scratch.data());
+  const auto square = [](double x) { return x * x; };
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0, size = 0;
+      float chain = 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        const float x = a[static_cast<std::size_t>(i * k + l)], y = b[static_cast<std::size_t>(l * n + j)];
+        const double term = static_cast<double>(x) * y;
+        sum += term;
+        size += std::abs(term);
+        chain = std::fma(x, y, chain);
+      }
+      done.error += square((done.c[static_cast<std::size_t>(i * n + j)] - sum) / size);
+      done.error_of_chains += square((chain - sum) / size);
+    }
+  return done;
+}
+
+std::vector<float> drawn(std::int64_t count, std::mt19937& random, double largest_exponent) {
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<double> exponent(-largest_exponent, largest_exponent);
+  std::vector<float> numbers(static_cast<std::size_t>(count));
+  for (float& each : numbers) each = normal(random) * static_cast<float>(std::exp2(exponent(random)));
+  return numbers;
+}
+}  // namespace
+
+TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the layouts and the number of products") {
+  std::mt19937 random(5);
+  const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
+  for (int round = 0; round < 120; ++round) {
+    // Single products are cut over rows and panels, many are not; more than 256 terms are summed block by block.
+    const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
+    const std::int64_t parts = round % 5 == 0 ? 2 : 1;
+    const std::int64_t m = size(batch == 1 ? 150 : 40), n = size(70), k = size(round % 4 == 0 ? 600 : 40);
+    check_matrices<float>(tiles<float>, m, n, k, batch, parts, random() % 8, round % 2 == 0);
+    check_matrices<double>(tiles<double>, m, n, k, batch, parts, random() % 8, round % 2 == 1);
+  }
+  check_matrices<float>(tiles<float>, 60, 1100, 9, 1, 1, 0, false);  // more panels than one task takes
+}
+
+TEST_CASE("products on the matrix unit agree with plain loops, whatever the sizes, the layouts and their number") {
+  if (without_unit()) return;
+  std::mt19937 random(6);
+  const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
+  for (int round = 0; round < 120; ++round) {
+    const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
+    const std::int64_t parts = round % 5 == 0 ? 2 : 1;
+    // A matrix of one row or column has no stride that must be 1.
+    const std::int64_t m = 1 + size(batch == 1 ? 200 : 40), n = 1 + size(100), k = 1 + size(round % 4 == 0 ? 1200 : 80);
+    check_matrices<float>(unit, m, n, k, batch, parts, random() % 8, round % 2 == 0);
+  }
+  check_matrices<float>(unit, 40, 1000, 9000, 1, 1, 0, false);  // in more than one stage
+}
+
+TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
+  if (without_unit()) return;
+  std::mt19937 random(7);
+  for (const double exponents : {0.0, 4.0, 20.0})
+    for (const std::int64_t k : {16, 100, 768, 3000}) {
+      const std::vector<float> a = drawn(40 * k, random, exponents), b = drawn(k * 50, random, exponents);
+      const Multiplied done = multiply(40, k, 50, a, b);
+      CHECK(done.way == ProductWay::amx);
+      CAPTURE(exponents);
+      CAPTURE(k);
+      CHECK(done.error > 0);
+      CHECK(done.error <= 1.2 * done.error_of_chains);
+    }
+}
+
+TEST_CASE("on the matrix unit infinite numbers stay infinite, and what is no number stays none") {
+  if (without_unit()) return;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::int64_t m = 40, k = 600, n = 35;
+  std::vector<float> a(static_cast<std::size_t>(m * k), 1.0f), b(static_cast<std::size_t>(k * n), 2.0f);
+  a[3 * k + 500] = infinity;
+  a[4 * k + 2] = -infinity;
+  a[5 * k + 7] = std::numeric_limits<float>::quiet_NaN();
+  a[6 * k + 9] = std::numeric_limits<float>::max();
+  a[6 * k + 599] = -std::numeric_limits<float>::max();
+  const Multiplied done = multiply(m, k, n, a, b);
+  CHECK(done.way == ProductWay::amx);
+  for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
+    CHECK(done.c[3 * n + j] == infinity);
+    CHECK(done.c[4 * n + j] == -infinity);
+    CHECK(std::isnan(done.c[5 * n + j]));
+    CHECK(!std::isfinite(done.c[6 * n + j]));  // 2 max overflows
+    CHECK(done.c[7 * n + j] == 1200.0f);
+  }
+  b.assign(b.size(), 0.25f);
+  CHECK(std::isfinite(multiply(m, k, n, a, b).c[6 * n]));
+}
