@@ -160,7 +160,7 @@ XTAPE_AMX inline void add_products() {
 
 /// First the five small products of all terms, then the large one: few roundings are then of large numbers.
 template <int rows, int columns>
-XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& right, float* block) {
+XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
   constexpr std::int64_t part = step_bytes / 3;
   const auto* a = static_cast<const char*>(left.data);
   const auto* b = static_cast<const char*>(right.data);
@@ -171,6 +171,8 @@ XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& ri
   for (std::int64_t s = 0; s < steps; ++s) {
     const char* x = a + s * step_bytes;
     const char* y = b + s * step_bytes;
+    const char* near = static_cast<const char*>(ahead.data) + s * ahead.lines * 64;
+    for (std::int64_t line = 0; line < ahead.lines; ++line) _mm_prefetch(near + line * 64, _MM_HINT_T1);
     load_right<columns>(y, right.stride);
     load_left<rows>(x + 2 * part, left.stride);
     add_products<rows, columns>();
@@ -215,11 +217,13 @@ void pack_right(const Operand& from, std::int64_t lines, std::int64_t terms, voi
   (from.term == 1 ? pack<false, true> : pack<false, false>)(from, lines, terms, panels, stride);
 }
 
-void multiply(std::int64_t steps, const Panels& left, const Panels& right, float* block) {
+void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
   if (left.count == 2)
-    right.count == 2 ? multiply<2, 2>(steps, left, right, block) : multiply<2, 1>(steps, left, right, block);
+    right.count == 2 ? multiply<2, 2>(steps, left, right, ahead, block)
+                     : multiply<2, 1>(steps, left, right, ahead, block);
   else
-    right.count == 2 ? multiply<1, 2>(steps, left, right, block) : multiply<1, 1>(steps, left, right, block);
+    right.count == 2 ? multiply<1, 2>(steps, left, right, ahead, block)
+                     : multiply<1, 1>(steps, left, right, ahead, block);
 }
 
 /// The lanes of a row's two registers that exist.
@@ -261,7 +265,7 @@ Ready::Ready() = default;
 Ready::~Ready() = default;
 void pack_left(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
 void pack_right(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
-void multiply(std::int64_t, const Panels&, const Panels&, float*) {}
+void multiply(std::int64_t, const Panels&, const Panels&, const Ahead&, float*) {}
 bool finite(const float*, std::int64_t, std::int64_t) {
   return true;
 }

@@ -51,7 +51,12 @@ struct Panels {
   std::int64_t stride;
   int count;
 };
-void multiply(std::int64_t steps, const Panels& left, const Panels& right, float* block);
+/// What is asked for meanwhile, into the second-level cache: some lines of 64 bytes at every step.
+struct Ahead {
+  const void* data;
+  std::int64_t lines;
+};
+void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block);
 
 /// Whether all of a block's first rows and columns are numbers: the parts of an infinite one are not.
 bool finite(const float* block, std::int64_t rows, std::int64_t columns);

@@ -12,7 +12,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t most_terms = 512;   // of a chunk, which is summed in the unit's registers
+constexpr std::int64_t most_terms = 256;   // of a chunk, which is summed in the unit's registers
 constexpr std::int64_t apart_bytes = 128;  // between panels: at steps of 4 KiB they would share few places of a cache
 constexpr std::int64_t most_stage_bytes = 16 << 20;  // of the side that is split for all
 constexpr std::int64_t products_apart = 8;           // from so many on, a task is a whole product
@@ -134,22 +134,29 @@ class AmxProduct {
     const std::int64_t first = block * block_panels_;
     const std::int64_t own_panels = std::min(block_panels_, panels_[other] - first);
     pack(arrays, other, chunk, first, own_panels, own);
-    const std::int64_t pairs = ceiling(own_panels, 2);
+    // While two of the shared panels meet all of the block's, the next two come nearer, some lines at every step.
+    const std::int64_t steps = amx::steps_of(chunk.terms);
+    const std::int64_t ahead_lines = ceiling(2 * panel_bytes_ / 64, steps * ceiling(own_panels, 2));
     for (std::int64_t i = 0; i < panels_[shared_]; i += 2)
       for (std::int64_t j = 0; j < own_panels; j += 2) {
-        if (i + 2 < panels_[shared_]) {  // the next two of the shared panels, some of them each time
-          const std::int64_t lines = 2 * panel_bytes_ / 64;
-          const std::byte* next = shared + (i + 2) * panel_bytes_;
-          for (std::int64_t line = lines * (j / 2) / pairs; line < lines * (j / 2 + 1) / pairs; ++line)
-            __builtin_prefetch(next + line * 64, 0, 2);
-        }
         const amx::Panels given{shared + i * panel_bytes_, panel_bytes_, panels_[shared_] - i > 1 ? 2 : 1};
         const amx::Panels split{own + j * panel_bytes_, panel_bytes_, own_panels - j > 1 ? 2 : 1};
-        alignas(64) float sums[amx::block_lines * amx::block_lines];
-        amx::multiply(amx::steps_of(chunk.terms), shared_ == 0 ? given : split, shared_ == 0 ? split : given, sums);
         const std::int64_t at_shared = i * amx::panel_lines, at_own = (first + j) * amx::panel_lines;
-        put(arrays, chunk, sums, shared_ == 0 ? at_shared : at_own, shared_ == 0 ? at_own : at_shared);
+        const std::int64_t top = shared_ == 0 ? at_shared : at_own, left = shared_ == 0 ? at_own : at_shared;
+        fetch(arrays.c + top * plan_.m_strides[2] + left, std::min(amx::block_lines, plan_.m - top));
+        const amx::Ahead ahead{shared + (i + 2) * panel_bytes_ + j / 2 * steps * ahead_lines * 64, ahead_lines};
+        alignas(64) float sums[amx::block_lines * amx::block_lines];
+        amx::multiply(steps, shared_ == 0 ? given : split, shared_ == 0 ? split : given, ahead, sums);
+        put(arrays, chunk, sums, top, left);
       }
+  }
+
+  /// Asks for the block of c that is about to be written.
+  void fetch(const float* c, std::int64_t rows) const {
+    for (std::int64_t i = 0; i < rows; ++i, c += plan_.m_strides[2]) {
+      __builtin_prefetch(c, 1);
+      __builtin_prefetch(c + amx::panel_lines, 1);
+    }
   }
 
   void put(const Arrays& arrays, const Chunk& chunk, const float* sums, std::int64_t top, std::int64_t left) const {
