@@ -1,4 +1,4 @@
-/// UTF-8, decoded strictly.
+/// UTF-8, decoded strictly, and UTF-8 that comes in pieces.
 #pragma once
 
 #include <string>
@@ -16,5 +16,22 @@ void append_character(std::string& text, char32_t character);
 
 /// For messages: "'é' (U+00E9)"; control characters by number only.
 std::string describe_character(char32_t character);
+
+/// Bytes that come in pieces, as a model's tokens give them, given on as whole characters. What is not UTF-8 becomes
+/// U+FFFD: one for each beginning of a character that did not go on, and one for each byte that begins none (the
+/// substitution that Unicode recommends, section 3.9 of the standard).
+class Utf8Stream {
+ public:
+  /// The characters that are complete with these bytes; the beginning of one more is held back.
+  std::string feed(const std::string& bytes);
+  /// Ends the text: U+FFFD where a character was held back, otherwise nothing. Another text may follow.
+  std::string finish();
+
+ private:
+  std::string begun_;      // the beginning of a character
+  int missing_ = 0;        // how many bytes it lacks
+  unsigned char low_ = 0;  // the next of them lies between these
+  unsigned char high_ = 0;
+};
 
 }  // namespace xtape
