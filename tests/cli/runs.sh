@@ -26,6 +26,15 @@ expect 0 "^3\+4=$" "" generate whole --prompt 3+4= --tokens 0
 expect 0 "^3" "" generate whole --prompt 3+4= --tokens 4 --temperature 0.8 --top-k 5 --top-p 0.9 --seed 7
 holds "a seed gives the same text again" cmp -s first out
 
+# Where the time of an update goes: no run is written.
+expect 0 "^ +[0-9.]+ +[0-9.]+ % +[0-9]+ +[0-9.]+ +[0-9.]+  einsum$" "" profile "$recipe" "${small[@]}" --steps 2
+holds "a profile says what is outside the ops" grep -q "(optimizer)" out
+expect 0 " h\.0\.mlp\.c_fc$" "" profile "$recipe" "${small[@]}" --steps 2 --sites --threads 1
+expect 0 '"op": "einsum"' "" profile "$recipe" "${small[@]}" --steps 1 --json
+expect 2 "" "no_such_recipe" profile no_such_recipe.json
+expect 2 "" "steps" profile "$recipe" --steps 0
+holds "a profile leaves nothing behind" [ ! -e runs ]
+
 # Ctrl-C keeps what was done; resuming gives the uninterrupted run's numbers.
 "$xtape" train "$recipe" --out parts "${small[@]}" --set steps=100000 --seed 3 >out 2>err &
 training=$!
