@@ -62,6 +62,9 @@ struct Plan {
     std::string op;
     std::string site;
     std::string outputs;  ///< Types.
+    std::string part;     ///< The path of the site's part: "h.0.attn"; empty outside definitions.
+    double flops = 0;     ///< Of products (those inside a scan, too): 2 for each term of each sum.
+    double bytes = 0;     ///< Read and written, every element of an operand or result once; of a scan, at every step.
   };
   struct Buffer {
     std::string name;  ///< "#12 add", or the name of an input or parameter.
@@ -113,6 +116,8 @@ class Player {
   const Plan& plan() const;
   /// With `profile`: the seconds that each step of the plan took, summed over all plays; else empty.
   const std::vector<double>& seconds() const;
+  std::int64_t measured() const;  ///< How many plays those are.
+  void forget_seconds();          ///< Begins to measure anew.
   int threads() const;
   /// Names the first node whose output holds a NaN or infinity when played on `feeds` again, from the carried states as
   /// they are now, with its site; empty if none. Slow (plays without reuse): for finding out why a loss is not finite.

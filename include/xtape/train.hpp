@@ -50,6 +50,25 @@ struct TrainerOptions {
   double clip = 0;              ///< The global norm that gradients are cut down to; 0: never.
   std::uint64_t seed = 0;       ///< Of the random ops.
   int threads = 0;              ///< 0: as many as OpenMP would take.
+  bool profile = false;         ///< Measures every op: see Trainer::profile.
+};
+
+/// Where the time of updates went.
+struct TrainingProfile {
+  /// What a step of a plan did in all its plays.
+  struct Step {
+    std::string op;    ///< A chain's ops with "+" between them; "copy": elements were moved, and nothing was computed.
+    std::string part;  ///< The path of the part that it stands in, or whose gradient it belongs to; "" outside parts.
+    std::int64_t calls = 0;
+    double seconds = 0;
+    double flops = 0;  ///< As Plan::Step has them, of all calls; so are the bytes.
+    double bytes = 0;
+  };
+  std::vector<Step> steps;
+  std::int64_t updates = 0;
+  double seconds = 0;            ///< Wall time of all updates; of these …
+  double batch_seconds = 0;      ///< … making batches, and …
+  double optimizer_seconds = 0;  ///< … changing the weights, clipping included.
 };
 
 /// A training that cannot go on: a loss or gradient that is not finite, an update without targets.
@@ -109,6 +128,9 @@ class Trainer {
   /// or not of this model, and then nothing has changed.
   void load(const std::string& path);
 
+  /// Makes `updates` updates twice on the same batches, the first time to plan and to warm up, and says where the time
+  /// of the second went. Throws Error where TrainerOptions::profile was not set, and what update() throws.
+  TrainingProfile profile(std::int64_t updates);
   /// What the training step on the largest batch will hold in memory. The reference is good until the next update.
   const Plan& plan() const;
 
@@ -140,14 +162,16 @@ struct HyperSetting {
   std::string text;
 };
 
-/// How a recipe's tokenizers are made, from the training part alone.
+/// How a recipe's tokenizers are made, from the training part alone or from files.
 struct TokenizerSettings {
-  std::string kind = "character";  ///< "character", "words" or "sentencepiece".
+  std::string kind = "character";  ///< "character", "words", "sentencepiece" or "gpt2".
   bool joint = false;              ///< Of pairs: one for both sides. Else one a side.
   CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
   WordOptions words;
   std::string vocabulary;  ///< Of words: a file to take them from, one a line, in place of the training part.
   SentencePieceOptions pieces;
+  std::string vocab, merges;  ///< Of gpt2: its two files.
+  Gpt2Options gpt2;
 };
 
 /// A recipe: how to train. Paths are absolute once it is loaded.
@@ -277,6 +301,9 @@ class Run {
   explicit Run(std::unique_ptr<Data> data);
   std::unique_ptr<Data> data_;
 };
+
+/// Trainer::profile of a fresh model by the recipe; writes no run.
+TrainingProfile profile(const Recipe& recipe, std::int64_t updates);
 
 /// The loss of `model` over the whole validation part of `batches`.
 Evaluation evaluate(Model& model, const Batches& batches);

@@ -33,6 +33,7 @@ class Recent {
   void clear() { kept_.clear(); }
   /// The most recently used first.
   const std::list<T>& all() const { return kept_; }
+  std::list<T>& all() { return kept_; }
 
  private:
   std::size_t capacity_;

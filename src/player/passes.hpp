@@ -1,6 +1,7 @@
 /// The passes: each takes a program to an equal one that plays faster or in less memory. In the order of playing.
 #pragma once
 
+#include "cost.hpp"
 #include "program.hpp"
 
 namespace xtape {
@@ -35,7 +36,7 @@ const Op& chain_op();
 /// The kernel of an elementwise op by itself, or of a chain.
 Kernel make_elementwise(const KernelCall& call);
 
-/// The kernel of a scan: its body, planned once with `options` and played step by step.
-Kernel make_scan(const KernelCall& call, const PlayerOptions& options);
+/// The kernel of a scan: its body, planned once with `options` and played step by step; and what all steps cost.
+Kernel make_scan(const KernelCall& call, const PlayerOptions& options, Cost& cost);
 
 }  // namespace xtape

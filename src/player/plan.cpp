@@ -84,6 +84,7 @@ class Planner {
     step.in.push_back(spot(type.dtype, from));
     step.out.push_back(spot(type.dtype, to));
     in.offset = out.offset = 0;
+    step.cost = cost_of_copy(type, in);
     const auto copy = make_copy(type.dtype, in, out, threads_);
     step.kernel.run = [copy](const Frame& frame) { copy(frame.in[0], frame.out[0]); };
     result_.steps.push_back(std::move(step));
@@ -178,8 +179,9 @@ class Planner {
       place.layout.offset = 0;
       call.out.push_back(place.layout);
     }
+    step.cost = cost_of(call);
     step.kernel = tiled   ? make_elementwise(call)
-                  : scans ? make_scan(call, options_)
+                  : scans ? make_scan(call, options_, step.cost)
                           : node.op->kernel(call);
     if (step.kernel.scratch_bytes > 0) {
       step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel.scratch_bytes);

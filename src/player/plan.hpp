@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost.hpp"
 #include "program.hpp"
 
 namespace xtape {
@@ -44,6 +45,7 @@ struct PlannedStep {
   std::vector<Spot> in;
   std::vector<Spot> out;
   Spot scratch;
+  Cost cost;
 };
 
 /// Where an output is to be found after a play.

@@ -56,7 +56,8 @@ struct Player::Data {
   PlannedProgram planned;
   std::vector<ReadyStep> steps;
   std::vector<char> fed;  // per planned input
-  std::vector<double> seconds;  // per step, where profiled
+  std::vector<double> seconds;  // per step, where profiled …
+  std::int64_t measured = 0;    // … over so many plays
   Plan plan;
   bool played = false;
 
@@ -91,13 +92,15 @@ struct Player::Data {
       steps[i].run(step);
       seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
+    ++measured;
   }
 
   void describe() {
     for (const PlannedStep& step : planned.steps) {
       std::string types;
       for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
-      plan.steps.push_back({step.op, to_string(step.site), types});
+      plan.steps.push_back({step.op, to_string(step.site), types, step.site.scope ? step.site.scope->path : "",
+                            step.cost.flops, step.cost.bytes});
     }
     for (const Buffer& buffer : planned.buffers) {
       const bool outside = buffer.kind == BufferKind::parameter || buffer.kind == BufferKind::carry;
@@ -207,6 +210,11 @@ Array Player::carried(const Var& input) {
 
 const Plan& Player::plan() const { return data_->plan; }
 const std::vector<double>& Player::seconds() const { return data_->seconds; }
+std::int64_t Player::measured() const { return data_->measured; }
+void Player::forget_seconds() {
+  std::fill(data_->seconds.begin(), data_->seconds.end(), 0);
+  data_->measured = 0;
+}
 int Player::threads() const { return data_->threads; }
 
 namespace {

@@ -118,6 +118,10 @@ class ScanRun {
   ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.attributes) { make(call, outer); }
 
   std::size_t scratch_bytes() const { return scratch_bytes_; }
+  Cost cost() const {
+    const auto length = static_cast<double>(form_.length);
+    return {cost_.flops * length, cost_.bytes * length};
+  }
 
   void run(const Frame& frame) {
     for (std::size_t i = 0; i < operands_.size(); ++i) pointers_[i] = address(operands_[i], frame);
@@ -229,6 +233,7 @@ class ScanRun {
     made.scratch = operands_.size();
     operands_.push_back(step.scratch.buffer >= 0 ? at(step.scratch) : Operand{});
     made.kernel = std::move(step.kernel);
+    cost_ += step.cost;
     steps_.push_back(std::move(made));
   }
 
@@ -260,11 +265,13 @@ class ScanRun {
   std::vector<std::size_t> moving_;
   std::vector<StateCopies> states_;
   std::size_t scratch_bytes_ = 0;
+  Cost cost_;  // of one step
 };
 }  // namespace
 
-Kernel make_scan(const KernelCall& call, const PlayerOptions& options) {
+Kernel make_scan(const KernelCall& call, const PlayerOptions& options, Cost& cost) {
   const auto scan = std::make_shared<ScanRun>(call, options);
+  cost = scan->cost();
   return {[scan](const Frame& frame) { scan->run(frame); }, scan->scratch_bytes()};
 }
 

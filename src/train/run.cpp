@@ -5,6 +5,7 @@
 #include "checkpoint.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
+#include "recipe_model.hpp"
 #include "translate.hpp"
 #include "xtape/bleu.hpp"
 #include "xtape/train.hpp"
@@ -14,41 +15,6 @@ namespace xtape {
 namespace fs = std::filesystem;
 
 namespace {
-/// What a recipe sets. A run's own definition already holds what its data said.
-std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe) {
-  std::vector<std::pair<std::string, std::string>> hyper;
-  for (const HyperSetting& setting : recipe.hyper)
-    if (setting.from == HyperSetting::From::text) hyper.emplace_back(setting.name, setting.text);
-  return hyper;
-}
-
-std::vector<std::pair<std::string, std::string>> hyper_of(const Recipe& recipe, const train::Tokenizers& tokenizers,
-                                                          std::int64_t columns) {
-  using From = HyperSetting::From;
-  std::vector<std::pair<std::string, std::string>> hyper = hyper_of(recipe);
-  for (const HyperSetting& setting : recipe.hyper) {
-    if (setting.from == From::text) continue;
-    const std::int64_t value = setting.from == From::columns             ? columns
-                               : setting.from == From::source_vocabulary ? tokenizers.source->size()
-                                                                         : tokenizers.target->size();
-    hyper.emplace_back(setting.name, std::to_string(value));
-  }
-  return hyper;
-}
-
-Model model_of(const Recipe& recipe, std::vector<std::pair<std::string, std::string>> hyper, bool initialise) {
-  ModelOptions options;
-  options.seed = recipe.trainer.seed;
-  options.initialise = initialise;
-  options.hyper = std::move(hyper);
-  Model model = Model::load(recipe.definition, options);
-  PlayerOptions playing;
-  playing.threads = recipe.trainer.threads;
-  playing.seed = recipe.trainer.seed;
-  model.set_player_options(16, playing);
-  return model;
-}
-
 /// The recipe as it stands in the run, beside its definition.
 std::string text_in_run(const Recipe& recipe) {
   auto json = nlohmann::ordered_json::parse(recipe.text);
@@ -176,7 +142,7 @@ Run Run::create(const Recipe& recipe, const std::string& directory) {
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers();
   const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
-  const Model model = model_of(recipe, hyper_of(recipe, tokenizers, batches->columns()), false);
+  const Model model = train::model_of(recipe, train::hyper_of(recipe, tokenizers, batches->columns()), false);
   train::check_loss(model, *batches);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   std::error_code failed;
@@ -198,7 +164,7 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   data->recipe = Recipe::load(file, settings);
   data->tokenizers = train::load_tokenizers(directory);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
-  data->model = model_of(data->recipe, hyper_of(data->recipe), found.empty());
+  data->model = train::model_of(data->recipe, train::hyper_of(data->recipe), found.empty());
   if (!found.empty() || checkpoint.kind != CheckpointChoice::Kind::last)
     data->opened = train::load_checkpoint(*data->model, data->checkpoints(), checkpoint);
   return Run(std::move(data));
@@ -244,6 +210,16 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   const bool finished = the_trainer.fit(d.recipe.fit, own);
   d.save();
   return finished;
+}
+
+TrainingProfile profile(const Recipe& recipe, std::int64_t updates) {
+  const train::Texts texts(recipe);
+  const train::Tokenizers tokenizers = texts.make_tokenizers();
+  const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
+  Model model = train::model_of(recipe, train::hyper_of(recipe, tokenizers, batches->columns()), true);
+  TrainerOptions options = recipe.trainer;
+  options.profile = true;
+  return Trainer(model, *batches, options).profile(updates);
 }
 
 Evaluation Run::evaluate() {

@@ -61,6 +61,8 @@ struct Trainer::Data {
   Store left;                    // … and what the last micro-batch played has left
   train::State state;
   std::optional<train::Meter> meter;
+  double batch_seconds = 0;  // of the updates since the trainer, or the last profile, began
+  double optimizer_seconds = 0;
 
   bool continues(std::uint64_t cursor) const { return batches.training_continues(cursor); }
 
@@ -72,7 +74,9 @@ struct Trainer::Data {
 
   /// Plays the micro-batch at `cursor`; gives its sum of losses and its count.
   std::pair<double, double> play(std::uint64_t cursor, bool first) {
+    const Clock::time_point start = Clock::now();
     batches.training(cursor, batch);
+    batch_seconds += seconds_since(start);
     train::TrainingStep& step = steps.of(batch);
     Player& player = *step.player;
     player.play(feeds(step.recorded, cursor, first), cursor);
@@ -147,7 +151,9 @@ StepReport Trainer::update() {
   if (count == 0) throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
+  const Clock::time_point computed = Clock::now();
   report.norm = d.optimizer.update(d.parts, report.rate, 1 / count, d.options.clip);
+  d.optimizer_seconds += seconds_since(computed);
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
   std::swap(d.carried, d.left);
   d.state.cursor += micro_batches;
@@ -156,6 +162,24 @@ StepReport Trainer::update() {
   report.tokens = std::llround(count);
   report.seconds = seconds_since(start);
   return report;
+}
+
+TrainingProfile Trainer::profile(std::int64_t updates) {
+  Data& d = *data_;
+  if (!d.options.profile) throw Error("only a trainer with the option 'profile' measures its ops");
+  if (updates < 1) throw Error("a profile needs at least one update, not " + std::to_string(updates));
+  const std::uint64_t first = d.state.cursor;
+  for (std::int64_t i = 0; i < updates; ++i) update();
+  d.state.cursor = first;
+  d.steps.forget_seconds();
+  d.batch_seconds = d.optimizer_seconds = 0;
+  TrainingProfile profile;
+  profile.updates = updates;
+  for (std::int64_t i = 0; i < updates; ++i) profile.seconds += update().seconds;
+  profile.steps = d.steps.profile();
+  profile.batch_seconds = d.batch_seconds;
+  profile.optimizer_seconds = d.optimizer_seconds;
+  return profile;
 }
 
 Evaluation Trainer::evaluate() {

@@ -7,6 +7,7 @@ namespace xtape::train {
 TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options) : model_(model) {
   playing_.threads = options.threads;
   playing_.seed = options.seed;
+  playing_.profile = options.profile;
   playing_.arena = make_arena();
   playing_.outputs = make_output_pool();
 }
@@ -25,6 +26,24 @@ TrainingStep& TrainingSteps::of(const Batch& batch) {
   for (const CarriedState& state : step.recorded.states) outputs.push_back(state.result);
   step.player.emplace(step.tape, outputs, playing_);
   return steps_.add(std::move(step));
+}
+
+void TrainingSteps::forget_seconds() {
+  for (TrainingStep& step : steps_.all()) step.player->forget_seconds();
+}
+
+std::vector<TrainingProfile::Step> TrainingSteps::profile() const {
+  std::vector<TrainingProfile::Step> steps;
+  for (const TrainingStep& each : steps_.all()) {
+    const Player& player = *each.player;
+    const std::int64_t plays = player.measured();
+    const auto times = static_cast<double>(plays);
+    for (std::size_t i = 0; plays > 0 && i < player.seconds().size(); ++i) {
+      const Plan::Step& step = player.plan().steps[i];
+      steps.push_back({step.op, step.part, plays, player.seconds()[i], step.flops * times, step.bytes * times});
+    }
+  }
+  return steps;
 }
 
 }  // namespace xtape::train

@@ -22,6 +22,9 @@ class TrainingSteps {
   TrainingSteps(Model& model, const TrainerOptions& options);
   /// The step for batches of this shape. The steps share memory: what one has computed holds until the next one plays.
   TrainingStep& of(const Batch& batch);
+  void forget_seconds();  ///< Of all steps: see Player.
+  /// What the plans' steps took, those that played since then.
+  std::vector<TrainingProfile::Step> profile() const;
 
  private:
   Model& model_;

@@ -26,6 +26,15 @@ expect 0 "^3\+4=$" "" generate whole --prompt 3+4= --tokens 0
 expect 0 "^3" "" generate whole --prompt 3+4= --tokens 4 --temperature 0.8 --top-k 5 --top-p 0.9 --seed 7
 holds "a seed gives the same text again" cmp -s first out
 
+# Where the time of an update goes: no run is written.
+expect 0 "^ +[0-9.]+ +[0-9.]+ % +[0-9]+ +[0-9.]+ +[0-9.]+  einsum$" "" profile "$recipe" "${small[@]}" --steps 2
+holds "a profile says what is outside the ops" grep -q "(optimizer)" out
+expect 0 " h\.0\.mlp\.c_fc$" "" profile "$recipe" "${small[@]}" --steps 2 --sites --threads 1
+expect 0 '"op": "einsum"' "" profile "$recipe" "${small[@]}" --steps 1 --json
+expect 2 "" "no_such_recipe" profile no_such_recipe.json
+expect 2 "" "steps" profile "$recipe" --steps 0
+holds "a profile leaves nothing behind" [ ! -e runs ]
+
 # Ctrl-C keeps what was done; resuming gives the uninterrupted run's numbers.
 "$xtape" train "$recipe" --out parts "${small[@]}" --set steps=100000 --seed 3 >out 2>err &
 training=$!
@@ -79,6 +88,19 @@ expect 0 "words: step 9 " "step 9 of 9" train "$source/models/recipes/shakespear
   --set 'tokenizer={"kind": "words"}' --set steps=9 --set schedule.warmup=5 --set data.block_size=8 --set hyper.n_embd=16 \
   --set hyper.n_layer=1
 expect 0 "^the rain [a-z<]+ [a-z<]+" "" generate words --prompt "the rain" --tokens 5
+# GPT-2's tokenizer: its two files go into the run, which needs no others from there on.
+cp -r "$source/tests/golden/gpt2_small" vocabulary
+expect 0 "bytes: step 3 " "step 3 of 3" train "$source/models/recipes/shakespeare_char.json" --out bytes --set data.text=words.txt \
+  --set 'tokenizer={"kind": "gpt2", "vocab": "vocabulary/vocab.json", "merges": "vocabulary/merges.txt"}' --set steps=3 \
+  --set schedule.warmup=1 --set data.block_size=8 --set hyper.n_embd=16 --set hyper.n_layer=1
+expect 0 "^the Ġ r a in , Ġa t Ġ 8$" "" tokenize vocabulary --pieces <<<"the rain, at 8"
+"$xtape" tokenize vocabulary <<<"the räin, at 8" >numbers
+rm -r vocabulary
+holds "GPT-2's files are in the run" [ -s bytes/tokenizer.json -a -s bytes/vocab.json -a -s bytes/merges.txt ]
+expect 0 "^the räin, at 8$" "" tokenize bytes --detokenize <numbers
+expect 0 "^the rain" "" generate bytes --prompt "the rain" --tokens 5
+mv bytes/merges.txt away
+expect 2 "" "bytes/merges.txt: No such file" tokenize bytes --detokenize <numbers
 rm words.txt
 expect 0 "^the rain" "" generate text --prompt "the rain" --tokens 40
 expect 2 "" "No such file" eval text

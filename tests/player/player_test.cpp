@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <sstream>
@@ -13,6 +14,7 @@
 #include "allocations.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/scan.hpp"
 
 #if __has_include(<xtensor/views/xview.hpp>)
 #include <xtensor/views/xview.hpp>
@@ -145,6 +147,60 @@ TEST_CASE("plan: what is counted, known before anything runs") {
   text << all;
   CHECK(text.str().find(" steps; peak ") != std::string::npos);
   CHECK(text.str().find("parameter w: 256000 bytes") != std::string::npos);
+}
+
+TEST_CASE("plan: what steps cost") {
+  Tape tape;
+  const Var a = tape.input("a", {3, 5, 7});
+  const Var b = tape.input("b", {7, 11});
+  const Var row = tape.input("row", {11});
+  const Var table = tape.input("table", {1000, 4});
+  const Var places = tape.input("places", {6}, Dtype::int64);
+  const Var product = einsum("bik,kj->bij", {a, b});
+  const Var chain = tanh(product + row);
+  const Var picked = take(table, places, 0);
+  const Plan plan = Player(tape, {chain, picked}).plan();
+  const auto cost = [&](const std::string& op) {
+    for (const Plan::Step& step : plan.steps)
+      if (step.op == op) return std::pair{step.flops, step.bytes};
+    return std::pair{-1.0, -1.0};
+  };
+  CHECK(cost("einsum") == std::pair{2.0 * 3 * 5 * 7 * 11, 4.0 * (105 + 77 + 165)});
+  CHECK(cost("add+tanh") == std::pair{0.0, 4.0 * (165 + 11 + 165)});
+  CHECK(cost("take") == std::pair{0.0, 4.0 * 24 + 8.0 * 6 + 4.0 * 24});  // of the table, the rows that are picked
+}
+
+TEST_CASE("plan: a scan costs what its steps do") {
+  Tape tape;
+  const Var xs = tape.input("xs", {9, 2, 4});
+  const Var w = tape.input("w", {4, 4});
+  const Cell cell = [&](const Vars& x, const Vars& h) {
+    const Var next = tanh(matmul(h[0], w) + x[0]);
+    return std::pair<Vars, Vars>{{next}, {next}};
+  };
+  ScanOptions options;
+  options.axis = 0;
+  const Scanned scanned = scan(cell, {xs}, {zeros(tape, {2, 4}, Dtype::float32)}, options);
+  const Plan plan = Player(tape, {scanned.outputs[0]}).plan();
+  double flops = 0;
+  for (const Plan::Step& step : plan.steps) flops += step.flops;
+  CHECK(flops == 9 * 2.0 * 2 * 4 * 4);
+}
+
+TEST_CASE("a profile counts its plays, and can begin anew") {
+  const Work work;
+  PlayerOptions options;
+  options.profile = true;
+  Player player(work.tape, {work.loss}, options);
+  const Matrix x = counting(64, 1000);
+  for (int i = 0; i < 3; ++i) player.play({{work.x, x}});
+  CHECK(player.measured() == 3);
+  REQUIRE(player.seconds().size() == player.plan().steps.size());
+  CHECK(*std::max_element(player.seconds().begin(), player.seconds().end()) > 0);
+  player.forget_seconds();
+  CHECK(player.measured() == 0);
+  CHECK(*std::max_element(player.seconds().begin(), player.seconds().end()) == 0);
+  CHECK(work.player(1).measured() == 0);
 }
 
 TEST_CASE("views of values stay as they are until the next play") {

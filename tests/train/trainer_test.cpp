@@ -146,6 +146,32 @@ TEST_CASE("a loss that is not finite names the op and its line, and leaves the w
   }
 }
 
+TEST_CASE("a profile says where the time of updates goes") {
+  Setup setup(8);
+  TrainerOptions options = options_of(2);
+  CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options).profile(1),
+                       "only a trainer with the option 'profile' measures its ops", Error);
+  options.profile = true;
+  Trainer trainer(setup.model, setup.batches, options);
+  CHECK_THROWS_AS(trainer.profile(0), Error);
+  const TrainingProfile profile = trainer.profile(3);
+  CHECK(profile.updates == 3);
+  CHECK(trainer.step() == 6);
+  double inside = profile.batch_seconds + profile.optimizer_seconds;
+  CHECK(profile.batch_seconds > 0);
+  CHECK(profile.optimizer_seconds > 0);
+  bool of_a_part = false;
+  for (const TrainingProfile::Step& step : profile.steps) {
+    CHECK(step.calls == 6);  // two micro-batches an update
+    CHECK(step.bytes > 0);
+    inside += step.seconds;
+    of_a_part = of_a_part || (step.op == "take" && step.part == "before");
+  }
+  CHECK(of_a_part);
+  CHECK(inside > 0);
+  CHECK(inside <= profile.seconds);
+}
+
 TEST_CASE("fit calls back per step and per evaluation, and stops when told") {
   Setup setup(8);
   Trainer trainer(setup.model, setup.batches, options_of());
