@@ -135,6 +135,12 @@ struct ExpandCall {
   const Attributes& attributes() const { return node.attributes; }
 };
 
+/// A call of an op whose expansion is looked for on tapes.
+struct FuseSample {
+  std::vector<ValueType> inputs;
+  Attributes attributes = {};
+};
+
 struct Op {
   std::string name;
   std::string doc;  ///< One paragraph, with the formula.
@@ -170,8 +176,11 @@ struct Op {
   std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate;
 
   /// For an op that the player puts in where its expansion stands on the tape, and whose gradient then takes the place of
-  /// the expansion's: types of inputs to try the expansion on. Empty for all others.
-  std::vector<ValueType> fuses = {};
+  /// the expansion's: samples to record the expansion on, one for each form it takes. Empty for all others.
+  std::vector<FuseSample> fuses = {};
+  /// For such an op with attributes: what they are where nodes like a sample's were found, whose own attributes may be
+  /// others. With these attributes the expansion must then be just what was found.
+  std::function<std::optional<Attributes>(const std::vector<const Node*>&)> fuse_attributes;
 
   // Traits.
   bool differentiable = true;        ///< False: no gradient is ever asked of it, by its nature (comparisons, argmax …).

@@ -84,7 +84,7 @@ const Op& masked_softmax_op() {
       return Vars{apply(masked_softmax_grad_op(), {call.outputs[0], call.cotangent(), call.inputs[1]})[0], Var(),
                   Var()};
     };
-    op.fuses = {{Dtype::float32, {2, 3, 4}}, {Dtype::float32, {}}, {Dtype::boolean, {3, 4}}};
+    op.fuses = {{{{Dtype::float32, {2, 3, 4}}, {Dtype::float32, {}}, {Dtype::boolean, {3, 4}}}}};
     op.overwrites = {0};
     op.strided_in = true;
     return op;

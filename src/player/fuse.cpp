@@ -9,34 +9,38 @@
 namespace xtape {
 
 namespace {
-/// A fused op's expansion on its sample inputs: what to look for.
+/// A fused op's expansion: what to look for.
 struct Pattern {
   const Op* op = nullptr;
+  Attributes attributes;
   Tape tape;
   Vars inputs;
   ValueId root;
 };
 
-Pattern pattern_of(const Op& op) {
-  Pattern pattern;
-  pattern.op = &op;
-  for (std::size_t i = 0; i < op.fuses.size(); ++i)
-    pattern.inputs.push_back(pattern.tape.input("in" + std::to_string(i), op.fuses[i].shape, op.fuses[i].dtype));
-  Node sample;
-  sample.op = &op;
-  pattern.root = op.expand({op, sample, pattern.tape, pattern.inputs}).at(0).id();
+Pattern pattern_of(const Op& op, const FuseSample& sample, Mode mode) {
+  Pattern pattern{&op, sample.attributes, Tape(mode), {}, {}};
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i)
+    pattern.inputs.push_back(
+        pattern.tape.input("in" + std::to_string(i), sample.inputs[i].shape, sample.inputs[i].dtype));
+  Node node;
+  node.op = &op;
+  node.attributes = sample.attributes;
+  pattern.root = op.expand({op, node, pattern.tape, pattern.inputs}).at(0).id();
   return pattern;
 }
 
 /// A place in a program where a pattern stands.
 struct Match {
   std::vector<ValueId> inputs;     // for the pattern's inputs
+  Attributes attributes;           // of the fused op
+  std::vector<const Node*> found;  // for the pattern's nodes; null for its inputs
   std::set<std::int32_t> forward;  // the nodes of the expansion
   std::int32_t root = -1;
   // The backward part, where a sweep has been over it:
   std::set<std::int32_t> backward;
   std::int32_t sweep = -1;
-  ValueId cotangent;                                      // of the root's output
+  ValueId cotangent;                                       // of the root's output
   std::vector<std::pair<std::size_t, ValueId>> gradients;  // (input of the pattern, what flows on to it)
   std::int32_t first_backward = -1;
 };
@@ -57,15 +61,38 @@ class Matcher {
       : program_(program), pattern_(pattern), users_(users_of(program.tape)) {}
 
   std::optional<Match> at(std::int32_t root) {
-    match_ = Match();
-    match_.root = root;
-    match_.inputs.assign(pattern_.inputs.size(), ValueId{});
-    if (!same(pattern_.root, {root, 0}) || !backward_part() || !closed() || !types_fit() || !gradient_fits())
-      return std::nullopt;
+    const bool found = pattern_.op->fuse_attributes ? with_its_attributes(root) : stands_at(root, pattern_, true);
+    if (!found || !backward_part() || !closed() || !types_fit() || !gradient_fits()) return std::nullopt;
     return match_;
   }
 
  private:
+  bool stands_at(std::int32_t root, const Pattern& pattern, bool exactly) {
+    match_ = Match();
+    match_.root = root;
+    match_.inputs.assign(pattern.inputs.size(), ValueId{});
+    match_.attributes = pattern.attributes;
+    match_.found.assign(pattern.tape.size(), nullptr);
+    return same(pattern, pattern.root, {root, 0}, exactly);
+  }
+
+  /// Where nodes like the sample's stand, their attributes say which expansion should stand there.
+  bool with_its_attributes(std::int32_t root) {
+    if (!stands_at(root, pattern_, false)) return false;
+    const std::optional<Attributes> attributes = pattern_.op->fuse_attributes(match_.found);
+    if (!attributes) return false;
+    FuseSample sample{{}, *attributes};
+    for (const ValueId& id : match_.inputs) {
+      if (id.node < 0) return false;
+      sample.inputs.push_back(program_.tape.type(id));
+    }
+    try {
+      return stands_at(root, pattern_of(*pattern_.op, sample, program_.tape.mode()), true);
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   /// A literal in an expansion is part of the pattern.
   static bool same_constant(const Node& pattern, const Node& node) {
     if (pattern.op != &constant_op()) return true;
@@ -74,21 +101,23 @@ class Matcher {
     return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
   }
 
-  bool same(ValueId wanted, ValueId found) {
-    for (std::size_t i = 0; i < pattern_.inputs.size(); ++i)
-      if (pattern_.inputs[i].id() == wanted) {
+  /// `exactly`: with the pattern's attributes and literals.
+  bool same(const Pattern& pattern, ValueId wanted, ValueId found, bool exactly) {
+    for (std::size_t i = 0; i < pattern.inputs.size(); ++i)
+      if (pattern.inputs[i].id() == wanted) {
         if (match_.inputs[i].node >= 0) return match_.inputs[i] == found;
         match_.inputs[i] = found;
         return true;
       }
-    const Node& pattern = pattern_.tape.node(static_cast<std::size_t>(wanted.node));
+    const Node& sought = pattern.tape.node(static_cast<std::size_t>(wanted.node));
     const Node& node = program_.node(found.node);
-    if (pattern.op != node.op || wanted.output != found.output || !(pattern.attributes == node.attributes) ||
-        pattern.inputs.size() != node.inputs.size() || !same_constant(pattern, node))
+    if (sought.op != node.op || wanted.output != found.output || sought.inputs.size() != node.inputs.size())
       return false;
+    if (exactly && (!(sought.attributes == node.attributes) || !same_constant(sought, node))) return false;
     match_.forward.insert(found.node);
+    match_.found[static_cast<std::size_t>(wanted.node)] = &node;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      if (!same(pattern.inputs[i], node.inputs[i])) return false;
+      if (!same(pattern, sought.inputs[i], node.inputs[i], exactly)) return false;
     return true;
   }
 
@@ -152,8 +181,7 @@ class Matcher {
   }
 
   bool types_fit() const {
-    const Attributes none;
-    Call typed{*pattern_.op, none, {}, {}, nullptr, {}};
+    Call typed{*pattern_.op, match_.attributes, {}, {}, nullptr, {}};
     for (const ValueId& id : match_.inputs) {
       if (id.node < 0) return false;
       typed.inputs.push_back(program_.tape.type(id));
@@ -177,7 +205,7 @@ class Matcher {
     Vars inputs;
     for (const ValueId& id : match_.inputs) inputs.push_back(enter(id));
     const Var cotangent = enter(match_.cotangent);
-    const Vars fused = record_call(trial, *pattern_.op, inputs, {});
+    const Vars fused = record_call(trial, *pattern_.op, inputs, match_.attributes);
     const Vars gradients = fused_gradients(match_, *pattern_.op, inputs, fused, cotangent);
     return std::all_of(match_.gradients.begin(), match_.gradients.end(), [&](const auto& gradient) {
       return gradient.first < gradients.size() && gradients[gradient.first] &&
@@ -194,8 +222,7 @@ class Matcher {
 /// Records the fused gradient in the backward part's place.
 void record_backward(const Program& program, const Match& match, const Op& op, const Vars& fused, Rewriter& rewriter) {
   const auto in_site = rewriter.tape().in_site(program.node(match.root).site);
-  const Vars gradients =
-      fused_gradients(match, op, rewriter.now(match.inputs), fused, rewriter.now(match.cotangent));
+  const Vars gradients = fused_gradients(match, op, rewriter.now(match.inputs), fused, rewriter.now(match.cotangent));
   for (const auto& gradient : match.gradients) rewriter.replace(gradient.second, gradients[gradient.first]);
   rewriter.close_region(program.regions[static_cast<std::size_t>(match.first_backward)]);
 }
@@ -228,7 +255,7 @@ Program fuse_one(const Program& program, const Pattern& pattern) {
     if (match_of_root[i] >= 0) {
       const auto m = static_cast<std::size_t>(match_of_root[i]);
       const auto in_site = rewriter.tape().in_site(program.node(index).site);
-      fused[m] = record_call(rewriter.tape(), *pattern.op, rewriter.now(matches[m].inputs), {});
+      fused[m] = record_call(rewriter.tape(), *pattern.op, rewriter.now(matches[m].inputs), matches[m].attributes);
       rewriter.replace({index, 0}, fused[m][0]);
       rewriter.close_region(program.regions[i]);
     } else if (match_of_backward[i] >= 0) {
@@ -245,7 +272,8 @@ Program fuse_one(const Program& program, const Pattern& pattern) {
 Program fuse_pass(const Program& program) {
   Program current = program;
   for (const auto& row : builtin_ops().rows())
-    if (!row.second->fuses.empty()) current = fuse_one(current, pattern_of(*row.second));
+    for (const FuseSample& sample : row.second->fuses)
+      current = fuse_one(current, pattern_of(*row.second, sample, program.tape.mode()));
   return current;
 }
 
