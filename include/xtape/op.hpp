@@ -182,6 +182,9 @@ struct Op {
   /// others. With these attributes the expansion must then be just what was found.
   std::function<std::optional<Attributes>(const std::vector<const Node*>&)> fuse_attributes;
 
+  /// Additions and multiplications of one run, for profiles; where it is empty they are not counted.
+  std::function<double(const Call&)> flops = {};
+
   // Traits.
   bool differentiable = true;        ///< False: no gradient is ever asked of it, by its nature (comparisons, argmax …).
   bool random = false;               ///< Draws from (seed, site, step, element).

@@ -26,13 +26,15 @@ template <class T>
 void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x,
           T* out) {
   const std::int32_t threshold = threshold_of(keep);
-  for_random_words(stream, first, count, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
-    const T* from = x + i;
-    T* to = out + i;
+  const std::int64_t before = first % 4;  // words are drawn by fours
+  for_random_words(stream, first - before, before + count,
+                   [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+                     const T* from = x + i - before;
+                     T* to = out + i - before;
 #pragma omp simd
-    for (std::int64_t j = 0; j < n; ++j)
-      to[j] = static_cast<std::int32_t>(words[j] >> 8) < threshold ? from[j] * scale : T{0};
-  });
+                     for (std::int64_t j = i == 0 ? before : 0; j < n; ++j)
+                       to[j] = static_cast<std::int32_t>(words[j] >> 8) < threshold ? from[j] * scale : T{0};
+                   });
 }
 
 }  // namespace xtape

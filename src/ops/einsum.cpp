@@ -198,6 +198,17 @@ const AttributeSpec equation_attribute{
     "alphabetical order.",
     std::nullopt};
 
+double product_flops(const Call& call) {
+  const std::vector<Shape> shapes{call.shape(0), call.shape(1)};
+  const Equation equation = parse_equation(call.text("equation"), shapes);
+  const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, call.text("equation"));
+  double terms = 1;
+  for (char letter = 'A'; letter <= 'z'; ++letter)
+    if (has(equation.operands[0], letter) || has(equation.operands[1], letter))
+      terms *= static_cast<double>(sizes[static_cast<unsigned char>(letter)]);
+  return 2 * terms;
+}
+
 const Op& einsum_op() {
   static const Op row = [] {
     Op op;
@@ -218,6 +229,7 @@ const Op& einsum_op() {
           product.scratch_bytes};
     };
     op.gradient = product_gradients;
+    op.flops = product_flops;
     op.record = record_einsum;
     op.accumulate = [](const Node& node, const Vars& inputs, const Var& addend) {
       if (addend.type() != node.outputs[0]) return Var();
@@ -266,6 +278,7 @@ const Op& einsum_add_op() {
       return Vars{add(call.inputs[2],
                       einsum(call.attributes().get<std::string>("equation"), Vars{call.inputs[0], call.inputs[1]}))};
     };
+    op.flops = product_flops;
     op.overwrites = {2};
     op.strided_in = true;
     op.strided_out = true;

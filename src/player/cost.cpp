@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "equation.hpp"
-
 namespace xtape {
 
 namespace {
@@ -18,20 +16,6 @@ double elements(const Layout& layout) {
 
 double bytes(Dtype dtype, const Layout& layout) {
   return elements(layout) * static_cast<double>(size_of(dtype));
-}
-
-/// Of the product of two that einsum's nodes are.
-double product_flops(const KernelCall& call) {
-  const std::vector<Shape> shapes = {call.inputs[0].shape, call.inputs[1].shape};
-  const std::string& text = call.text("equation");
-  const Equation equation = parse_equation(text, shapes);
-  const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, text);
-  std::string letters = equation.operands[0];
-  for (const char letter : equation.operands[1])
-    if (!has(letters, letter)) letters += letter;
-  double terms = 1;
-  for (const char letter : letters) terms *= static_cast<double>(sizes[static_cast<unsigned char>(letter)]);
-  return 2 * terms;
 }
 
 /// Whether the op picks elements of its first input, and reads no others.
@@ -49,7 +33,7 @@ Cost cost_of(const KernelCall& call) {
     const double held = bytes(call.dtype(k), call.in[k]);
     cost.bytes += k == 0 && picks(call.op) ? std::min(held, written) : held;
   }
-  if (call.op.kind == Kind::product) cost.flops = product_flops(call);
+  if (call.op.flops) cost.flops = call.op.flops(call);
   return cost;
 }
 

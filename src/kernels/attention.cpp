@@ -1,0 +1,262 @@
+#include "attention.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "draws.hpp"
+#include "product.hpp"
+#include "softmax.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t most_block_queries = 128;
+constexpr std::int64_t key_steps = 8;  // how finely the number of keys that are looked at is cut
+constexpr std::int64_t least_key_step = 64;
+
+std::int64_t ceiling(std::int64_t count, std::int64_t each) {
+  return (count + each - 1) / each;
+}
+std::size_t rounded(std::int64_t elements, std::size_t size) {
+  return (static_cast<std::size_t>(elements) * size + 63) / 64 * 64;
+}
+
+/// The strides of a head in the arrays, by name.
+enum Which : std::size_t { of_q, of_k, of_v, of_y, of_hidden, of_places, of_dq, of_dk, of_dv };
+
+/// c [m, n] (+)= sum over l of a [m, l] b [l, n], on one thread.
+PlannedProduct matrix_product(Dtype dtype, std::int64_t m, std::int64_t l, std::int64_t n, AttentionPlan::Matrix a,
+                              AttentionPlan::Matrix b, AttentionPlan::Matrix c, bool accumulate) {
+  Product product;
+  product.dtype = dtype;
+  product.a = {{m, l}, {a.row, a.column}, 0};
+  product.b = {{l, n}, {b.row, b.column}, 0};
+  product.c = {{m, n}, {c.row, c.column}, 0};
+  product.a_axes = "ml";
+  product.b_axes = "ln";
+  product.c_axes = "mn";
+  product.accumulate = accumulate;
+  return make_product(product);
+}
+AttentionPlan::Matrix transposed(AttentionPlan::Matrix matrix) {
+  return {matrix.column, matrix.row};
+}
+
+/// The products of a block of `queries` queries that look at the first `keys` keys.
+struct Products {
+  PlannedProduct scores, outputs;                // forward
+  PlannedProduct weight_cotangents, dq, dk, dv;  // backward
+  std::size_t scratch_bytes = 0;
+};
+Products products_of(const AttentionPlan& plan, std::int64_t queries, std::int64_t keys, bool backward) {
+  const AttentionPlan::Matrix block{keys, 1};
+  Products made;
+  const auto make = [&](std::int64_t m, std::int64_t l, std::int64_t n, AttentionPlan::Matrix a,
+                        AttentionPlan::Matrix b, AttentionPlan::Matrix c, bool accumulate) {
+    PlannedProduct product = matrix_product(plan.dtype, m, l, n, a, b, c, accumulate);
+    made.scratch_bytes = std::max(made.scratch_bytes, product.scratch_bytes);
+    return product;
+  };
+  made.scores = make(queries, plan.width, keys, plan.q, transposed(plan.k), block, false);
+  if (!backward) {
+    made.outputs = make(queries, keys, plan.value_width, block, plan.v, plan.y, false);
+    return made;
+  }
+  made.weight_cotangents = make(queries, plan.value_width, keys, plan.y, transposed(plan.v), block, false);
+  made.dv = make(keys, queries, plan.value_width, transposed(block), plan.y, plan.dv, true);
+  made.dq = make(queries, keys, plan.width, block, plan.k, plan.dq, false);
+  made.dk = make(keys, queries, plan.width, transposed(block), plan.q, plan.dk, true);
+  return made;
+}
+
+/// Sets `rows` by `columns` elements to 0.
+template <class T>
+void clear(T* to, AttentionPlan::Matrix matrix, std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[i * matrix.row + j * matrix.column] = T{0};
+}
+
+template <class T>
+class BlockedAttention {
+ public:
+  BlockedAttention(const AttentionPlan& plan, bool backward)
+      : plan_(plan),
+        blocks_(std::max<std::int64_t>(1, ceiling(plan.queries, most_block_queries))),
+        rows_(ceiling(plan.queries, blocks_)),
+        key_step_(std::max(least_key_step, ceiling(plan.keys, key_steps))),
+        steps_(ceiling(plan.keys, key_step_)) {
+    blocks_ = std::max<std::int64_t>(1, ceiling(plan.queries, std::max<std::int64_t>(1, rows_)));
+    for (const std::int64_t rows : {rows_, plan.queries - (blocks_ - 1) * rows_})
+      for (std::int64_t step = 1; step <= steps_; ++step) {
+        products_.push_back(products_of(plan, rows, keys_of(step), backward));
+        product_bytes_ = std::max(product_bytes_, products_.back().scratch_bytes);
+      }
+    block_bytes_ = rounded(rows_ * plan.keys, sizeof(T));
+    buffers_ = backward ? (plan.rate > 0 ? 3 : 2) : 1;
+  }
+
+  std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
+
+  void forward(const T* q, const T* k, const T* v, T divisor, const bool* hidden, T* y, std::byte* scratch,
+               std::uint64_t step) const {
+    parallel_pieces(plan_.threads, plan_.heads.count() * blocks_, 1,
+                    [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
+                      const Memory memory = memory_of(scratch, piece);
+                      for (std::int64_t task = begin; task < end; ++task) {
+                        const auto at = plan_.heads.offsets(task / blocks_, plan_.heads.rank());
+                        const Block block = block_of(task % blocks_, hidden + at[of_hidden]);
+                        T* to = y + at[of_y] + block.first * plan_.y.row;
+                        if (block.keys == 0) {
+                          clear(to, plan_.y, block.rows, plan_.value_width);
+                          continue;
+                        }
+                        weigh(block, q + at[of_q], k + at[of_k], divisor, hidden + at[of_hidden], memory);
+                        drop_some(block, at[of_places], step, memory.weights, memory.weights);
+                        block.products->outputs.run(memory.weights, v + at[of_v], to, memory.product);
+                      }
+                    });
+  }
+
+  void backward(const T* q, const T* k, const T* v, T divisor, const bool* hidden, const T* dy, T* dq, T* dk, T* dv,
+                std::byte* scratch, std::uint64_t step) const {
+    parallel_pieces(
+        plan_.threads, plan_.heads.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
+          const Memory memory = memory_of(scratch, piece);
+          for (std::int64_t head = begin; head < end; ++head) {
+            const auto at = plan_.heads.offsets(head, plan_.heads.rank());
+            clear(dk + at[of_dk], plan_.dk, plan_.keys, plan_.width);
+            clear(dv + at[of_dv], plan_.dv, plan_.keys, plan_.value_width);
+            for (std::int64_t i = 0; i < blocks_; ++i) {
+              const Block block = block_of(i, hidden + at[of_hidden]);
+              T* dq_block = dq + at[of_dq] + block.first * plan_.dq.row;
+              if (block.keys == 0) {
+                clear(dq_block, plan_.dq, block.rows, plan_.width);
+                continue;
+              }
+              const T* q_block = q + at[of_q] + block.first * plan_.q.row;
+              const T* dy_block = dy + at[of_y] + block.first * plan_.y.row;
+              weigh(block, q + at[of_q], k + at[of_k], divisor, hidden + at[of_hidden], memory);
+              const T* dropped = memory.weights;
+              if (plan_.rate > 0) {
+                drop_some(block, at[of_places], step, memory.weights, memory.dropped);
+                dropped = memory.dropped;
+              }
+              block.products->dv.run(dropped, dy_block, dv + at[of_dv], memory.product);
+              block.products->weight_cotangents.run(dy_block, v + at[of_v], memory.cotangents, memory.product);
+              drop_some(block, at[of_places], step, memory.cotangents, memory.cotangents);
+              softmax_grad<T>(memory.weights, memory.cotangents, memory.cotangents, T{1} / divisor,
+                              {block.rows, block.keys, 1}, nullptr, 1);
+              block.products->dq.run(memory.cotangents, k + at[of_k], dq_block, memory.product);
+              block.products->dk.run(memory.cotangents, q_block, dk + at[of_dk], memory.product);
+            }
+          }
+        });
+  }
+
+ private:
+  /// Some queries, and how many keys they look at.
+  struct Block {
+    std::int64_t first, rows, keys;
+    const Products* products;
+  };
+  struct Memory {
+    T *weights, *cotangents, *dropped;
+    void* product;
+  };
+
+  std::size_t bytes_of_thread() const { return buffers_ * block_bytes_ + product_bytes_; }
+  Memory memory_of(std::byte* scratch, std::int64_t piece) const {
+    std::byte* own = scratch + static_cast<std::size_t>(piece) * bytes_of_thread();
+    const auto block = [&](std::size_t i) { return reinterpret_cast<T*>(own + i * block_bytes_); };
+    return {block(0), block(1), block(2), own + buffers_ * block_bytes_};
+  }
+
+  std::int64_t keys_of(std::int64_t step) const { return std::min(plan_.keys, step * key_step_); }
+
+  Block block_of(std::int64_t index, const bool* hidden) const {
+    Block block{index * rows_, std::min(rows_, plan_.queries - index * rows_), 0, nullptr};
+    const bool* rows = hidden + block.first * plan_.hidden.row;
+    std::int64_t seen = 0;
+    for (std::int64_t i = plan_.hidden.row == 0 ? 1 : block.rows; i-- > 0 && seen < plan_.keys;)
+      seen = last_seen(rows + i * plan_.hidden.row, seen);
+    const std::int64_t step = ceiling(seen, key_step_);
+    if (step == 0) return block;
+    block.keys = keys_of(step);
+    block.products = &products_[static_cast<std::size_t>((block.rows == rows_ ? 0 : steps_) + step - 1)];
+    return block;
+  }
+
+  /// One more than the last key beyond `seen` that a row of the mask leaves to be seen; `seen` where there is none.
+  std::int64_t last_seen(const bool* row, std::int64_t seen) const {
+    std::int64_t end = plan_.keys;
+    if (plan_.hidden.column == 0) return row[0] ? seen : end;
+    if (plan_.hidden.column == 1)
+      for (std::uint64_t eight = 0; end - seen >= 8; end -= 8) {
+        constexpr std::uint64_t all_hidden = 0x0101010101010101u;
+        std::memcpy(&eight, row + end - 8, 8);
+        if (eight != all_hidden) break;
+      }
+    while (end > seen && row[(end - 1) * plan_.hidden.column]) --end;
+    return end;
+  }
+
+  /// The weights of a block, before dropout.
+  void weigh(const Block& block, const T* q, const T* k, T divisor, const bool* hidden, const Memory& memory) const {
+    block.products->scores.run(q + block.first * plan_.q.row, k, memory.weights, memory.product);
+    const Shape shape{block.rows, block.keys};
+    masked_softmax<T>(memory.weights, Layout::dense(shape), divisor, hidden + block.first * plan_.hidden.row,
+                      {shape, {plan_.hidden.row, plan_.hidden.column}, 0}, memory.weights, 1);
+  }
+
+  /// Dropout of a block's rows, each element with the draw of its place in the array of all scores.
+  void drop_some(const Block& block, std::int64_t place, std::uint64_t step, const T* from, T* to) const {
+    if (plan_.rate == 0) return;
+    const double keep = 1 - plan_.rate;
+    for (std::int64_t i = 0; i < block.rows; ++i)
+      drop<T>({plan_.key, step}, place + (block.first + i) * plan_.places_row, block.keys, keep,
+              static_cast<T>(1 / keep), from + i * block.keys, to + i * block.keys);
+  }
+
+  AttentionPlan plan_;
+  std::int64_t blocks_, rows_;  // of queries; the last block may have fewer rows
+  std::int64_t key_step_, steps_;
+  std::vector<Products> products_;  // for whole blocks, then for the last one; by the number of key steps
+  std::size_t product_bytes_ = 0, block_bytes_ = 0, buffers_ = 1;
+};
+
+template <class T>
+PlannedAttention attention_of(const AttentionPlan& plan) {
+  const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, false);
+  return {[blocked](const void* q, const void* k, const void* v, const void* divisor, const bool* hidden, void* y,
+                    void* scratch, std::uint64_t step) {
+            blocked->forward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v),
+                             *static_cast<const T*>(divisor), hidden, static_cast<T*>(y),
+                             static_cast<std::byte*>(scratch), step);
+          },
+          blocked->scratch_bytes()};
+}
+
+template <class T>
+PlannedAttentionGrad attention_grad_of(const AttentionPlan& plan) {
+  const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, true);
+  return {[blocked](const void* q, const void* k, const void* v, const void* divisor, const bool* hidden,
+                    const void* dy, void* dq, void* dk, void* dv, void* scratch, std::uint64_t step) {
+            blocked->backward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v),
+                              *static_cast<const T*>(divisor), hidden, static_cast<const T*>(dy), static_cast<T*>(dq),
+                              static_cast<T*>(dk), static_cast<T*>(dv), static_cast<std::byte*>(scratch), step);
+          },
+          blocked->scratch_bytes()};
+}
+}  // namespace
+
+PlannedAttention make_attention(const AttentionPlan& plan) {
+  return plan.dtype == Dtype::float64 ? attention_of<double>(plan) : attention_of<float>(plan);
+}
+PlannedAttentionGrad make_attention_grad(const AttentionPlan& plan) {
+  return plan.dtype == Dtype::float64 ? attention_grad_of<double>(plan) : attention_grad_of<float>(plan);
+}
+
+}  // namespace xtape

@@ -1,0 +1,320 @@
+// attention: scaled dot products, mask, softmax, dropout and the weighted sum of values in one kernel, which the player
+// puts in where it finds them; its gradient.
+#include "attention.hpp"
+
+#include <bit>
+#include <limits>
+
+#include "equation.hpp"
+#include "floating.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// What the letters of the two equations are to attention.
+struct Letters {
+  std::string q, k, v, scores, y;
+  std::string heads;  ///< Those that stand everywhere.
+  char query = 0, key = 0, width = 0, value_width = 0;
+};
+
+/// The letter of `from` that stands in none of `others`, besides those of `heads`; 0 unless there is just one.
+char only_in(const std::string& from, const std::string& heads, const std::string& others) {
+  char found = 0;
+  for (char letter : from)
+    if (!has(heads, letter) && !has(others, letter)) {
+      if (found != 0) return 0;
+      found = letter;
+    }
+  return found;
+}
+
+/// Nothing where the equations are no attention: scores of queries by keys, the keys last, then sums over the keys.
+std::optional<Letters> letters_of(const std::string& scores, const std::string& outputs) {
+  const auto part = [](const std::string& text, char from, char to) {
+    const std::size_t begin = from == 0 ? 0 : text.find(from) + 1;
+    return text.substr(begin, text.find(to, begin) - begin);
+  };
+  Letters letters{part(scores, 0, ','), part(scores, ',', '-'), part(outputs, ',', '-'),
+                  part(scores, '>', 0), part(outputs, '>', 0),  {}};
+  if (part(outputs, 0, ',') != letters.scores || letters.scores.empty()) return std::nullopt;
+  for (char letter : letters.scores)
+    if (has(letters.q, letter) && has(letters.k, letter) && has(letters.v, letter) && has(letters.y, letter))
+      letters.heads += letter;
+  letters.query = only_in(letters.q, letters.heads, letters.k);
+  letters.width = only_in(letters.q, letters.heads, letters.scores);
+  letters.key = only_in(letters.k, letters.heads, letters.q);
+  letters.value_width = only_in(letters.v, letters.heads, letters.scores);
+  const std::size_t rank = letters.heads.size() + 2;
+  const bool whole = letters.query != 0 && letters.width != 0 && letters.key == letters.scores.back() &&
+                     letters.value_width != 0 && has(letters.v, letters.key) && has(letters.y, letters.query) &&
+                     has(letters.y, letters.value_width) && has(letters.scores, letters.query);
+  for (const std::string* each : {&letters.q, &letters.k, &letters.v, &letters.scores, &letters.y})
+    if (each->size() != rank) return std::nullopt;
+  return whole ? std::optional(letters) : std::nullopt;
+}
+
+Letters letters_of(const Attributes& attributes) {
+  const auto& scores = attributes.get<std::string>("scores");
+  const auto& outputs = attributes.get<std::string>("outputs");
+  const std::optional<Letters> letters = letters_of(scores, outputs);
+  if (!letters) throw Error("the equations '" + scores + "' and '" + outputs + "' are no attention");
+  return *letters;
+}
+
+/// The sizes of all letters, and of the array of scores. Throws ShapeError where the inputs do not fit the equations.
+Shape scores_shape(const Call& call, const Letters& letters) {
+  const std::string text = letters.q + "," + letters.k + "," + letters.v + "->" + letters.y;
+  const auto sizes = sizes_of_letters({{letters.q, letters.k, letters.v}, letters.y, ""},
+                                      {call.shape(0), call.shape(1), call.shape(2)}, text);
+  Shape shape;
+  for (char letter : letters.scores) shape.push_back(sizes[static_cast<unsigned char>(letter)]);
+  return shape;
+}
+
+Shape output_shape(const Call& call, const Letters& letters) {
+  Shape shape;
+  for (char letter : letters.y) {
+    const bool value = letter == letters.value_width;
+    shape.push_back(value ? call.shape(2)[letters.v.find(letter)] : call.shape(0)[letters.q.find(letter)]);
+  }
+  return shape;
+}
+
+void check(const Call& call, const Letters& letters) {
+  for (const auto& [input, names] : {std::pair{0u, &letters.q}, {1u, &letters.k}, {2u, &letters.v}})
+    if (call.shape(input).size() != names->size())
+      throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
+                       " should have the axes '" + *names + "'");
+  const Shape scores = scores_shape(call, letters);
+  require_shape(call, 3, {}, "a single number");
+  if (broadcast_shapes({scores, call.shape(4)}) != scores)
+    throw ShapeError("a mask of shape " + to_string(call.shape(4)) + " does not broadcast to " + to_string(scores) +
+                     ", the shape of the scores");
+  const double rate = call.number("rate");
+  if (!(rate >= 0 && rate <= 1)) throw Error("rate must be in [0, 1], got " + to_string(Attribute{rate}));
+}
+
+/// The plan but for the arrays of the gradient. `y` is the layout of the output, or of its cotangent.
+AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layout& y,
+                      const std::vector<Layout>& gradients) {
+  const Shape scores = scores_shape(call, letters);
+  const Layout hidden = call.in[4].broadcast_to(scores), places = Layout::dense(scores);
+  const auto stride = [](const Layout& layout, const std::string& names, char letter) {
+    return layout.strides[names.find(letter)];
+  };
+  const auto matrix = [&](const Layout& layout, const std::string& names, char row, char column) {
+    return AttentionPlan::Matrix{stride(layout, names, row), stride(layout, names, column)};
+  };
+  AttentionPlan plan;
+  plan.dtype = call.dtype(0);
+  plan.queries = scores[letters.scores.find(letters.query)];
+  plan.keys = scores.back();
+  plan.width = call.shape(0)[letters.q.find(letters.width)];
+  plan.value_width = call.shape(2)[letters.v.find(letters.value_width)];
+  plan.q = matrix(call.in[0], letters.q, letters.query, letters.width);
+  plan.k = matrix(call.in[1], letters.k, letters.key, letters.width);
+  plan.v = matrix(call.in[2], letters.v, letters.key, letters.value_width);
+  plan.y = matrix(y, letters.y, letters.query, letters.value_width);
+  plan.hidden = matrix(hidden, letters.scores, letters.query, letters.key);
+  plan.places_row = stride(places, letters.scores, letters.query);
+  if (!gradients.empty()) {
+    plan.dq = matrix(gradients[0], letters.q, letters.query, letters.width);
+    plan.dk = matrix(gradients[1], letters.k, letters.key, letters.width);
+    plan.dv = matrix(gradients[2], letters.v, letters.key, letters.value_width);
+  }
+  for (char head : letters.heads) {
+    std::array<std::int64_t, 9> steps{};
+    const std::array<std::pair<const Layout*, const std::string*>, 6> arrays{{{&call.in[0], &letters.q},
+                                                                              {&call.in[1], &letters.k},
+                                                                              {&call.in[2], &letters.v},
+                                                                              {&y, &letters.y},
+                                                                              {&hidden, &letters.scores},
+                                                                              {&places, &letters.scores}}};
+    for (std::size_t i = 0; i < arrays.size(); ++i) steps[i] = stride(*arrays[i].first, *arrays[i].second, head);
+    const std::array<const std::string*, 3> names{&letters.q, &letters.k, &letters.v};
+    for (std::size_t i = 0; i < gradients.size(); ++i) steps[6 + i] = stride(gradients[i], *names[i], head);
+    plan.heads.add(scores[letters.scores.find(head)], steps);
+  }
+  plan.rate = call.number("rate");
+  plan.key = RandomStream::key_of(call.seed, std::bit_cast<std::uint64_t>(call.integer("draws")));
+  plan.threads = call.threads;
+  return plan;
+}
+
+/// Of all heads: `widths` and `value_widths` products of queries by keys, each of so many terms.
+double flops_of(const Call& call, double widths, double value_widths) {
+  const Letters letters = letters_of(call.attributes);
+  const auto scores = static_cast<double>(count_of(scores_shape(call, letters)));
+  return 2 * scores *
+         (widths * static_cast<double>(call.shape(0)[letters.q.find(letters.width)]) +
+          value_widths * static_cast<double>(call.shape(2)[letters.v.find(letters.value_width)]));
+}
+
+std::vector<AttributeSpec> attributes() {
+  return {{"scores", AttributeType::text, "einsum's equation of the scores from q and k, the keys last.", std::nullopt},
+          {"outputs", AttributeType::text, "einsum's equation of y from the weights and v.", std::nullopt},
+          {"rate", AttributeType::number, "The probability that a weight is dropped.", 0.0},
+          {"draws", AttributeType::integer, "The site of the dropout, which numbers its draws.", std::int64_t{0}}};
+}
+
+std::vector<InputSpec> inputs() {
+  return {{"q", Accept::floating},
+          {"k", Accept::floating},
+          {"v", Accept::floating},
+          {"divisor", Accept::floating},
+          {"hidden", Accept::mask}};
+}
+
+/// Dropout with the draws of the site that the attributes name, where their rate is not 0.
+Var drop(const ExpandCall& call, const Var& x) {
+  const double rate = call.attributes().get<double>("rate");
+  if (rate == 0) return x;
+  Site site = call.node.site;
+  site.key = std::bit_cast<std::uint64_t>(call.attributes().get<std::int64_t>("draws"));
+  Tape tape = call.tape;  // another handle of the same
+  const auto in_site = tape.in_site(site);
+  return dropout(x, rate);
+}
+
+Var weights(const ExpandCall& call) {
+  const Var scores = einsum(call.attributes().get<std::string>("scores"), Vars{call.inputs[0], call.inputs[1]});
+  const Var scaled = scores / call.inputs[3];
+  return softmax(masked_fill(scaled, call.inputs[4], -std::numeric_limits<double>::infinity()));
+}
+
+const Op& attention_grad_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "attention_grad";
+    op.doc =
+        "The gradients of attention for q, k and v, from them and the output's cotangent. The weights are computed "
+        "again, "
+        "block by block.";
+    op.inputs = inputs();
+    op.inputs.push_back({"dy", Accept::floating});
+    op.outputs = {"dq", "dk", "dv"};
+    op.attributes = attributes();
+    op.kind = Kind::product;
+    op.shape = [](const Call& call) {
+      const Letters letters = letters_of(call.attributes);
+      check(call, letters);
+      require_shape(call, 5, output_shape(call, letters), "that of the output");
+      return std::vector<ValueType>{call.inputs[0], call.inputs[1], call.inputs[2]};
+    };
+    op.kernel = [](const KernelCall& call) {
+      const PlannedAttentionGrad planned =
+          make_attention_grad(plan_of(call, letters_of(call.attributes), call.in[5], call.out));
+      return Kernel{[run = planned.run](const Frame& frame) {
+                      run(frame.in[0], frame.in[1], frame.in[2], frame.in[3], in<bool>(frame, 4), frame.in[5],
+                          frame.out[0], frame.out[1], frame.out[2], frame.scratch, frame.step);
+                    },
+                    planned.scratch_bytes};
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Letters of = letters_of(call.attributes());
+      const Var& dy = call.inputs[5];
+      const Var p = weights(call);
+      const Var dp = drop(call, einsum(of.y + "," + of.v + "->" + of.scores, Vars{dy, call.inputs[2]}));
+      const Var ds = p * (dp - sum(dp * p, {-1}, true)) / call.inputs[3];
+      return Vars{einsum(of.scores + "," + of.k + "->" + of.q, Vars{ds, call.inputs[1]}),
+                  einsum(of.scores + "," + of.q + "->" + of.k, Vars{ds, call.inputs[0]}),
+                  einsum(of.scores + "," + of.y + "->" + of.v, Vars{drop(call, p), dy})};
+    };
+    op.flops = [](const Call& call) { return flops_of(call, 3, 2); };  // the scores again, dq, dk; dweights, dv
+    op.random = true;
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+
+/// What stands in the place of a sample's attributes on a real tape.
+std::optional<Attributes> attributes_of(const std::vector<const Node*>& found) {
+  Attributes read;
+  std::vector<std::string> equations;
+  double rate = 0;
+  std::uint64_t draws = 0;
+  for (const Node* node : found) {
+    if (node == nullptr) continue;
+    if (node->op->name == "einsum") equations.push_back(node->attributes.get<std::string>("equation"));
+    if (node->op->name == "dropout") {
+      rate = node->attributes.get<double>("rate");
+      draws = node->site.key;
+    }
+  }
+  if (equations.size() != 2 || !letters_of(equations[0], equations[1])) return std::nullopt;
+  return Attributes{{"scores", equations[0]},
+                    {"outputs", equations[1]},
+                    {"rate", rate},
+                    {"draws", std::bit_cast<std::int64_t>(draws)}};
+}
+
+const Op& attention_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "attention";
+    op.doc =
+        "y = dropout(softmax(masked_fill(q k' / divisor, hidden, -inf))) v for every head, the two products as the "
+        "equations say, block by block: the array of all scores never stands in memory, and keys hidden from all "
+        "queries "
+        "of a block are not looked at. A query that sees no key gives zeros. The mask broadcasts to the scores. The "
+        "player puts it in for these ops; write those.";
+    op.inputs = inputs();
+    op.attributes = attributes();
+    op.kind = Kind::product;
+    op.shape = [](const Call& call) {
+      const Letters letters = letters_of(call.attributes);
+      check(call, letters);
+      return std::vector<ValueType>{{call.dtype(0), output_shape(call, letters)}};
+    };
+    op.kernel = [](const KernelCall& call) {
+      const PlannedAttention planned = make_attention(plan_of(call, letters_of(call.attributes), call.out[0], {}));
+      return Kernel{[run = planned.run](const Frame& frame) {
+                      run(frame.in[0], frame.in[1], frame.in[2], frame.in[3], in<bool>(frame, 4), frame.out[0],
+                          frame.scratch, frame.step);
+                    },
+                    planned.scratch_bytes};
+    };
+    op.expand = [](const ExpandCall& call) {
+      const Var y = drop(call, weights(call));
+      return Vars{einsum(call.attributes().get<std::string>("outputs"), Vars{y, call.inputs[2]})};
+    };
+    op.gradient = [](const GradientCall& call) {
+      if (call.needs[3]) return Vars{};
+      Vars operands = call.inputs;
+      operands.push_back(call.cotangent());
+      Vars gradients = record_call(call.inputs[0].tape(), attention_grad_op(), operands, call.attributes());
+      gradients.resize(5);
+      return gradients;
+    };
+    const std::vector<ValueType> sample{{Dtype::float32, {2, 3, 4, 5}},
+                                        {Dtype::float32, {2, 6, 4, 5}},
+                                        {Dtype::float32, {2, 6, 4, 7}},
+                                        {Dtype::float32, {}},
+                                        {Dtype::boolean, {3, 6}}};
+    for (const double rate : {0.0, 0.5})
+      op.fuses.push_back({sample,
+                          {{"scores", std::string("bqhe,bkhe->bhqk")},
+                           {"outputs", std::string("bhqk,bkhd->bqhd")},
+                           {"rate", rate},
+                           {"draws", std::int64_t{0}}}});
+    op.fuse_attributes = attributes_of;
+    op.flops = [](const Call& call) { return flops_of(call, 1, 1); };
+    op.random = true;
+    op.strided_in = true;
+    op.strided_out = true;
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+void list_attention(OpTable& table) {
+  table.add(attention_op());
+  table.add(attention_grad_op());
+}
+
+}  // namespace xtape
