@@ -21,8 +21,9 @@ struct Product {
   int threads = 1;
 };
 
-/// Plain loops, BLAS, or tiles of our own: see product_loops.hpp, product_gemm.hpp, product_tiles.hpp.
-enum class ProductWay : std::uint8_t { loops, blas, tiles };
+/// Plain loops, BLAS, tiles of our own, or few rows by a matrix: see product_loops.hpp, product_gemm.hpp,
+/// product_tiles.hpp, product_rows.hpp.
+enum class ProductWay : std::uint8_t { loops, blas, tiles, rows };
 
 /// A product made ready. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {
