@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages=(g++ meson ninja-build pkg-config cmake libxtensor-dev libxtensor-blas-dev libxsimd-dev libopenblas-openmp-dev
-  doctest-dev nlohmann-json3-dev libcli11-dev librandom123-dev libsentencepiece-dev zlib1g-dev
+  doctest-dev nlohmann-json3-dev libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev zlib1g-dev
   gnuplot-nox)
 
 missing=()

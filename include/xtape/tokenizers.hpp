@@ -19,6 +19,12 @@ namespace xtape {
 
 using Tokens = std::vector<std::int32_t>;
 
+/// A file that belongs to a tokenizer, beside its JSON.
+struct TokenizerFile {
+  std::string name;
+  std::string bytes;
+};
+
 /// Turns text into tokens, numbers in [0, size()), and back. `text` is UTF-8 throughout.
 class Tokenizer {
  public:
@@ -38,19 +44,19 @@ class Tokenizer {
   virtual std::int32_t start() const { return -1; }    ///< Stands before a text.
   virtual std::int32_t end() const { return -1; }      ///< Stands after a text.
 
-  virtual std::string to_json() const = 0;          ///< What load_tokenizer reads.
-  virtual std::string model() const { return ""; }  ///< Bytes that belong to the tokenizer but not into JSON.
+  virtual std::string to_json() const = 0;  ///< What load_tokenizer reads.
+  /// What belongs to the tokenizer but not into its JSON; `stem` is the name of the JSON's file without ".json".
+  virtual std::vector<TokenizerFile> files(const std::string& stem) const;
 
  protected:
   void check_token(std::int32_t token) const;  ///< Throws Error unless it is in the vocabulary.
 };
 
-/// Writes the tokenizer's JSON to `path` and its model(), where there is one, beside it, the extension .json made
-/// .model. Throws FileError.
+/// Writes the tokenizer's JSON to `path`, and its files() beside it. Throws FileError.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
-/// The tokenizer that a file holds, of whatever kind. Throws FileError where the file, or the model beside it, is not
-/// one.
+/// The tokenizer that a file holds, of whatever kind; of a directory with vocab.json and merges.txt, as Hugging Face
+/// publishes GPT-2, a Gpt2Tokenizer. Throws FileError where the file, or what belongs beside it, is not one.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
 /// One token a character (Unicode code point).
@@ -149,11 +155,43 @@ class SentencePieceTokenizer : public Tokenizer {
   std::int32_t start() const override;
   std::int32_t end() const override;
   std::string to_json() const override;
-  std::string model() const override { return model_; }
+  /// The model, beside the JSON with the extension .model.
+  std::vector<TokenizerFile> files(const std::string& stem) const override;
+  std::string model() const { return model_; }  ///< The bytes of the model.
 
  private:
   std::string model_;
   std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor_;
+};
+
+struct Gpt2Options {
+  bool end_in_text = false;  ///< `<|endoftext|>` in a text is the token end. Else it is text like any other.
+};
+
+/// GPT-2's tokens (Radford et al., 2019): pieces of words, merged from bytes. Any bytes can be encoded, and decode
+/// gives them back exactly (UTF-8 or not), but for ends that were found in the text. The tokens are those of Hugging
+/// Face's tokenizers and of tiktoken. What is a letter or a number is up to the Unicode that PCRE2 knows.
+class Gpt2Tokenizer : public Tokenizer {
+ public:
+  /// From the two files that are published with GPT-2: `vocabulary` (vocab.json), a JSON object of tokens by pieces,
+  /// in which bytes stand as printable characters, and `merges` (merges.txt), a pair of pieces a line, the earliest
+  /// merge first. Throws FileError, with the line where there is one, where a file cannot be read or is wrong: the
+  /// tokens are not the numbers from 0 on, the piece of a byte is missing, a merge names what is no piece.
+  Gpt2Tokenizer(const std::string& vocabulary, const std::string& merges, const Gpt2Options& options = {});
+
+  std::int64_t size() const override;
+  Tokens encode(const std::string& text) const override;  ///< Never throws.
+  std::string decode(const Tokens& tokens) const override;
+  std::vector<std::string> pieces(const Tokens& tokens) const override;  ///< As the vocabulary writes them: "Ġthe".
+  std::int32_t end() const override;  ///< `<|endoftext|>`, where the vocabulary has it.
+  std::string to_json() const override;
+  /// vocab.json and merges.txt, whatever the stem.
+  std::vector<TokenizerFile> files(const std::string& stem) const override;
+
+ private:
+  struct Data;
+  std::shared_ptr<const Data> data_;
+  Gpt2Options options_;
 };
 
 }  // namespace xtape

@@ -140,14 +140,16 @@ struct HyperSetting {
   std::string text;
 };
 
-/// How a recipe's tokenizers are made, from the training part alone.
+/// How a recipe's tokenizers are made, from the training part alone or from files.
 struct TokenizerSettings {
-  std::string kind = "character";  ///< "character", "words" or "sentencepiece".
+  std::string kind = "character";  ///< "character", "words", "sentencepiece" or "gpt2".
   bool joint = false;              ///< Of pairs: one for both sides. Else one a side.
   CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
   WordOptions words;
   std::string vocabulary;  ///< Of words: a file to take them from, one a line, in place of the training part.
   SentencePieceOptions pieces;
+  std::string vocab, merges;  ///< Of gpt2: its two files.
+  Gpt2Options gpt2;
 };
 
 /// A recipe: how to train. Paths are absolute once it is loaded.

@@ -1,4 +1,5 @@
 /// xtape tokenize: text to a run's tokens and back.
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -46,9 +47,18 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const W
   return text;
 }
 
+/// The tokenizer of a run, or of a directory that holds GPT-2's vocabulary and no run.
+std::shared_ptr<const Tokenizer> tokenizer_of(const Words& words) {
+  namespace fs = std::filesystem;
+  if (fs::exists(fs::path(words.run) / "vocab.json") && !fs::exists(fs::path(words.run) / "recipe.json"))
+    return load_tokenizer(words.run);
+  const auto run = std::make_shared<Run>(Run::open(words.run));
+  return {run, words.target ? &run->tokenizer() : &run->source_tokenizer()};
+}
+
 void tokenize(const Words& words) {
-  const Run run = of_the_input([&] { return Run::open(words.run); });
-  const Tokenizer& tokenizer = words.target ? run.tokenizer() : run.source_tokenizer();
+  const auto found = of_the_input([&] { return tokenizer_of(words); });
+  const Tokenizer& tokenizer = *found;
   catch_interrupt();
   InputLines input;
   std::int64_t number = 0;
@@ -72,7 +82,8 @@ void add_tokenize(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "tokenize", "Turn lines of the standard input into the numbers of a run's tokens, or back");
   const auto words = std::make_shared<Words>();
-  command->add_option("RUN", words->run, "A run directory")->required();
+  command->add_option("RUN", words->run, "A run directory, or one with the vocab.json and merges.txt of GPT-2")
+      ->required();
   auto* pieces = command->add_flag("--pieces", words->pieces, "Write the tokens as text in place of numbers");
   command->add_flag("--detokenize", words->detokenize, "Read numbers and write text")->excludes(pieces);
   command->add_flag("--target", words->target, "With the target's tokenizer, where source and target have their own");

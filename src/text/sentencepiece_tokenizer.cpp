@@ -163,4 +163,8 @@ std::string SentencePieceTokenizer::to_json() const {
   return json.dump(2) + "\n";
 }
 
+std::vector<TokenizerFile> SentencePieceTokenizer::files(const std::string& stem) const {
+  return {{stem + ".model", model_}};
+}
+
 }  // namespace xtape

@@ -9,11 +9,15 @@ namespace xtape {
 
 namespace {
 
-std::string model_path(const std::string& path) {
-  std::filesystem::path beside(path);
-  if (beside.extension() == ".json") beside.replace_extension();
-  beside += ".model";
-  return beside.string();
+namespace fs = std::filesystem;
+
+/// What Tokenizer::files is given for a tokenizer whose JSON is at `path`.
+std::string stem_of(const fs::path& path) {
+  return (path.extension() == ".json" ? path.stem() : path.filename()).string();
+}
+
+std::string beside(const fs::path& path, const std::string& name) {
+  return (path.parent_path() / name).string();
 }
 
 void write_whole(const std::string& path, const std::string& bytes) {
@@ -45,15 +49,29 @@ std::unique_ptr<Tokenizer> word_tokenizer(const Json& json) {
 }
 
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const Json& json, const std::string& path) {
-  const std::string beside = model_path(path);
-  const std::string model = read_text(beside);
+  const std::string file = beside(path, stem_of(path) + ".model");
+  const std::string model = read_text(file);
   try {
     auto tokenizer = std::make_unique<SentencePieceTokenizer>(model);
     if (Json::parse(tokenizer->to_json()) == json) return tokenizer;
   } catch (const Error& error) {
-    throw FileError(beside + ": " + error.what());
+    throw FileError(file + ": " + error.what());
   }
-  throw FileError(beside + " is not the model that was saved with " + path);
+  throw FileError(file + " is not the model that was saved with " + path);
+}
+
+std::unique_ptr<Tokenizer> gpt2_tokenizer(const fs::path& directory, const Gpt2Options& options) {
+  return std::make_unique<Gpt2Tokenizer>((directory / "vocab.json").string(), (directory / "merges.txt").string(),
+                                         options);
+}
+
+std::unique_ptr<Tokenizer> gpt2_tokenizer(const Json& json, const fs::path& path) {
+  auto tokenizer = gpt2_tokenizer(path.parent_path(), {json.at("end_in_text").get<bool>()});
+  const Json found = Json::parse(tokenizer->to_json());
+  for (const auto& [key, name] : {std::pair{"vocab_crc32", "vocab.json"}, {"merges_crc32", "merges.txt"}})
+    if (found.at(key) != json.at(key))
+      throw FileError(beside(path, name) + " is not the file that was saved with " + path.string());
+  return tokenizer;
 }
 
 }  // namespace
@@ -71,18 +89,22 @@ std::vector<std::string> Tokenizer::pieces(const Tokens& tokens) const {
   return pieces;
 }
 
+std::vector<TokenizerFile> Tokenizer::files(const std::string&) const {
+  return {};
+}
+
 void Tokenizer::check_token(std::int32_t token) const {
   if (token < 0 || token >= size())
     throw Error("token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(size()));
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
-  const std::string model = tokenizer.model();
-  if (!model.empty()) write_whole(model_path(path), model);
+  for (const TokenizerFile& file : tokenizer.files(stem_of(path))) write_whole(beside(path, file.name), file.bytes);
   write_whole(path, tokenizer.to_json());
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
+  if (fs::is_directory(path)) return gpt2_tokenizer(fs::path(path), Gpt2Options{});
   const std::string text = read_text(path);
   try {
     const Json json = Json::parse(text);
@@ -90,7 +112,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
     if (kind == "character") return character_tokenizer(json);
     if (kind == "words") return word_tokenizer(json);
     if (kind == "sentencepiece") return sentencepiece_tokenizer(json, path);
-    throw Error("tokenizer kind '" + kind + "' is not known; known: character, words, sentencepiece");
+    if (kind == "gpt2") return gpt2_tokenizer(json, path);
+    throw Error("tokenizer kind '" + kind + "' is not known; known: character, words, sentencepiece, gpt2");
   } catch (const FileError&) {
     throw;
   } catch (const std::exception& error) {

@@ -1,9 +1,13 @@
-/// UTF-8, decoded strictly.
+/// UTF-8, decoded strictly, and UTF-8 that comes in pieces.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace xtape {
+
+/// How many bytes the character at byte `at` has; 0 where no character stands there.
+std::size_t character_length(std::string_view text, std::size_t at);
 
 /// The character at byte `at`, which moves behind it. Throws Error, with the byte's place, where the text is not UTF-8.
 char32_t next_character(const std::string& text, std::size_t& at);
@@ -16,5 +20,22 @@ void append_character(std::string& text, char32_t character);
 
 /// For messages: "'é' (U+00E9)"; control characters by number only.
 std::string describe_character(char32_t character);
+
+/// Bytes that come in pieces, as a model's tokens give them, given on as whole characters. What is not UTF-8 becomes
+/// U+FFFD: one for each beginning of a character that did not go on, and one for each byte that begins none (the
+/// substitution that Unicode recommends, section 3.9 of the standard).
+class Utf8Stream {
+ public:
+  /// The characters that are complete with these bytes; the beginning of one more is held back.
+  std::string feed(const std::string& bytes);
+  /// Ends the text: U+FFFD where a character was held back, otherwise nothing. Another text may follow.
+  std::string finish();
+
+ private:
+  std::string begun_;      // the beginning of a character
+  int missing_ = 0;        // how many bytes it lacks
+  unsigned char low_ = 0;  // the next of them lies between these
+  unsigned char high_ = 0;
+};
 
 }  // namespace xtape

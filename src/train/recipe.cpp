@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 /// Keys that hold paths: relative to the recipe's file, or, from a setting, to the working directory.
-constexpr const char* path_keys[] = {"definition", "data.text", "data.folder", "tokenizer.vocabulary"};
+constexpr const char* path_keys[] = {"definition",           "data.text",       "data.folder",
+                                     "tokenizer.vocabulary", "tokenizer.vocab", "tokenizer.merges"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
@@ -142,6 +143,10 @@ Recipe read_recipe(const Json& json, const model::JsonSource& source) {
   for (const auto& [name, value] : hyper.json().items()) recipe.hyper.push_back(read_hyper(hyper, name, value));
   recipe.data = train::read_data(root.section("data"));
   recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
+  if (recipe.tokenizer.kind == "gpt2" && recipe.data.kind != "text")
+    root.fail("tokenizer",
+              "is \"gpt2\", which has no tokens to pad and to start with: it is for data of kind 'text', not '" +
+                  recipe.data.kind + "'");
   train::read_batch(root.section("batch"), recipe);
   recipe.trainer.optimizer = train::read_optimizer(root.section("optimizer"));
   read_lengths(root, recipe);

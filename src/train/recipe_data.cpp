@@ -70,8 +70,14 @@ TokenizerSettings read_tokenizer(Section section) {
       section.fail("model", "must be \"unigram\" or \"bpe\", not \"" + settings.pieces.model + "\"");
     section.read("vocabulary_size", settings.pieces.vocabulary_size);
     section.read("lower_case", settings.pieces.lower_case);
+  } else if (settings.kind == "gpt2") {
+    if (!section.has("vocab") || !section.has("merges"))
+      section.fail("", "needs the keys 'vocab' and 'merges', the files vocab.json and merges.txt of GPT-2");
+    section.read("vocab", settings.vocab);
+    section.read("merges", settings.merges);
+    section.read("end_in_text", settings.gpt2.end_in_text);
   } else {
-    section.fail("kind", R"(must be "character", "words" or "sentencepiece", not ")" + settings.kind + "\"");
+    section.fail("kind", R"(must be "character", "words", "sentencepiece" or "gpt2", not ")" + settings.kind + "\"");
   }
   section.done();
   return settings;

@@ -79,6 +79,19 @@ expect 0 "words: step 9 " "step 9 of 9" train "$source/models/recipes/shakespear
   --set 'tokenizer={"kind": "words"}' --set steps=9 --set schedule.warmup=5 --set data.block_size=8 --set hyper.n_embd=16 \
   --set hyper.n_layer=1
 expect 0 "^the rain [a-z<]+ [a-z<]+" "" generate words --prompt "the rain" --tokens 5
+# GPT-2's tokenizer: its two files go into the run, which needs no others from there on.
+cp -r "$source/tests/golden/gpt2_small" vocabulary
+expect 0 "bytes: step 3 " "step 3 of 3" train "$source/models/recipes/shakespeare_char.json" --out bytes --set data.text=words.txt \
+  --set 'tokenizer={"kind": "gpt2", "vocab": "vocabulary/vocab.json", "merges": "vocabulary/merges.txt"}' --set steps=3 \
+  --set schedule.warmup=1 --set data.block_size=8 --set hyper.n_embd=16 --set hyper.n_layer=1
+expect 0 "^the Ġ r a in , Ġa t Ġ 8$" "" tokenize vocabulary --pieces <<<"the rain, at 8"
+"$xtape" tokenize vocabulary <<<"the räin, at 8" >numbers
+rm -r vocabulary
+holds "GPT-2's files are in the run" [ -s bytes/tokenizer.json -a -s bytes/vocab.json -a -s bytes/merges.txt ]
+expect 0 "^the räin, at 8$" "" tokenize bytes --detokenize <numbers
+expect 0 "^the rain" "" generate bytes --prompt "the rain" --tokens 5
+mv bytes/merges.txt away
+expect 2 "" "bytes/merges.txt: No such file" tokenize bytes --detokenize <numbers
 rm words.txt
 expect 0 "^the rain" "" generate text --prompt "the rain" --tokens 40
 expect 2 "" "No such file" eval text

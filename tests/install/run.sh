@@ -53,7 +53,7 @@ export XTAPE_MODELS OMP_NUM_THREADS=1
 no_flags_leak() {
   local words
   words="$(ask --cflags) $(ask --static --libs) $(grep -h -v '^ *#' "$libraries"/cmake/xtape/*.cmake)"
-  ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|sentencepiece|zlib)' "$pc"
+  ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|pcre2|sentencepiece|zlib)' "$pc"
 }
 with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
   local from=$1 to=$2

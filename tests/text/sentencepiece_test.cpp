@@ -123,7 +123,7 @@ TEST_CASE("a sentencepiece tokenizer is saved and loaded with its model beside i
   const TemporaryFile beside("pieces.model");
   save_tokenizer(tokenizer, file.path());
   const auto loaded = load_tokenizer(file.path());
-  CHECK(loaded->model() == tokenizer.model());
+  CHECK(loaded->files("pieces")[0].bytes == tokenizer.model());
   CHECK(loaded->to_json() == tokenizer.to_json());
   CHECK(loaded->end() == 3);
   CHECK(loaded->encode(lines[2]) == tokenizer.encode(lines[2]));

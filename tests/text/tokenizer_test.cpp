@@ -76,7 +76,7 @@ TEST_CASE("without special tokens there is at most an unknown one") {
   for (const std::int32_t token : {strict.pad(), strict.unknown(), strict.start(), strict.end()}) CHECK(token == -1);
   CHECK(CharacterTokenizer("abc", CharacterTokenizer::Unknown::token).unknown() == 3);
   CHECK(strict.pieces({0, 2}) == std::vector<std::string>{"a", "c"});
-  CHECK(strict.model().empty());
+  CHECK(strict.files("tokenizer").empty());
 }
 
 TEST_CASE("a character tokenizer is saved and loaded") {

@@ -93,6 +93,12 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
         (tiny::fs::current_path() / "a/b.txt").string());
   CHECK(Recipe::load(path, {Setting::parse("data.text=2020")}).data.text ==
         (tiny::fs::current_path() / "2020").string());
+  const Recipe bytes =
+      Recipe::load(path, {Setting::parse(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "/a/m.txt"})"),
+                          Setting::parse("tokenizer.end_in_text=true")});
+  CHECK(bytes.tokenizer.vocab == (tiny::fs::current_path() / "v.json").string());
+  CHECK(bytes.tokenizer.merges == "/a/m.txt");
+  CHECK(bytes.tokenizer.gpt2.end_in_text);
   text.replace(text.find("../some/words.txt"), 17, "words.txt");  // no such file, and still one beside the recipe
   CHECK(Recipe::load(directory.write("recipe.json", text)).data.text == directory / "words.txt");
 }
@@ -204,7 +210,9 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says("data={\"kind\": \"date\"}", "\"parallel\", \"number_words\" or \"dates\", not \"date\"");
   says("data={\"kind\": \"dates\", \"hold_out\": 9}", "'data.hold_out' is not a known key; did you mean 'held_out'?");
   says("data={\"kind\": \"dates\", \"training\": \"all\"}", "'data.training' must be a whole number");
-  says("tokenizer.kind=word", "must be \"character\", \"words\" or \"sentencepiece\", not \"word\"");
+  says("tokenizer.kind=word", "must be \"character\", \"words\", \"sentencepiece\" or \"gpt2\", not \"word\"");
+  says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json"})", "'tokenizer' needs the keys 'vocab' and 'merges'");
+  says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "m.txt"})", "for data of kind 'text', not 'adder'");
   says("batch.tokens=100", "tokens");
   says("measure=[\"bleu\"]", "is for data of sentence pairs");
   says("measure=bleu", "must be a list of");

@@ -1,0 +1,49 @@
+// GPT-2's tokenizer against the tokens of Hugging Face's tokenizers and of tiktoken in gpt2_tokenizer.json.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "xtape/text.hpp"
+
+using namespace xtape;
+
+namespace {
+
+void check_tokens(const std::string& folder, const char* kind) {
+  static const auto fixture = nlohmann::json::parse(read_text(XTAPE_SOURCE_ROOT "/tests/golden/gpt2_tokenizer.json"));
+  const std::string vocabulary = folder + "/vocab.json";
+  const std::string merges = folder + "/merges.txt";
+  const Gpt2Tokenizer plain(vocabulary, merges);
+  const Gpt2Tokenizer with_end(vocabulary, merges, {true});
+  REQUIRE(fixture.at(kind).size() > 130);
+  std::size_t ends = 0;
+  for (const auto& entry : fixture.at(kind)) {
+    const std::string text = entry.at("text");
+    CAPTURE(text);
+    const Tokens expected = entry.at("tokens");
+    CHECK(plain.encode(text) == expected);
+    CHECK(plain.encode(text) == expected);  // of words that it has seen
+    CHECK(plain.decode(expected) == text);
+    CHECK(with_end.encode(text) == entry.value("with_end", expected));
+    ends += entry.count("with_end");
+  }
+  CHECK(ends == 3);
+}
+
+}  // namespace
+
+TEST_CASE("GPT-2's tokenizer: a small vocabulary") {
+  check_tokens(XTAPE_SOURCE_ROOT "/tests/golden/gpt2_small", "small");
+}
+
+TEST_CASE("GPT-2's tokenizer: the published vocabulary") {
+  const char* data = std::getenv("XTAPE_DATA");
+  const std::string folder = std::string(data != nullptr ? data : XTAPE_SOURCE_ROOT "/../shared/data") + "/gpt2-bpe";
+  if (!std::filesystem::exists(folder)) {
+    MESSAGE("skipped: GPT-2's vocab.json and merges.txt are not in " << folder << " (XTAPE_DATA says where data is)");
+    return;
+  }
+  check_tokens(folder, "published");
+}
