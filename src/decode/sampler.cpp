@@ -151,11 +151,11 @@ template const std::vector<Sampler::Candidate>& Sampler::weigh(const float*, std
 template const std::vector<Sampler::Candidate>& Sampler::weigh(const double*, std::int64_t);
 
 std::int32_t Sampler::draw(const ArrayView& logits, std::uint64_t draw, std::uint64_t stream) {
-  const std::int64_t classes = count_of(logits.shape()), first = logits.layout().offset;
+  const std::int64_t classes = count_of(logits.shape());
   if (logits.dtype() == Dtype::float64)
-    weigh(logits.as<double>() + first, classes);
+    weigh(logits.as<double>(), classes);
   else
-    weigh(logits.as<float>() + first, classes);
+    weigh(logits.as<float>(), classes);
   constexpr std::uint64_t parts = std::uint64_t{1} << 53;
   const auto drawn = draw_below(parts, sampling_.seed, sampling_stream, draw + (stream << 32));
   const double point = static_cast<double>(drawn) / static_cast<double>(parts) * sum_of_weights();
