@@ -99,7 +99,7 @@ TEST_CASE("GPT-2 has the published number of parameters, names and layouts") {
 TEST_CASE("without biases GPT-2 has none, and still records") {
   ModelOptions options = small();
   options.hyper.emplace_back("bias", "false");
-  options.hyper.emplace_back("gelu", "none");
+  options.hyper.emplace_back("activation", "gelu");
   const Model model = Model::load(definition, options);
   for (const Store::Entry& entry : model.weights().entries()) CHECK(entry.name.find("bias") == std::string::npos);
   CHECK(logits(model, tokens(1, 3)).shape() == xt::xarray<double>::shape_type{1, 3, 11});
