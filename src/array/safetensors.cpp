@@ -41,8 +41,8 @@ float float_of_bits(std::uint32_t bits) {
 }
 
 /// Without branches, so that loops over it become vector code. A half's exponent, moved to a float's place, is 112 too
-/// small; infinities and NaNs lack as much again. Subnormals are numbers of the lowest exponent without their leading 1:
-/// with one added they are a float, of which that 1 is then taken away.
+/// small; infinities and NaNs lack as much again. Subnormals are numbers of the lowest exponent without their leading
+/// 1: with one added they are a float, of which that 1 is then taken away.
 float from_half(std::uint16_t half) {
   constexpr std::uint32_t rebias = 112U << 23;
   const std::uint32_t moved = (half & 0x7FFFU) << 13;

@@ -107,8 +107,8 @@ std::string definition_for(const JsonSource& config, const std::string& given) {
 
 void check_config(const HuggingFaceMapping& mapping, const JsonSource& config, const std::string& definition) {
   if (config.root["model_type"] != mapping.model_type)
-    fail(config, "model_type", "is " + config.root["model_type"].dump() + ", and " + definition + " is for \"" +
-                                   mapping.model_type + "\"");
+    fail(config, "model_type",
+         "is " + config.root["model_type"].dump() + ", and " + definition + " is for \"" + mapping.model_type + "\"");
   for (const auto& [key, value] : mapping.config)
     if (const auto found = config.root.find(key); found != config.root.end() && *found != value)
       fail(config, key, "is " + found->dump() + ", and " + definition + " can only do " + value.dump());

@@ -15,9 +15,12 @@ namespace fs = std::filesystem;
 
 namespace {
 /// What tokenizers are made of, and what a folder says of generating.
-constexpr const char* word_files[] = {"vocab.json",           "merges.txt",
-                                      "tokenizer.json",       "tokenizer_config.json",
-                                      "added_tokens.json",    "special_tokens_map.json",
+constexpr const char* word_files[] = {"vocab.json",
+                                      "merges.txt",
+                                      "tokenizer.json",
+                                      "tokenizer_config.json",
+                                      "added_tokens.json",
+                                      "special_tokens_map.json",
                                       "generation_config.json"};
 
 void make_folder(const std::string& folder) {
@@ -47,16 +50,16 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
   if (setting.values.empty()) return value;
   for (const auto& [theirs, ours] : setting.values)
     if (value == ours) return theirs;
-  throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no word for '" + setting.hyper + "' = " +
-                        value.dump() + " of model '" + model.name() + "'");
+  throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no word for '" + setting.hyper +
+                        "' = " + value.dump() + " of model '" + model.name() + "'");
 }
 
 Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
   for (const auto& [hyper, value] : mapping.fixed)
     if (json_of(model.hyper().at(hyper)) != value)
-      throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " +
-                            to_string(model.hyper().at(hyper)) + ", and a " + mapping.architecture + " has " +
-                            value.dump() + " alone: it cannot be saved as one");
+      throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " + to_string(model.hyper().at(hyper)) +
+                            ", and a " + mapping.architecture + " has " + value.dump() +
+                            " alone: it cannot be saved as one");
   config["architectures"] = {mapping.architecture};
   config["model_type"] = mapping.model_type;
   for (const auto& setting : mapping.settings) {
@@ -91,12 +94,10 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
     throw DefinitionError("the definition of model '" + model.name() +
                           "' has no entry \"hugging_face\": it does not say how such a folder holds it");
   const HuggingFaceMapping& mapping = *definition->hugging_face;
-  const Json config =
-      config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like)->root);
+  const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like)->root);
   Store named;
   for (const Store::Entry& entry : model.weights().entries())
-    named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name,
-              entry.array);
+    named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name, entry.array);
   make_folder(folder);
   if (!like.empty()) copy_files(like, folder);
   save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});

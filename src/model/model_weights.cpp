@@ -62,8 +62,8 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
       problems += "\n  of another shape: " + described.name + " is " + to_string(described.shape) +
                   ", the model's is " + to_string(entry.array.shape());
     else if (!is_floating(described.dtype))
-      problems += "\n  of another dtype: " + described.name + " is " + name_of(described.dtype) +
-                  ", weights are floats";
+      problems +=
+          "\n  of another dtype: " + described.name + " is " + name_of(described.dtype) + ", weights are floats";
   }
   problems += unexpected;
   if (!problems.empty()) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);

@@ -70,8 +70,12 @@ TokenizerSettings read_tokenizer(Section section) {
       section.fail("model", "must be \"unigram\" or \"bpe\", not \"" + settings.pieces.model + "\"");
     section.read("vocabulary_size", settings.pieces.vocabulary_size);
     section.read("lower_case", settings.pieces.lower_case);
+  } else if (settings.kind == "saved") {
+    section.need("path");
+    section.read("path", settings.path);
   } else {
-    section.fail("kind", R"(must be "character", "words" or "sentencepiece", not ")" + settings.kind + "\"");
+    section.fail("kind",
+                 R"(must be "character", "words", "sentencepiece" or "saved", not ")" + settings.kind + "\"");
   }
   section.done();
   return settings;

@@ -39,6 +39,7 @@ std::vector<std::string> Texts::lines_for(bool source) const {
 
 std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::string>& lines) const {
   const TokenizerSettings& settings = recipe_.tokenizer;
+  if (settings.kind == "saved") return load_tokenizer(settings.path);
   if (settings.kind == "sentencepiece") return std::make_shared<SentencePieceTokenizer>(lines, settings.pieces);
   if (settings.kind == "words")
     return std::make_shared<WordTokenizer>(
