@@ -120,6 +120,7 @@ def main():
 
 
 def check(program):
+    os.environ.setdefault("XTAPE_MODELS", beside(__file__, "../../models"))
     tokens = torch.randint(V, (B, T), generator=torch.Generator().manual_seed(3))
     for name in "tiny", "half", "brain", "shards", "untied":
         with tempfile.TemporaryDirectory() as made:
