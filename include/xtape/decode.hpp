@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "xtape/model.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/text.hpp"
+#include "xtape/tokenizers.hpp"
 
 namespace xtape {
 
@@ -60,6 +62,25 @@ std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prom
 std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int64_t, std::int32_t)>& each = {});
+
+/// The text that tokens add to a prompt, as they come: in whole characters (what is not UTF-8 becomes U+FFFD), up to the
+/// first of some texts to stop at, which may span tokens. What may be the beginning of one is held back.
+class TextStream {
+ public:
+  /// `before` is the prompt's last token. Throws Error where a stop is empty.
+  TextStream(std::shared_ptr<const Tokenizer> tokenizer, std::int32_t before, std::vector<std::string> stops = {});
+  TextStream(TextStream&&) noexcept;
+  TextStream& operator=(TextStream&&) noexcept;
+  ~TextStream();
+
+  std::string add(std::int32_t token);  ///< The text that is certain with this token; none after a stop.
+  std::string finish();                 ///< No more tokens come: what was held back.
+  bool stopped() const;                 ///< A stop has come.
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
 
 /// How log-probabilities of hypotheses of different lengths are compared: score = log_probability / penalty, where a
 /// hypothesis of L tokens, its end token included, has the penalty

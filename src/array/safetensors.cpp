@@ -40,14 +40,18 @@ float float_of_bits(std::uint32_t bits) {
   return value;
 }
 
+/// Without branches, so that loops over it become vector code. A half's exponent, moved to a float's place, is 112 too
+/// small; infinities and NaNs lack as much again. Subnormals are numbers of the lowest exponent without their leading
+/// 1: with one added they are a float, of which that 1 is then taken away.
 float from_half(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half >> 15) << 31;
-  const std::uint32_t exponent = half >> 10 & 31;
-  const std::uint32_t fraction = half & 1023;
-  if (exponent == 31) return float_of_bits(sign | 0x7F800000U | fraction << 13);
-  if (exponent > 0) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
-  const float small = static_cast<float>(fraction) * 0x1p-24F;
-  return sign != 0 ? -small : small;
+  constexpr std::uint32_t rebias = 112U << 23;
+  const std::uint32_t moved = (half & 0x7FFFU) << 13;
+  const std::uint32_t exponent = moved & 0x0F800000U;
+  const std::uint32_t normal = moved + rebias + (exponent == 0x0F800000U ? rebias : 0U);
+  const float subnormal = float_of_bits(moved + rebias + (1U << 23)) - 0x1p-14F;
+  std::uint32_t subnormal_bits;
+  std::memcpy(&subnormal_bits, &subnormal, sizeof subnormal_bits);
+  return float_of_bits((half & 0x8000U) << 16 | (exponent == 0 ? subnormal_bits : normal));
 }
 
 float from_bfloat(std::uint16_t bits) {
@@ -212,15 +216,44 @@ class Header {
 };
 }  // namespace
 
-Store load_arrays(const std::string& path) {
-  const MappedFile file(path);
-  Header header(file, path);
-  Store store;
-  for (const Described& each : header.read()) {
-    Array array(each.stored->dtype, each.shape);
-    each.stored->convert(header.data() + each.first, array.data(), array.count());
-    store.add(each.name, array);
+struct ArrayFile::Data {
+  std::string path;
+  MappedFile file;
+  std::vector<Described> described;
+  const std::byte* elements;
+  std::vector<Entry> entries;
+
+  explicit Data(const std::string& name) : path(name), file(name) {
+    Header header(file, path);
+    described = header.read();
+    elements = header.data();
+    for (const Described& each : described) entries.push_back({each.name, each.stored->dtype, each.shape});
   }
+};
+
+ArrayFile::ArrayFile(const std::string& path) : data_(std::make_unique<Data>(path)) {}
+ArrayFile::ArrayFile(ArrayFile&&) noexcept = default;
+ArrayFile& ArrayFile::operator=(ArrayFile&&) noexcept = default;
+ArrayFile::~ArrayFile() = default;
+
+const std::string& ArrayFile::path() const {
+  return data_->path;
+}
+const std::vector<ArrayFile::Entry>& ArrayFile::entries() const {
+  return data_->entries;
+}
+
+Array ArrayFile::read(std::size_t entry) const {
+  const Described& described = data_->described.at(entry);
+  Array array(described.stored->dtype, described.shape);
+  described.stored->convert(data_->elements + described.first, array.data(), array.count());
+  return array;
+}
+
+Store load_arrays(const std::string& path) {
+  const ArrayFile file(path);
+  Store store;
+  for (std::size_t i = 0; i < file.entries().size(); ++i) store.add(file.entries()[i].name, file.read(i));
   return store;
 }
 
