@@ -67,8 +67,8 @@ std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Token
 /// first of some texts to stop at, which may span tokens. What may be the beginning of one is held back.
 class TextStream {
  public:
-  /// `before` is the prompt's last token. Throws Error where a stop is empty.
-  TextStream(std::shared_ptr<const Tokenizer> tokenizer, std::int32_t before, std::vector<std::string> stops = {});
+  /// `before` is the prompt's last token. The tokenizer must outlive the stream. Throws Error where a stop is empty.
+  TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops = {});
   TextStream(TextStream&&) noexcept;
   TextStream& operator=(TextStream&&) noexcept;
   ~TextStream();

@@ -288,6 +288,23 @@ class Run {
 
 /// The loss of `model` over the whole validation part of `batches`.
 Evaluation evaluate(Model& model, const Batches& batches);
+
+/// How a text that is longer than what a model sees at once is cut: windows of `context` tokens, each beginning `stride`
+/// tokens behind the one before, so that what is predicted has at least context - stride tokens before it. (Hugging
+/// Face's documentation calls this the perplexity of fixed-length models.)
+struct TextWindows {
+  std::int64_t context = 1024;
+  std::int64_t stride = 512;
+};
+struct TextEvaluation {
+  std::int64_t tokens = 0;  ///< Targets: each token but the first, once, in the first window that predicts it.
+  double loss = 0;          ///< Their mean negative log-likelihood, in nats; the perplexity is exp of it.
+};
+/// How well a model of texts predicts `tokens`: by its function `plain_loss`, or else `loss`, of (tokens, targets). With a
+/// stride as long as the context, the first token of each window is not predicted and not counted. Throws Error where a
+/// size is out of its range or there is nothing to predict.
+TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options);
+
 /// The mean loss over `count` batches of random validation rows.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
 /// How many of the questions the model answers exactly when it generates the most likely token after token.

@@ -7,7 +7,7 @@
 namespace xtape {
 
 struct TextStream::Data {
-  std::shared_ptr<const Tokenizer> tokenizer;
+  const Tokenizer* tokenizer = nullptr;
   std::vector<std::string> stops;
   Tokens last;         // the last token that is text, as decode wants it
   std::string before;  // what that one is by itself
@@ -34,11 +34,11 @@ struct TextStream::Data {
   }
 };
 
-TextStream::TextStream(std::shared_ptr<const Tokenizer> tokenizer, std::int32_t before, std::vector<std::string> stops)
+TextStream::TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops)
     : data_(std::make_unique<Data>()) {
   for (const std::string& stop : stops)
     if (stop.empty()) throw Error("a text to stop at must not be empty: every text has it");
-  data_->tokenizer = std::move(tokenizer);
+  data_->tokenizer = &tokenizer;
   data_->stops = std::move(stops);
   data_->last = {before};
   data_->before = data_->tokenizer->decode(data_->last);
