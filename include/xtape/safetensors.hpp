@@ -30,6 +30,8 @@ class ArrayFile {
   const std::string& path() const;
   const std::vector<Entry>& entries() const;  ///< In the order of the header.
   Array read(std::size_t entry) const;        ///< The array of entries()[entry], in memory of its own.
+  /// The same, straight into `into`. Throws ShapeError unless that has its dtype and shape.
+  void read(std::size_t entry, Array& into) const;
 
  private:
   struct Data;

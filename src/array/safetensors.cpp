@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "files.hpp"
+#include "threads.hpp"
 
 namespace xtape {
 
@@ -246,8 +247,24 @@ const std::vector<ArrayFile::Entry>& ArrayFile::entries() const {
 Array ArrayFile::read(std::size_t entry) const {
   const Described& described = data_->described.at(entry);
   Array array(described.stored->dtype, described.shape);
-  described.stored->convert(data_->elements + described.first, array.data(), array.count());
+  read(entry, array);
   return array;
+}
+
+void ArrayFile::read(std::size_t entry, Array& into) const {
+  const Described& described = data_->described.at(entry);
+  if (into.dtype() != described.stored->dtype || into.shape() != described.shape)
+    throw ShapeError("'" + described.name + "' of '" + data_->path + "' is " + name_of(described.stored->dtype) + " " +
+                     to_string(described.shape) + ", and is not read into " + name_of(into.dtype()) + " " +
+                     to_string(into.shape()));
+  constexpr std::int64_t worth_a_thread = 1 << 20;  // bytes
+  const auto element = static_cast<std::int64_t>(size_of(into.dtype()));
+  const auto stored = static_cast<std::int64_t>(described.stored->bytes);
+  auto* to = static_cast<std::byte*>(into.data());
+  // Most of the time goes into the pages that are touched for the first time, on both sides.
+  parallel_for(omp_get_max_threads(), into.count(), worth_a_thread, [&](std::int64_t begin, std::int64_t finish) {
+    described.stored->convert(data_->elements + described.first + begin * stored, to + begin * element, finish - begin);
+  });
 }
 
 Store load_arrays(const std::string& path) {

@@ -48,11 +48,11 @@ struct Timings {
 };
 
 /// The prompts as tokens; all of them are looked at before anything is generated.
-std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const Tokenizer& tokenizer) {
+std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const TextModel& opened) {
   return of_the_input([&] {
     std::vector<Tokens> encoded;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      encoded.push_back(tokenizer.encode(prompts[i]));
+      encoded.push_back(opened.prompt(prompts[i]));
       if (encoded.back().empty())
         throw WrongInput((prompts.size() == 1 ? "the prompt" : "prompt " + std::to_string(i + 1)) +
                          " is empty: there is nothing to continue");
@@ -117,7 +117,7 @@ void generate_texts(Words words) {
   TextModel opened(words.source, words.checkpoint);
   Timings timings;
   timings.opened = milliseconds_since(program_start);
-  const std::vector<Tokens> tokens = encoded(words.prompts, opened.tokenizer());
+  const std::vector<Tokens> tokens = encoded(words.prompts, opened);
   words.options.context = opened.context();
   words.options.end_token = opened.end_token();
   catch_interrupt();

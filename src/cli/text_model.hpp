@@ -16,6 +16,7 @@ class TextModel {
   TextModel(const std::string& path, const std::string& checkpoint);
 
   Model& model() { return run_ ? run_->model() : *model_; }
+  Tokens prompt(const std::string& text) const { return tokenizer().encode(text); }  ///< Of a text to be continued.
   const Tokenizer& tokenizer() const { return run_ ? run_->tokenizer() : *tokenizer_; }
   std::int64_t context() const { return context_; }      ///< The most tokens that it sees at once.
   std::int32_t end_token() const { return end_token_; }  ///< -1 where there is none.

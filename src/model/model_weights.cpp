@@ -15,14 +15,14 @@ void convert_elements(const Array& from, Array& to) {
                  [](From value) { return static_cast<To>(value); });
 }
 
-/// Between float widths.
-void convert(const Array& from, Array& to) {
-  if (from.dtype() == to.dtype()) {
-    to.assign(from);
-  } else if (from.dtype() == Dtype::float64) {
-    convert_elements<double, float>(from, to);
+/// Where the file has another float width, by way of an array.
+void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
+  if (file.entries()[entry].dtype == to.dtype()) {
+    file.read(entry, to);
+  } else if (to.dtype() == Dtype::float32) {
+    convert_elements<double, float>(file.read(entry), to);
   } else {
-    convert_elements<float, double>(from, to);
+    convert_elements<float, double>(file.read(entry), to);
   }
 }
 }  // namespace
@@ -70,7 +70,7 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const Store::Entry& entry : weights.entries()) {
     const StoredWeight& place = *found.at(entry.name);
     Array shared = entry.array;
-    convert(place.file->read(place.entry), shared);
+    read_into(*place.file, place.entry, shared);
   }
 }
 
