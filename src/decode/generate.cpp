@@ -11,9 +11,10 @@ namespace xtape {
 namespace {
 using EachToken = std::function<bool(std::int64_t, std::int32_t)>;
 
-/// Lengths are powers of two up to `most`, so that few players are planned.
+/// Lengths are powers of two up to `most`, so that few players are planned. The least is what products still take as few
+/// rows.
 std::int64_t bucket(std::int64_t length, std::int64_t most) {
-  std::int64_t size = 16;
+  std::int64_t size = 8;
   while (size < length) size *= 2;
   return std::min(size, most);
 }

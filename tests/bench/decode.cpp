@@ -21,8 +21,12 @@ float streamed(const float* values, std::int64_t count) {
   constexpr std::int64_t width = Batch::size, registers = 8;
   Batch sums[registers];
   for (Batch& sum : sums) sum = Batch(0.0f);
+  constexpr std::int64_t ahead = 2048;  // floats that memory is asked for before they are needed
   for (std::int64_t i = 0; i + registers * width <= count; i += registers * width)
-    for (std::int64_t k = 0; k < registers; ++k) sums[k] += Batch::load_unaligned(values + i + k * width);
+    for (std::int64_t k = 0; k < registers; ++k) {
+      __builtin_prefetch(values + i + k * width + ahead, 0, 2);
+      sums[k] += Batch::load_unaligned(values + i + k * width);
+    }
   float total = 0;
   for (const Batch& sum : sums) total += xtape::add_lanes(sum);
   return total;
