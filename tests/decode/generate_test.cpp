@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "allocations.hpp"
 #include "small_models.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/train.hpp"
@@ -61,6 +62,28 @@ TEST_CASE("a predictor's players serve the next generation") {
   CHECK(predictor.planned() == planned);
   options.cached = false;
   CHECK_THROWS_AS(generate(predictor, {3}, options), Error);
+}
+
+TEST_CASE("a generated token allocates nothing, neither greedy nor drawn") {
+  // Large enough for our own products: BLAS allocates.
+  Model model = small::made(small::decoder, {{"width", "64"}, {"vocab_size", "40"}});
+  for (const Sampling& sampling :
+       std::vector<Sampling>{{.temperature = 0}, {.temperature = 1}, {.top_k = 3}, {.top_p = 0.8}}) {
+    GenerateOptions options;
+    options.tokens = 25;
+    options.context = 32;
+    options.sampling = sampling;
+    std::int64_t at_first = 0, at_last = 0;
+    int told = 0;
+    options.each = [&](std::int32_t) {
+      ++told;
+      if (told == 5) at_first = allocations();
+      if (told == 25) at_last = allocations();
+      return false;
+    };
+    generate(model, {3, 1, 4}, options);
+    if (allocations_are_counted()) CHECK(at_last == at_first);
+  }
 }
 
 TEST_CASE("generation ends at the end token and where the caller says") {
