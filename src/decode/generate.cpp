@@ -1,5 +1,6 @@
 // Continuing prompts: many rows at a time with caches, or one after the other without.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "next_token.hpp"
@@ -11,8 +12,8 @@ namespace xtape {
 namespace {
 using EachToken = std::function<bool(std::int64_t, std::int32_t)>;
 
-/// Lengths are powers of two up to `most`, so that few players are planned. The least is what products still take as few
-/// rows.
+/// Lengths are powers of two up to `most`, so that few players are planned. The least is what products still take as
+/// few rows.
 std::int64_t bucket(std::int64_t length, std::int64_t most) {
   std::int64_t size = 8;
   while (size < length) size *= 2;
@@ -243,12 +244,12 @@ std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Token
                                    const GenerateOptions& options, const EachToken& each) {
   if (!options.cached) throw Error("a predictor always caches: generate without caches with the model");
   Chooser chooser(options, each);
-  const std::vector<Row> rows = rows_of(prompts, options, chooser);
+  std::vector<Row> rows = rows_of(prompts, options, chooser);
   std::vector<Tokens> made;
   for (std::size_t first = 0; first < rows.size(); first += static_cast<std::size_t>(options.batch_size)) {
     const std::size_t last = std::min(rows.size(), first + static_cast<std::size_t>(options.batch_size));
-    std::vector<Row> batch(rows.begin() + static_cast<std::ptrdiff_t>(first),
-                           rows.begin() + static_cast<std::ptrdiff_t>(last));
+    std::vector<Row> batch(std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(first)),
+                           std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(last)));
     CachedRows(predictor, options.context, chooser, batch).run();
     for (Tokens& tokens : made_of(batch)) made.push_back(std::move(tokens));
   }
