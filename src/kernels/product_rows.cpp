@@ -10,7 +10,10 @@
 namespace xtape {
 
 namespace {
-constexpr int most_rows = 8;
+constexpr int rows_together = 8;
+constexpr std::int64_t most_rows = 32;            // by a matrix that no cache holds
+constexpr std::int64_t large_matrix = 1 << 20;    // elements
+constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
 constexpr std::int64_t block_columns = 64;        // the unit in which columns are shared out
 constexpr std::int64_t columns_at_once = 4096;    // so many sums stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
@@ -137,11 +140,11 @@ void by_columns(const Piece<T>& p) {
 template <class T>
 using Multiply = void (*)(const Piece<T>&);
 template <class T, int... i>
-constexpr std::array<Multiply<T>, most_rows> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
+constexpr std::array<Multiply<T>, rows_together> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_terms<T, i + 1>...};
 }
 template <class T, int... i>
-constexpr std::array<Multiply<T>, most_rows> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
+constexpr std::array<Multiply<T>, rows_together> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_columns<T, i + 1>...};
 }
 }  // namespace
@@ -149,18 +152,19 @@ constexpr std::array<Multiply<T>, most_rows> by_columns_of(std::integer_sequence
 bool rows_suit(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
-  return plan.m <= most_rows && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
+  const bool few = plan.m <= rows_together || (plan.m <= most_rows && plan.n * plan.k > large_matrix);
+  return few && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
          plan.sums.rank() == 0 && (terms_run(plan) || columns_run(plan));
 }
 
 template <class T>
 std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
-  constexpr auto all_rows = std::make_integer_sequence<int, most_rows>{};
-  const Multiply<T> multiply =
-      (columns_run(plan) ? by_terms_of<T>(all_rows) : by_columns_of<T>(all_rows))[static_cast<std::size_t>(plan.m - 1)];
+  constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
+  const auto multiply = columns_run(plan) ? by_terms_of<T>(all_rows) : by_columns_of<T>(all_rows);
   const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
-  const std::int64_t most_blocks = std::max<std::int64_t>(1, columns_at_once / block_columns / plan.m);
+  const std::int64_t at_once = plan.m <= rows_together ? columns_at_once / plan.m : block_elements / plan.k;
+  const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
   return [plan, multiply, blocks, most_blocks, grain, swapped = given.m > given.n](const T* a, const T* b, T* c) {
     if (swapped) std::swap(a, b);
@@ -171,9 +175,13 @@ std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
         const std::int64_t first = block * block_columns;
         auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
         for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
-        multiply({a + at[0], b + at[1], c + at[2], plan.k, std::min(plan.n - first, count * block_columns),
-                  plan.m_strides[0], plan.k_strides[0], plan.k_strides[1], plan.n_strides[1], plan.m_strides[2],
-                  plan.n_strides[2], plan.accumulate});
+        for (std::int64_t row = 0; row < plan.m; row += rows_together) {
+          const std::int64_t rows = std::min<std::int64_t>(rows_together, plan.m - row);
+          multiply[static_cast<std::size_t>(rows - 1)](
+              {a + at[0] + row * plan.m_strides[0], b + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
+               std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0], plan.k_strides[1],
+               plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
+        }
         begin += count;
       }
     });

@@ -8,8 +8,9 @@
 
 namespace xtape {
 
-/// Whether one operand has at most eight rows and the other is a matrix to be read as it lies: either what is added up
-/// for a row of the result stands side by side in both operands, or the columns of the matrix and of the result do.
+/// Whether one operand has at most eight rows (or 32, where no cache holds the other) and the other is a matrix to be
+/// read as it lies: either what is added up for a row of the result stands side by side in both operands, or the
+/// columns of the matrix and of the result do.
 bool rows_suit(const GemmPlan& plan);
 
 /// The plan is one that rows_suit. A row's elements have the same bits whatever rows stand beside it.
