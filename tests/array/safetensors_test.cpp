@@ -209,3 +209,20 @@ TEST_CASE("saving replaces a file whole, and leaves nothing beside it") {
   CHECK_THROWS_AS(save_arrays("/no such directory/a", store), FileError);
   CHECK_THROWS_AS(load_arrays("/no such directory/a"), FileError);
 }
+
+TEST_CASE("an array of a file is read into memory that is there, if it is of its kind") {
+  const std::string path = std::filesystem::temp_directory_path() / ("xtape_into_" + std::to_string(getpid()));
+  Store store;
+  Array numbers = store.add("numbers", Array(Dtype::float32, {700, 900}));  // more than one thread reads at once
+  for (std::int64_t i = 0; i < numbers.count(); ++i) numbers.as<float>()[i] = static_cast<float>(i % 1013) - 500.5F;
+  save_arrays(path, store);
+  const ArrayFile file(path);
+  Array into(Dtype::float32, {700, 900});
+  file.read(0, into);
+  CHECK(std::memcmp(into.data(), numbers.data(), numbers.bytes()) == 0);
+  Array other(Dtype::float64, {700, 900});
+  CHECK_THROWS_AS(file.read(0, other), ShapeError);
+  Array turned(Dtype::float32, {900, 700});
+  CHECK_THROWS_AS(file.read(0, turned), ShapeError);
+  std::filesystem::remove(path);
+}
