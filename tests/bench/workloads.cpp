@@ -1,6 +1,6 @@
 // The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of models on random
-// tokens, and tokens generated one at a time. One JSON line a workload, with the keys that the same workloads print for other frameworks (see
-// scripts/compare.sh).
+// tokens, and tokens generated one at a time. One JSON line a workload, with the keys that the same workloads print for
+// other frameworks (see scripts/compare.sh).
 //
 // usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
 #include <sys/resource.h>
@@ -34,7 +34,7 @@ struct Workload {
   NamedSizes sizes;
   std::int64_t vocabulary;
   std::vector<std::string>
-      tables;  ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
+      tables;            ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
   bool decodes = false;  ///< It generates in a context of its size t; else it trains.
 };
 
