@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "xtape/model.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/text.hpp"
+#include "xtape/tokenizers.hpp"
 
 namespace xtape {
 
@@ -37,9 +39,11 @@ struct GenerateOptions {
   std::int64_t context = 1024;  ///< The most tokens that the model sees at once. When it is full, the older half goes.
   std::int32_t end_token = -1;  ///< Generation ends after this token; -1: there is none.
   Sampling sampling;
-  /// Called with each token as it comes; true ends the generation.
+  /// Called by `generate` with each token as it comes; true ends the generation.
   std::function<bool(std::int32_t)> each;
-  bool cached = true;  ///< False plays all that the model sees again for every token: for comparing.
+  std::int64_t samples = 1;     ///< Of generate_batch: how often each prompt is continued.
+  std::int64_t batch_size = 8;  ///< Of generate_batch: rows at a time. Up to 8, they share the reading of the weights.
+  bool cached = true;           ///< False plays all that the model sees again for every token: for comparing.
 };
 
 /// Continues `prompt` by the model's function `logits(tokens)`, played in mode predict, and returns what was generated. The
@@ -47,6 +51,36 @@ struct GenerateOptions {
 Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& options);
 /// The same with players that are kept for the next call. `cached` must be true.
 Tokens generate(Predictor& predictor, const Tokens& prompt, const GenerateOptions& options);
+
+/// Continues many prompts, rows of different lengths in one batch, and returns what was generated: sample j of prompt i is
+/// number i * samples + j. A row ends by itself; sample j draws from stream j of the seed, so that what it says does not
+/// depend on the prompts beside it, other than by rounding. `each` is called with the number of a row and its next token;
+/// true ends that row. Throws Error where a prompt is empty, or an option out of its range.
+std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prompts, const GenerateOptions& options,
+                                   const std::function<bool(std::int64_t, std::int32_t)>& each = {});
+/// The same with players that are kept for the next call. `cached` must be true.
+std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
+                                   const GenerateOptions& options,
+                                   const std::function<bool(std::int64_t, std::int32_t)>& each = {});
+
+/// The text that tokens add to a prompt, as they come: in whole characters (what is not UTF-8 becomes U+FFFD), up to the
+/// first of some texts to stop at, which may span tokens. What may be the beginning of one is held back.
+class TextStream {
+ public:
+  /// `before` is the prompt's last token. The tokenizer must outlive the stream. Throws Error where a stop is empty.
+  TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops = {});
+  TextStream(TextStream&&) noexcept;
+  TextStream& operator=(TextStream&&) noexcept;
+  ~TextStream();
+
+  std::string add(std::int32_t token);  ///< The text that is certain with this token; none after a stop.
+  std::string finish();                 ///< No more tokens come: what was held back.
+  bool stopped() const;                 ///< A stop has come.
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
 
 /// How log-probabilities of hypotheses of different lengths are compared: score = log_probability / penalty, where a
 /// hypothesis of L tokens, its end token included, has the penalty

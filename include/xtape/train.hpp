@@ -164,7 +164,7 @@ struct HyperSetting {
 
 /// How a recipe's tokenizers are made, from the training part alone or from files.
 struct TokenizerSettings {
-  std::string kind = "character";  ///< "character", "words", "sentencepiece" or "gpt2".
+  std::string kind = "character";  ///< "character", "words", "sentencepiece", "gpt2" or "saved".
   bool joint = false;              ///< Of pairs: one for both sides. Else one a side.
   CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
   WordOptions words;
@@ -172,6 +172,7 @@ struct TokenizerSettings {
   SentencePieceOptions pieces;
   std::string vocab, merges;  ///< Of gpt2: its two files.
   Gpt2Options gpt2;
+  std::string path;  ///< Of "saved": what load_tokenizer reads.
 };
 
 /// A recipe: how to train. Paths are absolute once it is loaded.
@@ -193,7 +194,8 @@ struct Recipe {
   };
   std::string name;
   std::string about;
-  std::string definition;
+  std::string definition;  ///< May be empty with `from`: then the folder's config says which.
+  std::string from;        ///< A folder whose model the run starts from (xtape/hugging_face.hpp); empty: a new model.
   std::vector<HyperSetting> hyper;
   Data data;
   TokenizerSettings tokenizer;
@@ -255,10 +257,12 @@ struct Attention {
 };
 
 /// A training run in a directory that needs nothing else but the data: definition.json, recipe.json, its tokenizers,
-/// metrics.jsonl (one JSON object a line) and checkpoints/.
+/// metrics.jsonl (one JSON object a line) and checkpoints/; where it starts from another folder's model, also its first
+/// weights, start.safetensors, and the words of that folder, hugging_face/.
 class Run {
  public:
-  /// Makes the directory, and in it all but metrics and checkpoints. Throws FileError where it exists.
+  /// Makes the directory, and in it all but metrics and checkpoints. Throws FileError where it exists, and Error where
+  /// the tokenizer has more tokens than the model it starts from.
   static Run create(const Recipe& recipe, const std::string& directory);
   /// Opens a run with its last checkpoint's weights (or, before the first, those it starts from), or with the chosen
   /// ones. `settings` change its recipe for this process alone. Throws FileError where the run has not that checkpoint.
@@ -295,6 +299,8 @@ class Run {
   /// tokens), or (tokens), which are [layers, b, heads, queries, keys]. Throws Error where there is no such function, a
   /// result is of another form, or there is nothing to read.
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target = {});
+  /// Writes the model to `folder` as xtape::save_hugging_face does, with the words of the folder it started from.
+  void save_hugging_face(const std::string& folder) const;
 
  private:
   struct Data;
@@ -307,6 +313,23 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates);
 
 /// The loss of `model` over the whole validation part of `batches`.
 Evaluation evaluate(Model& model, const Batches& batches);
+
+/// How a text that is longer than what a model sees at once is cut: windows of `context` tokens, each beginning `stride`
+/// tokens behind the one before, so that what is predicted has at least context - stride tokens before it. (Hugging
+/// Face's documentation calls this the perplexity of fixed-length models.)
+struct TextWindows {
+  std::int64_t context = 1024;
+  std::int64_t stride = 512;
+};
+struct TextEvaluation {
+  std::int64_t tokens = 0;  ///< Targets: each token but the first, once, in the first window that predicts it.
+  double loss = 0;          ///< Their mean negative log-likelihood, in nats; the perplexity is exp of it.
+};
+/// How well a model of texts predicts `tokens`: by its function `plain_loss`, or else `loss`, of (tokens, targets). With a
+/// stride as long as the context, the first token of each window is not predicted and not counted. Throws Error where a
+/// size is out of its range or there is nothing to predict.
+TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options);
+
 /// The mean loss over `count` batches of random validation rows.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
 /// How many of the questions the model answers exactly when it generates the most likely token after token.

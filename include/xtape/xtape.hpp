@@ -7,6 +7,7 @@
 #include "xtape/error.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
+#include "xtape/hugging_face.hpp"
 #include "xtape/model.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "nearest.hpp"
@@ -14,12 +15,28 @@ namespace xtape {
 namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, bytes >= huge_page ? huge_page : 64, std::max<std::size_t>(1, bytes)) != 0)
-    throw Error("out of memory: an array of " + std::to_string(bytes) + " bytes");
+[[noreturn]] void out_of_memory(std::size_t bytes) {
+  throw Error("out of memory: an array of " + std::to_string(bytes) + " bytes");
+}
+
+/// Fresh pages from the system, which are zero and cost nothing until they are touched: a model that is only looked at
+/// takes no memory for its weights.
+std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
+  const std::size_t reserved = bytes + huge_page;  // so that a beginning on a huge page is inside
+  void* memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) out_of_memory(bytes);
+  void* start = memory;
+  std::size_t space = reserved;
+  std::align(huge_page, bytes, start, space);
   // Whole huge pages only: one begun for the rest of an array would be held to its end.
-  if (bytes >= huge_page) madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
+  madvise(start, bytes / huge_page * huge_page, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(start), [memory, reserved](std::byte*) { munmap(memory, reserved); }};
+}
+
+std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
+  if (bytes >= huge_page) return map_zeroed(bytes);
+  void* memory = nullptr;
+  if (posix_memalign(&memory, 64, std::max<std::size_t>(1, bytes)) != 0) out_of_memory(bytes);
   std::memset(memory, 0, bytes);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }

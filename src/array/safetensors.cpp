@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "files.hpp"
+#include "threads.hpp"
 
 namespace xtape {
 
@@ -40,14 +41,18 @@ float float_of_bits(std::uint32_t bits) {
   return value;
 }
 
+/// Without branches, so that loops over it become vector code. A half's exponent, moved to a float's place, is 112 too
+/// small; infinities and NaNs lack as much again. Subnormals are numbers of the lowest exponent without their leading
+/// 1: with one added they are a float, of which that 1 is then taken away.
 float from_half(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half >> 15) << 31;
-  const std::uint32_t exponent = half >> 10 & 31;
-  const std::uint32_t fraction = half & 1023;
-  if (exponent == 31) return float_of_bits(sign | 0x7F800000U | fraction << 13);
-  if (exponent > 0) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
-  const float small = static_cast<float>(fraction) * 0x1p-24F;
-  return sign != 0 ? -small : small;
+  constexpr std::uint32_t rebias = 112U << 23;
+  const std::uint32_t moved = (half & 0x7FFFU) << 13;
+  const std::uint32_t exponent = moved & 0x0F800000U;
+  const std::uint32_t normal = moved + rebias + (exponent == 0x0F800000U ? rebias : 0U);
+  const float subnormal = float_of_bits(moved + rebias + (1U << 23)) - 0x1p-14F;
+  std::uint32_t subnormal_bits;
+  std::memcpy(&subnormal_bits, &subnormal, sizeof subnormal_bits);
+  return float_of_bits((half & 0x8000U) << 16 | (exponent == 0 ? subnormal_bits : normal));
 }
 
 float from_bfloat(std::uint16_t bits) {
@@ -212,15 +217,60 @@ class Header {
 };
 }  // namespace
 
-Store load_arrays(const std::string& path) {
-  const MappedFile file(path);
-  Header header(file, path);
-  Store store;
-  for (const Described& each : header.read()) {
-    Array array(each.stored->dtype, each.shape);
-    each.stored->convert(header.data() + each.first, array.data(), array.count());
-    store.add(each.name, array);
+struct ArrayFile::Data {
+  std::string path;
+  MappedFile file;
+  std::vector<Described> described;
+  const std::byte* elements;
+  std::vector<Entry> entries;
+
+  explicit Data(const std::string& name) : path(name), file(name) {
+    Header header(file, path);
+    described = header.read();
+    elements = header.data();
+    for (const Described& each : described) entries.push_back({each.name, each.stored->dtype, each.shape});
   }
+};
+
+ArrayFile::ArrayFile(const std::string& path) : data_(std::make_unique<Data>(path)) {}
+ArrayFile::ArrayFile(ArrayFile&&) noexcept = default;
+ArrayFile& ArrayFile::operator=(ArrayFile&&) noexcept = default;
+ArrayFile::~ArrayFile() = default;
+
+const std::string& ArrayFile::path() const {
+  return data_->path;
+}
+const std::vector<ArrayFile::Entry>& ArrayFile::entries() const {
+  return data_->entries;
+}
+
+Array ArrayFile::read(std::size_t entry) const {
+  const Described& described = data_->described.at(entry);
+  Array array(described.stored->dtype, described.shape);
+  read(entry, array);
+  return array;
+}
+
+void ArrayFile::read(std::size_t entry, Array& into) const {
+  const Described& described = data_->described.at(entry);
+  if (into.dtype() != described.stored->dtype || into.shape() != described.shape)
+    throw ShapeError("'" + described.name + "' of '" + data_->path + "' is " + name_of(described.stored->dtype) + " " +
+                     to_string(described.shape) + ", and is not read into " + name_of(into.dtype()) + " " +
+                     to_string(into.shape()));
+  constexpr std::int64_t worth_a_thread = 1 << 20;  // bytes
+  const auto element = static_cast<std::int64_t>(size_of(into.dtype()));
+  const auto stored = static_cast<std::int64_t>(described.stored->bytes);
+  auto* to = static_cast<std::byte*>(into.data());
+  // Most of the time goes into the pages that are touched for the first time, on both sides.
+  parallel_for(omp_get_max_threads(), into.count(), worth_a_thread, [&](std::int64_t begin, std::int64_t finish) {
+    described.stored->convert(data_->elements + described.first + begin * stored, to + begin * element, finish - begin);
+  });
+}
+
+Store load_arrays(const std::string& path) {
+  const ArrayFile file(path);
+  Store store;
+  for (std::size_t i = 0; i < file.entries().size(); ++i) store.add(file.entries()[i].name, file.read(i));
   return store;
 }
 

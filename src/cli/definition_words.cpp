@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "xtape/hugging_face.hpp"
+
 namespace xtape::cli {
 
 namespace {
@@ -15,7 +17,7 @@ std::pair<std::string, std::string> halves(const std::string& word, const char* 
 }  // namespace
 
 void add_definition(CLI::App& command, DefinitionWords& words) {
-  command.add_option("DEFINITION", words.definition, "A definition's file, or the name of an installed one")
+  command.add_option("DEFINITION", words.definition, "A definition's file, the name of an installed one, or a folder with a config.json")
       ->required();
   command.add_option("--set", words.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
       ->expected(1)
@@ -37,7 +39,9 @@ ModelOptions model_options(const DefinitionWords& words, bool initialise) {
 }
 
 Model load_model(const DefinitionWords& words, bool initialise) {
-  return Model::load(words.definition, model_options(words, initialise));
+  const ModelOptions options = model_options(words, initialise);
+  if (is_hugging_face(words.definition)) return open_hugging_face(words.definition, options);
+  return Model::load(words.definition, options);
 }
 
 NamedSizes sizes_of(const std::string& text) {

@@ -1,9 +1,13 @@
-/// xtape eval: how good a run's model is on its validation part.
+/// xtape eval: how good a run's model is on its validation part, or any model of texts on a text.
+#include <cmath>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "commands.hpp"
 #include "run_words.hpp"
+#include "text_model.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -16,10 +20,39 @@ struct Words {
   std::string checkpoint = "last";
   std::string source;
   std::string target;
+  std::string text;
+  std::int64_t context = 0;
+  std::int64_t stride = 0;
   std::vector<std::string> set;
 };
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) throw WrongInput("cannot read '" + path + "'");
+  return text;
+}
+
+/// A text of any length, by windows.
+void evaluate_on_text(const Words& words) {
+  const std::string text = text_of(words.text);
+  TextModel opened(words.run, words.checkpoint);
+  TextWindows windows;
+  windows.context = words.context > 0 ? words.context : opened.context();
+  windows.stride = words.stride > 0 ? words.stride : std::max<std::int64_t>(1, windows.context / 2);
+  const TextEvaluation found =
+      of_the_input([&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows); });
+  const double bits = found.loss * static_cast<double>(found.tokens) / std::log(2.0);
+  std::cout.precision(6);
+  std::cout << "tokens " << found.tokens << "\nloss " << found.loss << "\nperplexity " << std::exp(found.loss)
+            << "\nbits_per_byte " << bits / static_cast<double>(text.size()) << '\n';
+}
+
 void evaluate(const Words& words) {
+  if (!words.text.empty()) {
+    evaluate_on_text(words);
+    return;
+  }
   Run run = of_the_input([&] {
     Run opened = Run::open(words.run, parse_settings(words.set), CheckpointChoice::parse(words.checkpoint));
     if (words.source.empty()) opened.batches();
@@ -43,9 +76,11 @@ void evaluate(const Words& words) {
 }  // namespace
 
 void add_eval(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("eval", "Evaluate a run on the whole of its validation part");
+  CLI::App* command =
+      program.add_subcommand("eval", "Evaluate a run on its whole validation part, or a model on a text");
   const auto words = std::make_shared<Words>();
-  command->add_option("RUN", words->run, "A run directory")->required();
+  command->add_option("RUN", words->run, "A run directory; with --text also a folder as the Hugging Face Hub has it")
+      ->required();
   add_checkpoint(*command, words->checkpoint);
   auto* source =
       command->add_option("--source", words->source, "Evaluate on this text, a sentence a line, plain or .gz …");
@@ -53,6 +88,14 @@ void add_eval(CLI::App& program) {
       command->add_option("--target", words->target, "… and its translation, in place of the validation part");
   source->needs(target);
   target->needs(source);
+  auto* text = command->add_option("--text", words->text, "Measure the perplexity of this file, in windows …");
+  command->add_option("--context", words->context, "… of so many tokens (as many as the model sees) …")
+      ->needs(text)
+      ->check(CLI::PositiveNumber);
+  command->add_option("--stride", words->stride, "… each so many behind the one before (half the context)")
+      ->needs(text)
+      ->check(CLI::PositiveNumber);
+  text->excludes(source)->excludes(target);
   add_settings(*command, words->set);
   command->callback([words] { evaluate(*words); });
 }

@@ -1,79 +1,167 @@
-/// xtape generate: continues a text with a run's model.
+/// xtape generate: continues texts with the model of a run or of a folder.
+#include <chrono>
 #include <iostream>
 #include <memory>
 
 #include "commands.hpp"
 #include "run_words.hpp"
+#include "text_model.hpp"
 #include "xtape/decode.hpp"
-#include "xtape/train.hpp"
+#include "xtape/text.hpp"
 
 namespace xtape::cli {
 namespace {
 
-struct Words {
-  std::string run;
-  std::string checkpoint = "last";
-  std::string prompt;
-  std::int64_t tokens = 0;
-  Sampling sampling;
-};
-
-/// What a token adds to the text; between words that is a space, too.
-std::string text_after(const Tokenizer& tokenizer, std::int32_t before, std::int32_t token) {
-  return tokenizer.decode({before, token}).substr(tokenizer.decode({before}).size());
+using Clock = std::chrono::steady_clock;
+const Clock::time_point program_start = Clock::now();
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-void generate(const Words& words) {
+struct Words {
+  std::string source;
+  std::string checkpoint = "last";
+  std::vector<std::string> prompts;
+  std::string prompts_file;
+  std::vector<std::string> stops;
+  bool timings = false;
   GenerateOptions options;
-  options.tokens = words.tokens;
-  options.sampling = words.sampling;
-  Tokens prompt;
-  Run run = of_the_input([&] {
-    Run opened = Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint));
-    if (opened.recipe().data.has_pairs())
-      throw WrongInput(words.run + " is a run on sentence pairs: xtape translate is for those");
-    prompt = opened.tokenizer().encode(words.prompt);
-    if (prompt.empty()) throw WrongInput("the prompt is empty: there is nothing to continue");
-    options.context = opened.columns();
-    options.end_token = opened.end_token();
-    return opened;
+};
+
+/// When things were done, for --timings.
+struct Timings {
+  double opened = 0;       // milliseconds since the program's start
+  double first_token = 0;  // the same
+  std::int64_t tokens = 0;
+
+  void count() {
+    if (tokens++ == 0) first_token = milliseconds_since(program_start);
+  }
+  void print() const {
+    std::cerr.precision(4);
+    std::cerr << "model opened after " << opened << " ms, first token after " << first_token << " ms";
+    if (tokens > 1)
+      std::cerr << ", " << tokens - 1 << " more in "
+                << (milliseconds_since(program_start) - first_token) / static_cast<double>(tokens - 1) << " ms each";
+    std::cerr << '\n';
+  }
+};
+
+/// The prompts as tokens; all of them are looked at before anything is generated.
+std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const TextModel& opened) {
+  return of_the_input([&] {
+    std::vector<Tokens> encoded;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      encoded.push_back(opened.prompt(prompts[i]));
+      if (encoded.back().empty())
+        throw WrongInput((prompts.size() == 1 ? "the prompt" : "prompt " + std::to_string(i + 1)) +
+                         " is empty: there is nothing to continue");
+    }
+    return encoded;
   });
-  catch_interrupt();
-  std::cout << words.prompt << std::flush;
-  std::int32_t before = prompt.back();
-  options.each = [&](std::int32_t token) {
-    const std::string text = text_after(run.tokenizer(), before, token);
+}
+
+void end_line(const std::string& text) {
+  if (text.empty() || text.back() != '\n') std::cout << '\n';
+}
+
+/// Text as it is made.
+void stream_one(TextModel& opened, const std::string& prompt, const Tokens& tokens, Words& words, Timings& timings) {
+  TextStream stream(opened.tokenizer(), tokens.back(), words.stops);
+  std::string last = prompt;
+  const auto print = [&](const std::string& text) {
     std::cout << text << std::flush;
-    if (!text.empty()) before = token;  // pad, start and end are no text
-    return interrupted();
+    if (!text.empty()) last = text;
   };
-  const Tokens made = xtape::generate(run.model(), prompt, options);
-  if (made.empty() || run.tokenizer().decode({made.back()}) != "\n") std::cout << '\n';
+  print(prompt);
+  words.options.each = [&](std::int32_t token) {
+    timings.count();
+    print(stream.add(token));
+    return stream.stopped() || interrupted();
+  };
+  generate(opened.model(), tokens, words.options);
+  print(stream.finish());
+  end_line(last);
+}
+
+/// All texts, one after another, when the last is done.
+void print_many(TextModel& opened, const std::vector<std::string>& prompts, const std::vector<Tokens>& tokens,
+                const Words& words, Timings& timings) {
+  std::vector<TextStream> streams;
+  std::vector<std::string> texts;
+  const auto samples = static_cast<std::size_t>(words.options.samples);
+  for (std::size_t i = 0; i < prompts.size() * samples; ++i) {
+    streams.emplace_back(opened.tokenizer(), tokens[i / samples].back(), words.stops);
+    texts.push_back(prompts[i / samples]);
+  }
+  generate_batch(opened.model(), tokens, words.options, [&](std::int64_t row, std::int32_t token) {
+    timings.count();
+    const auto i = static_cast<std::size_t>(row);
+    texts[i] += streams[i].add(token);
+    return streams[i].stopped() || interrupted();
+  });
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    texts[i] += streams[i].finish();
+    std::cout << texts[i];
+    end_line(texts[i]);
+  }
+}
+
+void generate_texts(Words words) {
+  if (!words.prompts_file.empty())
+    for (const std::string& line : of_the_input([&] { return read_lines(words.prompts_file); }))
+      words.prompts.push_back(line);
+  if (words.prompts.empty()) throw WrongInput("there is no prompt: give --prompt TEXT or --prompts FILE");
+  for (const std::string& stop : words.stops)
+    if (stop.empty()) throw WrongInput("--stop needs a text that is not empty");
+  TextModel opened(words.source, words.checkpoint);
+  Timings timings;
+  timings.opened = milliseconds_since(program_start);
+  const std::vector<Tokens> tokens = encoded(words.prompts, opened);
+  words.options.context = opened.context();
+  words.options.end_token = opened.end_token();
+  catch_interrupt();
+  if (words.prompts.size() == 1 && words.options.samples == 1)
+    stream_one(opened, words.prompts[0], tokens[0], words, timings);
+  else
+    print_many(opened, words.prompts, tokens, words, timings);
+  if (words.timings) timings.print();
   if (interrupted()) throw Interrupted();
 }
 
 }  // namespace
 
 void add_generate(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("generate", "Continue a text with a run's model");
+  CLI::App* command = program.add_subcommand("generate", "Continue texts with the model of a run or of a folder");
   const auto words = std::make_shared<Words>();
-  command->add_option("RUN", words->run, "A run directory")->required();
+  GenerateOptions& options = words->options;
+  command->add_option("SOURCE", words->source, "A run directory, or a folder as the Hugging Face Hub has it")
+      ->required();
   add_checkpoint(*command, words->checkpoint);
-  command->add_option("--prompt", words->prompt, "The text to continue")->required();
-  command->add_option("--tokens", words->tokens, "How many tokens to generate")
+  command->add_option("--prompt", words->prompts, "A text to continue; may come many times")->allow_extra_args(false);
+  command->add_option("--prompts", words->prompts_file, "A file of texts to continue, one a line, plain or .gz");
+  command->add_option("--tokens", options.tokens, "How many tokens to generate at most")
       ->required()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--temperature", words->sampling.temperature, "Divides the logits; 0: the most likely token")
+  command->add_option("--stop", words->stops, "End before this text; may come many times")->allow_extra_args(false);
+  command->add_option("--num-samples", options.samples, "How many continuations of each text")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--batch-size", options.batch_size, "How many texts are continued at a time")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--temperature", options.sampling.temperature, "Divides the logits; 0: the most likely token")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--top-k", words->sampling.top_k, "Only the K most likely tokens; 0: all")
+  command->add_option("--top-k", options.sampling.top_k, "Only the K most likely tokens; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--top-p", words->sampling.top_p, "Only the most likely tokens that together reach P")
+  command->add_option("--top-p", options.sampling.top_p, "Only the most likely tokens that together reach P")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1.0));
-  command->add_option("--seed", words->sampling.seed, "Of the draws")->capture_default_str();
-  command->callback([words] { generate(*words); });
+  command->add_option("--seed", options.sampling.seed, "Of the draws")->capture_default_str();
+  command->add_flag("--timings", words->timings, "Say on the standard error how long it took");
+  command->callback([words] { generate_texts(*words); });
 }
 
 }  // namespace xtape::cli

@@ -20,6 +20,7 @@ namespace {
 struct Words {
   std::string recipe;
   std::string out;
+  std::string from;
   std::vector<std::string> set;
   std::optional<std::int64_t> seed;
   std::optional<std::int64_t> threads;
@@ -41,6 +42,7 @@ bool is_run(const std::string& path) {
 std::vector<Setting> settings_of(const Words& words) {
   std::vector<Setting> settings = parse_settings(words.set);
   if (words.seed) settings.push_back({"seed", std::to_string(*words.seed)});
+  if (!words.from.empty()) settings.push_back({"from", words.from});
   if (words.threads) settings.push_back({"threads", std::to_string(*words.threads)});
   return settings;
 }
@@ -146,7 +148,9 @@ void add_train(CLI::App& program) {
   command->add_option("--threads", words->threads, "How many (default: all cores)");
   command->add_option("--minutes", words->minutes, "Stop after this time, with a checkpoint to continue from")
       ->check(CLI::NonNegativeNumber);
-  command->add_flag("--resume", words->resume, "Continue the run from its last checkpoint");
+  auto* from =
+      command->add_option("--from", words->from, "Start from the model of this folder: short for --set from=…");
+  command->add_flag("--resume", words->resume, "Continue the run from its last checkpoint")->excludes(from);
   command->callback([words] { train(*words); });
 }
 

@@ -1,143 +1,289 @@
+// Continuing prompts: many rows at a time with caches, or one after the other without.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "next_token.hpp"
+#include "sampler.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {
 
 namespace {
-/// Lengths are powers of two up to `most`, so that few players are planned.
+using EachToken = std::function<bool(std::int64_t, std::int32_t)>;
+
+/// Lengths are powers of two up to `most`, so that few players are planned. The least is what products still take as
+/// few rows.
 std::int64_t bucket(std::int64_t length, std::int64_t most) {
-  std::int64_t size = 16;
+  std::int64_t size = 8;
   while (size < length) size *= 2;
   return std::min(size, most);
 }
 
-void put_as_doubles(const ArrayView& from, std::int64_t row, std::vector<double>& out) {
-  const std::int64_t classes = from.shape().back();
-  out.resize(static_cast<std::size_t>(classes));
-  if (from.dtype() == Dtype::float64)
-    std::copy_n(from.as<double>() + row * classes, classes, out.begin());
-  else
-    std::copy_n(from.as<float>() + row * classes, classes, out.begin());
-}
+/// A prompt on its way.
+struct Row {
+  std::int64_t number = 0;   // of the result
+  std::uint64_t stream = 0;  // of its random numbers
+  Tokens all;                // the prompt and what was made
+  std::size_t prompt = 0;    // tokens of the prompt
+  std::size_t from = 0;      // what stands before is forgotten
+  bool done = false;
 
-/// Reads tokens, and says what comes next.
-class Reader {
- public:
-  virtual ~Reader() = default;
-  /// The logits of what follows tokens[from …], where `from` never falls.
-  virtual void next(const Tokens& tokens, std::size_t from, std::vector<double>& logits) = 0;
+  std::int64_t length() const { return static_cast<std::int64_t>(all.size() - from); }  // of what is seen
 };
 
-/// Reads every token once, until `from` changes.
-class CachedReader : public Reader {
+/// Chooses tokens and says when a row is done.
+class Chooser {
  public:
-  CachedReader(Predictor& predictor, std::int64_t context) : predictor_(predictor), context_(context) {}
+  Chooser(const GenerateOptions& options, const EachToken& each)
+      : options_(options), each_(each), sampler_(options.sampling) {}
 
-  void next(const Tokens& tokens, std::size_t from, std::vector<double>& logits) override {
-    if (!begun_ || from != from_) {
-      predictor_.begin(1);
-      predictor_.reserve(static_cast<std::int64_t>(tokens.size() - from));
-      begun_ = true;
-      from_ = read_ = from;
-    }
-    while (read_ < tokens.size()) read_piece(tokens, logits);
+  void begin(Row& row) const {
+    row.done = options_.tokens <= 0;
+    forget(row);
+  }
+
+  /// Appends what is drawn from the logits of what follows.
+  void go_on(Row& row, const ArrayView& logits) {
+    const std::size_t made = row.all.size() - row.prompt;
+    row.all.push_back(sampler_.draw(logits, made, row.stream));
+    const bool enough = static_cast<std::int64_t>(made) + 1 >= options_.tokens;
+    const bool asked = each_ && each_(row.number, row.all.back());
+    row.done = enough || asked || row.all.back() == options_.end_token;
+  }
+
+  /// Forgets the older half of what does not fit the context: not one token at a time, since everything that stays has
+  /// to be read again, from other positions. A prompt that is too long loses only what is too much. True where it did.
+  bool forget(Row& row) const {
+    if (row.length() <= options_.context) return false;
+    const bool begins = row.all.size() == row.prompt;
+    row.from = row.all.size() -
+               static_cast<std::size_t>(begins ? options_.context : std::max<std::int64_t>(1, options_.context / 2));
+    return true;
   }
 
  private:
-  void read_piece(const Tokens& tokens, std::vector<double>& logits) {
-    constexpr std::int64_t longest_piece = 128;  // every place costs the logits of all classes
-    const std::int64_t count = std::min(static_cast<std::int64_t>(tokens.size() - read_), longest_piece);
-    const std::int64_t room = context_ - predictor_.past()[0];
-    const Shape shape{1, count == 1 ? 1 : bucket(count, std::min(room, longest_piece))};
+  const GenerateOptions& options_;
+  const EachToken& each_;
+  decode::Sampler sampler_;
+};
+
+/// Reads every token once, until something is forgotten.
+class CachedRows {
+ public:
+  CachedRows(Predictor& predictor, std::int64_t context, Chooser& chooser, std::vector<Row>& rows)
+      : predictor_(predictor), context_(context), chooser_(chooser), rows_(rows) {}
+
+  void run() {
+    bool forgot = true;
+    for (;;) {
+      if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.done; })) return;
+      for (Row& row : rows_) forgot = (!row.done && chooser_.forget(row)) || forgot;
+      if (forgot)
+        read_all();
+      else
+        read_last();
+      forgot = false;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t longest_piece =
+      128;  // of all rows together: every place costs the logits of all classes
+  static constexpr std::int64_t shortest_piece = 16;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(live_.size()); }
+  Row& row(std::int64_t place) { return rows_[live_[static_cast<std::size_t>(place)]]; }
+
+  void read_all() {
+    live_.clear();
+    std::int64_t longest = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].done) continue;
+      live_.push_back(i);
+      longest = std::max(longest, rows_[i].length());
+    }
+    predictor_.begin(count());
+    predictor_.reserve(longest);
+    const std::int64_t most = std::max(shortest_piece, longest_piece / count());
+    lengths_.clear();
+    for (std::int64_t i = 0; i < count(); ++i) lengths_.push_back(row(i).length());
+    for (std::int64_t first = 0; first < longest; first += most) {
+      const std::int64_t columns = std::min(longest - first, most);
+      read(first, columns == 1 ? 1 : bucket(columns, std::min(context_ - first, most)), columns);
+    }
+  }
+
+  /// Reads up to `columns` tokens of every row, from its token `first` on, in a piece of `width` places.
+  void read(std::int64_t first, std::int64_t width, std::int64_t columns) {
+    make_piece(width);
+    for (std::int64_t i = 0; i < count(); ++i) {
+      const Row& from = row(i);
+      const std::int64_t here = std::clamp<std::int64_t>(lengths_[static_cast<std::size_t>(i)] - first, 0, columns);
+      std::int64_t* to = piece_.as<std::int64_t>() + i * width;
+      std::fill(to, to + width, std::int64_t{0});
+      const auto start = from.all.begin() + static_cast<std::ptrdiff_t>(from.from) + first;
+      if (here > 0) std::copy(start, start + here, to);
+      counts_[static_cast<std::size_t>(i)] = here;
+    }
+    const ArrayView& logits = step();
+    for (std::int64_t i = 0; i < count(); ++i) {
+      const std::int64_t here = counts_[static_cast<std::size_t>(i)];
+      if (here > 0 && first + here == lengths_[static_cast<std::size_t>(i)]) choose(i, logits, here - 1);
+    }
+  }
+
+  /// Reads the token that every row has got last.
+  void read_last() {
+    leave_done_rows();
+    make_piece(1);
+    for (std::int64_t i = 0; i < count(); ++i) {
+      piece_.as<std::int64_t>()[i] = row(i).all.back();
+      counts_[static_cast<std::size_t>(i)] = row(i).done ? 0 : 1;
+    }
+    const ArrayView& logits = step();
+    for (std::int64_t i = 0; i < count(); ++i)
+      if (!row(i).done) choose(i, logits, 0);
+  }
+
+  /// When at most half of the rows go on, the others are dropped: few numbers of rows are planned for.
+  void leave_done_rows() {
+    selected_.clear();
+    for (std::int64_t i = 0; i < count(); ++i)
+      if (!row(i).done) selected_.push_back(static_cast<std::int32_t>(i));
+    if (2 * selected_.size() > live_.size()) return;
+    predictor_.select(selected_);
+    for (std::size_t i = 0; i < selected_.size(); ++i) live_[i] = live_[static_cast<std::size_t>(selected_[i])];
+    live_.resize(selected_.size());
+  }
+
+  void make_piece(std::int64_t width) {
+    const Shape shape{count(), width};
     if (!piece_ || piece_.shape() != shape) piece_ = Array(Dtype::int64, shape);
-    std::int64_t* places = piece_.as<std::int64_t>();
-    const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(read_);
-    std::copy(first, first + count, places);
-    std::fill(places + count, places + shape[1], std::int64_t{0});
-    counts_.assign(1, count);
-    const ArrayView& result = predictor_.step(piece_, counts_);
-    read_ += static_cast<std::size_t>(count);
-    if (read_ < tokens.size()) return;
-    if (result.shape().size() != 3 || !is_floating(result.dtype()))
+    counts_.assign(live_.size(), 0);
+  }
+
+  const ArrayView& step() {
+    const ArrayView& logits = predictor_.step(piece_, counts_);
+    if (logits.shape().size() != 3 || !is_floating(logits.dtype()))
       throw DefinitionError("the function must give floats [rows, tokens, classes], not " +
-                            to_string(ValueType{result.dtype(), result.shape()}));
-    put_as_doubles(result, count - 1, logits);
+                            to_string(ValueType{logits.dtype(), logits.shape()}));
+    return logits;
+  }
+
+  void choose(std::int64_t place, const ArrayView& logits, std::int64_t column) {
+    const std::int64_t classes = logits.shape()[2];
+    const std::int64_t offset = logits.layout().offset + (place * logits.shape()[1] + column) * classes;
+    chooser_.go_on(row(place), {logits.data(), logits.dtype(), Layout{{classes}, {1}, offset}});
   }
 
   Predictor& predictor_;
   std::int64_t context_;
-  bool begun_ = false;
-  std::size_t from_ = 0, read_ = 0;
+  Chooser& chooser_;
+  std::vector<Row>& rows_;
+  std::vector<std::size_t> live_;  // per row of the predictor: which of rows_
+  std::vector<std::int64_t> lengths_;
   Array piece_;
   std::vector<std::int64_t> counts_;
+  std::vector<std::int32_t> selected_;
 };
 
-/// Reads all of them every time.
-class ReplayingReader : public Reader {
- public:
-  ReplayingReader(Model& model, std::int64_t context) : model_(model), context_(context) {}
-
-  void next(const Tokens& tokens, std::size_t from, std::vector<double>& logits) override {
-    const auto length = static_cast<std::int64_t>(tokens.size() - from);
-    if (!next_ || bucket(length, context_) != columns_) {
-      columns_ = bucket(length, context_);
-      next_.emplace(model_, 1, columns_, Mode::predict);
+/// Reads all tokens of a row again for each new one.
+void replay(Model& model, std::int64_t context, Chooser& chooser, Row& row) {
+  std::optional<decode::NextToken> next;
+  std::int64_t columns = 0;
+  std::vector<double> logits;
+  while (!row.done) {
+    chooser.forget(row);
+    const std::int64_t length = row.length();
+    if (!next || bucket(length, context) != columns) {
+      columns = bucket(length, context);
+      next.emplace(model, 1, columns, Mode::predict);
     }
     // What stands behind the last token does not reach its logits: the model looks back only.
-    std::copy(tokens.end() - length, tokens.end(), next_->row(0));
-    std::fill(next_->row(0) + length, next_->row(0) + columns_, 0);
-    next_->play();
-    next_->logits(0, length - 1, logits);
+    std::copy(row.all.end() - length, row.all.end(), next->row(0));
+    std::fill(next->row(0) + length, next->row(0) + columns, 0);
+    next->play();
+    next->logits(0, length - 1, logits);
+    chooser.go_on(row, {logits.data(), Dtype::float64, Layout::dense({static_cast<std::int64_t>(logits.size())})});
   }
-
- private:
-  Model& model_;
-  std::int64_t context_;
-  std::optional<decode::NextToken> next_;
-  std::int64_t columns_ = 0;
-};
-
-void check(const Tokens& prompt, const GenerateOptions& options) {
-  if (prompt.empty()) throw Error("a prompt of no tokens cannot be continued");
-  if (options.context < 1) throw Error("the context must be at least one token");
 }
 
-Tokens continued(Reader& reader, const Tokens& prompt, const GenerateOptions& options) {
-  Tokens all = prompt;
-  const auto context = static_cast<std::size_t>(options.context);
-  std::size_t from = all.size() - std::min(all.size(), context);  // what came before is forgotten
-  std::vector<double> logits;
-  for (std::int64_t made = 0; made < options.tokens; ++made) {
-    // Not one at a time: everything that stays has to be read again, from other positions.
-    if (all.size() - from > context) from = all.size() - std::max<std::size_t>(1, context / 2);
-    reader.next(all, from, logits);
-    all.push_back(sample(logits, options.sampling, static_cast<std::uint64_t>(made)));
-    if ((options.each && options.each(all.back())) || all.back() == options.end_token) break;
+std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptions& options, const Chooser& chooser) {
+  if (options.context < 1) throw Error("the context must be at least one token");
+  if (options.samples < 1) throw Error("at least one continuation of each prompt must be asked for");
+  if (options.batch_size < 1) throw Error("a batch has at least one row");
+  std::vector<Row> rows;
+  for (const Tokens& prompt : prompts) {
+    if (prompt.empty()) throw Error("a prompt of no tokens cannot be continued");
+    for (std::int64_t sample = 0; sample < options.samples; ++sample) {
+      rows.push_back(
+          {static_cast<std::int64_t>(rows.size()), static_cast<std::uint64_t>(sample), prompt, prompt.size()});
+      rows.back().all.reserve(prompt.size() + static_cast<std::size_t>(std::max<std::int64_t>(0, options.tokens)));
+      chooser.begin(rows.back());
+    }
   }
-  return Tokens(all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end());
+  return rows;
+}
+
+std::vector<Tokens> made_of(const std::vector<Row>& rows) {
+  std::vector<Tokens> made;
+  for (const Row& row : rows)
+    made.emplace_back(row.all.begin() + static_cast<std::ptrdiff_t>(row.prompt), row.all.end());
+  return made;
+}
+
+/// The callback for one row.
+EachToken only_token(const GenerateOptions& options) {
+  if (!options.each) return {};
+  return [&each = options.each](std::int64_t, std::int32_t token) { return each(token); };
+}
+}  // namespace
+
+std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
+                                   const GenerateOptions& options, const EachToken& each) {
+  if (!options.cached) throw Error("a predictor always caches: generate without caches with the model");
+  Chooser chooser(options, each);
+  std::vector<Row> rows = rows_of(prompts, options, chooser);
+  std::vector<Tokens> made;
+  for (std::size_t first = 0; first < rows.size(); first += static_cast<std::size_t>(options.batch_size)) {
+    const std::size_t last = std::min(rows.size(), first + static_cast<std::size_t>(options.batch_size));
+    std::vector<Row> batch(std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(first)),
+                           std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(last)));
+    CachedRows(predictor, options.context, chooser, batch).run();
+    for (Tokens& tokens : made_of(batch)) made.push_back(std::move(tokens));
+  }
+  return made;
+}
+
+std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prompts, const GenerateOptions& options,
+                                   const EachToken& each) {
+  if (options.cached) {
+    PredictorOptions predictor_options;
+    predictor_options.limit = options.context;
+    Predictor predictor(model, "logits", predictor_options);
+    return generate_batch(predictor, prompts, options, each);
+  }
+  Chooser chooser(options, each);
+  std::vector<Row> rows = rows_of(prompts, options, chooser);
+  for (Row& row : rows) replay(model, options.context, chooser, row);
+  return made_of(rows);
+}
+
+namespace {
+/// One prompt, continued once.
+template <class Source>
+Tokens generate_one(Source& source, const Tokens& prompt, GenerateOptions options) {
+  options.samples = 1;
+  return std::move(generate_batch(source, {prompt}, options, only_token(options)).front());
 }
 }  // namespace
 
 Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& options) {
-  check(prompt, options);
-  if (!options.cached) {
-    ReplayingReader reader(model, options.context);
-    return continued(reader, prompt, options);
-  }
-  PredictorOptions predictor_options;
-  predictor_options.limit = options.context;
-  Predictor predictor(model, "logits", predictor_options);
-  return generate(predictor, prompt, options);
+  return generate_one(model, prompt, options);
 }
-
 Tokens generate(Predictor& predictor, const Tokens& prompt, const GenerateOptions& options) {
-  check(prompt, options);
-  if (!options.cached) throw Error("a predictor always caches: generate without caches with the model");
-  CachedReader reader(predictor, options.context);
-  return continued(reader, prompt, options);
+  return generate_one(predictor, prompt, options);
 }
 
 }  // namespace xtape

@@ -1,5 +1,5 @@
-// Choosing how a product runs: as matrix products (on BLAS, in tiles or on the matrix unit), straight or after rearranging what no stride
-// can say, or in plain loops.
+// Choosing how a product runs: as few rows by a matrix, as matrix products (on BLAS, in tiles or on the matrix unit),
+// straight or after rearranging what no stride can say, or in plain loops.
 #include "product.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "product_amx.hpp"
 #include "product_gemm.hpp"
 #include "product_loops.hpp"
+#include "product_rows.hpp"
 #include "product_tiles.hpp"
 #include "threads.hpp"
 
@@ -246,11 +247,37 @@ PlannedProduct in_loops(const LoopsPlan& plan) {
   return planned;
 }
 
+/// Few rows by a matrix that is read where it lies, if it is such a product.
+std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes) {
+  Loops<3> m = group(axes, Role::m), n = group(axes, Role::n), k = group(axes, Role::k);
+  if (std::max({m.rank(), n.rank(), k.rank()}) > 1) return std::nullopt;
+  GemmPlan plan;
+  plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
+  plan.threads = product.threads;
+  plan.accumulate = product.accumulate;
+  std::tie(plan.m, plan.m_strides) = take(m, 0);
+  std::tie(plan.n, plan.n_strides) = take(n, 0);
+  std::tie(plan.k, plan.k_strides) = take(k, 0);
+  plan.outer = group(axes, Role::batch);
+  return rows_suit(plan) ? std::optional(plan) : std::nullopt;
+}
+
+template <class T>
+PlannedProduct by_rows(const GemmPlan& plan) {
+  PlannedProduct planned;
+  planned.way = ProductWay::rows;
+  planned.run = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*) {
+    run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
+  };
+  return planned;
+}
+
 template <class T>
 PlannedProduct made(const Product& product) {
   const std::vector<Axis> axes = axes_of(product);
   const LoopsPlan loops = loops_of(product, axes);
   if constexpr (std::is_floating_point_v<T>) {
+    if (const auto rows = rows_of(product, axes)) return by_rows<T>(*rows);
     const GemmChoice choice = best_gemm(product, axes);
     if (choice.cost < loops_cost(loops)) return by_matrices<T>(product, choice);
   }

@@ -21,9 +21,9 @@ struct Product {
   int threads = 1;
 };
 
-/// Plain loops, BLAS, tiles of our own, or the matrix unit: see product_loops.hpp, product_gemm.hpp, product_tiles.hpp,
-/// product_amx.hpp.
-enum class ProductWay : std::uint8_t { loops, blas, tiles, amx };
+/// Plain loops, BLAS, tiles of our own, the matrix unit, or few rows by a matrix: see product_loops.hpp,
+/// product_gemm.hpp, product_tiles.hpp, product_amx.hpp, product_rows.hpp.
+enum class ProductWay : std::uint8_t { loops, blas, tiles, amx, rows };
 
 /// A product made ready. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {

@@ -67,7 +67,7 @@ class Reader {
 
   void read(Definition& definition) {
     const JsonNode& node = definition.node;
-    node.only({"xtape", "name", "about", "use", "hyper", "blocks", "model", "files"});
+    node.only({"xtape", "name", "about", "use", "hyper", "hugging_face", "blocks", "model", "files"});
     const JsonNode version = node.at("xtape");
     if (version.json() != 1) version.fail("this program reads definitions of version 1");
     if (node.has("name")) definition.name = node.at("name").text();
@@ -75,6 +75,11 @@ class Reader {
     if (node.has("use"))
       for (const JsonNode& entry : node.at("use").elements()) add_used(definition, entry);
     if (node.has("hyper")) definition.hyper = read_parameters(node.at("hyper").owned_by("hyper"));
+    if (node.has("hugging_face")) {
+      std::vector<std::string> names;
+      for (const Parameter& each : definition.hyper) names.push_back(each.name);
+      definition.hugging_face = read_hugging_face(node.at("hugging_face").owned_by("hugging_face"), names);
+    }
     if (node.has("blocks")) read_blocks(definition, node.at("blocks"));
     if (node.has("model")) {
       const JsonNode model = node.at("model").owned_by("model");

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hugging_face_mapping.hpp"
 #include "json_source.hpp"
 #include "syntax.hpp"
 #include "xtape/array.hpp"
@@ -93,6 +94,7 @@ struct Definition {
   std::string name, about;
   std::vector<std::shared_ptr<const Definition>> used;
   std::vector<Parameter> hyper;
+  std::optional<HuggingFaceMapping> hugging_face;
   std::vector<std::unique_ptr<Block>> blocks;
   std::unique_ptr<const Block> model;  ///< Null in a file of blocks.
   std::vector<Function> functions;

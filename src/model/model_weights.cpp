@@ -1,9 +1,10 @@
 // A model's weights in files.
 #include <algorithm>
+#include <map>
 
 #include "model_data.hpp"
 #include "nearest.hpp"
-#include "xtape/safetensors.hpp"
+#include "stored_weights.hpp"
 
 namespace xtape {
 
@@ -14,14 +15,14 @@ void convert_elements(const Array& from, Array& to) {
                  [](From value) { return static_cast<To>(value); });
 }
 
-/// Between float widths.
-void convert(const Array& from, Array& to) {
-  if (from.dtype() == to.dtype()) {
-    to.assign(from);
-  } else if (from.dtype() == Dtype::float64) {
-    convert_elements<double, float>(from, to);
+/// Where the file has another float width, by way of an array.
+void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
+  if (file.entries()[entry].dtype == to.dtype()) {
+    file.read(entry, to);
+  } else if (to.dtype() == Dtype::float32) {
+    convert_elements<double, float>(file.read(entry), to);
   } else {
-    convert_elements<float, double>(from, to);
+    convert_elements<float, double>(file.read(entry), to);
   }
 }
 }  // namespace
@@ -31,28 +32,45 @@ void Model::save_weights(const std::string& path) const {
 }
 
 void Model::load_weights(const std::string& path) {
-  const Store file = load_arrays(path);
+  const ArrayFile file(path);
+  std::vector<model::StoredWeight> stored;
+  for (std::size_t i = 0; i < file.entries().size(); ++i) stored.push_back({file.entries()[i].name, &file, i});
+  model::read_weights(weights(), stored, "'" + path + "'", name());
+}
+
+void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
+                         const std::string& model) {
+  std::map<std::string, const StoredWeight*> found;
   std::vector<std::string> names;
-  for (const Store::Entry& entry : weights().entries()) names.push_back(entry.name);
-  std::string problems;
-  for (const Store::Entry& entry : weights().entries()) {
-    const Array* array = file.find(entry.name);
-    if (array == nullptr) {
-      problems += "\n  missing: " + entry.name + " " + to_string(entry.array.shape());
-    } else if (array->shape() != entry.array.shape()) {
-      problems += "\n  of another shape: " + entry.name + " is " + to_string(array->shape()) + ", the model's is " +
-                  to_string(entry.array.shape());
-    } else if (!is_floating(array->dtype())) {
-      problems += "\n  of another dtype: " + entry.name + " is " + name_of(array->dtype()) + ", weights are floats";
-    }
+  std::string unexpected;
+  for (const Store::Entry& entry : weights.entries()) names.push_back(entry.name);
+  for (const StoredWeight& each : stored) {
+    if (weights.find(each.weight) == nullptr)
+      unexpected += "\n  unexpected: " + each.described().name + did_you_mean(each.weight, names);
+    else if (!found.emplace(each.weight, &each).second)
+      unexpected += "\n  there twice: " + each.described().name;
   }
-  for (const Store::Entry& entry : file.entries())
-    if (weights().find(entry.name) == nullptr)
-      problems += "\n  unexpected: " + entry.name + did_you_mean(entry.name, names);
-  if (!problems.empty()) throw FileError("the weights in '" + path + "' do not fit model '" + name() + "':" + problems);
-  for (const Store::Entry& entry : weights().entries()) {
+  std::string problems;
+  for (const Store::Entry& entry : weights.entries()) {
+    const auto place = found.find(entry.name);
+    if (place == found.end()) {
+      problems += "\n  missing: " + entry.name + " " + to_string(entry.array.shape());
+      continue;
+    }
+    const ArrayFile::Entry& described = place->second->described();
+    if (described.shape != entry.array.shape())
+      problems += "\n  of another shape: " + described.name + " is " + to_string(described.shape) +
+                  ", the model's is " + to_string(entry.array.shape());
+    else if (!is_floating(described.dtype))
+      problems +=
+          "\n  of another dtype: " + described.name + " is " + name_of(described.dtype) + ", weights are floats";
+  }
+  problems += unexpected;
+  if (!problems.empty()) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
+  for (const Store::Entry& entry : weights.entries()) {
+    const StoredWeight& place = *found.at(entry.name);
     Array shared = entry.array;
-    convert(file.at(entry.name), shared);
+    read_into(*place.file, place.entry, shared);
   }
 }
 

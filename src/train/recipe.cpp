@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 /// Keys that hold paths: relative to the recipe's file, or, from a setting, to the working directory.
-constexpr const char* path_keys[] = {"definition",           "data.text",       "data.folder",
-                                     "tokenizer.vocabulary", "tokenizer.vocab", "tokenizer.merges"};
+constexpr const char* path_keys[] = {"definition",           "from",            "data.text",        "data.folder",
+                                     "tokenizer.vocabulary", "tokenizer.vocab", "tokenizer.merges", "tokenizer.path"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
@@ -131,7 +131,9 @@ Recipe read_recipe(const Json& json, const model::JsonSource& source) {
   Recipe recipe;
   Section root(json, source);
   std::int64_t version = 0;
-  for (const char* key : {"xtape", "name", "definition", "data", "batch", "optimizer", "schedule"}) root.need(key);
+  for (const char* key : {"xtape", "name", "data", "batch", "optimizer", "schedule"}) root.need(key);
+  root.read("from", recipe.from);
+  if (recipe.from.empty() && !root.has("definition")) root.fail("", "needs the key 'definition' or 'from'");
   root.read("xtape", version);
   if (version != 1) root.fail("xtape", "must be 1: this program knows no other version");
   root.read("name", recipe.name);
@@ -142,7 +144,12 @@ Recipe read_recipe(const Json& json, const model::JsonSource& source) {
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items()) recipe.hyper.push_back(read_hyper(hyper, name, value));
   recipe.data = train::read_data(root.section("data"));
-  recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
+  if (root.has("tokenizer") || recipe.from.empty()) {
+    recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
+  } else {  // the one that the model was trained with
+    recipe.tokenizer.kind = "saved";
+    recipe.tokenizer.path = recipe.from;
+  }
   if (recipe.tokenizer.kind == "gpt2" && recipe.data.kind != "text")
     root.fail("tokenizer",
               "is \"gpt2\", which has no tokens to pad and to start with: it is for data of kind 'text', not '" +

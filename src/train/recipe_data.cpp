@@ -76,8 +76,12 @@ TokenizerSettings read_tokenizer(Section section) {
     section.read("vocab", settings.vocab);
     section.read("merges", settings.merges);
     section.read("end_in_text", settings.gpt2.end_in_text);
+  } else if (settings.kind == "saved") {
+    section.need("path");
+    section.read("path", settings.path);
   } else {
-    section.fail("kind", R"(must be "character", "words", "sentencepiece" or "gpt2", not ")" + settings.kind + "\"");
+    section.fail("kind",
+                 R"(must be "character", "words", "sentencepiece", "gpt2" or "saved", not ")" + settings.kind + "\"");
   }
   section.done();
   return settings;

@@ -1,5 +1,7 @@
 #include "recipe_model.hpp"
 
+#include "xtape/hugging_face.hpp"
+
 namespace xtape::train {
 
 NamedTexts hyper_of(const Recipe& recipe) {
@@ -22,12 +24,13 @@ NamedTexts hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, std::int
   return hyper;
 }
 
-Model model_of(const Recipe& recipe, NamedTexts hyper, bool initialise) {
+Model model_of(const Recipe& recipe, NamedTexts hyper, bool initialise, const std::string& opened_from) {
   ModelOptions options;
   options.seed = recipe.trainer.seed;
   options.initialise = initialise;
   options.hyper = std::move(hyper);
-  Model model = Model::load(recipe.definition, options);
+  Model model = opened_from.empty() ? Model::load(recipe.definition, options)
+                                    : open_hugging_face(opened_from, options, recipe.definition);
   PlayerOptions playing;
   playing.threads = recipe.trainer.threads;
   playing.seed = recipe.trainer.seed;

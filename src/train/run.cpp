@@ -8,6 +8,7 @@
 #include "recipe_model.hpp"
 #include "translate.hpp"
 #include "xtape/bleu.hpp"
+#include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {
@@ -15,6 +16,17 @@ namespace xtape {
 namespace fs = std::filesystem;
 
 namespace {
+// Of a run that starts from another folder's model.
+constexpr const char* first_weights = "/start.safetensors";
+constexpr const char* words_folder = "/hugging_face";
+
+void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std::string& from) {
+  const Hyper& hyper = model.hyper();
+  if (hyper.has("vocab_size") && tokenizer.size() > hyper.integer("vocab_size"))
+    throw Error("the tokenizer has " + std::to_string(tokenizer.size()) + " tokens, and the model of " + from +
+                " knows " + std::to_string(hyper.integer("vocab_size")));
+}
+
 /// The recipe as it stands in the run, beside its definition.
 std::string text_in_run(const Recipe& recipe) {
   auto json = nlohmann::ordered_json::parse(recipe.text);
@@ -142,7 +154,9 @@ Run Run::create(const Recipe& recipe, const std::string& directory) {
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers();
   const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
-  const Model model = train::model_of(recipe, train::hyper_of(recipe, tokenizers, batches->columns()), false);
+  const Model model = train::model_of(recipe, train::hyper_of(recipe, tokenizers, batches->columns()),
+                                      !recipe.from.empty(), recipe.from);
+  if (!recipe.from.empty()) check_vocabulary(model, *tokenizers.target, recipe.from);
   train::check_loss(model, *batches);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   std::error_code failed;
@@ -150,6 +164,10 @@ Run Run::create(const Recipe& recipe, const std::string& directory) {
   if (failed) throw FileError("cannot make " + directory + ": " + failed.message());
   train::write_file(directory + "/definition.json", model.definition_text());
   train::save_tokenizers(tokenizers, directory);
+  if (!recipe.from.empty()) {
+    model.save_weights(directory + first_weights);
+    copy_hugging_face_words(recipe.from, directory + words_folder);
+  }
   train::write_file(directory + "/recipe.json", text_in_run(recipe));
   // The run's own definition is what it trains: random numbers depend on the lines of calls, so that another copy of
   // the definition would draw others after a resume.
@@ -164,7 +182,9 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   data->recipe = Recipe::load(file, settings);
   data->tokenizers = train::load_tokenizers(directory);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
-  data->model = train::model_of(data->recipe, train::hyper_of(data->recipe), found.empty());
+  const bool from_weights = found.empty() && fs::exists(directory + first_weights);
+  data->model = train::model_of(data->recipe, train::hyper_of(data->recipe), found.empty() && !from_weights);
+  if (from_weights) data->model->load_weights(directory + first_weights);
   if (!found.empty() || checkpoint.kind != CheckpointChoice::Kind::last)
     data->opened = train::load_checkpoint(*data->model, data->checkpoints(), checkpoint);
   return Run(std::move(data));
@@ -256,6 +276,11 @@ std::vector<Translation> Run::translate(const std::vector<std::string>& lines, c
 
 std::vector<Attention> Run::attention(const std::string& source, const std::optional<std::string>& target) {
   return data_->attention(source, target);
+}
+
+void Run::save_hugging_face(const std::string& folder) const {
+  const std::string words = data_->directory + words_folder;
+  xtape::save_hugging_face(*data_->model, folder, is_hugging_face(words) ? words : "");
 }
 
 }  // namespace xtape

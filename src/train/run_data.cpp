@@ -39,6 +39,7 @@ std::vector<std::string> Texts::lines_for(bool source) const {
 
 std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::string>& lines) const {
   const TokenizerSettings& settings = recipe_.tokenizer;
+  if (settings.kind == "saved") return load_tokenizer(settings.path);
   if (settings.kind == "sentencepiece") return std::make_shared<SentencePieceTokenizer>(lines, settings.pieces);
   if (settings.kind == "gpt2") return std::make_shared<Gpt2Tokenizer>(settings.vocab, settings.merges, settings.gpt2);
   if (settings.kind == "words")

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -84,6 +85,62 @@ TEST_CASE("narrow dtypes are widened") {
   CHECK(load_arrays(scratch.path).at("a").to<std::int32_t>() == xt::xarray<std::int32_t>{-1, 2});
 }
 
+TEST_CASE("every float16 and every bfloat16 becomes the float32 of the same value") {
+  Scratch scratch;
+  std::vector<std::uint16_t> all(1 << 16);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
+  const std::string elements(reinterpret_cast<const char*>(all.data()), 2 * all.size());
+  const auto read = [&](const std::string& dtype) {
+    scratch.write(file_of(one(dtype, "[65536]", "[0,131072]"), elements));
+    return load_arrays(scratch.path).at("a");
+  };
+  const auto bits_of = [](float value) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+  };
+  const Array halves = read("\"F16\"");
+  const Array brains = read("\"BF16\"");
+  int wrong = 0;
+  for (const std::uint16_t bits : all) {
+    const std::uint32_t sign = (bits & 0x8000U) << 16;
+    const int exponent = bits >> 10 & 31;
+    const int fraction = bits & 1023;
+    // 1.fraction * 2^(exponent - 15), subnormals 0.fraction * 2^-14; a NaN keeps its bits.
+    const float size =
+        std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 1024), exponent == 0 ? -24 : exponent - 25);
+    const std::uint32_t expected =
+        sign | (exponent == 31 ? 0x7F800000U | static_cast<std::uint32_t>(fraction) << 13 : bits_of(size));
+    wrong += bits_of(halves.as<float>()[bits]) != expected;
+    wrong += bits_of(brains.as<float>()[bits]) != static_cast<std::uint32_t>(bits) << 16;
+  }
+  CHECK(wrong == 0);
+  CHECK(halves.as<float>()[0x0001] == 0x1p-24F);  // the least subnormal
+  CHECK(halves.as<float>()[0x83FF] == -1023 * 0x1p-24F);
+  CHECK(halves.as<float>()[0x7BFF] == 65504);
+  CHECK(halves.as<float>()[0xFC00] == -std::numeric_limits<float>::infinity());
+  CHECK(std::isnan(halves.as<float>()[0x7E00]));
+  CHECK(brains.as<float>()[0x0001] == 0x1p-133F);
+  CHECK(std::isnan(brains.as<float>()[0x7FC0]));
+}
+
+TEST_CASE("the arrays of a file are read one at a time") {
+  Scratch scratch;
+  Store store;
+  store.add("a", Array(xt::xarray<float>{1, 2}));
+  store.add("b", Array(xt::xarray<std::int64_t>{{3, 4}}));
+  save_arrays(scratch.path, store);
+  ArrayFile opened(scratch.path);
+  const ArrayFile file = std::move(opened);
+  CHECK(file.path() == scratch.path);
+  REQUIRE(file.entries().size() == 2);
+  CHECK(file.entries()[1].name == "b");
+  CHECK(file.entries()[1].dtype == Dtype::int64);
+  CHECK(file.entries()[1].shape == Shape{1, 2});
+  CHECK(file.read(0).to<float>() == xt::xarray<float>{1, 2});
+  CHECK(file.read(1).to<std::int64_t>() == xt::xarray<std::int64_t>{{3, 4}});
+}
+
 TEST_CASE("a file that lies is refused, and says why") {
   Scratch scratch;
   const auto refused = [&](const std::string& bytes) {
@@ -151,4 +208,21 @@ TEST_CASE("saving replaces a file whole, and leaves nothing beside it") {
     CHECK(entry.path().string().rfind(scratch.path + ".writing", 0) == std::string::npos);
   CHECK_THROWS_AS(save_arrays("/no such directory/a", store), FileError);
   CHECK_THROWS_AS(load_arrays("/no such directory/a"), FileError);
+}
+
+TEST_CASE("an array of a file is read into memory that is there, if it is of its kind") {
+  const std::string path = std::filesystem::temp_directory_path() / ("xtape_into_" + std::to_string(getpid()));
+  Store store;
+  Array numbers = store.add("numbers", Array(Dtype::float32, {700, 900}));  // more than one thread reads at once
+  for (std::int64_t i = 0; i < numbers.count(); ++i) numbers.as<float>()[i] = static_cast<float>(i % 1013) - 500.5F;
+  save_arrays(path, store);
+  const ArrayFile file(path);
+  Array into(Dtype::float32, {700, 900});
+  file.read(0, into);
+  CHECK(std::memcmp(into.data(), numbers.data(), numbers.bytes()) == 0);
+  Array other(Dtype::float64, {700, 900});
+  CHECK_THROWS_AS(file.read(0, other), ShapeError);
+  Array turned(Dtype::float32, {900, 700});
+  CHECK_THROWS_AS(file.read(0, turned), ShapeError);
+  std::filesystem::remove(path);
 }

@@ -1,6 +1,6 @@
 // The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of models on random
-// tokens. One JSON line a workload, with the keys that the same workloads print for other frameworks (see
-// scripts/compare.sh).
+// tokens, and tokens generated one at a time. One JSON line a workload, with the keys that the same workloads print for
+// other frameworks (see scripts/compare.sh).
 //
 // usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
 #include <sys/resource.h>
@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "bench.hpp"
+#include "decode.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
 
@@ -33,7 +34,8 @@ struct Workload {
   NamedSizes sizes;
   std::int64_t vocabulary;
   std::vector<std::string>
-      tables;  ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
+      tables;            ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
+  bool decodes = false;  ///< It generates in a context of its size t; else it trains.
 };
 
 Workload gpt(const std::string& name, std::int64_t vocabulary, const std::string& layers, const std::string& heads,
@@ -52,6 +54,11 @@ Workload gpt(const std::string& name, std::int64_t vocabulary, const std::string
           {{"b", batch}, {"t", context}},
           vocabulary,
           {}};
+}
+
+Workload decoding(Workload w) {
+  w.decodes = true;
+  return w;
 }
 
 std::vector<Workload> all_workloads() {
@@ -91,6 +98,7 @@ std::vector<Workload> all_workloads() {
        {{"b", 64}, {"s", 24}, {"t", 24}},
        8192,
        {"source_embedding.weight", "target_embedding.weight"}},
+      decoding(gpt("gpt2-124m-decode", 50257, "12", "12", "768", 256, 1, "true", "0.0")),
   };
 }
 
@@ -134,7 +142,30 @@ void print_profile(const Player& player, int plays) {
   }
 }
 
+long peak_mebibytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::lround(static_cast<double>(usage.ru_maxrss) / 1024);
+}
+
+/// One token at a time for one row, and, in the same run, the time of reading the weights once.
+void run_decoding(const Workload& w, const Words& words) {
+  Model model = make_model(w);
+  const bench::DecodeTimes times =
+      bench::time_decoding(model, w.vocabulary, w.sizes.back().second, std::int64_t{8} * words.steps, words.threads);
+  std::printf(
+      "{\"workload\": \"%s\", \"peer\": \"xtape\", \"ms\": %.3f, \"tokens_per_s\": %.1f, \"gflops\": 0.0, "
+      "\"peak_mb\": %ld, \"loss\": 0.0, \"first_token_ms\": %.1f, \"read_weights_ms\": %.3f, \"ratio\": %.3f}\n",
+      w.name.c_str(), times.token * 1e3, 1 / times.token, peak_mebibytes(), times.first_token * 1e3, times.read * 1e3,
+      times.token / times.read);
+  std::fflush(stdout);
+}
+
 void run(const Workload& w, const Words& words) {
+  if (w.decodes) {
+    run_decoding(w, words);
+    return;
+  }
   Model model = make_model(w);
   Tape tape(Mode::train);
   const NamedVars inputs = model.inputs(tape, "loss", w.sizes);
@@ -182,14 +213,12 @@ void run(const Workload& w, const Words& words) {
   std::int64_t parameters = model.parameter_count();
   for (const std::string& table : w.tables) parameters -= model.weights().at(table).count();
 
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
   std::printf(
       "{\"workload\": \"%s\", \"peer\": \"xtape\", \"ms\": %.3f, \"tokens_per_s\": %.1f, \"gflops\": %.1f, "
       "\"peak_mb\": %ld, "
       "\"planned_peak_mb\": %.0f, \"loss\": %.4f}\n",
       w.name.c_str(), time * 1e3, count / time, 6 * static_cast<double>(parameters) * count / time / 1e9,
-      std::lround(static_cast<double>(usage.ru_maxrss) / 1024), static_cast<double>(planned) / (1 << 20), last_loss);
+      peak_mebibytes(), static_cast<double>(planned) / (1 << 20), last_loss);
   std::fflush(stdout);
   if (words.profile) print_profile(player, words.steps + 2);
 }

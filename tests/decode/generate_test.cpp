@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "allocations.hpp"
 #include "small_models.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/train.hpp"
@@ -63,6 +64,28 @@ TEST_CASE("a predictor's players serve the next generation") {
   CHECK_THROWS_AS(generate(predictor, {3}, options), Error);
 }
 
+TEST_CASE("a generated token allocates nothing, neither greedy nor drawn") {
+  // Large enough for our own products: BLAS allocates.
+  Model model = small::made(small::decoder, {{"width", "64"}, {"vocab_size", "40"}});
+  for (const Sampling& sampling :
+       std::vector<Sampling>{{.temperature = 0}, {.temperature = 1}, {.top_k = 3}, {.top_p = 0.8}}) {
+    GenerateOptions options;
+    options.tokens = 25;
+    options.context = 32;
+    options.sampling = sampling;
+    std::int64_t at_first = 0, at_last = 0;
+    int told = 0;
+    options.each = [&](std::int32_t) {
+      ++told;
+      if (told == 5) at_first = allocations();
+      if (told == 25) at_last = allocations();
+      return false;
+    };
+    generate(model, {3, 1, 4}, options);
+    if (allocations_are_counted()) CHECK(at_last == at_first);
+  }
+}
+
 TEST_CASE("generation ends at the end token and where the caller says") {
   Model model = small::made(small::decoder);
   GenerateOptions options;
@@ -77,6 +100,57 @@ TEST_CASE("generation ends at the end token and where the caller says") {
   options.each = [&](std::int32_t) { return ++count == 7; };
   CHECK(generate(model, {3}, options).size() == 7);
   CHECK_THROWS_AS(generate(model, {}, options), Error);
+}
+
+TEST_CASE("prompts of different lengths in one batch are continued as each is by itself") {
+  Model model = small::made(small::decoder, {{"places", "200"}});
+  std::vector<Tokens> prompts = {{3, 1, 4}, {5}, {9, 2, 6, 5, 3, 5, 8, 9, 7}, {1, 2}, {12, 0}};
+  prompts.emplace_back();
+  for (std::int32_t i = 0; i < 150; ++i) prompts.back().push_back((i * i + 2) % 13);
+  for (const std::int64_t context : {20, 200})
+    for (const std::int64_t batch_size : {1, 3, 8})
+      for (const std::int64_t samples : {1, 3}) {
+        CAPTURE(context);
+        CAPTURE(batch_size);
+        CAPTURE(samples);
+        GenerateOptions options;
+        options.tokens = 30;
+        options.context = context;
+        options.sampling.seed = 4;
+        options.end_token = 7;  // some rows end early
+        options.samples = samples;
+        options.batch_size = batch_size;
+        const std::vector<Tokens> together = generate_batch(model, prompts, options);
+        REQUIRE(together.size() == prompts.size() * static_cast<std::size_t>(samples));
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+          CAPTURE(i);
+          CHECK(together[i * static_cast<std::size_t>(samples)] == generate(model, prompts[i], options));
+          if (samples > 1) CHECK(together[i * 3] != together[i * 3 + 1]);
+        }
+        options.cached = false;
+        if (samples > 1 && batch_size == 3) CHECK(generate_batch(model, prompts, options) == together);
+      }
+}
+
+TEST_CASE("every token of a batch is told with its row, which the caller may end") {
+  Model model = small::made(small::decoder);
+  GenerateOptions options;
+  options.tokens = 12;
+  std::vector<Tokens> told(4);
+  const auto each = [&](std::int64_t row, std::int32_t token) {
+    auto& tokens = told[static_cast<std::size_t>(row)];
+    tokens.push_back(token);
+    return static_cast<std::int64_t>(tokens.size()) == 3 * (row + 1);
+  };
+  const std::vector<Tokens> made = generate_batch(model, {{1}, {2, 3}, {4}, {5, 6, 7}}, options, each);
+  CHECK(made == told);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(made[i].size() == 3 * (i + 1));
+  CHECK(generate_batch(model, {}, options).empty());
+  CHECK_THROWS_AS(generate_batch(model, {{1}, {}}, options), Error);
+  options.tokens = 0;
+  CHECK(generate_batch(model, {{1}}, options) == std::vector<Tokens>{{}});
+  options.samples = 0;
+  CHECK_THROWS_AS(generate_batch(model, {{1}}, options), Error);
 }
 
 TEST_CASE("exact matches are what greedy generation, one question at a time, gives") {

@@ -1,8 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <random>
 
+#include "sampler.hpp"
 #include "xtape/decode.hpp"
 
 using namespace xtape;
@@ -50,6 +54,72 @@ TEST_CASE("a draw depends on seed and number alone; very cold is greedy; -inf is
   const double never = -std::numeric_limits<double>::infinity();
   for (std::uint64_t i = 0; i < 100; ++i) CHECK(sample({never, 1, never}, {}, i) == 1);
   CHECK(sampling_probabilities({2, 2, 2}, {.top_k = 2}) == std::vector<double>{0.5, 0.5, 0});
+}
+
+namespace {
+/// What temperature, top_k and top_p leave, by sorting all.
+std::vector<double> by_sorting(const std::vector<float>& given, const Sampling& sampling) {
+  std::vector<std::size_t> order(given.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return given[a] > given[b]; });
+  if (sampling.top_k > 0) order.resize(std::min(order.size(), static_cast<std::size_t>(sampling.top_k)));
+  const auto weight = [&](std::size_t i) {
+    return std::exp((static_cast<double>(given[i]) - given[order[0]]) / sampling.temperature);
+  };
+  double total = 0, kept = 0;
+  for (const std::size_t i : order) total += weight(i);
+  std::vector<double> left(given.size());
+  for (const std::size_t i : order) {
+    if (kept >= sampling.top_p * total) break;
+    kept += left[i] = weight(i);
+  }
+  for (double& each : left) each /= kept;
+  return left;
+}
+}  // namespace
+
+TEST_CASE("of very many tokens the same are left as by sorting all, with the same probabilities") {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal(0, 2);
+  std::vector<float> many(5003);
+  for (float& logit : many) logit = std::round(normal(random) * 64) / 64;  // some are equal
+  many[17] = -std::numeric_limits<float>::infinity();
+  for (const Sampling& sampling : std::vector<Sampling>{{},
+                                                        {.temperature = 0.7},
+                                                        {.top_k = 1},
+                                                        {.top_k = 40},
+                                                        {.top_k = 900},
+                                                        {.top_k = 5002},
+                                                        {.top_p = 0.001},
+                                                        {.top_p = 0.5},
+                                                        {.temperature = 3, .top_p = 0.99},
+                                                        {.top_k = 200, .top_p = 0.8}}) {
+    CAPTURE(sampling.temperature);
+    CAPTURE(sampling.top_k);
+    CAPTURE(sampling.top_p);
+    const std::vector<double> expected = by_sorting(many, sampling);
+    decode::Sampler sampler(sampling);
+    const auto candidates = sampler.weigh(many.data(), static_cast<std::int64_t>(many.size()));
+    double sum = 0;
+    for (const auto& candidate : candidates) sum += candidate.weight;
+    CHECK(candidates.size() ==
+          static_cast<std::size_t>(std::count_if(expected.begin(), expected.end(), [](double p) { return p > 0; })));
+    double worst = 0;
+    for (const auto& candidate : candidates)
+      worst = std::max(worst, std::abs(candidate.weight / sum - expected[static_cast<std::size_t>(candidate.token)]));
+    CHECK(worst < 1e-6);
+  }
+}
+
+TEST_CASE("streams of one seed draw apart") {
+  const ArrayView view(logits.data(), Dtype::float64, Layout::dense({4}));
+  decode::Sampler sampler({.seed = 3});
+  int differing = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    CHECK(sampler.draw(view, i) == sample(logits, {.seed = 3}, i));
+    differing += sampler.draw(view, i) != sampler.draw(view, i, 1);
+  }
+  CHECK(differing > 20);
 }
 
 TEST_CASE("sampling refuses what it cannot do") {

@@ -156,6 +156,71 @@ TEST_CASE("the products of models run as matrix products without rearranging any
   }
 }
 
+TEST_CASE("few rows by a matrix are read where they lie, whatever the sizes and layouts that say so") {
+  std::mt19937 random(6);
+  const auto size = [&](unsigned least, unsigned largest) {
+    return static_cast<std::int64_t>(least + random() % (largest - least + 1));
+  };
+  const LayoutFreedom dense{false, false, false, false};
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t rows = 1 + round % 8;
+    const std::map<char, std::int64_t> sizes{{'m', rows}, {'k', size(30, 90)}, {'n', size(40, 300)}, {'h', size(1, 3)}};
+    // The matrix as [in, out] and as [out, in], first or second, alone and one of several.
+    for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{{"mk", "kn", "mn"},
+                                                                         {"mk", "nk", "mn"},
+                                                                         {"nk", "mk", "nm"},
+                                                                         {"kn", "mk", "mn"},
+                                                                         {"mhk", "nhk", "hmn"},
+                                                                         {"hmk", "khn", "mhn"}}) {
+      std::map<char, std::int64_t> used;
+      for (const char letter : a + b) used[letter] = sizes.at(letter);
+      const PlannedProduct planned = check_product<float>({a, b, c, used}, random, round % 2 == 0, dense);
+      CHECK(planned.way == ProductWay::rows);
+      CHECK(check_product<double>({a, b, c, used}, random, round % 2 == 1, dense).way == ProductWay::rows);
+    }
+  }
+  CHECK(check_product<float>({"mk", "kn", "mn", {{'m', 9}, {'k', 40}, {'n', 40}}}, random, false, dense).way !=
+        ProductWay::rows);
+}
+
+TEST_CASE("a row's product by a matrix has the same bits whatever rows stand beside it") {
+  std::mt19937 random(8);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  constexpr std::int64_t terms = 211, columns = 5001;  // so large that 20 rows count as few
+  std::vector<float> x(20 * terms), w(terms * columns);
+  for (float& each : x) each = uniform(random);
+  for (float& each : w) each = uniform(random);
+  for (const bool terms_run : {false, true}) {
+    std::vector<float> all;
+    for (const std::int64_t rows : {20, 8, 5, 2, 1}) {
+      Product product;
+      product.a = Layout::dense({rows, terms});
+      product.b = terms_run ? Layout::dense({columns, terms}) : Layout::dense({terms, columns});
+      product.c = Layout::dense({rows, columns});
+      product.a_axes = "mk";
+      product.b_axes = terms_run ? "nk" : "kn";
+      product.c_axes = "mn";
+      product.threads = 1 + static_cast<int>(rows % 3);
+      std::vector<float> c(static_cast<std::size_t>(rows * columns));
+      const PlannedProduct planned = make_product(product);
+      REQUIRE(planned.way == ProductWay::rows);
+      planned.run(x.data(), w.data(), c.data(), nullptr);
+      if (rows == 20) {
+        all = c;
+        product.a = Layout::dense({8, terms});
+        product.c = Layout::dense({8, columns});
+        std::vector<float> later(8 * columns);
+        make_product(product).run(x.data() + 11 * terms, w.data(), later.data(), nullptr);
+        CHECK(std::equal(later.begin(), later.end(), all.begin() + 11 * columns));
+      }
+      CAPTURE(terms_run);
+      CAPTURE(rows);
+      const auto differing = std::mismatch(c.begin(), c.end(), all.begin()).first - c.begin();
+      CHECK(differing == rows * columns);
+    }
+  }
+}
+
 TEST_CASE("a letter that stands twice in an operand means its diagonal") {
   Product product;
   product.dtype = Dtype::float64;

@@ -99,7 +99,7 @@ TEST_CASE("GPT-2 has the published number of parameters, names and layouts") {
 TEST_CASE("without biases GPT-2 has none, and still records") {
   ModelOptions options = small();
   options.hyper.emplace_back("bias", "false");
-  options.hyper.emplace_back("gelu", "none");
+  options.hyper.emplace_back("activation", "gelu");
   const Model model = Model::load(definition, options);
   for (const Store::Entry& entry : model.weights().entries()) CHECK(entry.name.find("bias") == std::string::npos);
   CHECK(logits(model, tokens(1, 3)).shape() == xt::xarray<double>::shape_type{1, 3, 11});
@@ -182,10 +182,6 @@ TEST_CASE("more tokens than positions are refused, with the line") {
 TEST_CASE("heads that do not divide the width are refused, with the line") {
   ModelOptions options = small();
   options.hyper.emplace_back("n_head", "5");
-  const Model model = Model::load(definition, options);
-  Tape tape(Mode::eval);
-  const std::string error = test::error_of([&] {
-    model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 2}}));
-  });
+  const std::string error = test::error_of([&] { Model::load(definition, options); });
   CHECK(error.find("block 'attention' (part h.0.attn), line ") != std::string::npos);
 }

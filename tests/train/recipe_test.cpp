@@ -210,7 +210,7 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says("data={\"kind\": \"date\"}", "\"parallel\", \"number_words\" or \"dates\", not \"date\"");
   says("data={\"kind\": \"dates\", \"hold_out\": 9}", "'data.hold_out' is not a known key; did you mean 'held_out'?");
   says("data={\"kind\": \"dates\", \"training\": \"all\"}", "'data.training' must be a whole number");
-  says("tokenizer.kind=word", "must be \"character\", \"words\", \"sentencepiece\" or \"gpt2\", not \"word\"");
+  says("tokenizer.kind=word", "must be \"character\", \"words\", \"sentencepiece\", \"gpt2\" or \"saved\", not \"word\"");
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json"})", "'tokenizer' needs the keys 'vocab' and 'merges'");
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "m.txt"})", "for data of kind 'text', not 'adder'");
   says("batch.tokens=100", "tokens");

@@ -1,0 +1,38 @@
+/// Models in folders as the Hugging Face Hub has them: config.json, model.safetensors, a tokenizer's files.
+/// docs/definitions.md says how a definition is tied to such folders: nothing here knows any model.
+#pragma once
+
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
+#error "this layer of xtape may not see the model layer"
+#endif
+
+#include <string>
+
+#include "xtape/model.hpp"
+
+namespace xtape {
+
+/// Whether `path` is a folder with a config.json in it.
+bool is_hugging_face(const std::string& path);
+
+/// The model of a folder: its config.json gives hyper-parameters of a definition, model.safetensors (or the files that
+/// model.safetensors.index.json names) the weights, whatever their floating dtype. `definition` is found as Model::load
+/// does; empty: the one that is called after the config's model_type. `options.hyper` takes precedence over the config,
+/// also for hyper-parameters whose defaults are worked out from what it sets; `options.initialise` false reads no
+/// weights and leaves them at zero.
+///
+/// Throws FileError where a file is missing, or lists weights that are missing, unexpected or of the wrong shape; and
+/// DefinitionError, with file and line, where the config asks for what the definition cannot do.
+Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
+                        const std::string& definition = "");
+
+/// Writes config.json and model.safetensors to `folder`, which is made where it is not there. `like`, where it is not
+/// empty, is a folder whose other words of config.json and tokenizer files go along. Throws DefinitionError where the
+/// model's definition has no entry "hugging_face", or the folder has no word for a hyper-parameter's value; FileError.
+void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "");
+
+/// Copies what such a folder holds beside weights, where it is there: config.json, generation_config.json and the
+/// tokenizer's files. Makes the folder `to`. Throws FileError.
+void copy_hugging_face_words(const std::string& folder, const std::string& to);
+
+}  // namespace xtape

@@ -1,0 +1,27 @@
+#include "text_model.hpp"
+
+#include "commands.hpp"
+#include "xtape/hugging_face.hpp"
+
+namespace xtape::cli {
+
+TextModel::TextModel(const std::string& path, const std::string& checkpoint) {
+  of_the_input([&] {
+    if (is_hugging_face(path)) {
+      if (checkpoint != "last") throw WrongInput("--checkpoint is for runs: " + path + " is a folder of one model");
+      model_ = open_hugging_face(path);
+      tokenizer_ = load_tokenizer(path);
+      constexpr std::int64_t context_of_most = 1024;  // where the model does not say how far its positions go
+      context_ = model_->hyper().has("n_positions") ? model_->hyper().integer("n_positions") : context_of_most;
+      end_token_ = tokenizer_->end();
+      return;
+    }
+    run_ = Run::open(path, {}, CheckpointChoice::parse(checkpoint));
+    if (run_->recipe().data.has_pairs())
+      throw WrongInput(path + " is a run on sentence pairs: xtape translate is for those");
+    context_ = run_->columns();
+    end_token_ = run_->end_token();
+  });
+}
+
+}  // namespace xtape::cli

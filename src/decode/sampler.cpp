@@ -1,0 +1,170 @@
+#include "sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lanes.hpp"
+#include "order.hpp"
+#include "vector_math.hpp"
+
+namespace xtape::decode {
+
+namespace {
+constexpr std::uint64_t sampling_stream = 5;
+constexpr std::int64_t stretch = 64;     // of logits that share a maximum
+constexpr std::int64_t first_look = 64;  // likeliest tokens that are often enough for top_p
+constexpr double coldest = 1e-30;        // below, a temperature would vanish as a float
+
+bool above(const Sampler::Candidate& a, const Sampler::Candidate& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+}
+bool before(const Sampler::Candidate& a, const Sampler::Candidate& b) {
+  return a.token < b.token;
+}
+}  // namespace
+
+Sampler::Sampler(const Sampling& sampling) : sampling_(sampling) {
+  if (!(sampling.temperature >= 0)) throw Error("the temperature must be at least 0");
+  if (sampling.top_k < 0) throw Error("top_k must be at least 0 (0: all tokens)");
+  if (!(sampling.top_p > 0 && sampling.top_p <= 1)) throw Error("top_p must be in (0, 1]");
+}
+
+double Sampler::weight_of(double logit) const {
+  return std::exp((logit - top_) / std::max(sampling_.temperature, coldest));
+}
+
+double Sampler::sum_of_weights() const {
+  double sum = 0;
+  for (const Candidate& candidate : candidates_) sum += candidate.weight;
+  return sum;
+}
+
+/// Finds the maxima and looks for what is not a number.
+template <class T>
+void Sampler::look_at(const T* logits, std::int64_t classes) {
+  constexpr T largest = std::numeric_limits<T>::max();
+  maxima_.clear();
+  int odd = 0;
+  for (std::int64_t first = 0; first < classes; first += stretch) {
+    const std::int64_t count = std::min(stretch, classes - first);
+    for (std::int64_t i = first; i < first + count; ++i) odd |= static_cast<int>(!(logits[i] <= largest));
+    maxima_.push_back(static_cast<double>(max_of_lanes(logits + first, count)));
+  }
+  if (odd != 0) throw Error("the logits hold a NaN or infinity: nothing can be drawn from them");
+  top_ = -std::numeric_limits<double>::infinity();
+  for (const double maximum : maxima_) top_ = std::max(top_, maximum);
+  if (!std::isfinite(top_)) throw Error("no logit is finite: nothing can be drawn from them");
+}
+
+template <class T>
+void Sampler::take_all(const T* logits, std::int64_t classes) {
+  const xsimd::batch<T> top(static_cast<T>(top_)),
+      temperature(static_cast<T>(std::max(sampling_.temperature, coldest)));
+  T weights[stretch];
+  for (std::int64_t first = 0; first < classes; first += stretch) {
+    const std::int64_t count = std::min(stretch, classes - first);
+    for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+      lanes.store(weights + i, vector_math::exp((lanes.load(logits + first + i) - top) / temperature));
+    });
+    for (std::int64_t i = 0; i < count; ++i)
+      if (weights[i] > 0)
+        candidates_.push_back({static_cast<std::int32_t>(first + i), static_cast<double>(logits[first + i]),
+                               static_cast<double>(weights[i])});
+  }
+}
+
+/// The `count` likeliest tokens, the likeliest first, those of probability 0 left out.
+template <class T>
+void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t count) {
+  // As many stretches as tokens are wanted have one of at least `bound`: so have the wanted tokens.
+  double bound = std::numeric_limits<double>::lowest();
+  if (count <= static_cast<std::int64_t>(maxima_.size())) {
+    ordered_ = maxima_;
+    std::nth_element(ordered_.begin(), ordered_.begin() + count - 1, ordered_.end(), std::greater<>());
+    bound = std::max(bound, ordered_[static_cast<std::size_t>(count - 1)]);
+  }
+  candidates_.clear();
+  for (std::size_t s = 0; s < maxima_.size(); ++s) {
+    if (maxima_[s] < bound) continue;
+    const std::int64_t first = static_cast<std::int64_t>(s) * stretch;
+    for (std::int64_t i = first; i < std::min(classes, first + stretch); ++i)
+      if (const auto logit = static_cast<double>(logits[i]); logit >= bound)
+        candidates_.push_back({static_cast<std::int32_t>(i), logit, 0});
+  }
+  if (count < static_cast<std::int64_t>(candidates_.size())) {
+    std::nth_element(candidates_.begin(), candidates_.begin() + count, candidates_.end(), above);
+    candidates_.resize(static_cast<std::size_t>(count));
+  }
+  std::sort(candidates_.begin(), candidates_.end(), above);
+  for (Candidate& candidate : candidates_) candidate.weight = weight_of(candidate.logit);
+}
+
+template <class T>
+double Sampler::weight_of_all(const T* logits, std::int64_t classes) const {
+  const xsimd::batch<T> top(static_cast<T>(top_)),
+      temperature(static_cast<T>(std::max(sampling_.temperature, coldest)));
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  return sum_of_lanes<T>(classes, [&](std::int64_t i, const auto& lanes) {
+    return vector_math::exp((lanes.load(logits + i, lowest) - top) / temperature);
+  });
+}
+
+/// Leaves out what comes after the candidate with which the sum of weights reaches `enough`; false where it does not.
+bool Sampler::cut_at(double enough) {
+  double kept = 0;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    kept += candidates_[i].weight;
+    if (kept < enough) continue;
+    candidates_.resize(i + 1);
+    return true;
+  }
+  return false;
+}
+
+template <class T>
+const std::vector<Sampler::Candidate>& Sampler::weigh(const T* logits, std::int64_t classes) {
+  look_at(logits, classes);
+  candidates_.clear();
+  const bool few = sampling_.top_k > 0 && sampling_.top_k < classes;
+  if (sampling_.temperature == 0) {
+    const T* best = std::find(logits, logits + classes, static_cast<T>(top_));
+    candidates_.push_back({static_cast<std::int32_t>(best - logits), top_, 1});
+  } else if (few) {
+    take_best(logits, classes, sampling_.top_k);
+    if (sampling_.top_p < 1) cut_at(sampling_.top_p * sum_of_weights());
+  } else if (sampling_.top_p < 1) {
+    const double enough = sampling_.top_p * weight_of_all(logits, classes);
+    std::int64_t count = std::min(first_look, classes);
+    take_best(logits, classes, count);
+    while (!cut_at(enough) && count < classes) {
+      count = std::min(8 * count, classes);
+      take_best(logits, classes, count);
+    }
+  } else {
+    take_all(logits, classes);
+  }
+  std::sort(candidates_.begin(), candidates_.end(), before);
+  return candidates_;
+}
+template const std::vector<Sampler::Candidate>& Sampler::weigh(const float*, std::int64_t);
+template const std::vector<Sampler::Candidate>& Sampler::weigh(const double*, std::int64_t);
+
+std::int32_t Sampler::draw(const ArrayView& logits, std::uint64_t draw, std::uint64_t stream) {
+  const std::int64_t classes = count_of(logits.shape());
+  if (logits.dtype() == Dtype::float64)
+    weigh(logits.as<double>(), classes);
+  else
+    weigh(logits.as<float>(), classes);
+  constexpr std::uint64_t parts = std::uint64_t{1} << 53;
+  const auto drawn = draw_below(parts, sampling_.seed, sampling_stream, draw + (stream << 32));
+  const double point = static_cast<double>(drawn) / static_cast<double>(parts) * sum_of_weights();
+  double below = 0;
+  for (const Candidate& candidate : candidates_) {
+    below += candidate.weight;
+    if (point < below) return candidate.token;
+  }
+  return candidates_.back().token;  // rounding left the sum a little smaller
+}
+
+}  // namespace xtape::decode

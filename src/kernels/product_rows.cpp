@@ -1,0 +1,193 @@
+#include "product_rows.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "lanes.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr int rows_together = 8;
+constexpr std::int64_t most_rows = 32;            // by a matrix that no cache holds
+constexpr std::int64_t large_matrix = 1 << 20;    // elements
+constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
+constexpr std::int64_t block_columns = 64;        // the unit in which columns are shared out
+constexpr std::int64_t columns_at_once = 4096;    // so many sums stay in the first-level cache
+constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
+
+/// The plan with few rows: if need be, the two operands change places.
+GemmPlan with_few_rows(GemmPlan plan) {
+  if (plan.m <= plan.n) return plan;
+  std::swap(plan.m, plan.n);
+  std::swap(plan.m_strides, plan.n_strides);
+  for (auto* strides : {&plan.m_strides, &plan.n_strides, &plan.k_strides}) std::swap((*strides)[0], (*strides)[1]);
+  std::swap(plan.outer.strides[0], plan.outer.strides[1]);
+  std::swap(plan.offsets[0], plan.offsets[1]);
+  return plan;
+}
+
+/// Whether the terms of an element stand side by side in both operands.
+bool terms_run(const GemmPlan& plan) {
+  return plan.k_strides[0] == 1 && plan.k_strides[1] == 1;
+}
+/// Whether the columns of the matrix and of the result stand side by side.
+bool columns_run(const GemmPlan& plan) {
+  return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
+}
+
+/// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns].
+template <class T>
+struct Piece {
+  const T* x;
+  const T* w;
+  T* c;
+  std::int64_t terms, columns;
+  std::int64_t x_row, x_term, w_term, w_column, c_row, c_column;
+  bool add;
+};
+
+/// x * y + z, rounded once. Where xsimd writes it as a product and a sum, the compiler would fuse them here and not
+/// there, and rows would get other bits beside other rows.
+template <class T>
+xsimd::batch<T> fused(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xsimd::batch<T>& z) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float> && xsimd::batch<T>::size == 16) return _mm512_fmadd_ps(x, y, z);
+  if constexpr (std::is_same_v<T, double> && xsimd::batch<T>::size == 8) return _mm512_fmadd_pd(x, y, z);
+#endif
+  return xsimd::fma(x, y, z);
+}
+
+/// Tells the memory that a line will be read soon. Beyond the matrix's end this does no harm.
+inline void will_read(const void* address) {
+  __builtin_prefetch(address, 0, 2);
+}
+
+/// Adds `terms` terms, those from `first` on, to all columns of all rows.
+template <class T, int rows, int terms>
+void add_terms(const Piece<T>& p, std::int64_t first) {
+  using Batch = xsimd::batch<T>;
+  T x[rows][terms];
+  for (int i = 0; i < rows; ++i)
+    for (int k = 0; k < terms; ++k) x[i][k] = p.x[i * p.x_row + (first + k) * p.x_term];
+  const T* w = p.w + first * p.w_term;
+  const bool load = p.add || first > 0;
+  for_lanes<T>(p.columns, [&](std::int64_t j, const auto& lanes) {
+    Batch matrix[terms];
+    for (int k = 0; k < terms; ++k) {
+      matrix[k] = lanes.load(w + k * p.w_term + j);
+      will_read(w + (k + terms) * p.w_term + j);
+    }
+    for (int i = 0; i < rows; ++i) {
+      T* to = p.c + i * p.c_row + j;
+      Batch sum = load ? lanes.load(to) : Batch(T{});
+      for (int k = 0; k < terms; ++k) sum = fused<T>(Batch(x[i][k]), matrix[k], sum);
+      lanes.store(to, sum);
+    }
+  });
+}
+
+/// Where columns stand side by side: rows of the matrix, times their factors, are added to the rows of the result.
+template <class T, int rows>
+void by_terms(const Piece<T>& p) {
+  constexpr int together = rows <= 2 ? 8 : 4;
+  std::int64_t k = 0;
+  for (; k + together <= p.terms; k += together) add_terms<T, rows, together>(p, k);
+  for (; k < p.terms; ++k) add_terms<T, rows, 1>(p, k);
+}
+
+/// `columns` columns from `first` on, each of them the product of two stretches for each row.
+template <class T, int rows, int columns>
+void multiply_columns(const Piece<T>& p, std::int64_t first) {
+  using Batch = xsimd::batch<T>;
+  constexpr std::int64_t width = Batch::size;
+  const T* w = p.w + first * p.w_column;
+  Batch even[rows][columns], odd[rows][columns];
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) even[i][j] = odd[i][j] = Batch(T{});
+  const auto add = [&](Batch(&sums)[rows][columns], std::int64_t k, const auto& lanes) {
+    for (int j = 0; j < columns; ++j) {
+      const Batch matrix = lanes.load(w + j * p.w_column + k);
+      will_read(w + (j + columns) * p.w_column + k);
+      for (int i = 0; i < rows; ++i) sums[i][j] = fused<T>(lanes.load(p.x + i * p.x_row + k), matrix, sums[i][j]);
+    }
+  };
+  std::int64_t k = 0;
+  for (; k + 2 * width <= p.terms; k += 2 * width) {
+    add(even, k, AllLanes<T>{});
+    add(odd, k + width, AllLanes<T>{});
+  }
+  for_lanes<T>(p.terms - k, [&](std::int64_t more, const auto& lanes) { add(even, k + more, lanes); });
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) {
+      T& to = p.c[i * p.c_row + (first + j) * p.c_column];
+      const T sum = add_lanes(even[i][j] + odd[i][j]);
+      to = p.add ? to + sum : sum;
+    }
+}
+
+/// Where terms stand side by side: every column of the matrix by every row.
+template <class T, int rows>
+void by_columns(const Piece<T>& p) {
+  constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+  std::int64_t j = 0;
+  for (; j + together <= p.columns; j += together) multiply_columns<T, rows, together>(p, j);
+  for (; j < p.columns; ++j) multiply_columns<T, rows, 1>(p, j);
+}
+
+template <class T>
+using Multiply = void (*)(const Piece<T>&);
+template <class T, int... i>
+constexpr std::array<Multiply<T>, rows_together> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_terms<T, i + 1>...};
+}
+template <class T, int... i>
+constexpr std::array<Multiply<T>, rows_together> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_columns<T, i + 1>...};
+}
+}  // namespace
+
+bool rows_suit(const GemmPlan& given) {
+  const GemmPlan plan = with_few_rows(given);
+  constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
+  const bool few = plan.m <= rows_together || (plan.m <= most_rows && plan.n * plan.k > large_matrix);
+  return few && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
+         plan.sums.rank() == 0 && (terms_run(plan) || columns_run(plan));
+}
+
+template <class T>
+std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
+  const GemmPlan plan = with_few_rows(given);
+  constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
+  const auto multiply = columns_run(plan) ? by_terms_of<T>(all_rows) : by_columns_of<T>(all_rows);
+  const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
+  const std::int64_t at_once = plan.m <= rows_together ? columns_at_once / plan.m : block_elements / plan.k;
+  const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
+  const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
+  return [plan, multiply, blocks, most_blocks, grain, swapped = given.m > given.n](const T* a, const T* b, T* c) {
+    if (swapped) std::swap(a, b);
+    parallel_for(plan.threads, plan.outer.count() * blocks, grain, [&](std::int64_t begin, std::int64_t finish) {
+      while (begin < finish) {
+        const std::int64_t block = begin % blocks;
+        const std::int64_t count = std::min({finish - begin, blocks - block, most_blocks});
+        const std::int64_t first = block * block_columns;
+        auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
+        for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
+        for (std::int64_t row = 0; row < plan.m; row += rows_together) {
+          const std::int64_t rows = std::min<std::int64_t>(rows_together, plan.m - row);
+          multiply[static_cast<std::size_t>(rows - 1)](
+              {a + at[0] + row * plan.m_strides[0], b + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
+               std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0], plan.k_strides[1],
+               plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
+        }
+        begin += count;
+      }
+    });
+  };
+}
+template std::function<void(const float*, const float*, float*)> make_rows<float>(const GemmPlan&);
+template std::function<void(const double*, const double*, double*)> make_rows<double>(const GemmPlan&);
+
+}  // namespace xtape

@@ -1,0 +1,210 @@
+// Opening a folder as the Hugging Face Hub has them.
+#include "xtape/hugging_face.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "definition.hpp"
+#include "hugging_face_files.hpp"
+#include "stored_weights.hpp"
+
+namespace xtape {
+
+using model::HuggingFaceMapping;
+using model::Json;
+using model::JsonSource;
+namespace fs = std::filesystem;
+
+namespace {
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+constexpr const char* weights_file = "model.safetensors";
+constexpr const char* index_file = "model.safetensors.index.json";
+
+std::string* find(Overrides& overrides, const std::string& name) {
+  for (auto& [each, text] : overrides)
+    if (each == name) return &text;
+  return nullptr;
+}
+
+[[noreturn]] void fail(const JsonSource& source, const std::string& key, const std::string& message) {
+  const auto line = source.lines.find("/" + key);
+  throw DefinitionError(source.file + (line == source.lines.end() ? "" : ", line " + std::to_string(line->second)) +
+                        ": '" + key + "' " + message);
+}
+
+/// As an override says it: numbers and flags as expressions, texts as they stand.
+std::string written(const JsonSource& config, const std::string& key, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number() && !value.is_boolean())
+    fail(config, key, "must be a number, a flag or a text, not " + value.dump());
+  return value.dump();
+}
+
+/// What the config says of one hyper-parameter; null leaves it at its default.
+void read_setting(const JsonSource& config, const HuggingFaceMapping::Setting& setting, Overrides& overrides) {
+  for (const std::string& key : setting.keys) {
+    const auto found = config.root.find(key);
+    if (found == config.root.end()) continue;
+    if (found->is_null()) return;
+    const std::string text = written(config, key, *found);
+    if (setting.values.empty()) {
+      overrides.emplace_back(setting.hyper, text);
+      return;
+    }
+    std::string known;
+    for (const auto& [theirs, ours] : setting.values) {
+      if (theirs == text) {
+        overrides.emplace_back(setting.hyper, ours);
+        return;
+      }
+      known += (known.empty() ? "" : ", ") + theirs;
+    }
+    fail(config, key, "is " + found->dump() + "; the definition knows " + known);
+  }
+}
+
+bool mentions(const model::Expression& expression, const std::string& name) {
+  if (expression.form == model::Form::name && expression.text == name) return true;
+  return std::any_of(expression.children.begin(), expression.children.end(),
+                     [&](const auto& child) { return mentions(child, name); }) ||
+         std::any_of(expression.keywords.begin(), expression.keywords.end(),
+                     [&](const auto& keyword) { return mentions(keyword.value, name); });
+}
+
+/// The config's settings, then the caller's, which also take the place of what follows from them by default.
+Overrides overrides_of(const model::Definition& definition, const JsonSource& config, const Overrides& given) {
+  Overrides overrides;
+  for (const auto& setting : definition.hugging_face->settings) read_setting(config, setting, overrides);
+  std::erase_if(overrides, [&](const auto& each) {
+    return std::any_of(given.begin(), given.end(), [&](const auto& own) {
+      if (own.first == each.first) return true;
+      for (const model::Parameter& parameter : definition.hyper)
+        if (parameter.name == each.first && parameter.initial) return mentions(parameter.initial->value, own.first);
+      return false;
+    });
+  });
+  overrides.insert(overrides.end(), given.begin(), given.end());
+  return overrides;
+}
+
+/// The definition that the folder's model is of.
+std::string definition_for(const JsonSource& config, const std::string& given) {
+  const auto type = config.root.find("model_type");
+  if (type == config.root.end() || !type->is_string())
+    throw DefinitionError(config.file + " does not say its 'model_type'");
+  if (!given.empty()) return find_definition(given);
+  const std::string name = type->get<std::string>();
+  try {
+    if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
+    return find_definition(name);
+  } catch (const FileError& error) {
+    fail(config, "model_type", "is \"" + name + "\", and there is no definition of that name: " + error.what());
+  }
+}
+
+void check_config(const HuggingFaceMapping& mapping, const JsonSource& config, const std::string& definition) {
+  if (config.root["model_type"] != mapping.model_type)
+    fail(config, "model_type",
+         "is " + config.root["model_type"].dump() + ", and " + definition + " is for \"" + mapping.model_type + "\"");
+  for (const auto& [key, value] : mapping.config)
+    if (const auto found = config.root.find(key); found != config.root.end() && *found != value)
+      fail(config, key, "is " + found->dump() + ", and " + definition + " can only do " + value.dump());
+}
+
+/// The files that hold the weights, opened.
+std::vector<ArrayFile> weight_files(const std::string& folder) {
+  std::vector<ArrayFile> files;
+  const std::string one = folder + "/" + weights_file;
+  const std::string index = folder + "/" + index_file;
+  if (fs::exists(one)) {
+    files.emplace_back(one);
+  } else if (fs::exists(index)) {
+    const auto source = model::parse_json(model::read_text(index), index);
+    const auto map = source->root.find("weight_map");
+    if (map == source->root.end() || !map->is_object()) throw FileError(index + " has no object 'weight_map'");
+    std::set<std::string> names;
+    for (const auto& [tensor, file] : map->items()) {
+      if (!file.is_string() || fs::path(file.get<std::string>()).has_parent_path())
+        throw FileError(index + " does not say the file of '" + tensor + "' in its own folder, but " + file.dump());
+      names.insert(file.get<std::string>());
+    }
+    for (const std::string& name : names) files.emplace_back(folder + "/" + name);
+  } else {
+    throw FileError(folder + " has no " + weights_file + " and no " + index_file +
+                    ": weights are read in the format safetensors alone");
+  }
+  return files;
+}
+
+/// The tensors that are meant as weights, under the weights' names.
+std::vector<model::StoredWeight> stored_weights(const std::vector<ArrayFile>& files,
+                                                const HuggingFaceMapping& mapping) {
+  std::vector<model::StoredWeight> stored;
+  for (const ArrayFile& file : files)
+    for (std::size_t i = 0; i < file.entries().size(); ++i) {
+      std::string name = file.entries()[i].name;
+      if (name.starts_with(mapping.prefix)) name.erase(0, mapping.prefix.size());
+      if (!model::matches_any(name, mapping.skip)) stored.push_back({name, &file, i});
+    }
+  return stored;
+}
+
+bool same(const model::StoredWeight& a, const model::StoredWeight& b) {
+  if (a.described().shape != b.described().shape || a.described().dtype != b.described().dtype) return false;
+  const Array first = a.file->read(a.entry);
+  const Array second = b.file->read(b.entry);
+  return std::memcmp(first.data(), second.data(), first.bytes()) == 0;
+}
+
+/// A weight that is the same as the one it is tied to is left out; where it differs, the two are not tied, whatever the
+/// config says.
+void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWeight>& stored, Overrides& overrides) {
+  for (const HuggingFaceMapping::Tie& tie : mapping.ties) {
+    const auto named = [&](const std::string& name) {
+      return std::find_if(stored.begin(), stored.end(), [&](const auto& each) { return each.weight == name; });
+    };
+    const auto weight = named(tie.weight);
+    const auto other = named(tie.other);
+    if (weight == stored.end() || other == stored.end()) continue;
+    std::string* tied = find(overrides, tie.hyper);
+    if (tied != nullptr && *tied == "false") continue;
+    if (same(*weight, *other))
+      stored.erase(weight);
+    else if (tied != nullptr)
+      *tied = "false";
+    else
+      overrides.emplace_back(tie.hyper, "false");
+  }
+}
+}  // namespace
+
+bool is_hugging_face(const std::string& path) {
+  std::error_code none;
+  return fs::is_regular_file(fs::path(path) / model::config_file, none);
+}
+
+Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition) {
+  const auto config = model::read_config(folder);
+  const std::string path = definition_for(*config, definition);
+  const auto read = model::read_definition(path);
+  if (!read->hugging_face)
+    throw DefinitionError(path + " has no entry \"hugging_face\": it does not say what " + config->file + " means");
+  check_config(*read->hugging_face, *config, path);
+  ModelOptions chosen = options;
+  chosen.hyper = overrides_of(*read, *config, options.hyper);
+  chosen.initialise = false;
+  if (!options.initialise && !fs::exists(folder + "/" + weights_file) && !fs::exists(folder + "/" + index_file))
+    return Model::load(path, chosen);
+  const std::vector<ArrayFile> files = weight_files(folder);
+  std::vector<model::StoredWeight> stored = stored_weights(files, *read->hugging_face);
+  settle_ties(*read->hugging_face, stored, chosen.hyper);
+  Model model = Model::load(path, chosen);
+  const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
+  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name());
+  return model;
+}
+
+}  // namespace xtape

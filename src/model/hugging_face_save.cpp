@@ -1,0 +1,114 @@
+// Writing a folder as the Hugging Face Hub has them.
+#include <filesystem>
+
+#include "definition.hpp"
+#include "files.hpp"
+#include "hugging_face_files.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape {
+
+using model::HuggingFaceMapping;
+using model::Json;
+namespace fs = std::filesystem;
+
+namespace {
+/// What tokenizers are made of, and what a folder says of generating.
+constexpr const char* word_files[] = {"vocab.json",
+                                      "merges.txt",
+                                      "tokenizer.json",
+                                      "tokenizer_config.json",
+                                      "added_tokens.json",
+                                      "special_tokens_map.json",
+                                      "generation_config.json"};
+
+void make_folder(const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw FileError("cannot make " + folder + ": " + failed.message());
+}
+
+void copy_files(const std::string& from, const std::string& to) {
+  std::error_code failed;
+  if (fs::equivalent(from, to, failed)) return;
+  for (const char* name : word_files) {
+    const fs::path file = fs::path(from) / name;
+    if (!fs::exists(file, failed)) continue;
+    fs::copy_file(file, fs::path(to) / name, fs::copy_options::overwrite_existing, failed);
+    if (failed) throw FileError("cannot copy " + file.string() + " to " + to + ": " + failed.message());
+  }
+}
+
+Json json_of(const Hyper::Value& value) {
+  return std::visit([](const auto& held) { return Json(held); }, value);
+}
+
+/// The config's word for a value of ours.
+Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
+  const Json value = json_of(model.hyper().at(setting.hyper));
+  if (setting.values.empty()) return value;
+  for (const auto& [theirs, ours] : setting.values)
+    if (value == ours) return theirs;
+  throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no word for '" + setting.hyper +
+                        "' = " + value.dump() + " of model '" + model.name() + "'");
+}
+
+Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
+  for (const auto& [hyper, value] : mapping.fixed)
+    if (json_of(model.hyper().at(hyper)) != value)
+      throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " + to_string(model.hyper().at(hyper)) +
+                            ", and a " + mapping.architecture + " has " + value.dump() +
+                            " alone: it cannot be saved as one");
+  config["architectures"] = {mapping.architecture};
+  config["model_type"] = mapping.model_type;
+  for (const auto& setting : mapping.settings) {
+    for (const std::string& key : setting.keys) config.erase(key);
+    config[setting.keys[0]] = word_for(setting, model);
+  }
+  for (const auto& [key, value] : mapping.config) config[key] = value;
+  // The same under its older name: of two, loaders may believe either.
+  config.erase("torch_dtype");
+  config["dtype"] = name_of(model.dtype());
+  return config;
+}
+
+void write(const std::string& path, const std::string& text) {
+  ReplacedFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+}  // namespace
+
+std::shared_ptr<const model::JsonSource> model::read_config(const std::string& folder) {
+  const std::string file = folder + "/" + config_file;
+  if (!fs::exists(file)) throw FileError(folder + " has no " + config_file + ": it is no folder of a model");
+  auto source = parse_json(read_text(file), file);
+  if (!source->root.is_object()) throw DefinitionError(file + " is no JSON object");
+  return source;
+}
+
+void save_hugging_face(const Model& model, const std::string& folder, const std::string& like) {
+  const auto definition = model::parse_definition(model.definition_text(), model.name());
+  if (!definition->hugging_face)
+    throw DefinitionError("the definition of model '" + model.name() +
+                          "' has no entry \"hugging_face\": it does not say how such a folder holds it");
+  const HuggingFaceMapping& mapping = *definition->hugging_face;
+  const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like)->root);
+  Store named;
+  for (const Store::Entry& entry : model.weights().entries())
+    named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name, entry.array);
+  make_folder(folder);
+  if (!like.empty()) copy_files(like, folder);
+  save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});
+  write(folder + "/" + model::config_file, config.dump(2) + "\n");
+}
+
+void copy_hugging_face_words(const std::string& folder, const std::string& to) {
+  const auto config = model::read_config(folder);
+  make_folder(to);
+  copy_files(folder, to);
+  write(to + "/" + model::config_file, model::read_text(config->file));
+}
+
+}  // namespace xtape

@@ -1,0 +1,25 @@
+/// Weights in files, which may have other names there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "xtape/safetensors.hpp"
+
+namespace xtape::model {
+
+/// An array of a file, and the weight that it is meant for.
+struct StoredWeight {
+  std::string weight;
+  const ArrayFile* file;
+  std::size_t entry;
+  const ArrayFile::Entry& described() const { return file->entries()[entry]; }
+};
+
+/// Reads every weight of `weights` from its place, in memory that is theirs already; floating dtypes are converted.
+/// Throws FileError, naming `where` and model `model`, that lists every weight that is missing, unexpected, there twice
+/// or of the wrong shape or dtype, by their names in the files; then no weight has changed.
+void read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
+                  const std::string& model);
+
+}  // namespace xtape::model

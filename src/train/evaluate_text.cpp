@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <cmath>
+
+#include "meter.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t tokens_at_once = 1024;
+constexpr std::int64_t not_counted = -1;
+
+/// Windows over a text, as rows of batches.
+class Windows {
+ public:
+  Windows(const Tokens& tokens, const TextWindows& options)
+      : tokens_(tokens),
+        context_(static_cast<std::size_t>(options.context)),
+        stride_(static_cast<std::size_t>(options.stride)),
+        columns_(static_cast<std::int64_t>(std::min(tokens.size(), context_)) - 1) {
+    const std::size_t beyond_first = tokens.size() - static_cast<std::size_t>(columns_) - 1;
+    const auto count = static_cast<std::int64_t>((beyond_first + stride_ - 1) / stride_) + 1;
+    const Shape shape{std::min(count, std::max<std::int64_t>(1, tokens_at_once / options.context)), columns_};
+    batch_ = {{{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}}};
+  }
+
+  bool more() const { return counted_ < tokens_.size(); }
+
+  /// The next windows; rows that are left over count nothing.
+  const Batch& next() {
+    Array& inputs = batch_.fields[0].array;
+    Array& targets = batch_.fields[1].array;
+    for (std::int64_t row = 0; row < inputs.shape()[0]; ++row)
+      fill(inputs.as<std::int64_t>() + row * columns_, targets.as<std::int64_t>() + row * columns_);
+    return batch_;
+  }
+
+ private:
+  void fill(std::int64_t* inputs, std::int64_t* targets) {
+    std::fill_n(inputs, columns_, std::int64_t{0});
+    std::fill_n(targets, columns_, not_counted);
+    if (!more()) return;
+    const std::size_t end = std::min(begin_ + context_, tokens_.size());
+    for (std::size_t i = begin_ + 1; i < end; ++i) {
+      inputs[i - begin_ - 1] = tokens_[i - 1];
+      if (i >= counted_) targets[i - begin_ - 1] = tokens_[i];
+    }
+    counted_ = end;
+    begin_ += stride_;
+  }
+
+  const Tokens& tokens_;
+  std::size_t context_, stride_;
+  std::int64_t columns_;
+  std::size_t begin_ = 0;    // of the next window
+  std::size_t counted_ = 0;  // tokens before this one have been in a window
+  Batch batch_;
+};
+}  // namespace
+
+TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options) {
+  if (options.context < 2)
+    throw Error("a window needs at least 2 tokens, one to see and one to predict, not " +
+                std::to_string(options.context));
+  if (options.stride < 1 || options.stride > options.context)
+    throw Error("windows must advance by at least 1 token and at most their " + std::to_string(options.context) +
+                ", not by " + std::to_string(options.stride));
+  if (tokens.size() < 2)
+    throw Error("a text of " + std::to_string(tokens.size()) + " tokens has nothing to be predicted: it needs 2");
+  train::Meter meter(model);
+  Windows windows(tokens, options);
+  while (windows.more()) meter.add(windows.next());
+  const Evaluation measured = meter.measured();
+  return {measured.tokens, measured.perplexity ? std::log(*measured.perplexity) : measured.loss};
+}
+
+}  // namespace xtape

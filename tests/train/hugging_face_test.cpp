@@ -1,0 +1,157 @@
+// Runs that start from the model of a folder, and leave one.
+#include "xtape/hugging_face.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint.hpp"
+#include "tiny.hpp"
+#include "xtape/safetensors.hpp"
+
+using namespace xtape;
+
+namespace {
+const std::string gpt2 = XTAPE_SOURCE_ROOT "/models/gpt2.json";
+const std::string published = XTAPE_SOURCE_ROOT "/tests/golden/hugging_face/tiny";
+const std::string proverb = "a stitch in time saves nine, and a rolling stone gathers no moss. ";
+
+const std::string recipe_text = R"json({
+  "xtape": 1,
+  "name": "further",
+  "definition": ")json" + gpt2 + R"json(",
+  "data": {"kind": "text", "text": "words.txt", "block_size": 16},
+  "tokenizer": {"kind": "character"},
+  "batch": {"size": 4},
+  "optimizer": {"kind": "adamw"},
+  "schedule": {"kind": "constant", "rate": 1e-2},
+  "steps": 20,
+  "checkpoint_every": 10
+})json";
+
+Recipe recipe_for(const tiny::Directory& directory, std::vector<Setting> settings = {}) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += proverb;
+  directory.write("words.txt", text);
+  settings.push_back({"from", published});
+  return Recipe::load(directory.write("recipe.json", recipe_text), settings);
+}
+
+bool same_weights(const Model& a, const Model& b) {
+  for (const Store::Entry& entry : a.weights().entries()) {
+    const Array* other = b.weights().find(entry.name);
+    if (other == nullptr || other->shape() != entry.array.shape() ||
+        std::memcmp(other->data(), entry.array.data(), entry.array.bytes()) != 0)
+      return false;
+  }
+  return a.weights().entries().size() == b.weights().entries().size();
+}
+
+Model opened(const std::string& folder) {
+  return open_hugging_face(folder, {}, gpt2);
+}
+}  // namespace
+
+TEST_CASE("a run from a folder begins with its weights, trains them, and leaves a folder of the same form") {
+  const tiny::Directory directory;
+  const std::string where = directory / "run";
+  {
+    Run run = Run::create(recipe_for(directory), where);
+    CHECK(same_weights(run.model(), opened(published)));
+    run.save_hugging_face(directory / "untouched");
+    const double before = run.evaluate().loss;
+    CHECK(run.train());
+    CHECK(run.evaluate().loss < before - 1);
+    run.save_hugging_face(directory / "trained");
+  }
+  const auto bytes = [](const std::string& folder, const char* file) { return read_text(folder + "/" + file); };
+  CHECK(same_weights(opened(directory / "untouched"), opened(published)));
+  CHECK(bytes(directory / "untouched", "generation_config.json") == bytes(published, "generation_config.json"));
+  // What no hyper-parameter means stays as it was; what one means says the same.
+  const auto config = nlohmann::json::parse(bytes(directory / "trained", "config.json"));
+  auto original = nlohmann::json::parse(bytes(published, "config.json"));
+  original["n_inner"] = 64;
+  CHECK(config == original);
+  Run run = Run::open(where);
+  CHECK(same_weights(opened(directory / "trained"), run.model()));
+  CHECK(!same_weights(run.model(), opened(published)));
+}
+
+TEST_CASE("a run from a folder goes on to the bit, and needs the folder no more") {
+  const tiny::Directory directory;
+  const Recipe recipe = recipe_for(directory);
+  Run whole = Run::create(recipe, directory / "whole");
+  CHECK(whole.train());
+  {
+    Run part = Run::create(recipe, directory / "part");
+    Trainer::Callbacks callbacks;
+    callbacks.stop = [&] { return part.trainer().step() == 10; };
+    CHECK(!part.train(callbacks));
+  }
+  Run part = Run::open(directory / "part", {{"from", directory / "gone"}});
+  CHECK(part.train());
+  CHECK(same_weights(part.model(), whole.model()));
+}
+
+TEST_CASE("hyper-parameters of a recipe stand above the folder's") {
+  const tiny::Directory directory;
+  Run run = Run::create(recipe_for(directory, {{"hyper.dropout_rate", "0.25"}}), directory / "run");
+  for (const char* name : {"dropout_rate", "embd_dropout_rate", "attn_dropout_rate", "resid_dropout_rate"})
+    CHECK(run.model().hyper().number(name) == 0.25);
+}
+
+TEST_CASE("a run from a folder: the definition is the config's, and the tokenizer may be a saved one") {
+  const tiny::Directory directory;
+  recipe_for(directory);
+  save_tokenizer(CharacterTokenizer(proverb), directory / "letters.json");
+  nlohmann::json json = nlohmann::json::parse(recipe_text);
+  json.erase("definition");
+  json["tokenizer"] = {{"kind", "saved"}, {"path", "letters.json"}};
+  const std::string path = directory.write("recipe.json", json.dump());
+  CHECK_THROWS_WITH_AS(Recipe::load(path), doctest::Contains("needs the key 'definition' or 'from'"), DefinitionError);
+  setenv("XTAPE_MODELS", XTAPE_SOURCE_ROOT "/models", 1);
+  Run run = Run::create(Recipe::load(path, {{"from", published}}), directory / "run");
+  unsetenv("XTAPE_MODELS");
+  CHECK(run.model().name() == "gpt2");
+  CHECK(run.tokenizer().encode(proverb) == CharacterTokenizer(proverb).encode(proverb));
+}
+
+TEST_CASE("a folder's own tokenizer is the one that a run takes unless its recipe says otherwise") {
+  const tiny::Directory directory;
+  recipe_for(directory);
+  nlohmann::json json = nlohmann::json::parse(recipe_text);
+  json.erase("tokenizer");
+  const Recipe recipe = Recipe::load(directory.write("recipe.json", json.dump()), {{"from", published}});
+  CHECK(recipe.tokenizer.kind == "saved");
+  CHECK(recipe.tokenizer.path == published);
+}
+
+TEST_CASE("a tokenizer of more tokens than the model knows is refused, and leaves no run behind") {
+  const tiny::Directory directory;
+  std::string many;
+  for (char letter = '!'; letter < 127; ++letter) many += letter;
+  const Recipe recipe = recipe_for(directory);
+  directory.write("words.txt", many + "äöüß" + proverb + many);
+  CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "run"),
+                       doctest::Contains(("tokens, and the model of " + published + " knows 97").c_str()), Error);
+  CHECK(!tiny::fs::exists(directory / "run"));
+}
+
+TEST_CASE("a run that started from no folder is saved as one all the same") {
+  const tiny::Directory directory;
+  recipe_for(directory);
+  nlohmann::json json = nlohmann::json::parse(recipe_text);
+  json["hyper"] = {{"vocab_size", {{"from", "vocabulary"}}},
+                   {"n_positions", 16},
+                   {"n_embd", 8},
+                   {"n_layer", 1},
+                   {"n_head", 2},
+                   {"activation", "relu"}};
+  const Run run = Run::create(Recipe::load(directory.write("recipe.json", json.dump())), directory / "run");
+  run.save_hugging_face(directory / "folder");
+  const Model model = opened(directory / "folder");
+  CHECK(model.hyper().text("activation") == "relu");
+  Run again = Run::open(directory / "run");
+  CHECK(same_weights(model, again.model()));
+}
