@@ -32,7 +32,7 @@ void generate(const Words& words) {
     Run opened = Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint));
     if (opened.recipe().data.has_pairs())
       throw WrongInput(words.run + " is a run on sentence pairs: xtape translate is for those");
-    prompt = opened.tokenizer().encode(words.prompt);
+    prompt = opened.prompt(words.prompt);
     if (prompt.empty()) throw WrongInput("the prompt is empty: there is nothing to continue");
     options.context = opened.columns();
     options.end_token = opened.end_token();

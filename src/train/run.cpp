@@ -182,7 +182,14 @@ std::int64_t Run::columns() {
   return data_->recipe.data.kind == "text" ? data_->recipe.data.block_size : batches().columns();
 }
 
+Tokens Run::prompt(const std::string& text) const {
+  Tokens tokens = tokenizer().encode(text);
+  if (recipe().data.kind == "documents") tokens.insert(tokens.begin(), tokenizer().start());
+  return tokens;
+}
+
 std::int32_t Run::end_token() {
+  if (data_->recipe.data.kind == "documents") return tokenizer().end();
   return data_->recipe.data.kind == "text" ? -1 : batches().end_token();
 }
 
