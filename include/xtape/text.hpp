@@ -130,6 +130,7 @@ struct Pair {
 };
 
 struct PairBatchesOptions {
+  bool sources = true;      ///< False: the pairs have no source, and batches no "source": rows are single texts.
   std::int64_t rows = 64;   ///< Sentences in a batch …
   std::int64_t tokens = 0;  ///< … or, above 0, as many as make at most so many tokens of either side, but at least one.
   std::int64_t bucket = 2;  ///< Lengths are rounded up to multiples of this, so that batches have few shapes.
@@ -144,7 +145,7 @@ struct PairBatchesOptions {
 /// batches, and the batches of all lengths follow one another in a new order.
 class PairBatches : public Batches {
  public:
-  /// Throws Error where a part holds no pair, or a pair has fewer than two tokens on a side.
+  /// Throws Error where a part holds no pair, or a pair has fewer than two tokens on a side that it should have.
   PairBatches(std::vector<Pair> training, std::vector<Pair> validation, const PairBatchesOptions& options);
   ~PairBatches() override;
   std::int64_t rows() const override;
@@ -203,6 +204,20 @@ struct PairTexts {
 
 /// The text's tokens between start and end. Throws Error where the tokenizer has no such tokens.
 Tokens framed(const Tokenizer& tokenizer, const std::string& text);
+
+/// What separates the texts of a file.
+enum class DocumentEnd : std::uint8_t {
+  line,       ///< Every line is a text.
+  blank_line  ///< Texts are stretches of lines between blank ones, and hold their line ends but the last.
+};
+/// The texts of a file that are not empty.
+std::vector<std::string> split_documents(const std::string& text, DocumentEnd end);
+
+/// Every text from start to end token, as a pair without a source: what PairBatches takes where `sources` is false.
+/// Empty texts, and those with more than `max_length` tokens (0: any number), are left out. Throws Error, with the
+/// text's number, where the tokenizer does.
+std::vector<Pair> documents_of(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
+                               std::int64_t max_length = 0);
 
 /// Every pair from start to end token: what PairBatches takes. Pairs with an empty side, or with more than `max_length`
 /// tokens on one (0: any number), are left out. Throws Error, with the line, where a tokenizer does.

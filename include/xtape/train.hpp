@@ -178,19 +178,22 @@ struct TokenizerSettings {
 /// A recipe: how to train. Paths are absolute once it is loaded.
 struct Recipe {
   struct Data {
-    std::string kind;  ///< "text", "adder", "parallel", "number_words" or "dates".
-    std::string text;  ///< The file, for kind "text".
+    std::string kind;  ///< "text", "documents", "adder", "parallel", "number_words" or "dates".
+    std::string text;  ///< The file, for kinds "text" and "documents".
     double split = 0.9;
     std::int64_t block_size = 64;
     bool consecutive = false;  ///< Of "text": rows go on from batch to batch. See TextBatches.
+    DocumentEnd separator = DocumentEnd::blank_line;  ///< Of "documents".
     AdderOptions adder;
     std::string folder;  ///< Of "parallel": where the next four are, text files with a sentence a line, plain or .gz.
     std::string source, target, validation_source, validation_target;
-    std::int64_t max_length = 0;   ///< Of pairs: training pairs with more tokens on a side are left out; 0: none are.
+    /// Of pairs and documents: those with more tokens (on a side) do not train; 0: all do.
+    std::int64_t max_length = 0;
     NumberWordsOptions numbers;
     DatesOptions dates;
     bool has_pairs() const { return kind == "parallel" || kind == "number_words" || kind == "dates"; }
-    bool has_epochs() const { return has_pairs() || consecutive; }
+    bool has_texts() const { return has_pairs() || kind == "documents"; }  ///< Rows are whole texts, filled up.
+    bool has_epochs() const { return has_texts() || consecutive; }
   };
   std::string name;
   std::string about;
@@ -200,8 +203,8 @@ struct Recipe {
   Data data;
   TokenizerSettings tokenizer;
   std::int64_t batch_size = 0;    ///< Rows; 0 where `batch_tokens` says how many.
-  std::int64_t batch_tokens = 0;  ///< Of pairs: tokens of a side in a batch, padding included.
-  std::int64_t bucket = 2;        ///< Of pairs: see PairBatchesOptions.
+  std::int64_t batch_tokens = 0;  ///< Of pairs and documents: tokens (of a side) in a batch, padding included.
+  std::int64_t bucket = 2;        ///< Of pairs and documents: see PairBatchesOptions.
   TrainerOptions trainer;         ///< The seed and threads of the recipe are in here.
   Trainer::FitOptions fit;
   bool measure_bleu = false;          ///< Evaluations translate the validation part and measure BLEU …
@@ -279,7 +282,9 @@ class Run {
   const Tokenizer& source_tokenizer() const;  ///< Of pairs; else the same.
   const Batches& batches();                   ///< Made from the recipe's data at the first call.
   std::int64_t columns();    ///< Tokens in a row of a batch: the most that the model has seen at once.
-  std::int32_t end_token();  ///< As Batches has it. Neither of these two reads a text file.
+  std::int32_t end_token();  ///< What ends a row, or -1. Of data "text" neither of these two reads the file.
+  /// The tokens of a text that is to be continued: behind the start token, where rows begin with one.
+  Tokens prompt(const std::string& text) const;
   Trainer& trainer();        ///< Made at the first call, and continued from the last checkpoint.
 
   /// Trains to the recipe's end, with metrics and checkpoints, the last one when it stops. Where an update fails (a

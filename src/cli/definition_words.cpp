@@ -17,7 +17,9 @@ std::pair<std::string, std::string> halves(const std::string& word, const char* 
 }  // namespace
 
 void add_definition(CLI::App& command, DefinitionWords& words) {
-  command.add_option("DEFINITION", words.definition, "A definition's file, the name of an installed one, or a folder with a config.json")
+  command
+      .add_option("DEFINITION", words.definition,
+                  "A definition's file, the name of an installed one, or a folder with a config.json")
       ->required();
   command.add_option("--set", words.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
       ->expected(1)

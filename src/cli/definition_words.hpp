@@ -20,7 +20,8 @@ struct DefinitionWords {
 /// Adds DEFINITION, --set and --dtype.
 void add_definition(CLI::App& command, DefinitionWords& words);
 
-/// The model that the words mean; `initialise` false leaves its weights at zero. Throws WrongInput, DefinitionError or FileError.
+/// The model that the words mean; `initialise` false leaves its weights at zero. Throws WrongInput, DefinitionError or
+/// FileError.
 Model load_model(const DefinitionWords& words, bool initialise);
 ModelOptions model_options(const DefinitionWords& words, bool initialise);
 

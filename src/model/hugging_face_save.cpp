@@ -1,4 +1,5 @@
 // Writing a folder as the Hugging Face Hub has them.
+#include <algorithm>
 #include <filesystem>
 
 #include "definition.hpp"
@@ -54,6 +55,19 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
                         "' = " + value.dump() + " of model '" + model.name() + "'");
 }
 
+/// Whether the config has a word that means the model's value already: then it stays, with what else it is called.
+bool says(const Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
+  const Json value = json_of(model.hyper().at(setting.hyper));
+  for (const std::string& key : setting.keys) {
+    const auto found = config.find(key);
+    if (found == config.end()) continue;
+    if (setting.values.empty()) return *found == value;
+    return std::any_of(setting.values.begin(), setting.values.end(),
+                       [&](const auto& word) { return *found == word.first && value == word.second; });
+  }
+  return false;
+}
+
 Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
   for (const auto& [hyper, value] : mapping.fixed)
     if (json_of(model.hyper().at(hyper)) != value)
@@ -63,6 +77,7 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
   config["architectures"] = {mapping.architecture};
   config["model_type"] = mapping.model_type;
   for (const auto& setting : mapping.settings) {
+    if (says(config, setting, model)) continue;
     for (const std::string& key : setting.keys) config.erase(key);
     config[setting.keys[0]] = word_for(setting, model);
   }

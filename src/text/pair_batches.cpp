@@ -28,10 +28,12 @@ class Part {
  public:
   Part(std::vector<Pair> pairs, const PairBatchesOptions& options, const std::string& name)
       : pairs_(std::move(pairs)), bucket_(options.bucket) {
-    if (pairs_.empty()) throw Error("the " + name + " part has no sentence pair");
-    for (const Pair& pair : pairs_)
-      if (pair.source.size() < 2 || pair.target.size() < 2)
+    if (pairs_.empty()) throw Error("the " + name + " part has no " + (options.sources ? "sentence pair" : "text"));
+    for (const Pair& pair : pairs_) {
+      if ((options.sources && pair.source.size() < 2) || pair.target.size() < 2)
         throw Error("a sentence has at least its start and its end token");
+      if (!options.sources && !pair.source.empty()) throw Error("texts without sources are to have none");
+    }
     std::vector<std::uint32_t> order(pairs_.size());
     std::iota(order.begin(), order.end(), 0U);
     sort(order);
@@ -123,9 +125,9 @@ struct PairBatches::Data {
     epoch_batches = shuffled(static_cast<std::uint32_t>(training.cuts().size()), options.seed, stream + 1);
   }
 
-  static Batch shaped(const Cut& cut) {
+  Batch shaped(const Cut& cut) const {
     Batch batch;
-    batch.fields.push_back({"source", Array(Dtype::int64, {cut.rows, cut.source})});
+    if (options.sources) batch.fields.push_back({"source", Array(Dtype::int64, {cut.rows, cut.source})});
     for (const char* name : {"tokens", "targets"})
       batch.fields.push_back({name, Array(Dtype::int64, {cut.rows, cut.target})});
     return batch;
@@ -133,10 +135,11 @@ struct PairBatches::Data {
 
   /// Rows that the cut has no pairs for are padding.
   void write_batch(const Part& part, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
-    if (batch.fields.size() != 3 || batch.fields[0].array.shape() != Shape{cut.rows, cut.source} ||
-        batch.fields[1].array.shape() != Shape{cut.rows, cut.target})
+    const std::size_t sources = options.sources ? 1 : 0;
+    if (batch.fields.size() != sources + 2 ||
+        (options.sources && batch.fields[0].array.shape() != Shape{cut.rows, cut.source}) ||
+        batch.fields[sources].array.shape() != Shape{cut.rows, cut.target})
       batch = shaped(cut);
-    Array source = batch.at("source");
     Array tokens = batch.at("tokens");
     Array targets = batch.at("targets");
     const Tokens none;
@@ -146,7 +149,7 @@ struct PairBatches::Data {
       const Tokens& from = pair != nullptr ? pair->source : none;
       const Tokens& to = pair != nullptr ? pair->target : none;
       const std::ptrdiff_t shifted = pair != nullptr ? 1 : 0;
-      write(source, row, from.begin(), from.end(), options.source_pad);
+      if (options.sources) write(batch.fields[0].array, row, from.begin(), from.end(), options.source_pad);
       write(tokens, row, to.begin(), to.end() - shifted, options.target_pad);
       write(targets, row, to.begin() + shifted, to.end(), ignored_target);
     }
@@ -174,7 +177,7 @@ std::int64_t PairBatches::validation_batches() const {
 }
 
 Batch PairBatches::blank() const {
-  return Data::shaped(data_->largest);
+  return data_->shaped(data_->largest);
 }
 
 void PairBatches::training(std::uint64_t index, Batch& batch) const {

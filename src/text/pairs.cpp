@@ -6,7 +6,8 @@
 namespace xtape {
 
 Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
-  if (tokenizer.start() < 0 || tokenizer.end() < 0) throw Error("pairs need a tokenizer with start and end tokens");
+  if (tokenizer.start() < 0 || tokenizer.end() < 0)
+    throw Error("the tokenizer has no start and end tokens to put around a text");
   Tokens tokens = {tokenizer.start()};
   const Tokens inside = tokenizer.encode(text);
   tokens.insert(tokens.end(), inside.begin(), inside.end());

@@ -85,8 +85,8 @@ void read_lengths(Section& root, Recipe& recipe) {
   root.read("epochs", recipe.fit.epochs);
   if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) root.fail("", "needs the key 'steps' or 'epochs'");
   const std::string no_epochs =
-      "is for sentence pairs and for text with 'windows' \"consecutive\": this data, of kind '" + recipe.data.kind +
-      "', has no epochs";
+      "is for sentence pairs, documents, and text with 'windows' \"consecutive\": this data, of kind '" +
+      recipe.data.kind + "', has no epochs";
   if (recipe.fit.epochs > 0 && !recipe.data.has_epochs()) root.fail("epochs", no_epochs);
   const auto often = [&](const char* key, std::int64_t& every, bool& flag, const std::string& word) {
     const Json& value = root.value(key);

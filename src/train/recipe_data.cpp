@@ -17,6 +17,16 @@ Recipe::Data read_data(Section section) {
     if (windows != "random" && windows != "consecutive")
       section.fail("windows", R"(must be "random" or "consecutive", not ")" + windows + "\"");
     data.consecutive = windows == "consecutive";
+  } else if (data.kind == "documents") {
+    if (!section.has("text")) section.fail("", "needs the key 'text', a file: give it with --set data.text=FILE");
+    section.read("text", data.text);
+    section.read("split", data.split);
+    std::string separator = "blank_line";
+    section.read("separator", separator);
+    if (separator != "blank_line" && separator != "line")
+      section.fail("separator", R"(must be "blank_line" or "line", not ")" + separator + "\"");
+    data.separator = separator == "line" ? DocumentEnd::line : DocumentEnd::blank_line;
+    section.read("max_length", data.max_length);
   } else if (data.kind == "adder") {
     section.read("digits", data.adder.digits);
     section.read("held_out", data.adder.held_out);
@@ -41,7 +51,8 @@ Recipe::Data read_data(Section section) {
     section.read("training", data.dates.training);
     section.read("held_out", data.dates.held_out);
   } else {
-    section.fail("kind", R"(must be "text", "adder", "parallel", "number_words" or "dates", not ")" + data.kind + "\"");
+    section.fail("kind", R"(must be "text", "documents", "adder", "parallel", "number_words" or "dates", not ")" +
+                             data.kind + "\"");
   }
   section.done();
   return data;
@@ -89,7 +100,7 @@ TokenizerSettings read_tokenizer(Section section) {
 
 void read_batch(Section section, Recipe& recipe) {
   section.read("size", recipe.batch_size);
-  if (recipe.data.has_pairs()) {
+  if (recipe.data.has_texts()) {
     section.read("tokens", recipe.batch_tokens);
     section.read("bucket", recipe.bucket);
     if (recipe.bucket < 1) section.fail("bucket", "must be at least 1");

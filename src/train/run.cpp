@@ -5,7 +5,7 @@
 #include "checkpoint.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
-#include "recipe_model.hpp"
+#include "run_model.hpp"
 #include "translate.hpp"
 #include "xtape/bleu.hpp"
 #include "xtape/hugging_face.hpp"
@@ -16,22 +16,26 @@ namespace xtape {
 namespace fs = std::filesystem;
 
 namespace {
-// Of a run that starts from another folder's model.
-constexpr const char* first_weights = "/start.safetensors";
-constexpr const char* words_folder = "/hugging_face";
-
-void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std::string& from) {
-  const Hyper& hyper = model.hyper();
-  if (hyper.has("vocab_size") && tokenizer.size() > hyper.integer("vocab_size"))
-    throw Error("the tokenizer has " + std::to_string(tokenizer.size()) + " tokens, and the model of " + from +
-                " knows " + std::to_string(hyper.integer("vocab_size")));
-}
-
 /// The recipe as it stands in the run, beside its definition.
 std::string text_in_run(const Recipe& recipe) {
   auto json = nlohmann::ordered_json::parse(recipe.text);
   json["definition"] = "definition.json";
   return json.dump(2) + "\n";
+}
+/// A new run's directory, in which only metrics and checkpoints are missing.
+void write_run(const Recipe& recipe, const std::string& directory) {
+  const train::Texts texts(recipe);
+  const train::Tokenizers tokenizers = texts.make_tokenizers();
+  const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
+  const Model model = train::new_model(recipe, tokenizers, batches->columns(), false);
+  train::check_loss(model, *batches);
+  // Only now is there anything to be kept: a mistake above leaves no directory behind.
+  std::error_code failed;
+  fs::create_directories(directory + "/checkpoints", failed);
+  if (failed) throw FileError("cannot make " + directory + ": " + failed.message());
+  train::write_model(model, recipe, directory);
+  train::save_tokenizers(tokenizers, directory);
+  train::write_file(directory + "/recipe.json", text_in_run(recipe));
 }
 }  // namespace
 
@@ -145,30 +149,20 @@ std::int64_t Run::columns() {
   return data_->recipe.data.kind == "text" ? data_->recipe.data.block_size : batches().columns();
 }
 
+Tokens Run::prompt(const std::string& text) const {
+  Tokens tokens = tokenizer().encode(text);
+  if (recipe().data.kind == "documents") tokens.insert(tokens.begin(), tokenizer().start());
+  return tokens;
+}
+
 std::int32_t Run::end_token() {
+  if (data_->recipe.data.kind == "documents") return tokenizer().end();
   return data_->recipe.data.kind == "text" ? -1 : batches().end_token();
 }
 
 Run Run::create(const Recipe& recipe, const std::string& directory) {
   if (fs::exists(directory)) throw FileError(directory + " exists already");
-  const train::Texts texts(recipe);
-  const train::Tokenizers tokenizers = texts.make_tokenizers();
-  const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
-  const Model model = train::model_of(recipe, train::hyper_of(recipe, tokenizers, batches->columns()),
-                                      !recipe.from.empty(), recipe.from);
-  if (!recipe.from.empty()) check_vocabulary(model, *tokenizers.target, recipe.from);
-  train::check_loss(model, *batches);
-  // Only now is there anything to be kept: a mistake above leaves no directory behind.
-  std::error_code failed;
-  fs::create_directories(directory + "/checkpoints", failed);
-  if (failed) throw FileError("cannot make " + directory + ": " + failed.message());
-  train::write_file(directory + "/definition.json", model.definition_text());
-  train::save_tokenizers(tokenizers, directory);
-  if (!recipe.from.empty()) {
-    model.save_weights(directory + first_weights);
-    copy_hugging_face_words(recipe.from, directory + words_folder);
-  }
-  train::write_file(directory + "/recipe.json", text_in_run(recipe));
+  write_run(recipe, directory);
   // The run's own definition is what it trains: random numbers depend on the lines of calls, so that another copy of
   // the definition would draw others after a resume.
   return open(directory);
@@ -182,9 +176,7 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   data->recipe = Recipe::load(file, settings);
   data->tokenizers = train::load_tokenizers(directory);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
-  const bool from_weights = found.empty() && fs::exists(directory + first_weights);
-  data->model = train::model_of(data->recipe, train::hyper_of(data->recipe), found.empty() && !from_weights);
-  if (from_weights) data->model->load_weights(directory + first_weights);
+  data->model = train::run_model(data->recipe, directory, !found.empty());
   if (!found.empty() || checkpoint.kind != CheckpointChoice::Kind::last)
     data->opened = train::load_checkpoint(*data->model, data->checkpoints(), checkpoint);
   return Run(std::move(data));
@@ -236,7 +228,7 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates) {
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers();
   const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
-  Model model = train::model_of(recipe, train::hyper_of(recipe, tokenizers, batches->columns()), true);
+  Model model = train::new_model(recipe, tokenizers, batches->columns(), true);
   TrainerOptions options = recipe.trainer;
   options.profile = true;
   return Trainer(model, *batches, options).profile(updates);
@@ -279,7 +271,7 @@ std::vector<Attention> Run::attention(const std::string& source, const std::opti
 }
 
 void Run::save_hugging_face(const std::string& folder) const {
-  const std::string words = data_->directory + words_folder;
+  const std::string words = train::words_folder(data_->directory);
   xtape::save_hugging_face(*data_->model, folder, is_hugging_face(words) ? words : "");
 }
 

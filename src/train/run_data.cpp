@@ -18,6 +18,7 @@ PairTexts read_sentences(const std::string& folder, const std::string& source, c
 Texts::Texts(const Recipe& recipe) : recipe_(recipe) {
   const Recipe::Data& data = recipe.data;
   if (data.kind == "text") split_ = split_text(read_text(data.text), data.split);
+  if (data.kind == "documents") split_documents_of(data);
   if (data.kind == "adder") split_.training = AdderBatches::text(data.adder);
   if (data.kind == "parallel") {
     training_ = read_sentences(data.folder, data.source, data.target);
@@ -30,7 +31,18 @@ Texts::Texts(const Recipe& recipe) : recipe_(recipe) {
   }
 }
 
+/// The first documents train, the rest validate.
+void Texts::split_documents_of(const Recipe::Data& data) {
+  const std::vector<std::string> all = split_documents(read_text(data.text), data.separator);
+  if (!(data.split > 0 && data.split <= 1))
+    throw Error("the training part is a fraction in (0, 1] of the texts, not " + std::to_string(data.split));
+  const auto count = static_cast<std::ptrdiff_t>(static_cast<double>(all.size()) * data.split);
+  training_.target.assign(all.begin(), all.begin() + count);
+  validation_.target.assign(all.begin() + count, all.end());
+}
+
 std::vector<std::string> Texts::lines_for(bool source) const {
+  if (recipe_.data.kind == "documents") return training_.target;
   if (!recipe_.data.has_pairs()) return {split_.training};
   std::vector<std::string> lines = source || recipe_.tokenizer.joint ? training_.source : training_.target;
   if (recipe_.tokenizer.joint) lines.insert(lines.end(), training_.target.begin(), training_.target.end());
@@ -46,7 +58,7 @@ std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::st
     return std::make_shared<WordTokenizer>(
         settings.vocabulary.empty() ? WordTokenizer(lines, settings.words)
                                     : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary), settings.words));
-  return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe_.data.has_pairs());
+  return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe_.data.has_texts());
 }
 
 Tokenizers Texts::make_tokenizers() const {
@@ -72,12 +84,16 @@ std::unique_ptr<Batches> Texts::batches(const Tokenizers& tokenizers) const {
   }
   const Tokenizer& source = *tokenizers.source;
   const Tokenizer& target = *tokenizers.target;
+  if (data.kind == "documents")
+    return std::make_unique<PairBatches>(documents_of(training_.target, target, data.max_length),
+                                         documents_of(validation_.target, target), pair_options(recipe_, tokenizers));
   return std::make_unique<PairBatches>(pairs_of(training_, source, target, data.max_length),
                                        pairs_of(validation_, source, target), pair_options(recipe_, tokenizers));
 }
 
 PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers) {
   PairBatchesOptions options;
+  options.sources = recipe.data.has_pairs();
   if (recipe.batch_size > 0) options.rows = recipe.batch_size;
   options.tokens = recipe.batch_tokens;
   options.bucket = recipe.bucket;

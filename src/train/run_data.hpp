@@ -27,11 +27,12 @@ class Texts {
   const PairTexts& validation() const { return validation_; }  ///< Of pairs.
 
  private:
+  void split_documents_of(const Recipe::Data& data);
   std::vector<std::string> lines_for(bool source) const;
   std::shared_ptr<const Tokenizer> make_tokenizer(const std::vector<std::string>& lines) const;
   const Recipe& recipe_;
-  TextSplit split_;  // of text
-  PairTexts training_;
+  TextSplit split_;     // of text
+  PairTexts training_;  // documents are targets without sources
   PairTexts validation_;
 };
 

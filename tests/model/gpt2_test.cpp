@@ -96,6 +96,27 @@ TEST_CASE("GPT-2 has the published number of parameters, names and layouts") {
   CHECK(model.parts()[0].parameters == 124439808);
 }
 
+TEST_CASE("GPT-2 of every published size has the published number of parameters") {
+  struct Size {
+    const char *width, *layers, *heads;
+    std::int64_t parameters;
+    std::size_t weights;
+  };
+  for (const Size& size : {Size{"1024", "24", "16", 354823168, 292}, Size{"1280", "36", "20", 774030080, 436},
+                           Size{"1600", "48", "25", 1557611200, 580}}) {
+    CAPTURE(size.width);
+    ModelOptions options;
+    options.initialise = false;  // nothing is written to the weights, so that they take no memory
+    options.hyper = {{"n_embd", size.width}, {"n_layer", size.layers}, {"n_head", size.heads}};
+    const Model model = Model::load(definition, options);
+    CHECK(model.parameter_count() == size.parameters);
+    CHECK(model.weights().entries().size() == size.weights);
+    Tape tape(Mode::eval);
+    const NamedVars logits = model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 1024}}));
+    CHECK(logits.at(0).second.shape() == Shape{1, 1024, 50257});
+  }
+}
+
 TEST_CASE("without biases GPT-2 has none, and still records") {
   ModelOptions options = small();
   options.hyper.emplace_back("bias", "false");

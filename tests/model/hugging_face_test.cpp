@@ -181,6 +181,32 @@ TEST_CASE("what is saved is what was opened, with the tokenizer's files") {
   CHECK(opened(again).hyper().integer("n_positions") == 80);
 }
 
+TEST_CASE("words of a config that mean the same stay, others are set right") {
+  const Folder folder(published);
+  nlohmann::json config = nlohmann::json::parse(std::ifstream(published + "/config.json"));
+  config["n_ctx"] = 80;
+  config["activation_function"] = "gelu_pytorch_tanh";
+  config["torch_dtype"] = "float16";
+  config["task_specific_params"] = {{"text-generation", {{"max_length", 50}}}};
+  folder.write("config.json", config.dump());
+  const Folder made;
+  const auto saved = [&](const ModelOptions& options) {
+    save_hugging_face(open_hugging_face(folder.path(), options, gpt2), made.path(), folder.path());
+    return nlohmann::json::parse(std::ifstream(made / "config.json"));
+  };
+  nlohmann::json expected = config;
+  expected["n_inner"] = 64;
+  expected.erase("torch_dtype");
+  CHECK(saved({}) == expected);
+  ModelOptions options;
+  options.dtype = Dtype::float64;
+  options.hyper = {{"activation", "relu"}, {"epsilon", "0.5"}};
+  expected["activation_function"] = "relu";
+  expected["layer_norm_epsilon"] = 0.5;
+  expected["dtype"] = "float64";
+  CHECK(saved(options) == expected);
+}
+
 TEST_CASE("a model that such a folder has no words for is not saved as one") {
   const Folder made;
   ModelOptions options;

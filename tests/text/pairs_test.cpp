@@ -16,8 +16,8 @@ std::vector<std::int64_t> elements(const Array& array) {
 TEST_CASE("a text stands between start and end") {
   CHECK(framed(letters, "ca") == Tokens{2, 6, 4, 3});
   CHECK(framed(letters, "") == Tokens{2, 3});
-  CHECK_THROWS_WITH_AS(framed(CharacterTokenizer("abc"), "a"), "pairs need a tokenizer with start and end tokens",
-                       Error);
+  CHECK_THROWS_WITH_AS(framed(CharacterTokenizer("abc"), "a"),
+                       "the tokenizer has no start and end tokens to put around a text", Error);
 }
 
 TEST_CASE("lines and their translations become pairs, those that are empty or too long left out") {

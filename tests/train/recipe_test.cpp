@@ -73,7 +73,7 @@ TEST_CASE("text in consecutive windows has epochs, text from random places has n
   CHECK(recipe.fit.epochs == 3);
   CHECK(recipe.fit.evaluate_epochs);
   CHECK(recipe.checkpoint_epochs);
-  CHECK_THROWS_WITH_AS(with("random"), doctest::Contains("'epochs' is for sentence pairs and for text with"),
+  CHECK_THROWS_WITH_AS(with("random"), doctest::Contains("'epochs' is for sentence pairs, documents, and text with"),
                        DefinitionError);
 }
 
@@ -119,14 +119,17 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("batch.accumulate=0").find("'batch.accumulate'") != std::string::npos);
   CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
   CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
-  CHECK(complaint("data.kind=words").find("'data.kind' must be \"text\", \"adder\"") != std::string::npos);
+  CHECK(complaint("data.kind=words").find("'data.kind' must be \"text\", \"documents\", \"adder\"") !=
+        std::string::npos);
   CHECK(complaint("data={\"kind\":\"text\"}").find("give it with --set data.text=FILE") != std::string::npos);
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
   CHECK(complaint("steps.more=3").find("'steps' holds no keys") != std::string::npos);
   CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' must be") != std::string::npos);
-  CHECK(complaint("epochs=3")
-            .find("'epochs' is for sentence pairs and for text with 'windows' \"consecutive\": this data, of kind "
-                  "'adder', has no epochs") != std::string::npos);
+  CHECK(
+      complaint("epochs=3")
+          .find(
+              "'epochs' is for sentence pairs, documents, and text with 'windows' \"consecutive\": this data, of kind "
+              "'adder', has no epochs") != std::string::npos);
   CHECK(complaint("evaluate_every=epoch").find("'evaluate_every' \"epoch\" is for sentence pairs") !=
         std::string::npos);
   CHECK(complaint(R"(data={"kind":"text","text":"a","windows":"all"})")

@@ -13,7 +13,8 @@ TEST_CASE("every recipe in models/recipes is right, and its definition takes its
     const std::string path = entry.path().string();
     CAPTURE(path);
     const bool on_pairs = read_text(path).find("\"parallel\"") != std::string::npos;
-    const bool on_text = read_text(path).find("\"kind\": \"text\"") != std::string::npos;
+    const bool on_text = read_text(path).find("\"kind\": \"text\"") != std::string::npos ||
+                         read_text(path).find("\"kind\": \"documents\"") != std::string::npos;
     std::vector<Setting> settings;
     if (on_pairs) settings.push_back({"data.folder", "."});
     if (on_text) settings.push_back({"data.text", "text.txt"});

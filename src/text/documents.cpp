@@ -1,0 +1,46 @@
+// Files of several texts, each a row of its own.
+#include <algorithm>
+
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+std::vector<std::string> split_documents(const std::string& text, DocumentEnd end) {
+  std::vector<std::string> documents;
+  std::string document;
+  const auto finish = [&] {
+    if (!document.empty()) documents.push_back(std::move(document));
+    document.clear();
+  };
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t newline = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, newline - begin);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    const bool blank = line.find_first_not_of(" \t") == std::string::npos;
+    if (blank || end == DocumentEnd::line) finish();
+    if (!blank) document += (document.empty() ? "" : "\n") + line;
+    begin = newline + 1;
+  }
+  finish();
+  return documents;
+}
+
+std::vector<Pair> documents_of(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
+                               std::int64_t max_length) {
+  constexpr std::size_t frame = 2;  // start and end
+  std::vector<Pair> rows;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    Pair row;
+    try {
+      row.target = framed(tokenizer, texts[i]);
+    } catch (const Error& error) {
+      throw Error("text " + std::to_string(i + 1) + ": " + error.what());
+    }
+    if (row.target.size() > frame &&
+        (max_length == 0 || row.target.size() <= static_cast<std::size_t>(max_length) + frame))
+      rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace xtape

@@ -1,0 +1,90 @@
+#include "run_model.hpp"
+
+#include <filesystem>
+
+#include "checkpoint.hpp"
+#include "xtape/hugging_face.hpp"
+
+namespace xtape::train {
+
+namespace {
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+std::string first_weights(const std::string& directory) {
+  return directory + "/start.safetensors";
+}
+
+/// What a recipe sets. A run's own definition already holds what its data said.
+Settings hyper_of(const Recipe& recipe) {
+  Settings hyper;
+  for (const HyperSetting& setting : recipe.hyper)
+    if (setting.from == HyperSetting::From::text) hyper.emplace_back(setting.name, setting.text);
+  return hyper;
+}
+
+Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t columns) {
+  using From = HyperSetting::From;
+  Settings hyper = hyper_of(recipe);
+  for (const HyperSetting& setting : recipe.hyper) {
+    if (setting.from == From::text) continue;
+    const std::int64_t value = setting.from == From::columns             ? columns
+                               : setting.from == From::source_vocabulary ? tokenizers.source->size()
+                                                                         : tokenizers.target->size();
+    hyper.emplace_back(setting.name, std::to_string(value));
+  }
+  return hyper;
+}
+
+ModelOptions options_of(const Recipe& recipe, Settings hyper, bool initialise) {
+  ModelOptions options;
+  options.seed = recipe.trainer.seed;
+  options.initialise = initialise;
+  options.hyper = std::move(hyper);
+  return options;
+}
+
+void play_as_said(const Recipe& recipe, Model& model) {
+  PlayerOptions playing;
+  playing.threads = recipe.trainer.threads;
+  playing.seed = recipe.trainer.seed;
+  model.set_player_options(16, playing);
+}
+
+void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std::string& from) {
+  const Hyper& hyper = model.hyper();
+  if (hyper.has("vocab_size") && tokenizer.size() > hyper.integer("vocab_size"))
+    throw Error("the tokenizer has " + std::to_string(tokenizer.size()) + " tokens, and the model of " + from +
+                " knows " + std::to_string(hyper.integer("vocab_size")));
+}
+}  // namespace
+
+Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t columns, bool initialise) {
+  const ModelOptions options =
+      options_of(recipe, hyper_of(recipe, tokenizers, columns), initialise || !recipe.from.empty());
+  Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
+                                    : open_hugging_face(recipe.from, options, recipe.definition);
+  if (!recipe.from.empty()) check_vocabulary(model, *tokenizers.target, recipe.from);
+  play_as_said(recipe, model);
+  return model;
+}
+
+void write_model(const Model& model, const Recipe& recipe, const std::string& directory) {
+  write_file(directory + "/definition.json", model.definition_text());
+  if (recipe.from.empty()) return;
+  model.save_weights(first_weights(directory));
+  copy_hugging_face_words(recipe.from, words_folder(directory));
+}
+
+Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {
+  const bool from_file = !has_checkpoint && std::filesystem::exists(first_weights(directory));
+  Model model = Model::load(recipe.definition, options_of(recipe, hyper_of(recipe), !has_checkpoint && !from_file));
+  if (from_file) model.load_weights(first_weights(directory));
+  play_as_said(recipe, model);
+  return model;
+}
+
+std::string words_folder(const std::string& directory) {
+  return directory + "/hugging_face";
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,69 @@
+// Runs on texts of their own rows.
+#include <doctest/doctest.h>
+
+#include "tiny.hpp"
+#include "xtape/decode.hpp"
+
+using namespace xtape;
+
+namespace {
+const std::string recipe_text = R"json({
+  "xtape": 1,
+  "name": "texts",
+  "definition": ")json" XTAPE_SOURCE_ROOT R"json(/models/gpt2.json",
+  "hyper": {"vocab_size": {"from": "vocabulary"}, "n_positions": 24, "n_embd": 32, "n_layer": 1, "n_head": 2,
+            "dropout_rate": 0, "activation": "relu", "epsilon": 1e-6, "padded": true},
+  "data": {"kind": "documents", "text": "texts.txt", "separator": "line", "split": 0.8, "max_length": 20},
+  "batch": {"size": 4, "bucket": 4},
+  "optimizer": {"kind": "adam"},
+  "schedule": {"kind": "constant", "rate": 1e-2},
+  "epochs": 12
+})json";
+
+/// Ten texts of two kinds, and one too long to train.
+std::string texts(const tiny::Directory& directory) {
+  std::string text;
+  for (int i = 0; i < 5; ++i) text += "a stitch in time\n\nno moss\n";
+  return directory.write("texts.txt", "this is a text that is much too long to be trained on\n" + text);
+}
+}  // namespace
+
+TEST_CASE("a run on padded texts learns them, and ends a text where it should") {
+  const tiny::Directory directory;
+  texts(directory);
+  Run run = Run::create(Recipe::load(directory.write("recipe.json", recipe_text)), directory / "run");
+  CHECK(run.batches().epoch_batches() == 2);  // the first 8 of 11, without the long one
+  CHECK(run.end_token() == run.tokenizer().end());
+  double first = 0, last = 0;
+  Trainer::Callbacks callbacks;
+  callbacks.evaluation = [&](const Evaluation& evaluation) {
+    first = first == 0 ? evaluation.loss : first;
+    last = evaluation.loss;
+  };
+  CHECK(run.train(callbacks));
+  CHECK(last < 0.5 * first);
+  CHECK(run.evaluate().loss == last);
+
+  GenerateOptions options;
+  options.tokens = 20;
+  options.context = 23;
+  options.end_token = run.end_token();
+  options.sampling.temperature = 0;
+  const Tokens prompt = run.prompt("no");
+  CHECK(prompt.front() == run.tokenizer().start());
+  const Tokens made = generate(run.model(), prompt, options);
+  CHECK(run.tokenizer().decode(made) == " moss");
+  CHECK(made.back() == run.end_token());
+}
+
+TEST_CASE("data of texts: its words") {
+  const tiny::Directory directory;
+  const std::string path = directory.write("recipe.json", recipe_text);
+  CHECK(Recipe::load(path).data.separator == DocumentEnd::line);
+  CHECK(Recipe::load(path).data.text == directory / "texts.txt");
+  CHECK_THROWS_WITH_AS(Recipe::load(path, {{"data.separator", "page"}}),
+                       doctest::Contains("'data.separator' must be \"blank_line\" or \"line\""), DefinitionError);
+  texts(directory);
+  const Recipe all = Recipe::load(path, {{"data.split", "1"}});
+  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), "the validation part has no text", Error);
+}
