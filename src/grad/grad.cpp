@@ -99,6 +99,7 @@ class Sweep {
 
     const std::int32_t forward = forward_ >= 0 ? forward_ : index;
     const auto in_sweep = tape_.in_sweep({number_, forward});
+    const auto in_site = tape_.in_site(node.site);  // which may be another one than `forward`'s: attention's dropout
     for (std::size_t i = 0; i < cotangents.size() && forward_ < 0; ++i)
       if (cotangents[i]) tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
     Vars gradients;

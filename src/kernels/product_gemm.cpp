@@ -86,8 +86,7 @@ bool columns_run(const GemmPlan& plan) {
   return plan.n_strides[2] == 1;
 }
 
-GemmPlan with_columns_running(GemmPlan plan) {
-  if (columns_run(plan)) return plan;
+GemmPlan with_sides_swapped(GemmPlan plan) {
   std::swap(plan.m, plan.n);
   std::swap(plan.m_strides, plan.n_strides);
   for (auto* strides : {&plan.m_strides, &plan.n_strides, &plan.k_strides}) std::swap((*strides)[0], (*strides)[1]);
@@ -95,6 +94,10 @@ GemmPlan with_columns_running(GemmPlan plan) {
   std::swap(plan.sums.strides[0], plan.sums.strides[1]);
   std::swap(plan.offsets[0], plan.offsets[1]);
   return plan;
+}
+
+GemmPlan with_columns_running(const GemmPlan& plan) {
+  return columns_run(plan) ? plan : with_sides_swapped(plan);
 }
 
 double gemm_cost(const GemmPlan& plan) {

@@ -25,8 +25,11 @@ bool gemm_can(const GemmPlan& plan);
 /// Whether the columns of c stand side by side.
 bool columns_run(const GemmPlan& plan);
 
-/// The same product with columns that do: if need be, the two operands change places.
-GemmPlan with_columns_running(GemmPlan plan);
+/// The same product, transposed: the two operands change places.
+GemmPlan with_sides_swapped(GemmPlan plan);
+
+/// The same product with columns that do stand side by side, transposed if need be.
+GemmPlan with_columns_running(const GemmPlan& plan);
 
 /// Nanoseconds on one thread, roughly: to choose between plans.
 double gemm_cost(const GemmPlan& plan);

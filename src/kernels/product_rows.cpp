@@ -19,14 +19,8 @@ constexpr std::int64_t columns_at_once = 4096;    // so many sums stay in the fi
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
 
 /// The plan with few rows: if need be, the two operands change places.
-GemmPlan with_few_rows(GemmPlan plan) {
-  if (plan.m <= plan.n) return plan;
-  std::swap(plan.m, plan.n);
-  std::swap(plan.m_strides, plan.n_strides);
-  for (auto* strides : {&plan.m_strides, &plan.n_strides, &plan.k_strides}) std::swap((*strides)[0], (*strides)[1]);
-  std::swap(plan.outer.strides[0], plan.outer.strides[1]);
-  std::swap(plan.offsets[0], plan.offsets[1]);
-  return plan;
+GemmPlan with_few_rows(const GemmPlan& plan) {
+  return plan.m <= plan.n ? plan : with_sides_swapped(plan);
 }
 
 /// Whether the terms of an element stand side by side in both operands.
@@ -34,7 +28,7 @@ bool terms_run(const GemmPlan& plan) {
   return plan.k_strides[0] == 1 && plan.k_strides[1] == 1;
 }
 /// Whether the columns of the matrix and of the result stand side by side.
-bool columns_run(const GemmPlan& plan) {
+bool matrix_columns_run(const GemmPlan& plan) {
   return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
 }
 
@@ -154,14 +148,14 @@ bool rows_suit(const GemmPlan& given) {
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
   const bool few = plan.m <= rows_together || (plan.m <= most_rows && plan.n * plan.k > large_matrix);
   return few && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
-         plan.sums.rank() == 0 && (terms_run(plan) || columns_run(plan));
+         plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
 }
 
 template <class T>
 std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
-  const auto multiply = columns_run(plan) ? by_terms_of<T>(all_rows) : by_columns_of<T>(all_rows);
+  const auto multiply = matrix_columns_run(plan) ? by_terms_of<T>(all_rows) : by_columns_of<T>(all_rows);
   const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
   const std::int64_t at_once = plan.m <= rows_together ? columns_at_once / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);

@@ -167,7 +167,8 @@ std::vector<InputSpec> inputs() {
           {"hidden", Accept::mask}};
 }
 
-/// Dropout with the draws of the site that the attributes name, where their rate is not 0.
+/// Dropout with the draws of the site that the attributes name, where their rate is not 0; whatever the tape's mode is,
+/// as the kernel has it.
 Var drop(const ExpandCall& call, const Var& x) {
   const double rate = call.attributes().get<double>("rate");
   if (rate == 0) return x;
@@ -175,7 +176,7 @@ Var drop(const ExpandCall& call, const Var& x) {
   site.key = std::bit_cast<std::uint64_t>(call.attributes().get<std::int64_t>("draws"));
   Tape tape = call.tape;  // another handle of the same
   const auto in_site = tape.in_site(site);
-  return dropout(x, rate);
+  return record_call(tape, builtin_ops().at("dropout"), {x}, {{"rate", rate}})[0];
 }
 
 Var weights(const ExpandCall& call) {

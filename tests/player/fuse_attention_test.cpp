@@ -1,0 +1,75 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "expansion.hpp"
+#include "xtape/player.hpp"
+
+using namespace xtape;
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::int64_t steps(const Player& player, const std::string& op) {
+  const auto& all = player.plan().steps;
+  return std::count_if(all.begin(), all.end(), [&](const auto& step) { return step.op == op; });
+}
+
+/// Attention as definitions write it, over one product's parts.
+struct Recorded {
+  explicit Recorded(Mode mode, const std::string& scores_equation = "bqhe,bkhe->bhqk") : tape(mode) {
+    x = tape.parameter("x", normal_array({2, 9, 12}, 1));
+    w = tape.parameter("w", normal_array({12, 36}, 2));
+    const Vars parts =
+        unstack(rearrange(einsum("btd,df->btf", x, w), "b t (n h e) -> n b t h e", {{"n", 3}, {"h", 3}}), 0);
+    const Var scores = einsum(scores_equation, parts[0], parts[1]) / 2.0;
+    weights = softmax(masked_fill(scores, causal_mask(iota(tape, {2, 9}, 1)), -infinity));
+    heads = einsum("bhqk,bkhe->bqhe", dropout(weights, 0.2), parts[2]);
+    loss = sum(square(heads) * tape.parameter("m", normal_array({2, 9, 3, 4}, 3)));
+  }
+  Tape tape;
+  Var x, w, weights, heads, loss;
+};
+
+/// How often attention and its gradient are played for `outputs`, whose values must be those without fusion.
+std::pair<std::int64_t, std::int64_t> fused(const Tape& tape, const Vars& outputs) {
+  Player player(tape, outputs);
+  PlayerOptions off;
+  off.passes.fuse = false;
+  Player plain(tape, outputs, off);
+  for (const std::uint64_t step : {0u, 1u}) {
+    player.play({}, step);
+    plain.play({}, step);
+    for (const Var& output : outputs) {
+      const xt::xarray<double> found = player.value<double>(output), wanted = plain.value<double>(output);
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        CHECK(found.data()[i] == doctest::Approx(wanted.data()[i]).epsilon(1e-11));
+    }
+  }
+  CHECK(steps(plain, "attention") == 0);
+  return {steps(player, "attention"), steps(player, "attention_grad")};
+}
+
+using Count = std::pair<std::int64_t, std::int64_t>;
+}  // namespace
+
+TEST_CASE("products, mask, softmax and dropout become attention, forward and backward, with the same draws") {
+  for (const Mode mode : {Mode::train, Mode::eval}) {
+    Recorded r(mode);
+    CHECK(fused(r.tape, {r.heads}) == Count{1, 0});
+    const Vars gradients = grad(r.loss, {r.x, r.w});
+    CHECK(fused(r.tape, {r.loss, gradients[0], gradients[1]}) == Count{1, 1});
+  }
+}
+
+TEST_CASE("attention whose weights are asked for stays what it is") {
+  Recorded r(Mode::eval);
+  CHECK(fused(r.tape, {r.heads, r.weights}) == Count{0, 0});
+}
+
+TEST_CASE("sums over keys that were no scores' last axis are no attention") {
+  Recorded r(Mode::eval, "bkhe,bqhe->bhqk");  // as long as they are as many
+  const Vars gradients = grad(r.loss, {r.x, r.w});
+  CHECK(fused(r.tape, {r.loss, gradients[0]}) == Count{0, 0});
+}
