@@ -82,6 +82,7 @@ struct KernelCall : Call {
   KernelCall(const Call& call) : Call(call) {}  // NOLINT: converts by intent
   std::vector<Layout> in;   ///< Offsets are 0: a Frame's pointers already stand there.
   std::vector<Layout> out;
+  std::vector<bool> fixed;  ///< Per input: whether it stays as it is from `prepare` on. Empty: none is known to.
   int threads = 1;
   std::uint64_t seed = 0;  ///< The player's seed; random kernels combine it with site.key and the frame's step.
 };
@@ -92,12 +93,17 @@ struct Frame {
   void* const* out = nullptr;
   void* scratch = nullptr;  ///< 64-byte aligned; Kernel::scratch_bytes of it.
   std::uint64_t step = 0;   ///< Random step: an input of the play.
+  void* prepared = nullptr;  ///< 64-byte aligned; Kernel::prepared_bytes of it, which nobody else writes to.
 };
 
 /// Computes the outputs. Everything that depends on shapes is worked out when it is made; a run allocates nothing.
 struct Kernel {
   std::function<void(const Frame&)> run;
   std::size_t scratch_bytes = 0;
+  /// Where inputs are fixed (KernelCall::fixed), it may make something of them ready: in Frame::prepared, of
+  /// `prepared_bytes`, before the first of many runs, which find it there. Empty where there is nothing to make ready.
+  std::function<void(const Frame&)> prepare = {};
+  std::size_t prepared_bytes = 0;
 };
 
 /// A stretch of an elementwise op's output: `count` elements from flat index `first`. All operands are dense here.

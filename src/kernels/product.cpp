@@ -149,6 +149,8 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
     choice.plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
     choice.plan.threads = product.threads;
     choice.plan.accumulate = product.accumulate && (mask & 4) == 0;
+    const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;  // anew at every run
+    choice.plan.fixed = rearranged ? -1 : product.fixed;
     std::vector<Axis> packed = axes;
     sort_axes(packed, mask & 2 ? 0 : 1);  // what is packed takes the order of what is not
     for (std::size_t i = 0; i < 3; ++i)
@@ -208,20 +210,24 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
     copies[i] = i == 2 && product.accumulate ? make_add<T>(choice.from[i], choice.to[i], product.threads)
                                              : make_copy(product.dtype, choice.from[i], choice.to[i], product.threads);
   }
-  std::function<void(const T*, const T*, T*, void*)> multiply;
-  const std::size_t own_place = planned.scratch_bytes;
+  MatrixProducts<T> products;
+  if (planned.way == ProductWay::tiles)
+    products = make_tiles<T>(choice.plan);
+  else if (planned.way == ProductWay::blas)
+    products.run = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*, const void*) {
+      gemm(a, b, c);
+    };
   if constexpr (std::is_same_v<T, float>)
-    if (planned.way == ProductWay::amx) {
-      multiply = make_amx(choice.plan);
-      planned.scratch_bytes += rounded(amx_scratch_bytes(choice.plan));
-    }
-  if (planned.way == ProductWay::tiles) {
-    multiply = make_tiles<T>(choice.plan);
-    planned.scratch_bytes += rounded(tiles_scratch_bytes(choice.plan, sizeof(T)));
-  } else if (planned.way == ProductWay::blas) {
-    multiply = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*) { gemm(a, b, c); };
-  }
-  planned.run = [copies, places, own_place, multiply](const void* a, const void* b, void* c, void* scratch) {
+    if (planned.way == ProductWay::amx) products = make_amx(choice.plan);
+  const std::size_t own_place = planned.scratch_bytes;
+  planned.scratch_bytes += rounded(products.scratch_bytes);
+  planned.prepared_bytes = rounded(products.prepared_bytes);
+  if (products.prepare)
+    planned.prepare = [prepare = products.prepare](const void* fixed, void* prepared) {
+      prepare(static_cast<const T*>(fixed), prepared);
+    };
+  planned.run = [copies, places, own_place, multiply = products.run](const void* a, const void* b, void* c,
+                                                                     void* scratch, const void* prepared) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
     const auto operand = [&](std::size_t i, const void* given) {
       if (!copies[i]) return static_cast<const T*>(given);
@@ -231,7 +237,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
     const T* x = operand(0, a);
     const T* y = operand(1, b);
     T* z = static_cast<T*>(copies[2] ? place(2) : c);
-    multiply(x, y, z, static_cast<std::byte*>(scratch) + own_place);
+    multiply(x, y, z, static_cast<std::byte*>(scratch) + own_place, prepared);
     if (copies[2]) copies[2](z, c);
   };
   return planned;
@@ -241,7 +247,7 @@ template <class T>
 PlannedProduct in_loops(const LoopsPlan& plan) {
   PlannedProduct planned;
   planned.scratch_bytes = rounded(loops_scratch_bytes(plan, sizeof(T)));
-  planned.run = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch) {
+  planned.run = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch, const void*) {
     run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), scratch);
   };
   return planned;
@@ -266,7 +272,7 @@ template <class T>
 PlannedProduct by_rows(const GemmPlan& plan) {
   PlannedProduct planned;
   planned.way = ProductWay::rows;
-  planned.run = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*) {
+  planned.run = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*, const void*) {
     run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
   };
   return planned;
@@ -288,12 +294,12 @@ PlannedProduct made(const Product& product) {
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
   if (product.accumulate || count_of(product.c.shape) == 0) {
-    planned.run = [](const void*, const void*, void*, void*) {};
+    planned.run = [](const void*, const void*, void*, void*, const void*) {};
     return planned;
   }
   const std::uint64_t zero = 0;
   planned.run = [fill = make_fill(product.dtype, product.c, &zero, product.threads)](const void*, const void*, void* c,
-                                                                                     void*) { fill(c); };
+                                                                                     void*, const void*) { fill(c); };
   return planned;
 }
 }  // namespace

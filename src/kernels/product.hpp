@@ -19,6 +19,7 @@ struct Product {
   std::string a_axes, b_axes, c_axes;
   bool accumulate = false;  ///< Adds to what c holds.
   int threads = 1;
+  int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 
 /// Plain loops, BLAS, tiles of our own, the matrix unit, or few rows by a matrix: see product_loops.hpp,
@@ -27,8 +28,12 @@ enum class ProductWay : std::uint8_t { loops, blas, tiles, amx, rows };
 
 /// A product made ready. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {
-  std::function<void(const void* a, const void* b, void* c, void* scratch)> run;
-  std::size_t scratch_bytes = 0;  ///< `scratch` must be 64-byte aligned.
+  std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared)> run;
+  std::size_t scratch_bytes = 0;  ///< `scratch` and `prepared` must be 64-byte aligned.
+  /// Where there is one: makes the fixed operand ready in `prepared`, memory of `prepared_bytes` which all runs need
+  /// and leave as it is. The bits are the same as without.
+  std::function<void(const void* fixed, void* prepared)> prepare = {};
+  std::size_t prepared_bytes = 0;
   ProductWay way = ProductWay::loops;
   int packed = 0;  ///< How many of the three had to be rearranged because no stride said it.
 };

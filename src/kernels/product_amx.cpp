@@ -14,15 +14,17 @@ namespace xtape {
 namespace {
 constexpr std::int64_t most_terms = 256;   // of a chunk, which is summed in the unit's registers
 constexpr std::int64_t apart_bytes = 128;  // between panels: at steps of 4 KiB they would share few places of a cache
-constexpr std::int64_t most_stage_bytes = 16 << 20;  // of the side that is split for all
-constexpr std::int64_t products_apart = 8;           // from so many on, a task is a whole product
+constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all
+constexpr std::int64_t most_prepared_bytes = 32 << 20;  // more is split anew sooner than read
+constexpr std::int64_t products_apart = 8;              // from so many on, a task is a whole product
 
 std::int64_t ceiling(std::int64_t count, std::int64_t each) {
   return (count + each - 1) / each;
 }
 
 /// One product's terms are cut into chunks. Of the shorter side (fewer rows or columns) the parts of many chunks are
-/// made ready for all threads; each task then splits some panels of the longer side, a chunk at a time.
+/// made ready for all threads; each task then splits some panels of the longer side, a chunk at a time. Of a side that
+/// is fixed the parts of all chunks lie ready already.
 class AmxProduct {
  public:
   explicit AmxProduct(const GemmPlan& plan)
@@ -34,8 +36,15 @@ class AmxProduct {
         chunk_terms_(amx::steps_of(ceiling(plan.k, chunks_per_sum_)) * amx::step_terms),
         panel_bytes_(amx::steps_of(chunk_terms_) * amx::step_bytes + apart_bytes),
         chunks_(chunks_per_sum_ * plan.sums.count()) {
+    if (plan.fixed >= 0) {
+      prepared_each_ = chunks_ * panels_[static_cast<std::size_t>(plan.fixed)] * panel_bytes_;
+      if (prepared_each_ * plan.outer.count() > most_prepared_bytes) prepared_each_ = 0;
+    }
     const std::int64_t shared_bytes = panels_[shared_] * panel_bytes_;
-    stage_chunks_ = std::clamp<std::int64_t>(most_stage_bytes / shared_bytes, 1, chunks_);
+    if (is_prepared(shared_))
+      stage_chunks_ = chunks_;
+    else
+      stage_chunks_ = std::clamp<std::int64_t>(most_stage_bytes / shared_bytes, 1, chunks_);
     // What is used again and again should stay in the second-level cache: the shared side, if it is small, else a
     // block.
     constexpr std::int64_t stays = 800 << 10, beside_it = 400 << 10, alone = 1100 << 10;
@@ -52,16 +61,32 @@ class AmxProduct {
     return static_cast<std::size_t>(each * plan_.threads + (apart() ? 0 : shared_bytes()));
   }
 
-  void run(const float* a, const float* b, float* c, std::byte* scratch) const {
+  std::size_t prepared_bytes() const { return static_cast<std::size_t>(prepared_each_ * plan_.outer.count()); }
+
+  void prepare(const float* fixed, std::byte* prepared) const {
+    const auto side = static_cast<std::size_t>(plan_.fixed);
+    for (std::int64_t product = 0; product < plan_.outer.count(); ++product) {
+      Arrays arrays{};
+      arrays.sides[side] = fixed + offsets_of(product)[side];
+      pack_side(arrays, side, 0, chunks_, plan_.threads, prepared + product * prepared_each_);
+    }
+  }
+
+  void run(const float* a, const float* b, float* c, std::byte* scratch, const std::byte* prepared) const {
+    const auto arrays_of = [&](std::int64_t product) {
+      const auto at = offsets_of(product);
+      const std::byte* ready = prepared_each_ > 0 ? prepared + product * prepared_each_ : nullptr;
+      return Arrays{{a + at[0], b + at[1]}, c + at[2], ready};
+    };
     if (!apart()) {
       for (std::int64_t product = 0; product < plan_.outer.count(); ++product)
-        one(start_of(product, a, b, c), plan_.threads, scratch, scratch + shared_bytes());
+        one(arrays_of(product), plan_.threads, scratch, scratch + shared_bytes());
       return;
     }
     const std::int64_t each = shared_bytes() + block_bytes();
     parallel_pieces(plan_.threads, plan_.outer.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t i) {
       for (std::int64_t product = begin; product < end; ++product)
-        one(start_of(product, a, b, c), 1, scratch + i * each, scratch + i * each + shared_bytes());
+        one(arrays_of(product), 1, scratch + i * each, scratch + i * each + shared_bytes());
     });
   }
 
@@ -69,28 +94,39 @@ class AmxProduct {
   struct Arrays {
     std::array<const float*, 2> sides;
     float* c;
+    const std::byte* prepared;  // of the fixed side
   };
   struct Chunk {
+    std::int64_t number;
     std::array<std::int64_t, 2> offsets;  // into the sides
     std::int64_t terms;
-    bool first;
+  };
+  /// Panels of a side, of one chunk.
+  struct Stretch {
+    std::size_t side;
+    const std::byte* data;
+    std::int64_t first, count;
   };
 
   bool apart() const { return plan_.outer.count() >= products_apart; }
-  std::int64_t shared_bytes() const { return stage_chunks_ * panels_[shared_] * panel_bytes_; }
-  std::int64_t block_bytes() const { return block_panels_ * panel_bytes_; }
+  bool is_prepared(std::size_t side) const { return prepared_each_ > 0 && plan_.fixed == static_cast<int>(side); }
+  std::int64_t shared_bytes() const {
+    return is_prepared(shared_) ? 0 : stage_chunks_ * panels_[shared_] * panel_bytes_;
+  }
+  std::int64_t block_bytes() const { return is_prepared(1 - shared_) ? 0 : block_panels_ * panel_bytes_; }
 
-  Arrays start_of(std::int64_t product, const float* a, const float* b, float* c) const {
-    const auto at = plan_.outer.offsets(product, plan_.outer.rank());
-    return {{a + at[0] + plan_.offsets[0], b + at[1] + plan_.offsets[1]}, c + at[2] + plan_.offsets[2]};
+  std::array<std::int64_t, 3> offsets_of(std::int64_t product) const {
+    auto at = plan_.outer.offsets(product, plan_.outer.rank());
+    for (std::size_t i = 0; i < 3; ++i) at[i] += plan_.offsets[i];
+    return at;
   }
 
   Chunk chunk_of(std::int64_t chunk) const {
     const auto sum = plan_.sums.offsets(chunk / chunks_per_sum_, plan_.sums.rank());
     const std::int64_t first = chunk % chunks_per_sum_ * chunk_terms_;
-    return {{sum[0] + first * plan_.k_strides[0], sum[1] + first * plan_.k_strides[1]},
-            std::min(chunk_terms_, plan_.k - first),
-            chunk == 0};
+    return {chunk,
+            {sum[0] + first * plan_.k_strides[0], sum[1] + first * plan_.k_strides[1]},
+            std::min(chunk_terms_, plan_.k - first)};
   }
 
   std::int64_t line_stride(std::size_t side) const { return (side == 0 ? plan_.m_strides : plan_.n_strides)[side]; }
@@ -104,24 +140,31 @@ class AmxProduct {
     (side == 0 ? amx::pack_left : amx::pack_right)(from, lines, chunk.terms, to, panel_bytes_);
   }
 
-  void one(const Arrays& arrays, int threads, std::byte* shared, std::byte* blocks) const {
+  /// All panels of a side, of some chunks: chunk after chunk.
+  void pack_side(const Arrays& arrays, std::size_t side, std::int64_t first_chunk, std::int64_t chunks, int threads,
+                 std::byte* to) const {
+    const std::int64_t panels = panels_[side];
+    constexpr std::int64_t side_by_side = 4;
+    const std::int64_t groups = ceiling(panels, side_by_side);
+    parallel_for(threads, chunks * groups, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t first = i % groups * side_by_side;
+        pack(arrays, side, chunk_of(first_chunk + i / groups), first, std::min(side_by_side, panels - first),
+             to + (i / groups * panels + first) * panel_bytes_);
+      }
+    });
+  }
+
+  void one(const Arrays& arrays, int threads, std::byte* own_shared, std::byte* blocks) const {
+    const std::byte* shared = is_prepared(shared_) ? arrays.prepared : own_shared;
     for (std::int64_t stage = 0; stage < chunks_; stage += stage_chunks_) {
       const std::int64_t chunks = std::min(stage_chunks_, chunks_ - stage);
-      const std::int64_t panels = panels_[shared_];
-      constexpr std::int64_t side_by_side = 4;
-      const std::int64_t groups = ceiling(panels, side_by_side);
-      parallel_for(threads, chunks * groups, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t first = i % groups * side_by_side;
-          pack(arrays, shared_, chunk_of(stage + i / groups), first, std::min(side_by_side, panels - first),
-               shared + (i / groups * panels + first) * panel_bytes_);
-        }
-      });
+      if (!is_prepared(shared_)) pack_side(arrays, shared_, stage, chunks, threads, own_shared);
       parallel_pieces(threads, blocks_, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
         const amx::Ready ready;
         for (std::int64_t block = begin; block < end; ++block)
           for (std::int64_t i = 0; i < chunks; ++i)
-            fill(arrays, chunk_of(stage + i), shared + i * panels * panel_bytes_, block,
+            fill(arrays, chunk_of(stage + i), shared + i * panels_[shared_] * panel_bytes_, block,
                  blocks + piece * block_bytes());
       });
     }
@@ -132,22 +175,34 @@ class AmxProduct {
             std::byte* own) const {
     const std::size_t other = 1 - shared_;
     const std::int64_t first = block * block_panels_;
-    const std::int64_t own_panels = std::min(block_panels_, panels_[other] - first);
-    pack(arrays, other, chunk, first, own_panels, own);
-    // While two of the shared panels meet all of the block's, the next two come nearer, some lines at every step.
+    const std::int64_t panels = std::min(block_panels_, panels_[other] - first);
+    const Stretch all{shared_, shared, 0, panels_[shared_]};
+    if (is_prepared(other)) {  // read once, from afar; the shared side is small
+      const std::byte* ready = arrays.prepared + (chunk.number * panels_[other] + first) * panel_bytes_;
+      multiply(arrays, chunk, {other, ready, first, panels}, all);
+    } else {
+      pack(arrays, other, chunk, first, panels, own);
+      multiply(arrays, chunk, all, {other, own, first, panels});
+    }
+  }
+
+  /// While two panels of `outer` meet all of `inner`, the next two come nearer, some lines at every step.
+  void multiply(const Arrays& arrays, const Chunk& chunk, const Stretch& outer, const Stretch& inner) const {
     const std::int64_t steps = amx::steps_of(chunk.terms);
-    const std::int64_t ahead_lines = ceiling(2 * panel_bytes_ / 64, steps * ceiling(own_panels, 2));
-    for (std::int64_t i = 0; i < panels_[shared_]; i += 2)
-      for (std::int64_t j = 0; j < own_panels; j += 2) {
-        const amx::Panels given{shared + i * panel_bytes_, panel_bytes_, panels_[shared_] - i > 1 ? 2 : 1};
-        const amx::Panels split{own + j * panel_bytes_, panel_bytes_, own_panels - j > 1 ? 2 : 1};
-        const std::int64_t at_shared = i * amx::panel_lines, at_own = (first + j) * amx::panel_lines;
-        const std::int64_t top = shared_ == 0 ? at_shared : at_own, left = shared_ == 0 ? at_own : at_shared;
-        fetch(arrays.c + top * plan_.m_strides[2] + left, std::min(amx::block_lines, plan_.m - top));
-        const amx::Ahead ahead{shared + (i + 2) * panel_bytes_ + j / 2 * steps * ahead_lines * 64, ahead_lines};
+    const std::int64_t ahead_lines = ceiling(2 * panel_bytes_ / 64, steps * ceiling(inner.count, 2));
+    for (std::int64_t i = 0; i < outer.count; i += 2)
+      for (std::int64_t j = 0; j < inner.count; j += 2) {
+        std::array<amx::Panels, 2> panels{};
+        std::array<std::int64_t, 2> at{};  // the top row and the left column
+        panels[outer.side] = {outer.data + i * panel_bytes_, panel_bytes_, outer.count - i > 1 ? 2 : 1};
+        panels[inner.side] = {inner.data + j * panel_bytes_, panel_bytes_, inner.count - j > 1 ? 2 : 1};
+        at[outer.side] = (outer.first + i) * amx::panel_lines;
+        at[inner.side] = (inner.first + j) * amx::panel_lines;
+        fetch(arrays.c + at[0] * plan_.m_strides[2] + at[1], std::min(amx::block_lines, plan_.m - at[0]));
+        const amx::Ahead ahead{outer.data + (i + 2) * panel_bytes_ + j / 2 * steps * ahead_lines * 64, ahead_lines};
         alignas(64) float sums[amx::block_lines * amx::block_lines];
-        amx::multiply(steps, shared_ == 0 ? given : split, shared_ == 0 ? split : given, ahead, sums);
-        put(arrays, chunk, sums, top, left);
+        amx::multiply(steps, panels[0], panels[1], ahead, sums);
+        put(arrays, chunk, sums, at[0], at[1]);
       }
   }
 
@@ -168,7 +223,7 @@ class AmxProduct {
       multiply_exactly(arrays, chunk, top, left, exact);
       sums = exact;
     }
-    amx::put(sums, rows, columns, plan_.accumulate || !chunk.first, to, plan_.m_strides[2]);
+    amx::put(sums, rows, columns, plan_.accumulate || chunk.number > 0, to, plan_.m_strides[2]);
   }
 
   /// As the definition says it: the parts of an infinite number are no numbers.
@@ -192,6 +247,7 @@ class AmxProduct {
   std::int64_t chunks_per_sum_, chunk_terms_;
   std::int64_t panel_bytes_;  // of a chunk of one panel
   std::int64_t chunks_;
+  std::int64_t prepared_each_ = 0;  // bytes of the fixed side of one product; 0: it is split at every run
   std::int64_t stage_chunks_ = 1;
   std::int64_t block_panels_ = 2, blocks_ = 1;
 };
@@ -201,15 +257,21 @@ bool amx_suits(const GemmPlan& plan) {
   return std::min(plan.m, plan.n) >= 12 && plan.k >= 16 && amx::available();
 }
 
-std::size_t amx_scratch_bytes(const GemmPlan& plan) {
-  return AmxProduct(with_columns_running(plan)).scratch_bytes();
-}
-
-std::function<void(const float*, const float*, float*, void*)> make_amx(const GemmPlan& plan) {
-  return [product = AmxProduct(with_columns_running(plan)), swapped = !columns_run(plan)](
-             const float* a, const float* b, float* c, void* scratch) {
-    product.run(swapped ? b : a, swapped ? a : b, c, static_cast<std::byte*>(scratch));
+MatrixProducts<float> make_amx(const GemmPlan& plan) {
+  const AmxProduct product(with_columns_running(plan));
+  MatrixProducts<float> made;
+  made.run = [product, swapped = !columns_run(plan)](const float* a, const float* b, float* c, void* scratch,
+                                                     const void* prepared) {
+    product.run(swapped ? b : a, swapped ? a : b, c, static_cast<std::byte*>(scratch),
+                static_cast<const std::byte*>(prepared));
   };
+  made.scratch_bytes = product.scratch_bytes();
+  made.prepared_bytes = product.prepared_bytes();
+  if (made.prepared_bytes > 0)
+    made.prepare = [product](const float* fixed, void* prepared) {
+      product.prepare(fixed, static_cast<std::byte*>(prepared));
+    };
+  return made;
 }
 
 }  // namespace xtape

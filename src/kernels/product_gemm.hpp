@@ -17,6 +17,18 @@ struct GemmPlan {
   std::array<std::int64_t, 3> offsets{};
   bool accumulate = false;
   int threads = 1;
+  int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
+};
+
+/// Matrix products of a plan, made ready to run. Scratch is 64-byte aligned, and so is what is prepared.
+template <class T>
+struct MatrixProducts {
+  std::function<void(const T* a, const T* b, T* c, void* scratch, const void* prepared)> run;
+  std::size_t scratch_bytes = 0;
+  /// Puts the fixed operand into the form that the runs need: `prepared` is `prepared_bytes` of their own. Empty where
+  /// none is fixed, or not worth it: the runs then read what they are given as that operand, and `prepared` is unused.
+  std::function<void(const T* fixed, void* prepared)> prepare = {};
+  std::size_t prepared_bytes = 0;
 };
 
 /// Whether BLAS can say it: in each matrix one stride is 1 and the other at least the length of a row.

@@ -81,40 +81,52 @@ class Tiles {
     panel_groups_ = ceiling(panels_, group_panels);
   }
 
-  bool whole_products() const { return plan_.outer.count() >= products_apart; }
-  std::int64_t scratch_elements() const {
-    return packed_ *
-           (whole_products() ? std::min<std::int64_t>(plan_.threads, plan_.outer.count()) : plan_.outer.count());
+  /// Whether b is packed before the runs.
+  bool prepared() const { return plan_.fixed == 1; }
+  std::size_t prepared_bytes() const { return prepared() ? bytes_of(plan_.outer.count()) : 0; }
+  std::size_t scratch_bytes() const {
+    if (prepared()) return 0;
+    return bytes_of(whole_products() ? std::min<std::int64_t>(plan_.threads, plan_.outer.count())
+                                     : plan_.outer.count());
   }
 
-  void run(const T* a, const T* b, T* c, T* scratch) const {
+  void prepare(const T* b, T* packed) const {
+    parallel_for(plan_.threads, plan_.outer.count() * panels_, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t task = begin; task < finish; ++task)
+        pack(b + start_of(task / panels_)[1], task % panels_, packed + task / panels_ * packed_);
+    });
+  }
+
+  void run(const T* a, const T* b, T* c, T* scratch, const T* ready) const {
     const std::int64_t products = plan_.outer.count();
+    const std::int64_t groups = row_groups_ * panel_groups_;
     if (whole_products()) {
       parallel_pieces(plan_.threads, products, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
-        T* packed = scratch + piece * packed_;
         for (std::int64_t product = begin; product < finish; ++product) {
           const auto at = start_of(product);
-          for (std::int64_t p = 0; p < panels_; ++p) pack(b + at[1], p, packed);
-          for (std::int64_t group = 0; group < row_groups_ * panel_groups_; ++group)
-            fill(a + at[0], packed, c + at[2], group);
+          const T* packed = prepared() ? ready + product * packed_ : scratch + piece * packed_;
+          if (!prepared())
+            for (std::int64_t p = 0; p < panels_; ++p) pack(b + at[1], p, scratch + piece * packed_);
+          for (std::int64_t group = 0; group < groups; ++group) fill(a + at[0], packed, c + at[2], group);
         }
       });
       return;
     }
-    parallel_for(plan_.threads, products * panels_, 1, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t task = begin; task < finish; ++task)
-        pack(b + start_of(task / panels_)[1], task % panels_, scratch + task / panels_ * packed_);
-    });
-    const std::int64_t groups = row_groups_ * panel_groups_;
+    if (!prepared()) prepare(b, scratch);
+    const T* packed = prepared() ? ready : scratch;
     parallel_for(plan_.threads, products * groups, 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t task = begin; task < finish; ++task) {
         const auto at = start_of(task / groups);
-        fill(a + at[0], scratch + task / groups * packed_, c + at[2], task % groups);
+        fill(a + at[0], packed + task / groups * packed_, c + at[2], task % groups);
       }
     });
   }
 
  private:
+  /// A task is a whole product, whose b is packed by the thread that has it.
+  bool whole_products() const { return plan_.outer.count() >= products_apart; }
+  std::size_t bytes_of(std::int64_t products) const { return static_cast<std::size_t>(products * packed_) * sizeof(T); }
+
   std::array<std::int64_t, 3> start_of(std::int64_t product) const {
     auto at = plan_.outer.offsets(product, plan_.outer.rank());
     for (std::size_t i = 0; i < 3; ++i) at[i] += plan_.offsets[i];
@@ -222,21 +234,20 @@ bool tiles_suit(const GemmPlan& given) {
          packed_at_once * plan.sums.count() * plan.k * plan.n <= most_packed;
 }
 
-std::size_t tiles_scratch_bytes(const GemmPlan& plan, std::size_t element_bytes) {
-  const GemmPlan turned = with_columns_running(plan);
-  const std::int64_t elements = element_bytes == sizeof(float) ? Tiles<float>(turned).scratch_elements()
-                                                               : Tiles<double>(turned).scratch_elements();
-  return static_cast<std::size_t>(elements) * element_bytes;
-}
-
 template <class T>
-std::function<void(const T*, const T*, T*, void*)> make_tiles(const GemmPlan& plan) {
-  return [tiles = Tiles<T>(with_columns_running(plan)), swapped = !columns_run(plan)](const T* a, const T* b, T* c,
-                                                                                      void* scratch) {
-    tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<T*>(scratch));
+MatrixProducts<T> make_tiles(const GemmPlan& plan) {
+  const Tiles<T> tiles(with_columns_running(plan));
+  MatrixProducts<T> made;
+  made.run = [tiles, swapped = !columns_run(plan)](const T* a, const T* b, T* c, void* scratch, const void* prepared) {
+    tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<T*>(scratch), static_cast<const T*>(prepared));
   };
+  made.scratch_bytes = tiles.scratch_bytes();
+  made.prepared_bytes = tiles.prepared_bytes();
+  if (tiles.prepared())
+    made.prepare = [tiles](const T* fixed, void* prepared) { tiles.prepare(fixed, static_cast<T*>(prepared)); };
+  return made;
 }
-template std::function<void(const float*, const float*, float*, void*)> make_tiles<float>(const GemmPlan&);
-template std::function<void(const double*, const double*, double*, void*)> make_tiles<double>(const GemmPlan&);
+template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
+template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
 
 }  // namespace xtape

@@ -3,8 +3,6 @@
 /// thing: only b is packed, a is read where it lies.
 #pragma once
 
-#include <functional>
-
 #include "product_gemm.hpp"
 
 namespace xtape {
@@ -13,13 +11,11 @@ namespace xtape {
 /// loaded, these are compiled in.
 bool tiles_suit(const GemmPlan& plan);
 
-/// What the packed operand needs; scratch is 64-byte aligned.
-std::size_t tiles_scratch_bytes(const GemmPlan& plan, std::size_t element_bytes);
-
-/// The plan is one that gemm_can. Every element is summed in an order that depends on the number of terms alone.
+/// The plan is one that gemm_can. Every element is summed in an order that depends on the number of terms alone. If the
+/// operand that is packed is the fixed one, it is packed once.
 template <class T>
-std::function<void(const T* a, const T* b, T* c, void* scratch)> make_tiles(const GemmPlan& plan);
-extern template std::function<void(const float*, const float*, float*, void*)> make_tiles<float>(const GemmPlan&);
-extern template std::function<void(const double*, const double*, double*, void*)> make_tiles<double>(const GemmPlan&);
+MatrixProducts<T> make_tiles(const GemmPlan& plan);
+extern template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
+extern template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
 
 }  // namespace xtape

@@ -41,6 +41,12 @@ ValueType product_type(const Call& call) {
   return type;
 }
 
+/// The operand that is fixed, if any: of two, the second.
+int fixed_operand(const KernelCall& call) {
+  if (call.fixed.empty()) return -1;
+  return call.fixed[1] ? 1 : call.fixed[0] ? 0 : -1;
+}
+
 PlannedProduct planned(const KernelCall& call, bool accumulate) {
   const Equation equation = parse_equation(call.text("equation"), shapes_of(call.inputs, 2));
   Product product;
@@ -53,7 +59,25 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
   product.c_axes = equation.result;
   product.accumulate = accumulate;
   product.threads = call.threads;
+  product.fixed = fixed_operand(call);
   return make_product(product);
+}
+
+/// The kernel that a product was planned for; `before` is done first at every run.
+Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
+                      const std::function<void(const Frame&)>& before = {}) {
+  Kernel kernel;
+  kernel.run = [run = product.run, before](const Frame& frame) {
+    if (before) before(frame);
+    run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
+  };
+  kernel.scratch_bytes = product.scratch_bytes;
+  kernel.prepared_bytes = product.prepared_bytes;
+  if (product.prepare)
+    kernel.prepare = [prepare = product.prepare, operand = fixed_operand(call)](const Frame& frame) {
+      prepare(frame.in[operand], frame.prepared);
+    };
+  return kernel;
 }
 
 Var record_product(const Op& op, const Vars& inputs, const std::string& equation) {
@@ -222,12 +246,7 @@ const Op& einsum_op() {
     op.attributes = {equation_attribute};
     op.kind = Kind::product;
     op.shape = [](const Call& call) { return std::vector<ValueType>{product_type(call)}; };
-    op.kernel = [](const KernelCall& call) {
-      PlannedProduct product = planned(call, false);
-      return Kernel{
-          [run = product.run](const Frame& frame) { run(frame.in[0], frame.in[1], frame.out[0], frame.scratch); },
-          product.scratch_bytes};
-    };
+    op.kernel = [](const KernelCall& call) { return product_kernel(call, planned(call, false)); };
     op.gradient = product_gradients;
     op.flops = product_flops;
     op.record = record_einsum;
@@ -261,13 +280,10 @@ const Op& einsum_add_op() {
       return std::vector<ValueType>{type};
     };
     op.kernel = [](const KernelCall& call) {
-      PlannedProduct product = planned(call, true);
-      return Kernel{[run = product.run,
-                     copy = make_copy(call.dtype(0), call.in[2], call.out[0], call.threads)](const Frame& frame) {
-                      if (frame.in[2] != frame.out[0]) copy(frame.in[2], frame.out[0]);
-                      run(frame.in[0], frame.in[1], frame.out[0], frame.scratch);
-                    },
-                    product.scratch_bytes};
+      const auto copy = make_copy(call.dtype(0), call.in[2], call.out[0], call.threads);
+      return product_kernel(call, planned(call, true), [copy](const Frame& frame) {
+        if (frame.in[2] != frame.out[0]) copy(frame.in[2], frame.out[0]);
+      });
     };
     op.gradient = [](const GradientCall& call) {
       Vars gradients = product_gradients(call);

@@ -167,6 +167,7 @@ class Planner {
     for (const ValueId& id : node.inputs) {
       Placement place = any_layout ? places_.of(id) : contiguous(id, node.site);
       step.in.push_back(spot(program_.tape.type(id).dtype, place));
+      call.fixed.push_back(is_fixed(place));
       place.layout.offset = 0;
       call.in.push_back(place.layout);
     }
@@ -188,6 +189,12 @@ class Planner {
       places_.buffers.back().scratch = true;
     }
     result_.steps.push_back(std::move(step));
+  }
+
+  bool is_fixed(const Placement& place) const {
+    const Buffer& buffer = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))];
+    const auto number = static_cast<std::size_t>(buffer.number);
+    return buffer.kind == BufferKind::outside && number < outside_.fixed.size() && outside_.fixed[number];
   }
 
   static std::string chain_name(const Tape& body) {

@@ -28,6 +28,7 @@ struct Buffer {
 /// Memory of the caller's that a plan reads and writes in place. Its layouts' offsets are 0.
 struct Outside {
   std::vector<std::pair<std::string, Layout>> inputs;  ///< By the names of the inputs that lie there.
+  std::vector<bool> fixed;                             ///< Per input: whether it stays as it is from play to play.
   std::vector<Layout> outputs;                         ///< Where the first outputs go; numbered after the inputs.
 };
 

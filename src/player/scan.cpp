@@ -103,7 +103,7 @@ std::byte* address(const Operand& operand, const Frame& frame) {
 /// A step of the body; its pointers stand in one list with those of all others.
 struct BodyStep {
   Kernel kernel;
-  std::size_t in = 0, out = 0, scratch = 0;  // where its pointers begin
+  std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // where its pointers begin
 };
 
 /// Copies a state: where the scan begins into the body's memory, where it ends out of it.
@@ -131,10 +131,10 @@ class ScanRun {
     }
     for (const StateCopies& state : states_)
       if (state.enter) state.enter(frame.in[state.input], address(state.before, frame));
+    for (const BodyStep& part : steps_)
+      if (part.kernel.prepare) part.kernel.prepare(frame_of(part, frame.step));
     for (std::int64_t step = 0; step < form_.length; ++step) {
-      void* const* pointers = pointers_.data();
-      for (const BodyStep& part : steps_)
-        part.kernel.run({pointers + part.in, pointers + part.out, pointers[part.scratch], frame.step});
+      for (const BodyStep& part : steps_) part.kernel.run(frame_of(part, frame.step));
       for (const std::size_t i : moving_) pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride;
     }
     for (const StateCopies& state : states_) state.leave(address(state.after, frame), frame.out[state.output]);
@@ -147,6 +147,11 @@ class ScanRun {
     slice.shape.erase(static_cast<std::size_t>(axis));
     slice.strides.erase(static_cast<std::size_t>(axis));
     return slice;
+  }
+
+  Frame frame_of(const BodyStep& part, std::uint64_t step) const {
+    void* const* pointers = pointers_.data();
+    return {pointers + part.in, pointers + part.out, pointers[part.scratch], step, pointers[part.prepared]};
   }
 
   void make(const KernelCall& call, const PlayerOptions& outer) {
@@ -164,6 +169,7 @@ class ScanRun {
         continue;
       }
       const bool moves = k < first_state;
+      outside.fixed.push_back(!moves);
       outside.inputs.emplace_back(body.node(static_cast<std::size_t>(inputs[k].node)).name,
                                   moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
       add_outside(Operand::From::in, k, moves ? call.in[k].strides[static_cast<std::size_t>(form_.input_axes[k])] : 0,
@@ -196,10 +202,17 @@ class ScanRun {
     outside_.push_back(operand);
   }
 
+  /// Takes memory of the scan's scratch.
+  Operand own(std::size_t bytes) {
+    Operand operand;
+    operand.offset = static_cast<std::int64_t>(scratch_bytes_);
+    scratch_bytes_ += (bytes + 63) / 64 * 64;
+    return operand;
+  }
+
   /// All that the body writes for itself lies in the scratch of the scan.
   void place_buffers(PlannedProgram& planned) {
-    const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
-    scratch_bytes_ = rounded(planned.arena_bytes);
+    own(planned.arena_bytes);
     for (Buffer& buffer : planned.buffers) {
       Operand operand;
       if (buffer.kind == BufferKind::arena) {
@@ -207,8 +220,7 @@ class ScanRun {
       } else if (buffer.kind == BufferKind::outside) {
         operand = outside_[static_cast<std::size_t>(buffer.number)];
       } else if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) {
-        operand.offset = static_cast<std::int64_t>(scratch_bytes_);
-        scratch_bytes_ += rounded(buffer.bytes);
+        operand = own(buffer.bytes);
       } else {
         operand.from = Operand::From::fixed;
         operand.fixed = static_cast<std::byte*>(buffer.array.data());
@@ -232,6 +244,8 @@ class ScanRun {
     for (const Spot& spot : step.out) operands_.push_back(at(spot));
     made.scratch = operands_.size();
     operands_.push_back(step.scratch.buffer >= 0 ? at(step.scratch) : Operand{});
+    made.prepared = operands_.size();
+    operands_.push_back(own(step.kernel.prepared_bytes));
     made.kernel = std::move(step.kernel);
     cost_ += step.cost;
     steps_.push_back(std::move(made));

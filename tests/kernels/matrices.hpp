@@ -20,8 +20,9 @@ struct Scratch {
   Array array;
 };
 
-/// `batch` products of m x k by k x n, each the sum of `parts`, against plain loops. `make(plan)` gives the bytes of
-/// scratch and the product made ready; the numbers are small integers, so that every order of summing gives the same.
+/// `batch` products of m x k by k x n, each the sum of `parts`, against plain loops. `make(plan)` gives the product
+/// made ready, as it is or with an operand fixed; the numbers are small integers, so that every order of summing gives
+/// the same.
 template <class T, class Make>
 void check_matrices(const Make& make, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                     std::int64_t parts, unsigned flips, bool accumulate) {
@@ -62,20 +63,26 @@ void check_matrices(const Make& make, std::int64_t m, std::int64_t n, std::int64
             to += a[static_cast<std::size_t>(2 + (o * parts + s) * a_matrix + i * a_strides[0] + l * a_strides[1])] *
                   b[static_cast<std::size_t>(1 + (o * parts + s) * b_matrix + l * b_strides[0] + j * b_strides[1])];
       }
-  for (int threads : {1, 2, 3}) {
-    plan.threads = threads;
-    const auto [scratch_bytes, run] = make(plan);
-    Scratch scratch(scratch_bytes);
-    std::vector<T> c = before;
-    run(a.data(), b.data(), c.data(), scratch.data());
-    CAPTURE(m);
-    CAPTURE(n);
-    CAPTURE(k);
-    CAPTURE(batch);
-    CAPTURE(parts);
-    CAPTURE(flips);
-    CHECK(c == expected);
-  }
+  for (int threads : {1, 2, 3})
+    for (int fixed : {-1, 0, 1}) {
+      plan.threads = threads;
+      plan.fixed = fixed;
+      const MatrixProducts<T> made = make(plan);
+      Scratch scratch(made.scratch_bytes), prepared(made.prepared_bytes);
+      if (made.prepare) made.prepare((fixed == 0 ? a : b).data(), prepared.data());
+      CAPTURE(m);
+      CAPTURE(n);
+      CAPTURE(k);
+      CAPTURE(batch);
+      CAPTURE(parts);
+      CAPTURE(flips);
+      CAPTURE(fixed);
+      for (int run = 0; run < 2; ++run) {
+        std::vector<T> c = before;
+        made.run(a.data(), b.data(), c.data(), scratch.data(), prepared.data());
+        CHECK(c == expected);
+      }
+    }
 }
 
 }  // namespace xtape

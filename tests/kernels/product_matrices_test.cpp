@@ -1,7 +1,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <utility>
 #include <xsimd/xsimd.hpp>
 
 #include "amx.hpp"
@@ -13,14 +12,6 @@
 using namespace xtape;
 
 namespace {
-template <class T>
-auto tiles(const GemmPlan& plan) {
-  return std::pair{tiles_scratch_bytes(plan, sizeof(T)), make_tiles<T>(plan)};
-}
-auto unit(const GemmPlan& plan) {
-  return std::pair{amx_scratch_bytes(plan), make_amx(plan)};
-}
-
 bool without_unit() {
   if (!amx::available()) MESSAGE("skipped: this processor has no matrix unit (AMX)");
   return !amx::available();
@@ -35,7 +26,7 @@ struct Multiplied {
   double error = 0, error_of_chains = 0;
 };
 Multiplied multiply(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
-                    const std::vector<float>& b) {
+                    const std::vector<float>& b, int fixed = -1) {
   Product product;
   product.a = Layout::dense({m, k});
   product.b = Layout::dense({k, n});
@@ -43,10 +34,13 @@ Multiplied multiply(std::int64_t m, std::int64_t k, std::int64_t n, const std::v
   product.a_axes = "mk";
   product.b_axes = "kn";
   product.c_axes = "mn";
+  product.fixed = fixed;
   const PlannedProduct planned = make_product(product);
-  Scratch scratch(planned.scratch_bytes);
+  Scratch scratch(planned.scratch_bytes), prepared(planned.prepared_bytes);
+  CHECK(bool(planned.prepare) == (fixed >= 0));
+  if (planned.prepare) planned.prepare((fixed == 0 ? a : b).data(), prepared.data());
   Multiplied done{planned.way, std::vector<float>(static_cast<std::size_t>(m * n))};
-  planned.run(a.data(), b.data(), done.c.data(), scratch.data());
+  planned.run(a.data(), b.data(), done.c.data(), scratch.data(), prepared.data());
   const auto square = [](double x) { return x * x; };
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) {
@@ -82,10 +76,10 @@ TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the lay
     const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
     const std::int64_t parts = round % 5 == 0 ? 2 : 1;
     const std::int64_t m = size(batch == 1 ? 150 : 40), n = size(70), k = size(round % 4 == 0 ? 600 : 40);
-    check_matrices<float>(tiles<float>, m, n, k, batch, parts, random() % 8, round % 2 == 0);
-    check_matrices<double>(tiles<double>, m, n, k, batch, parts, random() % 8, round % 2 == 1);
+    check_matrices<float>(make_tiles<float>, m, n, k, batch, parts, random() % 8, round % 2 == 0);
+    check_matrices<double>(make_tiles<double>, m, n, k, batch, parts, random() % 8, round % 2 == 1);
   }
-  check_matrices<float>(tiles<float>, 60, 1100, 9, 1, 1, 0, false);  // more panels than one task takes
+  check_matrices<float>(make_tiles<float>, 60, 1100, 9, 1, 1, 0, false);  // more panels than one task takes
 }
 
 TEST_CASE("products on the matrix unit agree with plain loops, whatever the sizes, the layouts and their number") {
@@ -97,9 +91,9 @@ TEST_CASE("products on the matrix unit agree with plain loops, whatever the size
     const std::int64_t parts = round % 5 == 0 ? 2 : 1;
     // A matrix of one row or column has no stride that must be 1.
     const std::int64_t m = 1 + size(batch == 1 ? 200 : 40), n = 1 + size(100), k = 1 + size(round % 4 == 0 ? 1200 : 80);
-    check_matrices<float>(unit, m, n, k, batch, parts, random() % 8, round % 2 == 0);
+    check_matrices<float>(make_amx, m, n, k, batch, parts, random() % 8, round % 2 == 0);
   }
-  check_matrices<float>(unit, 40, 1000, 9000, 1, 1, 0, false);  // in more than one stage
+  check_matrices<float>(make_amx, 40, 1000, 9000, 1, 1, 0, false);  // in more than one stage
 }
 
 TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
@@ -117,6 +111,35 @@ TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
     }
 }
 
+TEST_CASE("on the matrix unit a product has the same bits with an operand prepared") {
+  if (without_unit()) return;
+  std::mt19937 random(8);
+  for (const std::int64_t m : {20, 64, 300})
+    for (const std::int64_t n : {40, 256})
+      for (const std::int64_t k : {16, 300, 1024}) {
+        const std::vector<float> a = drawn(m * k, random, 0), b = drawn(k * n, random, 0);
+        const std::vector<float> expected = multiply(m, k, n, a, b).c;
+        CHECK(multiply(m, k, n, a, b, 0).c == expected);
+        CHECK(multiply(m, k, n, a, b, 1).c == expected);
+      }
+}
+
+TEST_CASE("what no cache would hold is not prepared") {
+  GemmPlan plan;
+  plan.m = 32;
+  plan.n = 4096;
+  plan.k = 2048;
+  plan.m_strides = {plan.k, 0, plan.n};
+  plan.n_strides = {0, 1, 1};
+  plan.k_strides = {1, plan.n, 0};
+  plan.fixed = 1;
+  CHECK(!make_amx(plan).prepare);
+  plan.fixed = 0;
+  const MatrixProducts<float> small = make_amx(plan);
+  CHECK(bool(small.prepare));
+  CHECK(small.prepared_bytes > static_cast<std::size_t>(plan.m * plan.k) * 6);
+}
+
 TEST_CASE("on the matrix unit infinite numbers stay infinite, and what is no number stays none") {
   if (without_unit()) return;
   constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -127,14 +150,16 @@ TEST_CASE("on the matrix unit infinite numbers stay infinite, and what is no num
   a[5 * k + 7] = std::numeric_limits<float>::quiet_NaN();
   a[6 * k + 9] = std::numeric_limits<float>::max();
   a[6 * k + 599] = -std::numeric_limits<float>::max();
-  const Multiplied done = multiply(m, k, n, a, b);
-  CHECK(done.way == ProductWay::amx);
-  for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
-    CHECK(done.c[3 * n + j] == infinity);
-    CHECK(done.c[4 * n + j] == -infinity);
-    CHECK(std::isnan(done.c[5 * n + j]));
-    CHECK(!std::isfinite(done.c[6 * n + j]));  // 2 max overflows
-    CHECK(done.c[7 * n + j] == 1200.0f);
+  for (const int fixed : {-1, 0, 1}) {
+    const Multiplied done = multiply(m, k, n, a, b, fixed);
+    CHECK(done.way == ProductWay::amx);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
+      CHECK(done.c[3 * n + j] == infinity);
+      CHECK(done.c[4 * n + j] == -infinity);
+      CHECK(std::isnan(done.c[5 * n + j]));
+      CHECK(!std::isfinite(done.c[6 * n + j]));  // 2 max overflows
+      CHECK(done.c[7 * n + j] == 1200.0f);
+    }
   }
   b.assign(b.size(), 0.25f);
   CHECK(std::isfinite(multiply(m, k, n, a, b).c[6 * n]));
