@@ -14,17 +14,6 @@ namespace {
 constexpr std::int64_t block =
     2048;  // of logits: what stays in the first cache between finding its maximum and its sum
 
-template <class Target>
-void check_targets(const Target* targets, const CrossEntropy& call) {
-  for (std::int64_t r = 0; r < call.rows; ++r) {
-    const std::int64_t target = targets[r];
-    if ((target < 0 || target >= call.classes) && target != call.ignore)
-      throw Error("cross_entropy: target " + std::to_string(target) + " (element " + std::to_string(r) +
-                  ") is neither in [0, " + std::to_string(call.classes) + "), the classes of the logits, nor " +
-                  std::to_string(call.ignore) + ", the ignored one");
-  }
-}
-
 /// The log of the sum of exponentials, and the plain sum (only where asked for), in one pass over memory.
 template <bool with_sum, class T>
 std::pair<double, double> row_sums(const T* row, std::int64_t count) {
@@ -79,16 +68,26 @@ double CrossEntropy::spread() const {
   return smoothing == 0 || over == 0 ? 0 : smoothing / static_cast<double>(over);
 }
 
+template <class Target>
+void check_targets(const Target* targets, const CrossEntropy& call) {
+  for (std::int64_t r = 0; r < call.rows; ++r) {
+    const std::int64_t target = targets[r];
+    if ((target < 0 || target >= call.classes) && target != call.ignore)
+      throw Error("cross_entropy: target " + std::to_string(target) + " (element " + std::to_string(r) +
+                  ") is neither in [0, " + std::to_string(call.classes) + "), the classes of the logits, nor " +
+                  std::to_string(call.ignore) + ", the ignored one");
+  }
+}
+
 template <class T, class Target>
-void cross_entropy(const T* logits, const Target* targets, const CrossEntropy& call, T* sum, std::int64_t* count,
-                   T* logsumexp, double* scratch, int threads) {
-  check_targets(targets, call);
+void row_losses(const T* logits, const Target* targets, const CrossEntropy& call, double* losses, T* logsumexp,
+                int threads) {
   const double spread = call.spread();
   parallel_for(threads, call.rows, rows_a_piece(call.classes), [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t r = begin; r < finish; ++r) {
       const T* row = logits + r * call.classes;
       if (targets[r] == call.ignore) {
-        scratch[r] = 0;
+        losses[r] = 0;
         logsumexp[r] = 0;
         continue;
       }
@@ -98,10 +97,14 @@ void cross_entropy(const T* logits, const Target* targets, const CrossEntropy& c
       // The target distribution sums to 1, so the log of the total enters once.
       double loss = log_total - (1 - call.smoothing) * static_cast<double>(row[targets[r]]);
       if (spread != 0) loss -= spread * sum_without(row, call.classes, call.excluded, plain);
-      scratch[r] = loss;
+      losses[r] = loss;
     }
   });
-  *sum = static_cast<T>(sum_of(scratch, call.rows));
+}
+
+template <class T, class Target>
+void sum_losses(const double* losses, const Target* targets, const CrossEntropy& call, T* sum, std::int64_t* count) {
+  *sum = static_cast<T>(sum_of(losses, call.rows));
   *count = 0;
   for (std::int64_t r = 0; r < call.rows; ++r) *count += targets[r] != call.ignore;
 }
@@ -110,7 +113,6 @@ template <class T, class Target>
 void cross_entropy_grad(const T* logits, const Target* targets, const T* logsumexp, T dsum, const CrossEntropy& call,
                         T* dlogits, int threads) {
   using Batch = xsimd::batch<T>;
-  check_targets(targets, call);
   const T spread = static_cast<T>(call.spread());
   const T on_target = static_cast<T>(1 - call.smoothing);
   parallel_for(threads, call.rows, rows_a_piece(call.classes), [&](std::int64_t begin, std::int64_t finish) {
@@ -133,13 +135,16 @@ void cross_entropy_grad(const T* logits, const Target* targets, const T* logsume
   });
 }
 
-#define XTAPE_CROSS_ENTROPY(T, Target)                                                                            \
-  template void cross_entropy(const T*, const Target*, const CrossEntropy&, T*, std::int64_t*, T*, double*, int); \
+#define XTAPE_CROSS_ENTROPY(T, Target)                                                            \
+  template void row_losses(const T*, const Target*, const CrossEntropy&, double*, T*, int);       \
+  template void sum_losses(const double*, const Target*, const CrossEntropy&, T*, std::int64_t*); \
   template void cross_entropy_grad(const T*, const Target*, const T*, T, const CrossEntropy&, T*, int);
 XTAPE_CROSS_ENTROPY(float, std::int32_t)
 XTAPE_CROSS_ENTROPY(float, std::int64_t)
 XTAPE_CROSS_ENTROPY(double, std::int32_t)
 XTAPE_CROSS_ENTROPY(double, std::int64_t)
 #undef XTAPE_CROSS_ENTROPY
+template void check_targets(const std::int32_t*, const CrossEntropy&);
+template void check_targets(const std::int64_t*, const CrossEntropy&);
 
 }  // namespace xtape

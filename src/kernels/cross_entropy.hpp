@@ -18,15 +18,20 @@ struct CrossEntropy {
   double spread() const;  ///< What smoothing puts on one class.
 };
 
-/// sum = the sum of the rows' losses, count = how many rows were not ignored; `logsumexp` [rows] keeps log sum
-/// exp(logits) of every row (0 for a row of -inf). `scratch` holds rows doubles. Throws Error, and writes nothing,
-/// where a target is neither a class nor `ignore`.
+/// Throws Error where a target is neither a class nor `ignore`. What is below takes targets that have been checked.
+template <class Target>
+void check_targets(const Target* targets, const CrossEntropy& call);
+
+/// The losses of the rows, and log sum exp(logits) of every row (0 for a row of -inf); both are 0 in ignored rows.
 template <class T, class Target>
-void cross_entropy(const T* logits, const Target* targets, const CrossEntropy& call, T* sum, std::int64_t* count,
-                   T* logsumexp, double* scratch, int threads);
+void row_losses(const T* logits, const Target* targets, const CrossEntropy& call, double* losses, T* logsumexp,
+                int threads);
+
+/// sum = the sum of the rows' losses, count = how many rows were not ignored.
+template <class T, class Target>
+void sum_losses(const double* losses, const Target* targets, const CrossEntropy& call, T* sum, std::int64_t* count);
 
 /// dlogits = dsum * (exp(logits - logsumexp) - target distribution), zeros in ignored rows. May overwrite the logits.
-/// Throws as cross_entropy does.
 template <class T, class Target>
 void cross_entropy_grad(const T* logits, const Target* targets, const T* logsumexp, T dsum, const CrossEntropy& call,
                         T* dlogits, int threads);

@@ -3,13 +3,12 @@
 
 #include <limits>
 
-#include "floating.hpp"
+#include "losses.hpp"
 #include "rows.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
-namespace {
 std::vector<AttributeSpec> loss_attributes() {
   return {
       {"ignore", AttributeType::integer, "Targets of this value have no loss and are not counted.", std::int64_t{-100}},
@@ -18,11 +17,11 @@ std::vector<AttributeSpec> loss_attributes() {
        "A class that gets nothing of what is spread (the padding); -1 for none.", std::int64_t{-1}}};
 }
 
-void check_loss(const Call& call) {
-  const Shape rows = without_last(call.shape(0));
-  require_shape(call, 1, rows, "that of the logits without their last axis, the classes");
-  const std::int64_t classes = call.shape(0).back();
-  if (classes == 0) throw ShapeError("logits of shape " + to_string(call.shape(0)) + " have no classes");
+void check_loss(const Call& call, const Shape& logits, std::size_t targets) {
+  const Shape rows = without_last(logits);
+  require_shape(call, targets, rows, "that of the logits without their last axis, the classes");
+  const std::int64_t classes = logits.back();
+  if (classes == 0) throw ShapeError("logits of shape " + to_string(logits) + " have no classes");
   const double smoothing = call.number("label_smoothing");
   if (!(smoothing >= 0 && smoothing <= 1))
     throw Error("label_smoothing must be between 0 and 1, got " + std::to_string(smoothing));
@@ -42,24 +41,19 @@ CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {
   return loss;
 }
 
-/// Calls f(T{}, Target{}) with the scalars of logits and targets.
-template <class F>
-auto with_scalars(const Call& call, const F& f) {
-  return with_floating(call.dtype(0), [&](auto scalar) {
-    return call.dtype(1) == Dtype::int32 ? f(scalar, std::int32_t{}) : f(scalar, std::int64_t{});
-  });
-}
-
+namespace {
 Kernel cross_entropy_kernel(const KernelCall& call) {
   const CrossEntropy loss = loss_of(call.attributes, call.shape(0));
   const int threads = call.threads;
-  return with_scalars(call, [&](auto scalar, auto target) {
+  return with_scalars(call, 1, [&](auto scalar, auto target) {
     using T = decltype(scalar);
     using Target = decltype(target);
     return Kernel{[loss, threads](const Frame& frame) {
-                    cross_entropy<T, Target>(in<T>(frame, 0), in<Target>(frame, 1), loss, out<T>(frame, 0),
-                                             out<std::int64_t>(frame, 1), out<T>(frame, 2),
-                                             static_cast<double*>(frame.scratch), threads);
+                    const auto* targets = in<Target>(frame, 1);
+                    auto* losses = static_cast<double*>(frame.scratch);
+                    check_targets(targets, loss);
+                    row_losses(in<T>(frame, 0), targets, loss, losses, out<T>(frame, 2), threads);
+                    sum_losses(losses, targets, loss, out<T>(frame, 0), out<std::int64_t>(frame, 1));
                   },
                   static_cast<std::size_t>(loss.rows) * sizeof(double)};
   });
@@ -88,12 +82,13 @@ Vars expand_cross_entropy(const ExpandCall& call) {
 Kernel cross_entropy_grad_kernel(const KernelCall& call) {
   const CrossEntropy loss = loss_of(call.attributes, call.shape(0));
   const int threads = call.threads;
-  return with_scalars(call, [&](auto scalar, auto target) {
+  return with_scalars(call, 1, [&](auto scalar, auto target) {
     using T = decltype(scalar);
     using Target = decltype(target);
     return Kernel{[loss, threads](const Frame& frame) {
-      cross_entropy_grad<T, Target>(in<T>(frame, 0), in<Target>(frame, 1), in<T>(frame, 2), *in<T>(frame, 3), loss,
-                                    out<T>(frame, 0), threads);
+      const auto* targets = in<Target>(frame, 1);
+      check_targets(targets, loss);
+      cross_entropy_grad(in<T>(frame, 0), targets, in<T>(frame, 2), *in<T>(frame, 3), loss, out<T>(frame, 0), threads);
     }};
   });
 }
@@ -111,6 +106,8 @@ Vars expand_cross_entropy_grad(const ExpandCall& call) {
   return {where(expand_dims(real, -1), difference * call.inputs[3], 0)};
 }
 
+}  // namespace
+
 const Op& cross_entropy_grad_op() {
   static const Op row = [] {
     Op op;
@@ -126,7 +123,7 @@ const Op& cross_entropy_grad_op() {
     op.outputs = {"dlogits"};
     op.attributes = loss_attributes();
     op.shape = [](const Call& call) {
-      check_loss(call);
+      check_loss(call, call.shape(0), 1);
       require_shape(call, 2, call.shape(1), "that of the targets");
       require_shape(call, 3, {}, "a single number");
       return std::vector<ValueType>{call.inputs[0]};
@@ -155,7 +152,7 @@ const Op& cross_entropy_op() {
     op.results = 2;
     op.attributes = loss_attributes();
     op.shape = [](const Call& call) {
-      check_loss(call);
+      check_loss(call, call.shape(0), 1);
       return std::vector<ValueType>{{call.dtype(0), {}}, {Dtype::int64, {}}, {call.dtype(0), call.shape(1)}};
     };
     op.kernel = cross_entropy_kernel;
@@ -171,7 +168,6 @@ const Op& cross_entropy_op() {
   }();
   return row;
 }
-}  // namespace
 
 std::pair<Var, Var> cross_entropy(const Var& logits, const Var& targets, std::int64_t ignore, double label_smoothing,
                                   std::int64_t smoothing_excludes) {

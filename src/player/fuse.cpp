@@ -15,7 +15,8 @@ struct Pattern {
   Attributes attributes;
   Tape tape;
   Vars inputs;
-  ValueId root;
+  std::vector<ValueId> outputs;
+  ValueId root() const { return outputs.at(0); }
 };
 
 Pattern pattern_of(const Op& op, const FuseSample& sample, Mode mode) {
@@ -26,7 +27,7 @@ Pattern pattern_of(const Op& op, const FuseSample& sample, Mode mode) {
   Node node;
   node.op = &op;
   node.attributes = sample.attributes;
-  pattern.root = op.expand({op, node, pattern.tape, pattern.inputs}).at(0).id();
+  for (const Var& output : op.expand({op, node, pattern.tape, pattern.inputs})) pattern.outputs.push_back(output.id());
   return pattern;
 }
 
@@ -62,7 +63,7 @@ class Matcher {
 
   std::optional<Match> at(std::int32_t root) {
     const bool found = pattern_.op->fuse_attributes ? with_its_attributes(root) : stands_at(root, pattern_, true);
-    if (!found || !backward_part() || !closed() || !types_fit() || !gradient_fits()) return std::nullopt;
+    if (!found || !backward_part() || !wanted() || !closed() || !types_fit() || !gradient_fits()) return std::nullopt;
     return match_;
   }
 
@@ -73,7 +74,7 @@ class Matcher {
     match_.inputs.assign(pattern.inputs.size(), ValueId{});
     match_.attributes = pattern.attributes;
     match_.found.assign(pattern.tape.size(), nullptr);
-    return same(pattern, pattern.root, {root, 0}, exactly);
+    return same(pattern, pattern.root(), {root, 0}, exactly);
   }
 
   /// Where nodes like the sample's stand, their attributes say which expansion should stand there.
@@ -128,7 +129,9 @@ class Matcher {
       if (match_.sweep >= 0 && match_.sweep != adjoint.sweep) return false;  // two sweeps: leave it alone
       match_.sweep = adjoint.sweep;
       if (adjoint.of_output) {
-        if (adjoint.forward == match_.root && adjoint.index == 0) match_.cotangent = adjoint.value;
+        if (adjoint.forward != match_.root) continue;
+        if (adjoint.index != 0) return false;  // the fused gradient is given that of the first output alone
+        match_.cotangent = adjoint.value;
         continue;
       }
       const ValueId flows_to = program_.node(adjoint.forward).inputs[static_cast<std::size_t>(adjoint.index)];
@@ -155,29 +158,43 @@ class Matcher {
     return true;
   }
 
+  /// An op that gives more than stands at the root makes its gradients beforehand: in vain, where none are taken.
+  bool wanted() const {
+    return !match_.backward.empty() || std::all_of(pattern_.outputs.begin(), pattern_.outputs.end(),
+                                                   [&](ValueId id) { return id.node == pattern_.root().node; });
+  }
+
   bool inside(std::int32_t node) const { return match_.forward.count(node) != 0 || match_.backward.count(node) != 0; }
 
   /// No interior value is used elsewhere or asked for, and what the backward part takes stands before it.
   bool closed() const {
     for (std::int32_t node : match_.forward)
-      if (node != match_.root && !only_used_inside(node)) return false;
+      for (std::size_t k = 0; k < program_.node(node).outputs.size(); ++k) {
+        const ValueId id{node, static_cast<std::int32_t>(k)};
+        if (!given(id) && !only_used_inside(id)) return false;
+      }
     for (std::int32_t node : match_.backward) {
       const bool flows_out = std::any_of(match_.gradients.begin(), match_.gradients.end(),
                                          [&](const auto& gradient) { return gradient.second.node == node; });
-      if (!flows_out && !only_used_inside(node)) return false;
+      for (std::size_t k = 0; !flows_out && k < program_.node(node).outputs.size(); ++k)
+        if (!only_used_inside({node, static_cast<std::int32_t>(k)})) return false;
       for (const ValueId& id : program_.node(node).inputs)
         if (match_.backward.count(id.node) == 0 && id.node >= match_.first_backward) return false;
     }
     return true;
   }
 
-  bool only_used_inside(std::int32_t node) const {
-    for (const ValueId& id : program_.outputs)
-      if (id.node == node) return false;
-    for (const auto& users : users_[static_cast<std::size_t>(node)])
-      for (std::int32_t user : users)
-        if (!inside(user)) return false;
-    return true;
+  /// Whether the fused op gives this value.
+  bool given(ValueId id) const {
+    return id.node == match_.root && std::any_of(pattern_.outputs.begin(), pattern_.outputs.end(), [&](ValueId output) {
+             return output == ValueId{pattern_.root().node, id.output};
+           });
+  }
+
+  bool only_used_inside(ValueId id) const {
+    const auto& users = users_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+    return std::find(program_.outputs.begin(), program_.outputs.end(), id) == program_.outputs.end() &&
+           std::all_of(users.begin(), users.end(), [&](std::int32_t user) { return inside(user); });
   }
 
   bool types_fit() const {
@@ -256,7 +273,9 @@ Program fuse_one(const Program& program, const Pattern& pattern) {
       const auto m = static_cast<std::size_t>(match_of_root[i]);
       const auto in_site = rewriter.tape().in_site(program.node(index).site);
       fused[m] = record_call(rewriter.tape(), *pattern.op, rewriter.now(matches[m].inputs), matches[m].attributes);
-      rewriter.replace({index, 0}, fused[m][0]);
+      for (std::size_t k = 0; k < pattern.outputs.size(); ++k)
+        if (pattern.outputs[k].node == pattern.root().node)
+          rewriter.replace({index, pattern.outputs[k].output}, fused[m][k]);
       rewriter.close_region(program.regions[i]);
     } else if (match_of_backward[i] >= 0) {
       const auto m = static_cast<std::size_t>(match_of_backward[i]);

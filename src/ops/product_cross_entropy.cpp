@@ -1,0 +1,192 @@
+// product_cross_entropy: a projection to logits, their cross-entropy and its gradients in one kernel, which the player
+// puts in where it finds them.
+#include "product_cross_entropy.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "equation.hpp"
+#include "losses.hpp"
+#include "rows.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// An equation that multiplies rows with a weight, and what it makes of the two.
+struct Projection {
+  Equation equation;
+  Shape logits;
+  std::int64_t terms = 0;
+  bool classes_first = true;
+};
+
+Projection projection_of(const std::string& text, const Shape& x, const Shape& weight) {
+  Projection projection{parse_equation(text, {x, weight}), {}, 0, true};
+  const std::string& of_x = projection.equation.operands[0];
+  const std::string& of_weight = projection.equation.operands[1];
+  const std::string& of_logits = projection.equation.result;
+  const bool has_axes = !of_x.empty() && !of_logits.empty();
+  const std::string terms = has_axes ? of_x.substr(of_x.size() - 1) : "";
+  const std::string classes = has_axes ? of_logits.substr(of_logits.size() - 1) : "";
+  std::string letters = of_x + classes;
+  std::sort(letters.begin(), letters.end());
+  const bool all_differ = std::adjacent_find(letters.begin(), letters.end()) == letters.end();
+  if (!has_axes || !all_differ || of_x.substr(0, of_x.size() - 1) != of_logits.substr(0, of_logits.size() - 1) ||
+      (of_weight != classes + terms && of_weight != terms + classes))
+    throw ShapeError("equation '" + text + "' for x of shape " + to_string(x) + " and a weight of shape " +
+                     to_string(weight) +
+                     " should multiply the last axis of x with one of the weight's two, and put the other one, the "
+                     "classes, last: as 'btd,vd->btv' or '...d,dv->...v' do");
+  sizes_of_letters(projection.equation, {x, weight}, text);
+  projection.classes_first = of_weight == classes + terms;
+  projection.terms = x.back();
+  projection.logits = without_last(x);
+  projection.logits.push_back(weight[projection.classes_first ? 0 : 1]);
+  return projection;
+}
+
+Projection projection_of(const Call& call) {
+  return projection_of(call.text("equation"), call.shape(0), call.shape(1));
+}
+
+std::vector<AttributeSpec> projected_loss_attributes() {
+  std::vector<AttributeSpec> attributes = loss_attributes();
+  attributes.insert(attributes.begin(),
+                    {"equation", AttributeType::text,
+                     "As einsum's: the last axis of x meets one of the weight's, the other one becomes the classes, "
+                     "the logits' last.",
+                     std::nullopt});
+  return attributes;
+}
+
+/// Those of cross_entropy alone.
+Attributes of_the_loss(const Attributes& attributes) {
+  Attributes own;
+  for (const AttributeSpec& spec : loss_attributes()) own.set(spec.name, *attributes.find(spec.name));
+  return own;
+}
+
+std::vector<ValueType> product_cross_entropy_shape(const Call& call) {
+  const Projection projection = projection_of(call);
+  check_loss(call, projection.logits, 2);
+  std::vector<ValueType> outputs = {{call.dtype(0), {}}, {Dtype::int64, {}}, call.inputs[0], call.inputs[1]};
+  if (call.inputs.size() > 3) {
+    require_shape(call, 3, {projection.logits.back()}, "one number for each class");
+    outputs.push_back(call.inputs[3]);
+  }
+  return outputs;
+}
+
+Kernel product_cross_entropy_kernel(const KernelCall& call) {
+  const Projection projection = projection_of(call);
+  LogitsProduct product;
+  product.loss = loss_of(call.attributes, projection.logits);
+  product.terms = projection.terms;
+  product.classes_first = projection.classes_first;
+  product.biased = call.inputs.size() > 3;
+  product.threads = call.threads;
+  return with_scalars(call, 2, [&](auto scalar, auto target) {
+    using T = decltype(scalar);
+    using Target = decltype(target);
+    const auto made = std::make_shared<const ProductCrossEntropy<T>>(product);
+    return Kernel{[made, biased = product.biased](const Frame& frame) {
+                    made->run(in<T>(frame, 0), in<T>(frame, 1), biased ? in<T>(frame, 3) : nullptr,
+                              in<Target>(frame, 2), out<T>(frame, 0), out<std::int64_t>(frame, 1), out<T>(frame, 2),
+                              out<T>(frame, 3), biased ? out<T>(frame, 4) : nullptr, frame.scratch);
+                  },
+                  made->scratch_bytes()};
+  });
+}
+
+Vars expand_product_cross_entropy(const ExpandCall& call) {
+  const Var& x = call.inputs[0];
+  const Var& weight = call.inputs[1];
+  const Var& targets = call.inputs[2];
+  const bool biased = call.inputs.size() > 3;
+  const std::string& text = call.attributes().get<std::string>("equation");
+  const Attributes loss = of_the_loss(call.attributes());
+  const Var product = einsum(text, Vars{x, weight});
+  const Var logits = biased ? product + call.inputs[3] : product;
+  const Vars found = record_call(call.tape, cross_entropy_op(), {logits, targets}, loss);  // sum, count, logsumexp
+  const Var dlogits = xtape::apply(cross_entropy_grad_op(), {logits, targets, found[2], 1.0}, loss)[0];
+  const Equation e = projection_of(text, x.shape(), weight.shape()).equation;
+  Vars outputs = {found[0], found[1],
+                  einsum(e.result + "," + e.operands[1] + "->" + e.operands[0], Vars{dlogits, weight}),
+                  einsum(e.operands[0] + "," + e.result + "->" + e.operands[1], Vars{x, dlogits})};
+  if (biased) outputs.push_back(sum_to(dlogits, call.inputs[3].shape()));
+  return outputs;
+}
+
+Vars product_cross_entropy_gradient(const GradientCall& call) {
+  const bool second = std::any_of(call.cotangents.begin() + 2, call.cotangents.end(),
+                                  [](const Var& cotangent) { return static_cast<bool>(cotangent); });
+  // Left to the expansion: second derivatives, and where one of the two products need not be made.
+  if (second || !call.needs[0] || !call.needs[1]) return {};
+  const Var dsum = call.cotangent();
+  Vars gradients = {call.outputs[2] * dsum, call.outputs[3] * dsum, Var()};
+  if (call.inputs.size() > 3) gradients.push_back(call.outputs[4] * dsum);
+  return gradients;
+}
+
+/// Whether logits are so many that most of their memory is saved. Blocks of hundreds of rows cost the products no time,
+/// and what is saved by reading logits from the cache pays for scaling the gradients; with fewer rows (of very many
+/// classes) the weight would be brought up too often.
+bool pays(const Shape& logits) {
+  const std::int64_t classes = logits.back();
+  return classes > 0 && count_of(logits) / classes >= 2 * rows_at_once(classes);
+}
+
+std::optional<Attributes> attributes_of_found(const std::vector<const Node*>& nodes) {
+  const auto node_of = [&](const Op& op) {
+    return *std::find_if(nodes.begin(), nodes.end(), [&](const Node* node) { return node && node->op == &op; });
+  };
+  const Node& product = *node_of(builtin_ops().at("einsum"));
+  const Shape& logits = product.outputs[0].shape;
+  if (logits.empty() || !pays(logits)) return std::nullopt;
+  Attributes attributes = {{"equation", *product.attributes.find("equation")}};
+  for (const auto& item : node_of(cross_entropy_op())->attributes.items()) attributes.set(item.first, item.second);
+  return attributes;
+}
+
+const Op& product_cross_entropy_op() {
+  static const Op row = [] {
+    Op op;
+    op.name = "product_cross_entropy";
+    op.doc =
+        "cross_entropy(einsum(equation, x, weight) + bias, targets), and the gradients of its sum for x, weight and "
+        "bias "
+        "with it, in one kernel, which makes the logits of some rows at a time and keeps none; bias may be left out. "
+        "The player puts it in for the three and their gradients, where logits are many; write those.";
+    op.inputs = {{"x", Accept::floating},
+                 {"weight", Accept::floating},
+                 {"targets", Accept::integer},
+                 {"bias", Accept::floating, Arity::optional}};
+    op.outputs = {"sum", "count", "dx", "dweight", "dbias"};
+    op.results = 2;
+    op.attributes = projected_loss_attributes();
+    op.kind = Kind::product;
+    op.shape = product_cross_entropy_shape;
+    op.kernel = product_cross_entropy_kernel;
+    op.expand = expand_product_cross_entropy;
+    op.gradient = product_cross_entropy_gradient;
+    const Attributes attributes = {{"equation", std::string("rt,ct->rc")},
+                                   {"ignore", std::int64_t{-100}},
+                                   {"label_smoothing", 0.0},
+                                   {"smoothing_excludes", std::int64_t{-1}}};
+    const ValueType x{Dtype::float32, {2, 3}}, weight{Dtype::float32, {4, 3}}, targets{Dtype::int64, {2}},
+        bias{Dtype::float32, {4}};
+    op.fuses = {{{x, weight, targets}, attributes}, {{x, weight, targets, bias}, attributes}};
+    op.fuse_attributes = attributes_of_found;
+    return op;
+  }();
+  return row;
+}
+}  // namespace
+
+void list_product_cross_entropy(OpTable& table) {
+  table.add(product_cross_entropy_op());
+}
+
+}  // namespace xtape
