@@ -226,7 +226,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
     planned.prepare = [prepare = products.prepare](const void* fixed, void* prepared) {
       prepare(static_cast<const T*>(fixed), prepared);
     };
-  planned.run = [copies, places, own_place, multiply = products.run](const void* a, const void* b, void* c,
+  planned.multiply = [copies, places, own_place, multiply = products.run](const void* a, const void* b, void* c,
                                                                      void* scratch, const void* prepared) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
     const auto operand = [&](std::size_t i, const void* given) {
@@ -247,7 +247,7 @@ template <class T>
 PlannedProduct in_loops(const LoopsPlan& plan) {
   PlannedProduct planned;
   planned.scratch_bytes = rounded(loops_scratch_bytes(plan, sizeof(T)));
-  planned.run = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch, const void*) {
+  planned.multiply = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch, const void*) {
     run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), scratch);
   };
   return planned;
@@ -272,7 +272,7 @@ template <class T>
 PlannedProduct by_rows(const GemmPlan& plan) {
   PlannedProduct planned;
   planned.way = ProductWay::rows;
-  planned.run = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*, const void*) {
+  planned.multiply = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*, const void*) {
     run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
   };
   return planned;
@@ -294,11 +294,11 @@ PlannedProduct made(const Product& product) {
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
   if (product.accumulate || count_of(product.c.shape) == 0) {
-    planned.run = [](const void*, const void*, void*, void*, const void*) {};
+    planned.multiply = [](const void*, const void*, void*, void*, const void*) {};
     return planned;
   }
   const std::uint64_t zero = 0;
-  planned.run = [fill = make_fill(product.dtype, product.c, &zero, product.threads)](const void*, const void*, void* c,
+  planned.multiply = [fill = make_fill(product.dtype, product.c, &zero, product.threads)](const void*, const void*, void* c,
                                                                                      void*, const void*) { fill(c); };
   return planned;
 }

@@ -67,9 +67,9 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
 Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
                       const std::function<void(const Frame&)>& before = {}) {
   Kernel kernel;
-  kernel.run = [run = product.run, before](const Frame& frame) {
+  kernel.run = [multiply = product.multiply, before](const Frame& frame) {
     if (before) before(frame);
-    run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
+    multiply(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
   };
   kernel.scratch_bytes = product.scratch_bytes;
   kernel.prepared_bytes = product.prepared_bytes;

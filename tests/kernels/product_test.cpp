@@ -72,7 +72,7 @@ PlannedProduct check_product(const Case& test, std::mt19937& random, bool accumu
     planned = make_product(product);
     Scratch scratch(planned.scratch_bytes);
     c.memory = before;
-    planned.run(a.memory.data(), b.memory.data(), c.memory.data(), scratch.data(), nullptr);
+    planned.run(a.memory.data(), b.memory.data(), c.memory.data(), scratch.data());
     CHECK(c.memory == expected.memory);
   }
   return planned;
@@ -235,7 +235,7 @@ TEST_CASE("a letter that stands twice in an operand means its diagonal") {
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i * i);
   const PlannedProduct planned = make_product(product);
   Scratch scratch(planned.scratch_bytes);
-  planned.run(a.data(), b.data(), c.data(), scratch.data(), nullptr);
+  planned.run(a.data(), b.data(), c.data(), scratch.data());
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t k = 0; k < 4; ++k) {
       double sum = 0;
@@ -272,14 +272,14 @@ TEST_CASE("float32 products are near float64, with the same bits on any number o
         const PlannedProduct planned = make_product(product);
         Scratch scratch(planned.scratch_bytes);
         std::vector<float> c32(c.size());
-        planned.run(a32.data(), b32.data(), c32.data(), scratch.data(), nullptr);
+        planned.run(a32.data(), b32.data(), c32.data(), scratch.data());
         if (threads == 1) first = c32;
         CHECK(std::memcmp(first.data(), c32.data(), c32.size() * sizeof(float)) == 0);
       }
       product.dtype = Dtype::float64;
       const PlannedProduct planned = make_product(product);
       Scratch scratch(planned.scratch_bytes);
-      planned.run(a.data(), b.data(), c.data(), scratch.data(), nullptr);
+      planned.run(a.data(), b.data(), c.data(), scratch.data());
       double worst = 0;
       for (std::size_t i = 0; i < c.size(); ++i)
         worst = std::max(worst, std::abs(c[i] - static_cast<double>(first[i])));
