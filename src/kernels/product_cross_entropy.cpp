@@ -12,6 +12,7 @@ namespace {
 // Fewer rows, and each block's products would take longer to bring up the weight than to multiply by it.
 constexpr std::int64_t least_rows = 512;
 constexpr std::int64_t block_elements = 4 << 20;  // of logits, where rows are short
+constexpr std::int64_t row_step = 256;  // the weight's gradient is summed over rows, so many at a time
 
 std::size_t rounded(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
@@ -57,7 +58,7 @@ void add_to_rows(const T* bias, const CrossEntropy& block, T* logits, int thread
 }  // namespace
 
 std::int64_t rows_at_once(std::int64_t classes) {
-  return std::max(least_rows, block_elements / std::max<std::int64_t>(1, classes));
+  return std::max(least_rows, block_elements / std::max<std::int64_t>(1, classes) / row_step * row_step);
 }
 
 template <class T>

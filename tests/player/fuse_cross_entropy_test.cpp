@@ -1,0 +1,76 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "expansion.hpp"
+#include "xtape/player.hpp"
+
+using namespace xtape;
+
+namespace {
+std::int64_t steps(const Player& player, const std::string& op) {
+  const auto& all = player.plan().steps;
+  return std::count_if(all.begin(), all.end(), [&](const auto& step) { return step.op == op; });
+}
+
+/// A projection to `classes` and the mean of the cross-entropy, as definitions write it.
+struct Recorded {
+  Recorded(std::size_t rows, std::size_t classes, bool biased) {
+    x = tape.parameter("x", single(normal_array({2, rows / 2, 4}, 1)));
+    w = tape.parameter("w", single(normal_array({classes, 4}, 2)));
+    bias = tape.parameter("bias", single(normal_array({classes}, 3)));
+    xt::xarray<std::int64_t> rights = xt::xarray<std::int64_t>::from_shape({2, rows / 2});
+    for (std::size_t i = 0; i < rights.size(); ++i)
+      rights.data()[i] = i % 11 == 3 ? -1 : static_cast<std::int64_t>(i * 7919 % classes);
+    const Var product = einsum("btd,vd->btv", x, w);
+    logits = biased ? product + bias : product;
+    const auto [sum, count] = cross_entropy(logits, tape.constant(rights), -1, 0.1);
+    loss = sum / cast(count, Dtype::float32);
+  }
+  Tape tape{Mode::train};
+  Var x, w, bias, logits, loss;
+};
+
+/// How often the fused op is played for `outputs`, whose values must be those without fusion.
+std::int64_t fused(const Tape& tape, const Vars& outputs) {
+  Player player(tape, outputs);
+  PlayerOptions off;
+  off.passes.fuse = false;
+  Player plain(tape, outputs, off);
+  player.play();
+  plain.play();
+  for (const Var& output : outputs) {
+    const xt::xarray<float> found = player.value<float>(output), wanted = plain.value<float>(output);
+    bool near = true;
+    for (std::size_t i = 0; i < wanted.size(); ++i) near = near && close(found.data()[i], wanted.data()[i], 2e-6);
+    CHECK(near);
+  }
+  CHECK(steps(plain, "product_cross_entropy") == 0);
+  return steps(player, "product_cross_entropy");
+}
+}  // namespace
+
+TEST_CASE("a projection to many logits and its cross-entropy are played as one, with their gradients") {
+  for (bool biased : {false, true}) {
+    Recorded r(1030, 8300, biased);
+    Vars wanted{r.x, r.w};
+    if (biased) wanted.push_back(r.bias);
+    Vars outputs = grad(r.loss, wanted);
+    outputs.push_back(r.loss);
+    CHECK(fused(r.tape, outputs) == 1);
+    PlayerOptions off;
+    off.passes.fuse = false;
+    const std::size_t logits = 1030 * 8300 * sizeof(float);
+    CHECK(Player(r.tape, outputs).plan().peak_bytes() + logits / 4 < Player(r.tape, outputs, off).plan().peak_bytes());
+  }
+}
+
+TEST_CASE("logits that are asked for, few of them, or without a gradient, are made as they are written") {
+  Recorded many(1030, 8300, true);
+  CHECK(fused(many.tape, {many.loss}) == 0);
+  Vars outputs = grad(many.loss, {many.x, many.w});
+  outputs.push_back(many.logits);
+  CHECK(fused(many.tape, outputs) == 0);
+  Recorded few(64, 50, true);
+  CHECK(fused(few.tape, {few.loss, grad(few.loss, {few.x})[0]}) == 0);
+}
