@@ -19,7 +19,7 @@ double log_sum_exp(const T* x, std::int64_t count) {
   Batch greatest(lowest);
   for_lanes<T>(count,
                [&](std::int64_t i, const auto& lanes) { greatest = xsimd::max(greatest, lanes.load(x + i, lowest)); });
-  const T top = fold_lanes(greatest, [](T a, T b) { return std::max(a, b); });
+  const T top = fold_lanes(greatest, [](const auto& a, const auto& b) { return a > b ? a : b; });
   const Batch shift(top);
   Batch sum(T{0});
   for_lanes<T>(count,

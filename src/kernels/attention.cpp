@@ -146,7 +146,7 @@ class BlockedAttention {
               }
               block.products->dv.run(dropped, dy_block, dv + at[of_dv], memory.product);
               block.products->weight_cotangents.run(dy_block, v + at[of_v], memory.cotangents, memory.product);
-              drop_some(block, at[of_places], step, memory.cotangents, memory.cotangents);
+              drop_as(dropped, block, memory.cotangents);
               softmax_grad<T>(memory.weights, memory.cotangents, memory.cotangents, T{1} / divisor,
                               {block.rows, block.keys, 1}, nullptr, 1);
               block.products->dq.run(memory.cotangents, k + at[of_k], dq_block, memory.product);
@@ -215,9 +215,21 @@ class BlockedAttention {
   void drop_some(const Block& block, std::int64_t place, std::uint64_t step, const T* from, T* to) const {
     if (plan_.rate == 0) return;
     const double keep = 1 - plan_.rate;
-    for (std::int64_t i = 0; i < block.rows; ++i)
-      drop<T>({plan_.key, step}, place + (block.first + i) * plan_.places_row, block.keys, keep,
-              static_cast<T>(1 / keep), from + i * block.keys, to + i * block.keys);
+    // Where the rows are whole, they follow one another: they are one row.
+    const bool whole = plan_.places_row == block.keys;
+    const std::int64_t rows = whole ? 1 : block.rows, columns = whole ? block.rows * block.keys : block.keys;
+    for (std::int64_t i = 0; i < rows; ++i)
+      drop<T>({plan_.key, step}, place + (block.first + i) * plan_.places_row, columns, keep, static_cast<T>(1 / keep),
+              from + i * columns, to + i * columns);
+  }
+
+  /// What drop_some would do, seen from what it has left. A weight that was 0 before has no say in any gradient.
+  void drop_as(const T* dropped, const Block& block, T* cotangents) const {
+    if (plan_.rate == 0) return;
+    const T scale = static_cast<T>(1 / (1 - plan_.rate));
+#pragma omp simd
+    for (std::int64_t i = 0; i < block.rows * block.keys; ++i)
+      cotangents[i] = dropped[i] != T{0} ? cotangents[i] * scale : T{0};
   }
 
   AttentionPlan plan_;

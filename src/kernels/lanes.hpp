@@ -45,18 +45,37 @@ void for_lanes(std::int64_t count, const Visit& visit) {
   if (i < count) visit(i, FirstLanes<T>{count - i});
 }
 
+/// Some numbers in (part of) a register, as GCC and Clang know them.
+template <class T, std::size_t count>
+struct Register {
+  typedef T type __attribute__((vector_size(count * sizeof(T))));  // NOLINT: `using` would drop the attribute
+};
+
+/// All numbers of a register brought together by `combine`, one half with the other.
+template <class T, std::size_t... k, class Combine>
+T fold_register(const typename Register<T, 2 * sizeof...(k)>::type& numbers, std::index_sequence<k...> /*half*/,
+                const Combine& combine) {
+  constexpr std::size_t half = sizeof...(k);
+  if constexpr (half == 1) {
+    return combine(numbers[0], numbers[1]);
+  } else {
+    return fold_register<T>(combine(__builtin_shufflevector(numbers, numbers, k...),
+                                    __builtin_shufflevector(numbers, numbers, (k + half)...)),
+                            std::make_index_sequence<half / 2>{}, combine);
+  }
+}
+
 /// All lanes brought together by `combine`, pairwise. (xsimd's hadd makes GCC 12 warn of its own headers.)
 template <class T, class Combine>
 T fold_lanes(const xsimd::batch<T>& batch, const Combine& combine) {
-  std::array<T, xsimd::batch<T>::size> lanes;
-  batch.store_unaligned(lanes.data());
-  for (std::size_t half = lanes.size() / 2; half > 0; half /= 2)
-    for (std::size_t k = 0; k < half; ++k) lanes[k] = combine(lanes[k], lanes[k + half]);
-  return lanes[0];
+  constexpr std::size_t lanes = xsimd::batch<T>::size;
+  typename Register<T, lanes>::type numbers;
+  batch.store_unaligned(reinterpret_cast<T*>(&numbers));
+  return fold_register<T>(numbers, std::make_index_sequence<lanes / 2>{}, combine);
 }
 template <class T>
 T add_lanes(const xsimd::batch<T>& batch) {
-  return fold_lanes(batch, [](T a, T b) { return a + b; });
+  return fold_lanes(batch, [](const auto& a, const auto& b) { return a + b; });
 }
 
 /// The sums over a row of the batches that term(i, lanes) returns, an array of them. Lanes beyond the row's end must be
@@ -115,7 +134,7 @@ T max_of_lanes(const T* row, std::int64_t count) {
   }
   for_lanes<T>(count - i,
                [&](std::int64_t k, const auto& lanes) { a = xsimd::max(a, lanes.load(row + i + k, lowest)); });
-  return fold_lanes(xsimd::max(xsimd::max(a, b), xsimd::max(c, d)), [](T p, T q) { return std::max(p, q); });
+  return fold_lanes(xsimd::max(xsimd::max(a, b), xsimd::max(c, d)), [](const auto& p, const auto& q) { return p > q ? p : q; });
 }
 
 /// How many rows a thread should take at least, for the work to be worth sharing out.

@@ -175,17 +175,19 @@ void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* m
   if (rows.rank() == 0) rows.add(1, {0, 0});
   const std::size_t last = rows.rank() - 1;
   const T factor = T{1} / divisor;
+  // Some rows are masked before the first of them is read again: a processor reads at once neither what it has just
+  // written in narrower registers, nor what has left the first-level cache.
+  const std::int64_t at_once = std::max<std::int64_t>(1, 2048 / length);
   parallel_for(threads, rows.count(), rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t r = begin; r < finish;) {  // a run of rows that lie evenly, at a time
+    for (std::int64_t r = begin; r < finish;) {  // rows that lie evenly
       const std::int64_t first = r % rows.sizes[last];
-      const std::int64_t run = std::min(rows.sizes[last] - first, finish - r);
+      const std::int64_t run = std::min({rows.sizes[last] - first, finish - r, at_once});
       const auto [x_start, mask_start] = rows.offsets(r / rows.sizes[last], last);
-      for (std::int64_t i = first; i < first + run; ++i, ++r) {
-        T* row = y + r * length;
-        scale_and_mask(x + x_start + i * rows.strides[0][last], x_layout.strides.back(), factor,
-                       mask + mask_start + i * rows.strides[1][last], mask_layout.strides.back(), row, length);
-        softmax_row(row, row, length);
-      }
+      for (std::int64_t i = 0; i < run; ++i)
+        scale_and_mask(x + x_start + (first + i) * rows.strides[0][last], x_layout.strides.back(), factor,
+                       mask + mask_start + (first + i) * rows.strides[1][last], mask_layout.strides.back(),
+                       y + (r + i) * length, length);
+      for (std::int64_t i = 0; i < run; ++i, ++r) softmax_row(y + r * length, y + r * length, length);
     }
   });
 }
