@@ -254,7 +254,10 @@ class AmxProduct {
 }  // namespace
 
 bool amx_suits(const GemmPlan& plan) {
-  return std::min(plan.m, plan.n) >= 12 && plan.k >= 16 && amx::available();
+  // Splitting takes (m + n) k steps and multiplying m n k: the harmonic mean of m and n says whether it pays. With less
+  // than this, tiles are as fast.
+  constexpr std::int64_t least_mean = 80, least_terms = 16;
+  return 2 * plan.m * plan.n >= least_mean * (plan.m + plan.n) && plan.k >= least_terms && amx::available();
 }
 
 MatrixProducts<float> make_amx(const GemmPlan& plan) {

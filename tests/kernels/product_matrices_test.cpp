@@ -101,8 +101,8 @@ TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
   std::mt19937 random(7);
   for (const double exponents : {0.0, 4.0, 20.0})
     for (const std::int64_t k : {16, 100, 768, 3000}) {
-      const std::vector<float> a = drawn(40 * k, random, exponents), b = drawn(k * 50, random, exponents);
-      const Multiplied done = multiply(40, k, 50, a, b);
+      const std::vector<float> a = drawn(90 * k, random, exponents), b = drawn(k * 75, random, exponents);
+      const Multiplied done = multiply(90, k, 75, a, b);
       CHECK(done.way == ProductWay::amx);
       CAPTURE(exponents);
       CAPTURE(k);
@@ -114,8 +114,8 @@ TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
 TEST_CASE("on the matrix unit a product has the same bits with an operand prepared") {
   if (without_unit()) return;
   std::mt19937 random(8);
-  for (const std::int64_t m : {20, 64, 300})
-    for (const std::int64_t n : {40, 256})
+  for (const std::int64_t m : {64, 90, 300})
+    for (const std::int64_t n : {110, 256})
       for (const std::int64_t k : {16, 300, 1024}) {
         const std::vector<float> a = drawn(m * k, random, 0), b = drawn(k * n, random, 0);
         const std::vector<float> expected = multiply(m, k, n, a, b).c;
@@ -143,7 +143,7 @@ TEST_CASE("what no cache would hold is not prepared") {
 TEST_CASE("on the matrix unit infinite numbers stay infinite, and what is no number stays none") {
   if (without_unit()) return;
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  const std::int64_t m = 40, k = 600, n = 35;
+  const std::int64_t m = 90, k = 600, n = 75;
   std::vector<float> a(static_cast<std::size_t>(m * k), 1.0f), b(static_cast<std::size_t>(k * n), 2.0f);
   a[3 * k + 500] = infinity;
   a[4 * k + 2] = -infinity;

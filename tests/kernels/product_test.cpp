@@ -134,7 +134,7 @@ TEST_CASE("the products of models run as matrix products without rearranging any
                               : xsimd::batch<float>::size >= 16 ? ProductWay::tiles
                                                                 : ProductWay::blas;
   const LayoutFreedom dense{false, false, false, false};
-  const std::map<char, std::int64_t> sizes{{'b', 2}, {'t', 24}, {'d', 32}, {'f', 40}};
+  const std::map<char, std::int64_t> sizes{{'b', 2}, {'t', 48}, {'d', 80}, {'f', 88}};
   for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{{"btd", "df", "btf"},
                                                                        {"btd", "fd", "btf"},
                                                                        {"btf", "df", "btd"},
