@@ -12,7 +12,8 @@ namespace xtape {
 
 namespace {
 std::uint64_t key_of(ValueId id) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(id.node)) << 32) | static_cast<std::uint32_t>(id.output);
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(id.node)) << 32) |
+         static_cast<std::uint32_t>(id.output);
 }
 
 /// One walk from the outputs back to the inputs, over the nodes from `begin` on. Walks in a loop: a chain may be long.
@@ -115,7 +116,8 @@ class Sweep {
 
   /// The gradient of an op that has no rule of its own: that of its meaning in simpler ops.
   Vars through_expansion(const GradientCall& call, std::int32_t forward) {
-    if (!call.op.expand) throw Error(call.op.name + ": has neither a gradient nor an expansion, so none can be recorded");
+    if (!call.op.expand)
+      throw Error(call.op.name + ": has neither a gradient nor an expansion, so none can be recorded");
     const std::size_t size = tape_.size();
     const Vars outputs = call.op.expand({call.op, call.node, tape_, call.inputs});
     Vars reached;
@@ -204,6 +206,8 @@ Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
   }
 }
 
-Vars grad(const Var& output, const Vars& inputs) { return grad(Vars{output}, inputs); }
+Vars grad(const Var& output, const Vars& inputs) {
+  return grad(Vars{output}, inputs);
+}
 
 }  // namespace xtape

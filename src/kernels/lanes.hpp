@@ -134,7 +134,8 @@ T max_of_lanes(const T* row, std::int64_t count) {
   }
   for_lanes<T>(count - i,
                [&](std::int64_t k, const auto& lanes) { a = xsimd::max(a, lanes.load(row + i + k, lowest)); });
-  return fold_lanes(xsimd::max(xsimd::max(a, b), xsimd::max(c, d)), [](const auto& p, const auto& q) { return p > q ? p : q; });
+  return fold_lanes(xsimd::max(xsimd::max(a, b), xsimd::max(c, d)),
+                    [](const auto& p, const auto& q) { return p > q ? p : q; });
 }
 
 /// How many rows a thread should take at least, for the work to be worth sharing out.

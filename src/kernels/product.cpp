@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <optional>
 #include <vector>
 
 #include "copy.hpp"
 #include "product_amx.hpp"
+#include "product_axes.hpp"
 #include "product_gemm.hpp"
 #include "product_loops.hpp"
 #include "product_rows.hpp"
@@ -19,161 +18,8 @@
 namespace xtape {
 
 namespace {
-constexpr double nanoseconds_per_copied_element = 1.0;
-
-/// Where an axis stands decides what it is to a matrix product.
-enum class Role { batch, m, n, k };
-
-struct Axis {
-  char letter = 0;
-  std::int64_t size = 1;
-  std::array<std::int64_t, 3> strides{};  // of a, b, c; 0 where it does not stand
-  Role role = Role::batch;
-};
-
-/// The axes of a product, those of size 1 left out. A letter that stands twice in an operand steps along its diagonal.
-std::vector<Axis> axes_of(const Product& product) {
-  std::vector<Axis> axes;
-  const std::array<const Layout*, 3> layouts{&product.a, &product.b, &product.c};
-  const std::array<const std::string*, 3> letters{&product.a_axes, &product.b_axes, &product.c_axes};
-  for (std::size_t which = 0; which < 3; ++which)
-    for (std::size_t i = 0; i < letters[which]->size(); ++i) {
-      const char letter = (*letters[which])[i];
-      const std::int64_t size = layouts[which]->shape[i];
-      if (size == 1) continue;
-      auto found = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.letter == letter; });
-      if (found == axes.end()) found = axes.insert(axes.end(), Axis{letter, size, {}, Role::batch});
-      found->strides[which] += layouts[which]->strides[i];
-    }
-  for (Axis& axis : axes) {
-    // An operand that repeats along a batch axis may as well not have it: one larger product, not many.
-    const bool in_c = product.c_axes.find(axis.letter) != std::string::npos;
-    axis.role = !in_c ? Role::k : axis.strides[1] == 0 ? Role::m : axis.strides[0] == 0 ? Role::n : Role::batch;
-  }
-  return axes;
-}
-
-/// A way to compute the product by matrix products: which arrays are rearranged first, and the products after that.
-struct GemmChoice {
-  std::array<bool, 3> packed{};
-  std::array<Layout, 3> from, to;  // of the copies that pack; for c: from what is computed to the result
-  GemmPlan plan;
-  double cost = std::numeric_limits<double>::infinity();
-};
-
-bool stands_in(Role role, std::size_t array) {
-  constexpr std::array<Role, 3> without{Role::n, Role::m, Role::k};
-  return role != without[array];
-}
-
-/// Gives array `which` dense strides: batch axes first, then the rows and columns of its matrix, each in the order in
-/// which `axes` stand. Says how to copy between the two layouts.
-void pack(std::vector<Axis>& axes, std::size_t which, std::int64_t offset, GemmChoice& choice) {
-  choice.packed[which] = true;
-  std::vector<Axis*> order;
-  for (Role role : {Role::batch, Role::m, Role::k, Role::n})
-    for (Axis& axis : axes)
-      if (axis.role == role && stands_in(role, which)) order.push_back(&axis);
-  Layout loose{{}, {}, offset};
-  for (const Axis* axis : order) {
-    loose.shape.push_back(axis->size);
-    loose.strides.push_back(axis->strides[which]);
-  }
-  const Layout dense = Layout::dense(loose.shape);
-  for (std::size_t i = 0; i < order.size(); ++i) order[i]->strides[which] = dense.strides[i];
-  choice.from[which] = which == 2 ? dense : loose;
-  choice.to[which] = which == 2 ? loose : dense;
-  choice.plan.offsets[which] = 0;
-}
-
-/// The axes of a role as loops over the three arrays, neighbours merged.
-Loops<3> group(const std::vector<Axis>& axes, Role role) {
-  Loops<3> loops;
-  for (const Axis& axis : axes)
-    if (axis.role == role) loops.add(axis.size, axis.strides);
-  loops.merge();
-  return loops;
-}
-
-/// Takes axis `i` out of `loops` (or nothing, where i is its rank) and returns its size and strides.
-std::pair<std::int64_t, std::array<std::int64_t, 3>> take(Loops<3>& loops, std::size_t i) {
-  if (i >= loops.rank()) return {1, {0, 0, 0}};
-  const std::pair<std::int64_t, std::array<std::int64_t, 3>> taken{
-      loops.sizes[i], {loops.strides[0][i], loops.strides[1][i], loops.strides[2][i]}};
-  loops.erase(i);
-  return taken;
-}
-
-/// The best choice of which axes BLAS walks itself, the others being loops around it.
-void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
-  const Loops<3> batch = group(axes, Role::batch), m_axes = group(axes, Role::m), n_axes = group(axes, Role::n),
-                 k_axes = group(axes, Role::k);
-  const auto choices = [](const Loops<3>& loops) { return std::max<std::size_t>(1, loops.rank()); };
-  for (std::size_t im = 0; im < choices(m_axes); ++im)
-    for (std::size_t in = 0; in < choices(n_axes); ++in)
-      for (std::size_t ik = 0; ik < choices(k_axes); ++ik) {
-        GemmPlan plan = choice.plan;
-        Loops<3> m_rest = m_axes, n_rest = n_axes, k_rest = k_axes;
-        std::tie(plan.m, plan.m_strides) = take(m_rest, im);
-        std::tie(plan.n, plan.n_strides) = take(n_rest, in);
-        std::tie(plan.k, plan.k_strides) = take(k_rest, ik);
-        if (!gemm_can(plan)) continue;
-        plan.outer = batch;
-        for (const Loops<3>& rest : {m_rest, n_rest})
-          for (std::size_t i = 0; i < rest.rank(); ++i)
-            plan.outer.add(rest.sizes[i], {rest.strides[0][i], rest.strides[1][i], rest.strides[2][i]});
-        plan.sums = {};
-        for (std::size_t i = 0; i < k_rest.rank(); ++i)
-          plan.sums.add(k_rest.sizes[i], {k_rest.strides[0][i], k_rest.strides[1][i]});
-        double cost = gemm_cost(plan);
-        for (std::size_t i = 0; i < 3; ++i)
-          if (choice.packed[i])
-            cost += nanoseconds_per_copied_element * static_cast<double>(count_of(choice.to[i].shape));
-        if (cost < choice.cost) {
-          choice.cost = cost;
-          choice.plan = plan;
-        }
-      }
-}
-
-/// Puts axes with larger steps first: summed axes by their steps in `sum_leader`, the others by theirs in c.
-void sort_axes(std::vector<Axis>& axes, std::size_t sum_leader) {
-  const auto step = [&](const Axis& axis) { return std::abs(axis.strides[axis.role == Role::k ? sum_leader : 2]); };
-  std::stable_sort(axes.begin(), axes.end(), [&](const Axis& x, const Axis& y) { return step(x) > step(y); });
-}
-
-GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
-  GemmChoice best;
-  for (unsigned mask = 0; mask < 8; ++mask) {
-    GemmChoice choice;
-    choice.plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
-    choice.plan.threads = product.threads;
-    choice.plan.accumulate = product.accumulate && (mask & 4) == 0;
-    const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;  // anew at every run
-    choice.plan.fixed = rearranged ? -1 : product.fixed;
-    std::vector<Axis> packed = axes;
-    sort_axes(packed, mask & 2 ? 0 : 1);  // what is packed takes the order of what is not
-    for (std::size_t i = 0; i < 3; ++i)
-      if (mask & (1u << i)) pack(packed, i, choice.plan.offsets[i], choice);
-    choose_inner(packed, choice);
-    if (choice.cost < best.cost) best = choice;
-  }
-  return best;
-}
-
-LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes) {
-  LoopsPlan plan;
-  plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
-  plan.accumulate = product.accumulate;
-  plan.threads = product.threads;
-  for (const Axis& axis : axes)
-    if (axis.role == Role::k)
-      plan.sums.add(axis.size, {axis.strides[0], axis.strides[1]});
-    else
-      plan.free.add(axis.size, axis.strides);
-  arrange(plan);
-  return plan;
-}
+/// Of so many multiplications; below this, a second thread comes too late.
+constexpr double worth_sharing = 1 << 17;
 
 std::size_t rounded(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
@@ -227,7 +73,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
       prepare(static_cast<const T*>(fixed), prepared);
     };
   planned.multiply = [copies, places, own_place, multiply = products.run](const void* a, const void* b, void* c,
-                                                                     void* scratch, const void* prepared) {
+                                                                          void* scratch, const void* prepared) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
     const auto operand = [&](std::size_t i, const void* given) {
       if (!copies[i]) return static_cast<const T*>(given);
@@ -253,21 +99,6 @@ PlannedProduct in_loops(const LoopsPlan& plan) {
   return planned;
 }
 
-/// Few rows by a matrix that is read where it lies, if it is such a product.
-std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes) {
-  Loops<3> m = group(axes, Role::m), n = group(axes, Role::n), k = group(axes, Role::k);
-  if (std::max({m.rank(), n.rank(), k.rank()}) > 1) return std::nullopt;
-  GemmPlan plan;
-  plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
-  plan.threads = product.threads;
-  plan.accumulate = product.accumulate;
-  std::tie(plan.m, plan.m_strides) = take(m, 0);
-  std::tie(plan.n, plan.n_strides) = take(n, 0);
-  std::tie(plan.k, plan.k_strides) = take(k, 0);
-  plan.outer = group(axes, Role::batch);
-  return rows_suit(plan) ? std::optional(plan) : std::nullopt;
-}
-
 template <class T>
 PlannedProduct by_rows(const GemmPlan& plan) {
   PlannedProduct planned;
@@ -290,6 +121,13 @@ PlannedProduct made(const Product& product) {
   return in_loops<T>(loops);
 }
 
+/// How many multiplications there are.
+double terms_of(const Product& product) {
+  double terms = 1;
+  for (const Axis& axis : axes_of(product)) terms *= static_cast<double>(axis.size);
+  return terms;
+}
+
 /// A sum of no terms.
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
@@ -298,13 +136,15 @@ PlannedProduct nothing_to_add(const Product& product) {
     return planned;
   }
   const std::uint64_t zero = 0;
-  planned.multiply = [fill = make_fill(product.dtype, product.c, &zero, product.threads)](const void*, const void*, void* c,
-                                                                                     void*, const void*) { fill(c); };
+  planned.multiply = [fill = make_fill(product.dtype, product.c, &zero, product.threads)](
+                         const void*, const void*, void* c, void*, const void*) { fill(c); };
   return planned;
 }
 }  // namespace
 
-PlannedProduct make_product(const Product& product) {
+PlannedProduct make_product(const Product& given) {
+  Product product = given;
+  if (terms_of(product) < worth_sharing) product.threads = 1;
   for (const Layout* layout : {&product.a, &product.b, &product.c})
     if (count_of(layout->shape) == 0) return nothing_to_add(product);
   switch (product.dtype) {

@@ -12,7 +12,7 @@ namespace {
 // Fewer rows, and each block's products would take longer to bring up the weight than to multiply by it.
 constexpr std::int64_t least_rows = 512;
 constexpr std::int64_t block_elements = 4 << 20;  // of logits, where rows are short
-constexpr std::int64_t row_step = 256;  // the weight's gradient is summed over rows, so many at a time
+constexpr std::int64_t row_step = 256;            // the weight's gradient is summed over rows, so many at a time
 
 std::size_t rounded(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;

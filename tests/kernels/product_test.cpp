@@ -130,7 +130,7 @@ TEST_CASE("products large enough for BLAS or tiles, under any layouts, agree wit
 
 TEST_CASE("the products of models run as matrix products without rearranging anything") {
   std::mt19937 random(3);
-  const ProductWay expected = amx::available()                    ? ProductWay::amx
+  const ProductWay expected = amx::available()                  ? ProductWay::amx
                               : xsimd::batch<float>::size >= 16 ? ProductWay::tiles
                                                                 : ProductWay::blas;
   const LayoutFreedom dense{false, false, false, false};
