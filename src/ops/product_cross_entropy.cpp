@@ -179,6 +179,10 @@ const Op& product_cross_entropy_op() {
         bias{Dtype::float32, {4}};
     op.fuses = {{{x, weight, targets}, attributes}, {{x, weight, targets, bias}, attributes}};
     op.fuse_attributes = attributes_of_found;
+    op.flops = [](const Call& call) {  // logits, dx, dweight
+      const Projection projection = projection_of(call);
+      return 6 * static_cast<double>(count_of(projection.logits)) * static_cast<double>(projection.terms);
+    };
     return op;
   }();
   return row;
