@@ -18,6 +18,7 @@ def main():
     parser.add_argument("--only", default="gpt-char,gpt-baby,gpt2-124m,transformer,gru-attention,lstm-attention")
     parser.add_argument("--steps", default="9")
     parser.add_argument("--threads", default="2")
+    parser.add_argument("--compile", action="store_true", help="theirs through torch.compile")
     words = parser.parse_args()
 
     rows = []
@@ -26,7 +27,7 @@ def main():
         ours, theirs = [], []
         for _ in range(words.rounds):
             ours.append(measure([words.ours] + options))
-            theirs.append(measure([sys.executable, words.theirs] + options))
+            theirs.append(measure([sys.executable, words.theirs] + options + ["--compile"] * words.compile))
             for line in (ours[-1], theirs[-1]):
                 print(json.dumps(line), flush=True)
         rows.append((name, ours, theirs))
@@ -35,7 +36,7 @@ def main():
     for name, ours, theirs in rows:
         ms = [statistics.median(line["ms"] for line in side) for side in (ours, theirs)]
         mb = [max(line["peak_mb"] for line in side) for side in (ours, theirs)]
-        planned = ours[-1]["planned_peak_mb"]
+        planned = ours[-1].get("planned_peak_mb", "")
         print(f"{name:14} {ms[0]:10.1f} {ms[1]:10.1f} {ms[0] / ms[1]:6.2f} {mb[0]:9} {planned:8} {mb[1]:9} {mb[0] / mb[1]:7.2f}")
     print(f"\nmedians of {words.rounds} rounds in turn; ratios below 1: xtape is faster, or smaller. Peer: {rows[0][2][0]['peer']}")
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs our training benchmark and PyTorch's in turn, on this machine, and prints the ratios of time and peak memory.
-# usage: compare.sh PATH/TO/torch_bench.py [--rounds N] [--only NAME,NAME] [--steps N] [--threads N]
+# usage: compare.sh PATH/TO/torch_bench.py [--rounds N] [--only NAME,NAME] [--steps N] [--threads N] [--compile]
 # The script may also be named by TORCH_BENCH, and the Python that has torch by PYTHON.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)

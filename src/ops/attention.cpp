@@ -191,8 +191,7 @@ const Op& attention_grad_op() {
     op.name = "attention_grad";
     op.doc =
         "The gradients of attention for q, k and v, from them and the output's cotangent. The weights are computed "
-        "again, "
-        "block by block.";
+        "again, block by block.";
     op.inputs = inputs();
     op.inputs.push_back({"dy", Accept::floating});
     op.outputs = {"dq", "dk", "dv"};
@@ -260,9 +259,8 @@ const Op& attention_op() {
     op.doc =
         "y = dropout(softmax(masked_fill(q k' / divisor, hidden, -inf))) v for every head, the two products as the "
         "equations say, block by block: the array of all scores never stands in memory, and keys hidden from all "
-        "queries "
-        "of a block are not looked at. A query that sees no key gives zeros. The mask broadcasts to the scores. The "
-        "player puts it in for these ops; write those.";
+        "queries of a block are not looked at. A query that sees no key gives zeros. The mask broadcasts to the "
+        "scores. The player puts it in for these ops; write those.";
     op.inputs = inputs();
     op.attributes = attributes();
     op.kind = Kind::product;

@@ -156,9 +156,8 @@ const Op& product_cross_entropy_op() {
     op.name = "product_cross_entropy";
     op.doc =
         "cross_entropy(einsum(equation, x, weight) + bias, targets), and the gradients of its sum for x, weight and "
-        "bias "
-        "with it, in one kernel, which makes the logits of some rows at a time and keeps none; bias may be left out. "
-        "The player puts it in for the three and their gradients, where logits are many; write those.";
+        "bias with it, in one kernel, which makes the logits of some rows at a time and keeps none; bias may be left "
+        "out. The player puts it in for the three and their gradients, where logits are many; write those.";
     op.inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating},
                  {"targets", Accept::integer},
