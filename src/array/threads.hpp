@@ -4,34 +4,53 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 
 namespace xtape {
 
-/// Calls body(begin, end, piece) on contiguous pieces that cover [0, count), on at most `threads` threads; each piece but
-/// the last is a multiple of `grain`, and no two pieces have one number in [0, threads): scratch can be kept by it. Where
-/// one piece is enough, no region is opened. `body` must not throw. Which thread runs a piece decides no result: bodies
-/// that reduce do so over chunks of fixed size.
+/// Calls body(begin, end, worker) on contiguous pieces that cover [0, count), on at most `threads` threads; each piece
+/// but the last is a multiple of `grain`, and no two that run at one time have one worker in [0, threads): scratch can
+/// be kept by it. Every thread has a range of its own, which it takes in some pieces, and then helps the others with
+/// theirs: a core that has other work, too, holds nobody up. Where one piece is enough, no region is opened. `body`
+/// must not throw. Neither which thread runs a piece nor where it ends, at some multiple of `grain`, decides a result:
+/// bodies that reduce do so over chunks of fixed size.
 template <class Body>
 void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   if (count <= 0) return;
+  constexpr std::int64_t most_ranges = 64, pieces_each = 8;
   const std::int64_t grains = (count + grain - 1) / grain;
-  const std::int64_t pieces = std::min<std::int64_t>(threads, grains);
-  if (pieces <= 1) {
+  const std::int64_t range_count = std::min({std::int64_t{threads}, grains, most_ranges});
+  if (range_count <= 1) {
     body(std::int64_t{0}, count, std::int64_t{0});
     return;
   }
-  const std::int64_t piece = (grains + pieces - 1) / pieces * grain;
+  const std::int64_t share = (grains + range_count - 1) / range_count;
+  const std::int64_t piece = (share + pieces_each - 1) / pieces_each * grain;
+  struct alignas(64) Range {
+    std::atomic<std::int64_t> next;
+    std::int64_t end;
+  };
+  std::array<Range, most_ranges> ranges;
+  for (std::int64_t i = 0; i < range_count; ++i) {
+    Range& range = ranges[static_cast<std::size_t>(i)];
+    range.next = std::min(count, i * share * grain);
+    range.end = std::min(count, (i + 1) * share * grain);
+  }
   // A team of always the same size: the OpenMP library keeps it from region to region and allocates nothing.
 #pragma omp parallel num_threads(threads)
-  for (std::int64_t i = omp_get_thread_num(); i < pieces; i += omp_get_num_threads()) {
-    const std::int64_t begin = i * piece;
-    const std::int64_t finish = std::min(count, begin + piece);
-    if (begin < finish) body(begin, finish, i);
+  {
+    const std::int64_t worker = omp_get_thread_num();
+    for (std::int64_t i = 0; i < range_count; ++i) {
+      Range& range = ranges[static_cast<std::size_t>((worker + i) % range_count)];
+      for (std::int64_t begin; (begin = range.next.fetch_add(piece, std::memory_order_relaxed)) < range.end;)
+        body(begin, std::min(range.end, begin + piece), worker);
+    }
   }
 }
 
-/// As parallel_pieces, for bodies that need no piece number: body(begin, end).
+/// As parallel_pieces, for bodies that keep no scratch: body(begin, end).
 template <class Body>
 void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   parallel_pieces(threads, count, grain,

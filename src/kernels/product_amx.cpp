@@ -50,7 +50,7 @@ class AmxProduct {
     constexpr std::int64_t stays = 800 << 10, beside_it = 400 << 10, alone = 1100 << 10;
     const std::int64_t pairs = ceiling(panels_[1 - shared_], 2);
     const std::int64_t most_pairs = (shared_bytes <= stays ? beside_it : alone) / (2 * panel_bytes_);
-    constexpr std::int64_t tasks_wanted = 4;
+    constexpr std::int64_t tasks_wanted = 8;
     block_panels_ =
         2 * std::clamp<std::int64_t>(ceiling(pairs, tasks_wanted), 1, std::max<std::int64_t>(1, most_pairs));
     blocks_ = ceiling(panels_[1 - shared_], block_panels_);
