@@ -52,7 +52,8 @@ class Tokenizer {
   void check_token(std::int32_t token) const;  ///< Throws Error unless it is in the vocabulary.
 };
 
-/// Writes the tokenizer's JSON to `path`, and its files() beside it. Throws FileError.
+/// Writes the tokenizer's JSON to `path`, and its files() beside it. Throws FileError, also where another tokenizer has
+/// files of these names there.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
 /// The tokenizer that a file holds, of whatever kind; of a directory with vocab.json and merges.txt, as Hugging Face

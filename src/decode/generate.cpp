@@ -122,8 +122,7 @@ class CachedRows {
       const std::int64_t here = std::clamp<std::int64_t>(lengths_[static_cast<std::size_t>(i)] - first, 0, columns);
       std::int64_t* to = piece_.as<std::int64_t>() + i * width;
       std::fill(to, to + width, std::int64_t{0});
-      const auto start = from.all.begin() + static_cast<std::ptrdiff_t>(from.from) + first;
-      if (here > 0) std::copy(start, start + here, to);
+      if (here > 0) std::copy_n(from.all.begin() + static_cast<std::ptrdiff_t>(from.from) + first, here, to);
       counts_[static_cast<std::size_t>(i)] = here;
     }
     const ArrayView& logits = step();
@@ -219,7 +218,9 @@ std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptio
     for (std::int64_t sample = 0; sample < options.samples; ++sample) {
       rows.push_back(
           {static_cast<std::int64_t>(rows.size()), static_cast<std::uint64_t>(sample), prompt, prompt.size()});
-      rows.back().all.reserve(prompt.size() + static_cast<std::size_t>(std::max<std::int64_t>(0, options.tokens)));
+      constexpr std::int64_t most_reserved = 1 << 16;  // `tokens` may stand for no limit at all
+      rows.back().all.reserve(prompt.size() +
+                              static_cast<std::size_t>(std::clamp<std::int64_t>(options.tokens, 0, most_reserved)));
       chooser.begin(rows.back());
     }
   }

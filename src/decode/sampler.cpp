@@ -22,10 +22,17 @@ bool above(const Sampler::Candidate& a, const Sampler::Candidate& b) {
 bool before(const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.token < b.token;
 }
+
+/// What logits are divided by: finite as a T, too.
+template <class T>
+T divisor(double temperature) {
+  return static_cast<T>(std::clamp(temperature, coldest, static_cast<double>(std::numeric_limits<T>::max())));
+}
 }  // namespace
 
 Sampler::Sampler(const Sampling& sampling) : sampling_(sampling) {
-  if (!(sampling.temperature >= 0)) throw Error("the temperature must be at least 0");
+  if (!(sampling.temperature >= 0 && std::isfinite(sampling.temperature)))
+    throw Error("the temperature must be at least 0, and finite");
   if (sampling.top_k < 0) throw Error("top_k must be at least 0 (0: all tokens)");
   if (!(sampling.top_p > 0 && sampling.top_p <= 1)) throw Error("top_p must be in (0, 1]");
 }
@@ -59,8 +66,7 @@ void Sampler::look_at(const T* logits, std::int64_t classes) {
 
 template <class T>
 void Sampler::take_all(const T* logits, std::int64_t classes) {
-  const xsimd::batch<T> top(static_cast<T>(top_)),
-      temperature(static_cast<T>(std::max(sampling_.temperature, coldest)));
+  const xsimd::batch<T> top(static_cast<T>(top_)), temperature(divisor<T>(sampling_.temperature));
   T weights[stretch];
   for (std::int64_t first = 0; first < classes; first += stretch) {
     const std::int64_t count = std::min(stretch, classes - first);
@@ -102,8 +108,7 @@ void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t coun
 
 template <class T>
 double Sampler::weight_of_all(const T* logits, std::int64_t classes) const {
-  const xsimd::batch<T> top(static_cast<T>(top_)),
-      temperature(static_cast<T>(std::max(sampling_.temperature, coldest)));
+  const xsimd::batch<T> top(static_cast<T>(top_)), temperature(divisor<T>(sampling_.temperature));
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   return sum_of_lanes<T>(classes, [&](std::int64_t i, const auto& lanes) {
     return vector_math::exp((lanes.load(logits + i, lowest) - top) / temperature);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "utf8.hpp"
@@ -6,14 +7,30 @@
 
 namespace xtape {
 
+namespace {
+/// Tokenizers whose tokens may be bytes write U+FFFD for what is no whole character yet.
+bool ends_in_replacement(const std::string& text) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  return text.size() >= replacement.size() &&
+         text.compare(text.size() - replacement.size(), replacement.size(), replacement) == 0;
+}
+}  // namespace
+
 struct TextStream::Data {
   const Tokenizer* tokenizer = nullptr;
   std::vector<std::string> stops;
-  Tokens last;         // the last token that is text, as decode wants it
-  std::string before;  // what that one is by itself
+  Tokens run;  // the last token whose text has been given, and those since that wait for the rest of a character
+  std::string before;  // what the first of them is by itself
   Utf8Stream characters;
   std::string held;  // what may be the beginning of a stop
   bool stopped = false;
+
+  /// What the tokens since the first of the run add to it: together with it, since between words that is a space, too.
+  std::string new_text() const {
+    const std::string text = tokenizer->decode(run);
+    if (text.compare(0, before.size(), before) == 0) return text.substr(before.size());
+    return tokenizer->decode(Tokens(run.begin() + 1, run.end()));  // the first was part of a character that is none
+  }
 
   /// What is certain of the text held, up to the first stop.
   std::string certain() {
@@ -40,8 +57,8 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vec
     if (stop.empty()) throw Error("a text to stop at must not be empty: every text has it");
   data_->tokenizer = &tokenizer;
   data_->stops = std::move(stops);
-  data_->last = {before};
-  data_->before = data_->tokenizer->decode(data_->last);
+  data_->run = {before};
+  data_->before = data_->tokenizer->decode(data_->run);
 }
 TextStream::TextStream(TextStream&&) noexcept = default;
 TextStream& TextStream::operator=(TextStream&&) noexcept = default;
@@ -49,19 +66,23 @@ TextStream::~TextStream() = default;
 
 std::string TextStream::add(std::int32_t token) {
   if (data_->stopped) return "";
-  // Together with the token before: between words that is a space, too.
-  Tokens pair = data_->last;
-  pair.push_back(token);
-  const std::string text = data_->tokenizer->decode(pair).substr(data_->before.size());
-  if (text.empty()) return "";  // pad, start and end are no text
-  data_->last = {token};
-  data_->before = data_->tokenizer->decode(data_->last);
+  constexpr std::size_t most_waiting = 3;  // no character has more than four bytes, each of them a token at worst
+  data_->run.push_back(token);
+  const std::string text = data_->new_text();
+  if (text.empty()) {  // pad, start and end are no text
+    data_->run.pop_back();
+    return "";
+  }
+  if (ends_in_replacement(text) && data_->run.size() - 1 <= most_waiting) return "";
+  data_->run = {token};
+  data_->before = data_->tokenizer->decode(data_->run);
   data_->held += data_->characters.feed(text);
   return data_->certain();
 }
 
 std::string TextStream::finish() {
   if (data_->stopped) return "";
+  if (data_->run.size() > 1) data_->held += data_->characters.feed(data_->new_text());
   data_->held += data_->characters.finish();
   std::string given = data_->certain();
   return given + std::exchange(data_->held, "");

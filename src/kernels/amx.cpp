@@ -79,9 +79,11 @@ XTAPE_AMX inline void transpose(Lines& lines) {
   }
 }
 
-/// The bits of numbers whose high halves are the nearest bfloat16 numbers; the low halves mean nothing.
+/// The bits of numbers whose high halves are the nearest bfloat16 numbers; the low halves mean nothing. What is no
+/// number stays as it is: adding to its bits could make it one.
 XTAPE_AMX inline __m512i rounded(__m512 x) {
-  return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+  const __m512i bits = _mm512_castps_si512(x);
+  return _mm512_mask_add_epi32(bits, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), bits, _mm512_set1_epi32(0x8000));
 }
 
 /// A step in its three parts. Terms j and j + 16 stand together: the unit only wants both sides alike.

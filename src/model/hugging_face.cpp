@@ -78,14 +78,17 @@ bool mentions(const model::Expression& expression, const std::string& name) {
 Overrides overrides_of(const model::Definition& definition, const JsonSource& config, const Overrides& given) {
   Overrides overrides;
   for (const auto& setting : definition.hugging_face->settings) read_setting(config, setting, overrides);
-  std::erase_if(overrides, [&](const auto& each) {
-    return std::any_of(given.begin(), given.end(), [&](const auto& own) {
-      if (own.first == each.first) return true;
-      for (const model::Parameter& parameter : definition.hyper)
-        if (parameter.name == each.first && parameter.initial) return mentions(parameter.initial->value, own.first);
-      return false;
-    });
-  });
+  std::set<std::string> callers;
+  for (const auto& own : given) callers.insert(own.first);
+  for (std::size_t before = callers.size() + 1; before != callers.size();) {  // until nothing more follows
+    before = callers.size();
+    for (const model::Parameter& parameter : definition.hyper)
+      if (parameter.initial && std::any_of(callers.begin(), callers.end(), [&](const std::string& name) {
+            return mentions(parameter.initial->value, name);
+          }))
+        callers.insert(parameter.name);
+  }
+  std::erase_if(overrides, [&](const auto& each) { return callers.count(each.first) != 0; });
   overrides.insert(overrides.end(), given.begin(), given.end());
   return overrides;
 }

@@ -99,7 +99,13 @@ void Tokenizer::check_token(std::int32_t token) const {
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
-  for (const TokenizerFile& file : tokenizer.files(stem_of(path))) write_whole(beside(path, file.name), file.bytes);
+  const std::vector<TokenizerFile> files = tokenizer.files(stem_of(path));
+  for (const TokenizerFile& file : files) {
+    const std::string to = beside(path, file.name);
+    if (!fs::exists(path) && fs::exists(to) && read_text(to) != file.bytes)
+      throw FileError(to + " belongs to another tokenizer: " + path + " needs a directory of its own");
+  }
+  for (const TokenizerFile& file : files) write_whole(beside(path, file.name), file.bytes);
   write_whole(path, tokenizer.to_json());
 }
 

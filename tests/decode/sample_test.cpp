@@ -57,6 +57,16 @@ TEST_CASE("a draw depends on seed and number alone; very cold is greedy; -inf is
 }
 
 namespace {
+TEST_CASE("very hot is uniform over what can be drawn, and no hotter") {
+  const std::vector<float> some{0, -std::numeric_limits<float>::infinity(), 3};
+  decode::Sampler hot({.temperature = 1e300, .top_p = 0.9});
+  const auto candidates = hot.weigh(some.data(), 3);
+  REQUIRE(candidates.size() == 2);
+  CHECK(candidates[0].weight == doctest::Approx(candidates[1].weight));
+  CHECK_THROWS_WITH_AS(decode::Sampler({.temperature = std::numeric_limits<double>::infinity()}),
+                       "the temperature must be at least 0, and finite", Error);
+}
+
 /// What temperature, top_k and top_p leave, by sorting all.
 std::vector<double> by_sorting(const std::vector<float>& given, const Sampling& sampling) {
   std::vector<std::size_t> order(given.size());

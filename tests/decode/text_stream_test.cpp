@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "utf8.hpp"
 #include "xtape/decode.hpp"
 
 using namespace xtape;
@@ -33,6 +34,31 @@ std::string pieces(const std::string& text, const std::vector<std::string>& stop
   return all + stream.finish() + (stream.stopped() ? "." : "");
 }
 }  // namespace
+
+/// Bytes as sentencepiece decodes those of its byte fallback: what is no character gives U+FFFD for every byte.
+class FallbackBytes : public Bytes {
+ public:
+  std::string decode(const Tokens& tokens) const override {
+    Utf8Stream characters;
+    const std::string text = characters.feed(Bytes::decode(tokens));
+    std::string rest = characters.finish();
+    return text + rest;
+  }
+};
+
+TEST_CASE("characters whose bytes are tokens of their own come whole, whatever decode makes of a part") {
+  const FallbackBytes tokenizer;
+  const auto streamed = [&](const std::string& text) {
+    TextStream stream(tokenizer, 'x');
+    std::string all;
+    for (const std::int32_t token : tokenizer.encode(text)) all += stream.add(token) + "|";
+    return all + stream.finish();
+  };
+  CHECK(streamed("aé€b") == "a||é|||€|b|");
+  CHECK(streamed("ab\xC3") == "a|b||\uFFFD");
+  CHECK(streamed("\xC3 é!") == "|\uFFFD ||é|!|");
+  CHECK(streamed("\u00e9\u00e9\u20ac\u20ac") == "|é||é|||€|||€|");
+}
 
 TEST_CASE("text comes in whole characters") {
   CHECK(pieces("ab", {}) == "a|b|");

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -161,6 +162,20 @@ TEST_CASE("on the matrix unit infinite numbers stay infinite, and what is no num
       CHECK(done.c[7 * n + j] == 1200.0f);
     }
   }
+  for (const std::uint32_t bits :
+       {0x7fffffffu, 0xffffffffu, 0x7fff8000u, 0x7f800001u}) {  // not-a-numbers of other makes
+    a.assign(a.size(), 1.0f);
+    b.assign(b.size(), 2.0f);
+    a[5 * k + 7] = std::bit_cast<float>(bits);
+    b[9 * n + 3] = std::bit_cast<float>(bits);
+    const Multiplied done = multiply(m, k, n, a, b);
+    CHECK(std::isnan(done.c[5 * n + 1]));
+    CHECK(std::isnan(done.c[8 * n + 3]));
+    CHECK(done.c[8 * n + 4] == 1200.0f);
+  }
+  a.assign(a.size(), 1.0f);
+  a[6 * k + 9] = std::numeric_limits<float>::max();
+  a[6 * k + 599] = -std::numeric_limits<float>::max();
   b.assign(b.size(), 0.25f);
   CHECK(std::isfinite(multiply(m, k, n, a, b).c[6 * n]));
 }

@@ -204,6 +204,13 @@ TEST_CASE("GPT-2's tokenizer is saved with its two files, and loaded; so is the 
   CHECK(loaded->encode(text) == tokenizer.encode(text));
   CHECK(load_tokenizer(directory.string())->encode(text) == small().encode(text));
 
+  // Its files have one name for all: another tokenizer's stay what they are.
+  const Gpt2Tokenizer other = tokenizer_of(vocabulary_of_bytes().dump(), "#version: 0.2\n");
+  CHECK_THROWS_WITH_AS(save_tokenizer(other, (directory / "other.json").string()),
+                       doctest::Contains("vocab.json belongs to another tokenizer"), FileError);
+  CHECK(!std::filesystem::exists(directory / "other.json"));
+  CHECK(load_tokenizer(path)->encode(text) == tokenizer.encode(text));
+
   const std::string merges = (directory / "merges.txt").string();
   std::filesystem::resize_file(merges, read_text(merges).rfind('\n', read_text(merges).size() - 2) + 1);
   CHECK_THROWS_WITH_AS(load_tokenizer(path), doctest::Contains("merges.txt is not the file that was saved with"),
