@@ -81,7 +81,7 @@ XTAPE_AMX inline void transpose(Lines& lines) {
 
 /// The bits of numbers whose high halves are the nearest bfloat16 numbers; the low halves mean nothing. What is no
 /// number stays as it is: adding to its bits could make it one.
-XTAPE_AMX inline __m512i rounded(__m512 x) {
+XTAPE_AMX inline __m512i nearest(__m512 x) {
   const __m512i bits = _mm512_castps_si512(x);
   return _mm512_mask_add_epi32(bits, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), bits, _mm512_set1_epi32(0x8000));
 }
@@ -93,7 +93,7 @@ XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to
   for (int i = 0; i < panel_lines; ++i) {
     __m512 x = first[i], y = second[i];
     for (int part = 0; part < 3; ++part) {
-      const __m512i near_x = rounded(x), near_y = rounded(y);
+      const __m512i near_x = nearest(x), near_y = nearest(y);
       _mm512_store_si512(
           to + part * panel_lines + i,
           _mm512_ternarylogic_epi32(near_y, high, _mm512_srli_epi32(near_x, 16), first_and_second_or_third));

@@ -7,6 +7,7 @@
 
 #include "draws.hpp"
 #include "product.hpp"
+#include "scratch.hpp"
 #include "softmax.hpp"
 #include "threads.hpp"
 
@@ -16,13 +17,6 @@ namespace {
 constexpr std::int64_t most_block_queries = 128;
 constexpr std::int64_t key_steps = 8;  // how finely the number of keys that are looked at is cut
 constexpr std::int64_t least_key_step = 64;
-
-std::int64_t ceiling(std::int64_t count, std::int64_t each) {
-  return (count + each - 1) / each;
-}
-std::size_t rounded(std::int64_t elements, std::size_t size) {
-  return (static_cast<std::size_t>(elements) * size + 63) / 64 * 64;
-}
 
 /// The strides of a head in the arrays, by name.
 enum Which : std::size_t { of_q, of_k, of_v, of_y, of_hidden, of_places, of_dq, of_dk, of_dv };
@@ -94,7 +88,7 @@ class BlockedAttention {
         products_.push_back(products_of(plan, rows, keys_of(step), backward));
         product_bytes_ = std::max(product_bytes_, products_.back().scratch_bytes);
       }
-    block_bytes_ = rounded(rows_ * plan.keys, sizeof(T));
+    block_bytes_ = whole_lines(static_cast<std::size_t>(rows_ * plan.keys) * sizeof(T));
     buffers_ = backward ? (plan.rate > 0 ? 3 : 2) : 1;
   }
 

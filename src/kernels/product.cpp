@@ -13,6 +13,7 @@
 #include "product_loops.hpp"
 #include "product_rows.hpp"
 #include "product_tiles.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -20,10 +21,6 @@ namespace xtape {
 namespace {
 /// Of so many multiplications; below this, a second thread comes too late.
 constexpr double worth_sharing = 1 << 17;
-
-std::size_t rounded(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
 
 /// c += computed, for a result that was computed elsewhere.
 template <class T>
@@ -52,7 +49,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
     if (!choice.packed[i]) continue;
     ++planned.packed;
     places[i] = planned.scratch_bytes;
-    planned.scratch_bytes += rounded(static_cast<std::size_t>(count_of(choice.to[i].shape)) * sizeof(T));
+    planned.scratch_bytes += whole_lines(static_cast<std::size_t>(count_of(choice.to[i].shape)) * sizeof(T));
     copies[i] = i == 2 && product.accumulate ? make_add<T>(choice.from[i], choice.to[i], product.threads)
                                              : make_copy(product.dtype, choice.from[i], choice.to[i], product.threads);
   }
@@ -66,8 +63,8 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   if constexpr (std::is_same_v<T, float>)
     if (planned.way == ProductWay::amx) products = make_amx(choice.plan);
   const std::size_t own_place = planned.scratch_bytes;
-  planned.scratch_bytes += rounded(products.scratch_bytes);
-  planned.prepared_bytes = rounded(products.prepared_bytes);
+  planned.scratch_bytes += whole_lines(products.scratch_bytes);
+  planned.prepared_bytes = whole_lines(products.prepared_bytes);
   if (products.prepare)
     planned.prepare = [prepare = products.prepare](const void* fixed, void* prepared) {
       prepare(static_cast<const T*>(fixed), prepared);
@@ -92,7 +89,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
 template <class T>
 PlannedProduct in_loops(const LoopsPlan& plan) {
   PlannedProduct planned;
-  planned.scratch_bytes = rounded(loops_scratch_bytes(plan, sizeof(T)));
+  planned.scratch_bytes = whole_lines(loops_scratch_bytes(plan, sizeof(T)));
   planned.multiply = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch, const void*) {
     run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), scratch);
   };

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "amx.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -17,10 +18,6 @@ constexpr std::int64_t apart_bytes = 128;  // between panels: at steps of 4 KiB 
 constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all
 constexpr std::int64_t most_prepared_bytes = 32 << 20;  // more is split anew sooner than read
 constexpr std::int64_t products_apart = 8;              // from so many on, a task is a whole product
-
-std::int64_t ceiling(std::int64_t count, std::int64_t each) {
-  return (count + each - 1) / each;
-}
 
 /// One product's terms are cut into chunks. Of the shorter side (fewer rows or columns) the parts of many chunks are
 /// made ready for all threads; each task then splits some panels of the longer side, a chunk at a time. Of a side that

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lanes.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -13,10 +14,6 @@ namespace {
 constexpr std::int64_t least_rows = 512;
 constexpr std::int64_t block_elements = 4 << 20;  // of logits, where rows are short
 constexpr std::int64_t row_step = 256;            // the weight's gradient is summed over rows, so many at a time
-
-std::size_t rounded(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
 
 std::int64_t block_count(const CrossEntropy& loss) {
   const std::int64_t each = rows_at_once(loss.classes);
@@ -85,7 +82,7 @@ ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
                         block.dbias.scratch_bytes()});
   }
   const auto bytes = [](std::int64_t elements, std::size_t each) {
-    return rounded(static_cast<std::size_t>(elements) * each);
+    return whole_lines(static_cast<std::size_t>(elements) * each);
   };
   places_.losses = bytes(blocks_.front().loss.rows * classes, sizeof(T));
   places_.logsumexp = places_.losses + bytes(product.loss.rows, sizeof(double));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -21,10 +22,6 @@ constexpr std::int64_t products_apart = 16;  // from so many on, a task is a who
 /// The columns of a panel: as wide as a tile.
 template <class T>
 constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<T>::size);
-
-std::int64_t ceiling(std::int64_t count, std::int64_t each) {
-  return (count + each - 1) / each;
-}
 
 /// A tile of c: `rows` rows of `registers` registers, over `terms` terms of one panel of b.
 template <class T, int rows, int registers>

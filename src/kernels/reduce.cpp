@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "scalar.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -136,10 +137,6 @@ void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::
                });
 }
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
 /// How many rows of the middle make a partial result.
 std::int64_t chunk_of(const Middle& extent) {
   const std::int64_t wide = std::clamp<std::int64_t>(extent.inner, 1, strip);
@@ -189,11 +186,11 @@ Reducer::Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::v
     pass.chunk = chunk_of(extent);
     pass.chunks = std::max<std::int64_t>(1, (extent.size + pass.chunk - 1) / pass.chunk);
     if (pass.chunks > 1)
-      pass.partial_bytes = aligned(static_cast<std::size_t>(extent.outer * pass.chunks * extent.inner) * size_of(out_));
+      pass.partial_bytes = whole_lines(static_cast<std::size_t>(extent.outer * pass.chunks * extent.inner) * size_of(out_));
     partial = std::max(partial, pass.partial_bytes);
     if (&pass != &passes_.back())
       between_bytes_ =
-          std::max(between_bytes_, aligned(static_cast<std::size_t>(extent.outer * extent.inner) * size_of(out_)));
+          std::max(between_bytes_, whole_lines(static_cast<std::size_t>(extent.outer * extent.inner) * size_of(out_)));
   }
   scratch_bytes_ = partial + 2 * between_bytes_;  // passes read one intermediate result while they write the other
 }

@@ -6,6 +6,7 @@
 #include "copy.hpp"
 #include "passes.hpp"
 #include "plan.hpp"
+#include "scratch.hpp"
 
 namespace xtape {
 
@@ -206,7 +207,7 @@ class ScanRun {
   Operand own(std::size_t bytes) {
     Operand operand;
     operand.offset = static_cast<std::int64_t>(scratch_bytes_);
-    scratch_bytes_ += (bytes + 63) / 64 * 64;
+    scratch_bytes_ += whole_lines(bytes);
     return operand;
   }
 

@@ -4,6 +4,7 @@
 
 #include "operand_tiles.hpp"
 #include "passes.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -41,7 +42,7 @@ struct TiledProgram {
   std::size_t slot_bytes() const { return static_cast<std::size_t>(tile + 7) / 8 * 64; }
   std::size_t pointers() const { return externals.size() + 2 * most_operands; }
   std::size_t thread_bytes() const {
-    return static_cast<std::size_t>(slots) * slot_bytes() + (pointers() * sizeof(void*) + 63) / 64 * 64;
+    return static_cast<std::size_t>(slots) * slot_bytes() + whole_lines(pointers() * sizeof(void*));
   }
 };
 
