@@ -32,6 +32,14 @@ struct alignas(64) Configuration {
 };
 const Configuration configuration;
 
+// Functions of their own: a constructor does not take the target's attribute.
+XTAPE_AMX void configure() {
+  _tile_loadconfig(&configuration);
+}
+XTAPE_AMX void release() {
+  _tile_release();
+}
+
 using Lines = __m512[panel_lines];
 
 /// 16 lines of 16 numbers; zeros beyond the first `lines` and the first `numbers`.
@@ -205,11 +213,11 @@ bool available() {
   return has;
 }
 
-XTAPE_AMX Ready::Ready() {
-  _tile_loadconfig(&configuration);
+Ready::Ready() {
+  configure();
 }
-XTAPE_AMX Ready::~Ready() {
-  _tile_release();
+Ready::~Ready() {
+  release();
 }
 
 void pack_left(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {

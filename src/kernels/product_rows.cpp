@@ -15,7 +15,7 @@ constexpr std::int64_t most_rows = 32;            // by a matrix that no cache h
 constexpr std::int64_t large_matrix = 1 << 20;    // elements
 constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
 constexpr std::int64_t block_columns = 64;        // the unit in which columns are shared out
-constexpr std::int64_t columns_at_once = 4096;    // so many sums stay in the first-level cache
+constexpr std::int64_t most_columns = 4096;       // so many sums stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
 
 /// The plan with few rows: if need be, the two operands change places.
@@ -132,13 +132,13 @@ void by_columns(const Piece<T>& p) {
 }
 
 template <class T>
-using Multiply = void (*)(const Piece<T>&);
+using MultiplyRows = void (*)(const Piece<T>&);
 template <class T, int... i>
-constexpr std::array<Multiply<T>, rows_together> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
+constexpr std::array<MultiplyRows<T>, rows_together> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_terms<T, i + 1>...};
 }
 template <class T, int... i>
-constexpr std::array<Multiply<T>, rows_together> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
+constexpr std::array<MultiplyRows<T>, rows_together> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_columns<T, i + 1>...};
 }
 }  // namespace
@@ -157,7 +157,7 @@ std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
   constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
   const auto multiply = matrix_columns_run(plan) ? by_terms_of<T>(all_rows) : by_columns_of<T>(all_rows);
   const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
-  const std::int64_t at_once = plan.m <= rows_together ? columns_at_once / plan.m : block_elements / plan.k;
+  const std::int64_t at_once = plan.m <= rows_together ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
   return [plan, multiply, blocks, most_blocks, grain, swapped = given.m > given.n](const T* a, const T* b, T* c) {
