@@ -87,27 +87,26 @@ XTAPE_AMX inline void transpose(Lines& lines) {
   }
 }
 
-/// The bits of numbers whose high halves are the nearest bfloat16 numbers; the low halves mean nothing. What is no
-/// number stays as it is: adding to its bits could make it one.
-XTAPE_AMX inline __m512i nearest(__m512 x) {
-  const __m512i bits = _mm512_castps_si512(x);
-  return _mm512_mask_add_epi32(bits, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), bits, _mm512_set1_epi32(0x8000));
-}
-
-/// A step in its three parts. Terms j and j + 16 stand together: the unit only wants both sides alike.
+/// A step in its three parts: bfloat16 numbers nearest to the numbers, nearest to what remains, and what remains then,
+/// which has no more bits. Terms j and j + 16 stand together: the unit only wants both sides alike. Rounding can turn
+/// the bits of what is no number into a number's, but what remains of it is none, to the last part.
 XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to) {
-  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-  constexpr int first_and_second_or_third = 0xea;
+  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u)), half = _mm512_set1_epi32(0x8000);
+  const auto store = [&](int part, int line, __m512i x, __m512i y) XTAPE_AMX {
+    constexpr int first_and_second_or_third = 0xea;
+    _mm512_store_si512(to + part * panel_lines + line,
+                       _mm512_ternarylogic_epi32(y, high, _mm512_srli_epi32(x, 16), first_and_second_or_third));
+  };
   for (int i = 0; i < panel_lines; ++i) {
     __m512 x = first[i], y = second[i];
-    for (int part = 0; part < 3; ++part) {
-      const __m512i near_x = nearest(x), near_y = nearest(y);
-      _mm512_store_si512(
-          to + part * panel_lines + i,
-          _mm512_ternarylogic_epi32(near_y, high, _mm512_srli_epi32(near_x, 16), first_and_second_or_third));
+    for (int part = 0; part < 2; ++part) {
+      const __m512i near_x = _mm512_add_epi32(_mm512_castps_si512(x), half);
+      const __m512i near_y = _mm512_add_epi32(_mm512_castps_si512(y), half);
+      store(part, i, near_x, near_y);
       x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(near_x, high)));
       y = _mm512_sub_ps(y, _mm512_castsi512_ps(_mm512_and_si512(near_y, high)));
     }
+    store(2, i, _mm512_castps_si512(x), _mm512_castps_si512(y));
   }
 }
 
