@@ -96,6 +96,14 @@ struct Frame {
   void* prepared = nullptr;  ///< 64-byte aligned; Kernel::prepared_bytes of it, which nobody else writes to.
 };
 
+/// Elements [first, last) of output 0, and what lies with them in a kernel's other operands, in the hands of one of its
+/// threads: no two that run at a time have one `worker` in [0, threads).
+struct Band {
+  std::int64_t first = 0, last = 0;
+  std::int64_t worker = 0;
+};
+using BandDone = std::function<void(const Band&)>;
+
 /// Computes the outputs. Everything that depends on shapes is worked out when it is made; a run allocates nothing.
 struct Kernel {
   std::function<void(const Frame&)> run;
@@ -104,13 +112,22 @@ struct Kernel {
   /// `prepared_bytes`, before the first of many runs, which find it there. Empty where there is nothing to make ready.
   std::function<void(const Frame&)> prepare = {};
   std::size_t prepared_bytes = 0;
+
+  // Kernels that the player may run band by band behind one another, while what the first wrote lies in a cache. Bands
+  // begin at multiples of `band_step`, and end there or at the end.
+  /// Where a band of the outputs needs no more than the like band of those inputs that have as many elements: computes
+  /// one, on one thread.
+  std::function<void(const Frame&, const Band&)> band = {};
+  /// Where output 0 is finished band by band: as `run`, and tells `done` of each on the thread that did it.
+  std::function<void(const Frame&, const BandDone& done)> run_in_bands = {};
+  std::int64_t band_step = 1;
 };
 
 /// A stretch of an elementwise op's output: `count` elements from flat index `first`. All operands are dense here.
 struct Tile {
   const void* const* in = nullptr;
   void* const* out = nullptr;
-  std::int64_t first = 0;  ///< A multiple of 16.
+  std::int64_t first = 0;  ///< A multiple of 16 where anything is drawn at random.
   std::int64_t count = 0;
   std::uint64_t step = 0;
 };
@@ -195,6 +212,7 @@ struct Op {
   bool differentiable = true;        ///< False: no gradient is ever asked of it, by its nature (comparisons, argmax …).
   bool random = false;               ///< Draws from (seed, site, step, element).
   std::vector<int> overwrites = {};  ///< Inputs whose buffer the first output may take, where types and layouts agree.
+  bool row_by_row = false;           ///< Its kernels have `band`, as those of elementwise ops do.
   bool strided_in = false;           ///< Inputs may have any layout; else the player makes them contiguous.
   bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
 };

@@ -24,6 +24,7 @@ struct Passes {
   bool common = true;       ///< Equal calls on equal inputs are made once.
   bool accumulate = true;   ///< Sums of gradients are made inside the op that computes the last of them.
   bool chains = true;       ///< Chains of elementwise ops run tile by tile, in cache.
+  bool bands = true;        ///< What follows a product or another op elementwise or by rows runs while its result is in cache.
   bool views = true;        ///< Reshapes, transposes, slices cost nothing where strides can say them.
   bool in_place = true;     ///< An op may write over an input that nobody reads after it.
   bool reuse = true;        ///< Buffers whose lifetimes do not overlap share memory.

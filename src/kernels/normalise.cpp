@@ -89,55 +89,57 @@ void add_chunks(const T* parts, std::int64_t chunks, std::int64_t stride, std::i
 }  // namespace
 
 template <class T>
-void layer_norm(const T* x, const T* weight, const T* bias, double epsilon, T* y, T* mean, T* rstd, std::int64_t rows,
-                std::int64_t length, int threads) {
-  parallel_for(threads, rows, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t r = begin; r < finish; ++r) {
-      const T* row = x + r * length;
-      mean[r] = static_cast<T>(
-          sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(row + i); }) /
-          static_cast<double>(length));
-      rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, mean[r], length) + epsilon));
-      write_row(row, weight, bias, mean[r], rstd[r], y + r * length, length);
-    }
-  });
+void layer_norm(const T* x, const T* weight, const T* bias, double epsilon, T* y, T* mean, T* rstd, std::int64_t first,
+                std::int64_t last, std::int64_t length) {
+  for (std::int64_t r = first; r < last; ++r) {
+    const T* row = x + r * length;
+    mean[r] = static_cast<T>(
+        sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(row + i); }) /
+        static_cast<double>(length));
+    rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, mean[r], length) + epsilon));
+    write_row(row, weight, bias, mean[r], rstd[r], y + r * length, length);
+  }
 }
 
 template <class T>
-void rms_norm(const T* x, const T* weight, double epsilon, T* y, T* rstd, std::int64_t rows, std::int64_t length,
-              int threads) {
-  parallel_for(threads, rows, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t r = begin; r < finish; ++r) {
-      const T* row = x + r * length;
-      rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, T{0}, length) + epsilon));
-      write_row<T>(row, weight, nullptr, T{0}, rstd[r], y + r * length, length);
-    }
-  });
+void rms_norm(const T* x, const T* weight, double epsilon, T* y, T* rstd, std::int64_t first, std::int64_t last,
+              std::int64_t length) {
+  for (std::int64_t r = first; r < last; ++r) {
+    const T* row = x + r * length;
+    rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, T{0}, length) + epsilon));
+    write_row<T>(row, weight, nullptr, T{0}, rstd[r], y + r * length, length);
+  }
 }
 
 template <class T>
 void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
-               void* scratch, std::int64_t rows, std::int64_t length, int threads) {
+               void* scratch, std::int64_t rows, std::int64_t length, int threads, const RowsDone* done) {
   const std::int64_t in_chunk = chunk_rows(rows);
   const std::int64_t chunks = chunk_count(rows);
   T* parts = static_cast<T*>(scratch);  // [chunks, 2, length]
-  parallel_for(threads, chunks, 1, [&](std::int64_t begin, std::int64_t finish) {
+  parallel_pieces(threads, chunks, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
     for (std::int64_t chunk = begin; chunk < finish; ++chunk) {
       T* weight_part = dweight != nullptr ? parts + chunk * 2 * length : nullptr;
       T* bias_part = dbias != nullptr ? parts + (chunk * 2 + 1) * length : nullptr;
       if (weight_part != nullptr) std::fill_n(weight_part, length, T{});
       if (bias_part != nullptr) std::fill_n(bias_part, length, T{});
-      for (std::int64_t r = chunk * in_chunk; r < std::min(rows, (chunk + 1) * in_chunk); ++r) {
+      const std::int64_t last = std::min(rows, (chunk + 1) * in_chunk);
+      for (std::int64_t r = chunk * in_chunk; r < last; ++r) {
         const Row<T> row{dy + r * length, x + r * length, mean != nullptr ? mean[r] : T{}, rstd[r], length};
         if (mean != nullptr)
           row_grad<true>(row, weight, dx + r * length, weight_part, bias_part);
         else
           row_grad<false>(row, weight, dx + r * length, weight_part, bias_part);
       }
+      if (done != nullptr) (*done)(chunk * in_chunk, last, piece);
     }
   });
   if (dweight != nullptr) add_chunks(parts, chunks, 2 * length, length, dweight, threads);
   if (dbias != nullptr) add_chunks(parts + length, chunks, 2 * length, length, dbias, threads);
+}
+
+std::int64_t norm_grad_rows(std::int64_t rows) {
+  return chunk_rows(rows);
 }
 
 std::size_t norm_grad_scratch(std::int64_t rows, std::int64_t length, std::size_t element) {
@@ -145,14 +147,15 @@ std::size_t norm_grad_scratch(std::int64_t rows, std::int64_t length, std::size_
 }
 
 template void layer_norm(const float*, const float*, const float*, double, float*, float*, float*, std::int64_t,
-                         std::int64_t, int);
+                         std::int64_t, std::int64_t);
 template void layer_norm(const double*, const double*, const double*, double, double*, double*, double*, std::int64_t,
-                         std::int64_t, int);
-template void rms_norm(const float*, const float*, double, float*, float*, std::int64_t, std::int64_t, int);
-template void rms_norm(const double*, const double*, double, double*, double*, std::int64_t, std::int64_t, int);
+                         std::int64_t, std::int64_t);
+template void rms_norm(const float*, const float*, double, float*, float*, std::int64_t, std::int64_t, std::int64_t);
+template void rms_norm(const double*, const double*, double, double*, double*, std::int64_t, std::int64_t,
+                       std::int64_t);
 template void norm_grad(const float*, const float*, const float*, const float*, const float*, float*, float*, float*,
-                        void*, std::int64_t, std::int64_t, int);
+                        void*, std::int64_t, std::int64_t, int, const RowsDone*);
 template void norm_grad(const double*, const double*, const double*, const double*, const double*, double*, double*,
-                        double*, void*, std::int64_t, std::int64_t, int);
+                        double*, void*, std::int64_t, std::int64_t, int, const RowsDone*);
 
 }  // namespace xtape

@@ -1,5 +1,6 @@
 // einsum: sums of products over named axes; recorded as products of two operands each.
 #include <algorithm>
+#include <functional>
 
 #include "copy.hpp"
 #include "equation.hpp"
@@ -67,10 +68,22 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
 Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
                       const std::function<void(const Frame&)>& before = {}) {
   Kernel kernel;
-  kernel.run = [multiply = product.multiply, before](const Frame& frame) {
+  kernel.run = [product, before](const Frame& frame) {
     if (before) before(frame);
-    multiply(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
+    product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
   };
+  if (product.rows_at_a_time > 0) {
+    kernel.band_step = product.rows_at_a_time * product.row_length;
+    kernel.run_in_bands = [product, before](const Frame& frame, const BandDone& done) {
+      if (before) before(frame);
+      const auto tell = [&done, length = product.row_length](std::int64_t first, std::int64_t last,
+                                                            std::int64_t worker) {
+        done({first * length, last * length, worker});
+      };
+      const RowsDone rows_done = std::cref(tell);
+      product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared, &rows_done);
+    };
+  }
   kernel.scratch_bytes = product.scratch_bytes;
   kernel.prepared_bytes = product.prepared_bytes;
   if (product.prepare)

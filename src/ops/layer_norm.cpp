@@ -1,6 +1,6 @@
 // layer_norm and its gradient.
 #include "floating.hpp"
-#include "normalise.hpp"
+#include "row_kernel.hpp"
 #include "rows.hpp"
 #include "xtape/ops.hpp"
 
@@ -22,15 +22,14 @@ Kernel layer_norm_kernel(const KernelCall& call) {
   const std::int64_t length = call.shape(0).back();
   const std::int64_t rows = count_of(call.outputs[1].shape);
   const double epsilon = call.number("epsilon");
-  const int threads = call.threads;
   const bool weighted = call.inputs.size() > 1;
   const bool biased = call.inputs.size() > 2;
   return with_floating(call.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return Kernel{[=](const Frame& frame) {
+    return row_kernel(rows, length, call.threads, [=](const Frame& frame, std::int64_t first, std::int64_t last) {
       layer_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, biased ? in<T>(frame, 2) : nullptr, epsilon,
-                    out<T>(frame, 0), out<T>(frame, 1), out<T>(frame, 2), rows, length, threads);
-    }};
+                    out<T>(frame, 0), out<T>(frame, 1), out<T>(frame, 2), first, last, length);
+    });
   });
 }
 
@@ -67,13 +66,12 @@ Kernel layer_norm_grad_kernel(const KernelCall& call) {
   const bool biased = call.flag("bias");
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
-    return Kernel{[=](const Frame& frame) {
-                    norm_grad<T>(
-                        in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
-                        weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr,
-                        biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
-                  },
-                  weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0};
+    const std::size_t scratch = weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
+    return norm_grad_kernel(rows, length, scratch, [=](const Frame& frame, const RowsDone* done) {
+      norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
+                   weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr,
+                   biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads, done);
+    });
   });
 }
 
@@ -142,6 +140,7 @@ const Op& layer_norm_op() {
     op.kernel = layer_norm_kernel;
     op.expand = expand_layer_norm;
     op.gradient = layer_norm_gradient;
+    op.row_by_row = true;
     op.overwrites = {0};
     return op;
   }();

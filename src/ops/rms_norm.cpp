@@ -1,6 +1,6 @@
 // rms_norm and its gradient.
 #include "floating.hpp"
-#include "normalise.hpp"
+#include "row_kernel.hpp"
 #include "rows.hpp"
 #include "xtape/ops.hpp"
 
@@ -18,14 +18,13 @@ Kernel rms_norm_kernel(const KernelCall& call) {
   const std::int64_t length = call.shape(0).back();
   const std::int64_t rows = count_of(call.outputs[1].shape);
   const double epsilon = call.number("epsilon");
-  const int threads = call.threads;
   const bool weighted = call.inputs.size() > 1;
   return with_floating(call.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return Kernel{[=](const Frame& frame) {
+    return row_kernel(rows, length, call.threads, [=](const Frame& frame, std::int64_t first, std::int64_t last) {
       rms_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, epsilon, out<T>(frame, 0), out<T>(frame, 1),
-                  rows, length, threads);
-    }};
+                  first, last, length);
+    });
   });
 }
 
@@ -47,12 +46,12 @@ Kernel rms_norm_grad_kernel(const KernelCall& call) {
   const bool weighted = call.inputs.size() > 3;
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
-    return Kernel{[=](const Frame& frame) {
-                    norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2),
-                                 weighted ? in<T>(frame, 3) : nullptr, out<T>(frame, 0),
-                                 weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length, threads);
-                  },
-                  weighted ? norm_grad_scratch(rows, length, sizeof(T)) : 0};
+    const std::size_t scratch = weighted ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
+    return norm_grad_kernel(rows, length, scratch, [=](const Frame& frame, const RowsDone* done) {
+      norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2), weighted ? in<T>(frame, 3) : nullptr,
+                   out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length,
+                   threads, done);
+    });
   });
 }
 
@@ -115,6 +114,7 @@ const Op& rms_norm_op() {
       if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
       return xtape::apply(rms_norm_grad_op(), operands);
     };
+    op.row_by_row = true;
     op.overwrites = {0};
     return op;
   }();

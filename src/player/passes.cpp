@@ -1,6 +1,8 @@
 // The passes in their order.
 #include "passes.hpp"
 
+#include "bands.hpp"
+
 namespace xtape {
 
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
@@ -13,6 +15,7 @@ Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& op
   if (passes.common) program = common_pass(program);
   if (passes.accumulate) program = accumulate_pass(program);
   if (passes.chains) program = chain_pass(program);
+  if (passes.bands) program = follow_pass(program);
   return program;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "bands.hpp"
 #include "copy.hpp"
 #include "memory.hpp"
 #include "passes.hpp"
@@ -91,7 +92,9 @@ class Planner {
   }
 
   static Spot spot(Dtype dtype, const Placement& placement) {
-    return {placement.buffer, placement.layout.offset * static_cast<std::int64_t>(size_of(dtype))};
+    const Layout& layout = placement.layout;
+    return {placement.buffer, layout.offset * static_cast<std::int64_t>(size_of(dtype)),
+            layout.contiguous() ? count_of(layout.shape) : 0};
   }
 
   /// The value, dense: as it lies, or a copy that is made once.
@@ -259,22 +262,30 @@ class Planner {
       if (spot.buffer >= 0) spot.buffer = places_.resolved(spot.buffer);
     };
     result_.buffers = std::move(places_.buffers);
-    for (std::size_t s = 0; s < result_.steps.size(); ++s) {
-      PlannedStep& step = result_.steps[s];
-      const auto touch = [&](Spot& spot) {
-        resolve(spot);
-        if (spot.buffer < 0) return;
-        Buffer& buffer = result_.buffers[static_cast<std::size_t>(spot.buffer)];
-        if (buffer.first < 0) buffer.first = static_cast<int>(s);
-        buffer.last = static_cast<int>(s);
-      };
-      for (Spot& spot : step.in) touch(spot);
-      for (Spot& spot : step.out) touch(spot);
-      touch(step.scratch);
+    for (PlannedStep& step : result_.steps) {
+      for (Spot& spot : step.in) resolve(spot);
+      for (Spot& spot : step.out) resolve(spot);
+      resolve(step.scratch);
     }
+    if (options_.passes.bands) result_.steps = join_bands(std::move(result_.steps));
+    for (std::size_t s = 0; s < result_.steps.size(); ++s) live_at(result_.steps[s], static_cast<int>(s));
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
     lay_out_memory();
     return std::move(result_);
+  }
+
+  /// A step and its followers run together: what any of them touches lives as long as all of them run.
+  void live_at(const PlannedStep& step, int when) {
+    const auto touch = [&](const Spot& spot) {
+      if (spot.buffer < 0) return;
+      Buffer& buffer = result_.buffers[static_cast<std::size_t>(spot.buffer)];
+      if (buffer.first < 0) buffer.first = when;
+      buffer.last = when;
+    };
+    for (const Spot& spot : step.in) touch(spot);
+    for (const Spot& spot : step.out) touch(spot);
+    touch(step.scratch);
+    for (const PlannedStep& follower : step.followers) live_at(follower, when);
   }
 
   void lay_out_memory() {

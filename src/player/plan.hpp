@@ -36,6 +36,7 @@ struct Outside {
 struct Spot {
   int buffer = -1;
   std::int64_t byte_offset = 0;
+  std::int64_t dense_elements = 0;  ///< How many, if they lie side by side in their order; else 0.
 };
 
 struct PlannedStep {
@@ -47,6 +48,8 @@ struct PlannedStep {
   std::vector<Spot> out;
   Spot scratch;
   Cost cost;
+  std::vector<PlannedStep> followers;  ///< They run band by band behind it, in bands of multiples of `band_step`.
+  std::int64_t band_step = 1;
 };
 
 /// Where an output is to be found after a play.

@@ -12,13 +12,14 @@
 #include "memory.hpp"
 #include "passes.hpp"
 #include "plan.hpp"
+#include "ready.hpp"
 
 namespace xtape {
 
 Passes Passes::reference() {
   Passes passes;
-  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.chains = passes.views = false;
-  passes.in_place = passes.reuse = false;
+  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.chains = passes.bands = false;
+  passes.views = passes.in_place = passes.reuse = false;
   passes.expand = true;
   return passes;
 }
@@ -34,16 +35,6 @@ class SingleThreadedBlas {
 
  private:
   int before_;
-};
-
-/// A step with its pointers in place.
-struct ReadyStep {
-  Kernel kernel;
-  std::vector<const void*> in;
-  std::vector<void*> out;
-  void* scratch = nullptr;
-
-  void run(std::uint64_t step) const { kernel.run({in.data(), out.data(), scratch, step}); }
 };
 }  // namespace
 
@@ -68,28 +59,33 @@ struct Player::Data {
     return base + spot.byte_offset;
   }
 
+  ReadyStep ready_step(PlannedStep& step) {
+    ReadyStep ready;
+    ready.kernel = std::move(step.kernel);
+    for (const Spot& spot : step.in) ready.in.push_back(address(spot));
+    for (const Spot& spot : step.out) ready.out.push_back(address(spot));
+    if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
+    for (PlannedStep& follower : step.followers) ready.followers.push_back(ready_step(follower));
+    ready.elements = count_of(step.types[0].shape);
+    ready.band_step = step.band_step;
+    return ready;
+  }
+
   void ready_steps() {
     arena->grow(planned.arena_bytes);
-    for (PlannedStep& step : planned.steps) {
-      ReadyStep ready;
-      ready.kernel = std::move(step.kernel);
-      for (const Spot& spot : step.in) ready.in.push_back(address(spot));
-      for (const Spot& spot : step.out) ready.out.push_back(address(spot));
-      if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
-      steps.push_back(std::move(ready));
-    }
+    for (PlannedStep& step : planned.steps) steps.push_back(ready_step(step));
     fed.assign(planned.inputs.size(), 0);
     if (options.profile) seconds.assign(steps.size(), 0);
   }
 
   void run_steps(std::uint64_t step) {
     if (!options.profile) {
-      for (const ReadyStep& ready : steps) ready.run(step);
+      for (const ReadyStep& ready : steps) ready.run(step, threads);
       return;
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto start = std::chrono::steady_clock::now();
-      steps[i].run(step);
+      steps[i].run(step, threads);
       seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
     ++measured;
@@ -244,7 +240,7 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
   options.outputs.reset();
   for (Carry& carry : options.carries) carry.memory = {};  // it plays from a copy of the states
   Passes& passes = options.passes;
-  passes.chains = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
+  passes.chains = passes.bands = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
   Player slow(data_->tape, Vars(data_->outputs.begin(), data_->outputs.end()), options);
   slow.data_->feed_all(feeds.data(), feeds.size());
   for (std::size_t i = 0; i < options.carries.size(); ++i)
@@ -255,7 +251,7 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
   std::string mild;  // minus infinity is what masks are made of: named only if nothing is worse
   for (std::size_t i = 0; i < slow.data_->steps.size(); ++i) {
     const ReadyStep& ready = slow.data_->steps[i];
-    ready.run(step);
+    ready.run(step, slow.data_->threads);
     const PlannedStep& planned = slow.data_->planned.steps[i];
     for (std::size_t k = 0; k < ready.out.size(); ++k) {
       const Bad bad = worst(ready.out[k], planned.types[k]);

@@ -162,6 +162,7 @@ class ScanRun {
     const std::size_t first_alike = first_state + static_cast<std::size_t>(form_.states);
     PlayerOptions options;
     options.passes = outer.passes;
+    options.passes.bands = false;  // a step's arrays lie in a cache as it is
     options.seed = outer.seed;
     Outside outside;
     for (std::size_t k = 0; k < inputs.size(); ++k) {

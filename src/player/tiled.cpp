@@ -13,6 +13,7 @@ namespace {
 constexpr std::int64_t largest_tile = 2048;     // elements: a few operands of 8 KiB each lie in the first-level cache
 constexpr std::int64_t shortest_row = 128;      // shorter rows are gathered into full tiles
 constexpr std::int64_t elements_a_thread = 16384;  // less is not worth waking a thread for
+constexpr std::int64_t drawn_at_a_time = 16;       // random numbers
 
 /// Where a value is found while a tile runs.
 struct Place {
@@ -38,7 +39,6 @@ struct TiledProgram {
   std::int64_t tile = 0;   // elements of a full tile
   int threads = 1;
 
-  std::int64_t tiles_a_row() const { return (row + tile - 1) / tile; }
   std::size_t slot_bytes() const { return static_cast<std::size_t>(tile + 7) / 8 * 64; }
   std::size_t pointers() const { return externals.size() + 2 * most_operands; }
   std::size_t thread_bytes() const {
@@ -71,28 +71,24 @@ void run_tile(const TiledProgram& program, const Frame& frame, char* slots, cons
   }
 }
 
-void run_tiles(const TiledProgram& program, const Frame& frame) {
-  const std::int64_t tiles_a_row = program.tiles_a_row();
-  const std::int64_t tiles = program.count / program.row * tiles_a_row;
-  const std::int64_t grain = std::max<std::int64_t>(1, elements_a_thread / program.tile);
-  parallel_pieces(program.threads, tiles, grain, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
-    char* own = static_cast<char*>(frame.scratch) + static_cast<std::size_t>(piece) * program.thread_bytes();
-    char* slots = own;
-    const void** external = reinterpret_cast<const void**>(own + static_cast<std::size_t>(program.slots) * program.slot_bytes());
-    const void** in = external + program.externals.size();
-    void** out = const_cast<void**>(in + program.most_operands);
-    for (std::size_t i = 0; i < program.externals.size(); ++i)
-      if (program.externals[i].uniform()) {
-        char* filled = slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes();
-        program.externals[i].fill(frame.in[i], program.tile, filled);
-        external[i] = filled;
-      }
-    for (std::int64_t tile = begin; tile < finish; ++tile) {
-      const std::int64_t within = tile % tiles_a_row * program.tile;
-      run_tile(program, frame, slots, external, in, out, tile / tiles_a_row * program.row + within,
-               std::min(program.tile, program.row - within));
+void run_tiles(const TiledProgram& program, const Frame& frame, const Band& band) {
+  char* own = static_cast<char*>(frame.scratch) + static_cast<std::size_t>(band.worker) * program.thread_bytes();
+  char* slots = own;
+  const void** external = reinterpret_cast<const void**>(own + static_cast<std::size_t>(program.slots) * program.slot_bytes());
+  const void** in = external + program.externals.size();
+  void** out = const_cast<void**>(in + program.most_operands);
+  for (std::size_t i = 0; i < program.externals.size(); ++i)
+    if (program.externals[i].uniform()) {
+      char* filled = slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes();
+      program.externals[i].fill(frame.in[i], program.tile, filled);
+      external[i] = filled;
     }
-  });
+  for (std::int64_t first = band.first; first < band.last;) {
+    const std::int64_t left_of_row = program.row - first % program.row;
+    const std::int64_t count = std::min({program.tile, left_of_row, band.last - first});
+    run_tile(program, frame, slots, external, in, out, first, count);
+    first += count;
+  }
 }
 
 /// Gives out scratch tiles, and takes them back when their value has been read for the last time.
@@ -207,7 +203,7 @@ Kernel make_elementwise(const KernelCall& call) {
     const OperandTiles& operand = program->externals.back();
     if (!operand.dense() && !operand.uniform()) shortest = std::min(shortest, operand.run());
   }
-  if (shortest >= shortest_row && program->count % shortest == 0 && (!random || shortest % 16 == 0))
+  if (shortest >= shortest_row && program->count % shortest == 0 && (!random || shortest % drawn_at_a_time == 0))
     program->row = shortest;
   program->tile = std::min(program->row, largest_tile);
 
@@ -215,8 +211,17 @@ Kernel make_elementwise(const KernelCall& call) {
   for (const OperandTiles& operand : program->externals) program->external_slots.push_back(operand.dense() ? -1 : pool.take());
   place_members(call, body, pool, *program);
   program->slots = pool.count();
-  return {[program](const Frame& frame) { run_tiles(*program, frame); },
-          program->thread_bytes() * static_cast<std::size_t>(call.threads)};
+  Kernel kernel;
+  kernel.band = [program](const Frame& frame, const Band& band) { run_tiles(*program, frame, band); };
+  kernel.band_step = random ? drawn_at_a_time : 1;
+  kernel.run = [program](const Frame& frame) {
+    parallel_pieces(program->threads, program->count, elements_a_thread,
+                    [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
+                      run_tiles(*program, frame, {begin, finish, piece});
+                    });
+  };
+  kernel.scratch_bytes = program->thread_bytes() * static_cast<std::size_t>(call.threads);
+  return kernel;
 }
 
 }  // namespace xtape

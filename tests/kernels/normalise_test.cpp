@@ -32,9 +32,9 @@ NormGradient<T> gradient(std::int64_t rows, std::int64_t length, bool centred, i
   const std::vector<T> weight = random_values<T>(n, 3);
   std::vector<T> y(count), mean(static_cast<std::size_t>(rows)), rstd(mean.size());
   if (centred)
-    layer_norm<T>(x.data(), weight.data(), nullptr, 1e-5, y.data(), mean.data(), rstd.data(), rows, length, threads);
+    layer_norm<T>(x.data(), weight.data(), nullptr, 1e-5, y.data(), mean.data(), rstd.data(), 0, rows, length);
   else
-    rms_norm<T>(x.data(), weight.data(), 1e-5, y.data(), rstd.data(), rows, length, threads);
+    rms_norm<T>(x.data(), weight.data(), 1e-5, y.data(), rstd.data(), 0, rows, length);
   NormGradient<T> result{std::vector<T>(count), std::vector<T>(n), std::vector<T>(n)};
   std::vector<std::byte> scratch(norm_grad_scratch(rows, length, sizeof(T)));
   norm_grad<T>(dy.data(), x.data(), centred ? mean.data() : nullptr, rstd.data(), weight.data(), result.dx.data(),
@@ -75,7 +75,7 @@ TEST_CASE("layer_norm of numbers far from zero keeps its digits, in rows of ever
     const std::vector<float> x = random_values<float>(static_cast<std::size_t>(length), 4, 1000);
     std::vector<float> y(x.size());
     float mean = 0, rstd = 0;
-    layer_norm<float>(x.data(), nullptr, nullptr, 1e-5, y.data(), &mean, &rstd, 1, length, 1);
+    layer_norm<float>(x.data(), nullptr, nullptr, 1e-5, y.data(), &mean, &rstd, 0, 1, length);
     double exact_mean = 0, variance = 0;
     for (float value : x) exact_mean += value / static_cast<double>(length);
     for (float value : x) variance += (value - exact_mean) * (value - exact_mean) / static_cast<double>(length);

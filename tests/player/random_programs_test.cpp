@@ -15,7 +15,7 @@ namespace {
 using Switch = std::pair<const char*, bool Passes::*>;
 const Switch switches[] = {{"fuse", &Passes::fuse},         {"fold", &Passes::fold},
                            {"common", &Passes::common},     {"accumulate", &Passes::accumulate},
-                           {"chains", &Passes::chains},     {"views", &Passes::views},
+                           {"chains", &Passes::chains},     {"bands", &Passes::bands},     {"views", &Passes::views},
                            {"in_place", &Passes::in_place}, {"reuse", &Passes::reuse}};
 
 std::vector<std::pair<std::string, Passes>> ways_of_playing() {

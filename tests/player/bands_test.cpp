@@ -1,0 +1,111 @@
+// What runs band by band behind another step gives the same bits as by itself.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "expansion.hpp"
+#include "xtape/player.hpp"
+
+using namespace xtape;
+
+namespace {
+std::int64_t steps(const Player& player, const std::string& op) {
+  const auto& all = player.plan().steps;
+  return std::count_if(all.begin(), all.end(), [&](const auto& step) { return step.op == op; });
+}
+
+/// Plays with bands and without, on 1, 2 and 3 threads, in reused memory and not: all must give the same bits. Returns
+/// the names of the steps with bands, each after a space.
+std::string played(const Tape& tape, const Vars& outputs) {
+  PlayerOptions plain;
+  plain.passes.bands = false;
+  plain.threads = 1;
+  Player alone(tape, outputs, plain);
+  alone.play({}, 5);
+  std::string names;
+  for (int threads : {1, 2, 3})
+    for (bool reuse : {true, false}) {
+      PlayerOptions options;
+      options.threads = threads;
+      options.passes.reuse = options.passes.in_place = reuse;
+      Player player(tape, outputs, options);
+      player.play({}, 5);
+      for (const Var& output : outputs) {
+        CAPTURE(threads);
+        CHECK(player.value<float>(output) == alone.value<float>(output));
+      }
+      names.clear();
+      for (const auto& step : player.plan().steps) names += " " + step.op;
+    }
+  CHECK(steps(alone, "einsum > gelu") == 0);
+  return names;
+}
+
+bool has(const std::string& names, const std::string& name) { return (names + " ").find(" " + name + " ") != std::string::npos; }
+
+Var drawn(Tape& tape, const std::string& name, const Shape& shape, unsigned seed) {
+  return tape.parameter(name, single(normal_array(std::vector<std::size_t>(shape.begin(), shape.end()), seed)));
+}
+
+/// Whether the products here finish their rows some at a time: processors with AVX-512 or the matrix unit.
+bool products_in_bands() {
+  Tape tape(Mode::eval);
+  const Var y = gelu(einsum("mk,kn->mn", drawn(tape, "x", {300, 64}, 1), drawn(tape, "w", {64, 96}, 2)));
+  return steps(Player(tape, {y}), "einsum > gelu") == 1;
+}
+}  // namespace
+
+TEST_CASE("bias, activation, dropout, residual and norm run behind the product, and in its gradient") {
+  Tape tape(Mode::train);
+  const Var x = drawn(tape, "x", {4, 150, 64}, 1), w = drawn(tape, "w", {64, 256}, 2), b = drawn(tape, "b", {256}, 3);
+  const Var v = drawn(tape, "v", {256, 64}, 4), g = drawn(tape, "g", {64}, 5), c = drawn(tape, "c", {64}, 6);
+  const Var hidden = gelu(einsum("btd,dh->bth", x, w) + b);
+  const Var y = layer_norm(x + dropout(einsum("bth,hd->btd", hidden, v), 0.1), g, c);
+  Vars outputs = grad(sum(y * y), {x, w, b, v, g, c});
+  outputs.push_back(y);
+  const std::string names = played(tape, outputs);
+  CAPTURE(names);
+  if (products_in_bands()) {
+    CHECK(has(names, "einsum > add+gelu"));
+    CHECK(has(names, "einsum > dropout+add > layer_norm"));
+    CHECK(has(names, "einsum > gelu_grad"));
+  } else {
+    CHECK(has(names, "dropout+add > layer_norm"));
+  }
+}
+
+TEST_CASE("a sum runs before its norm, whatever computed the terms, and behind the gradient of one") {
+  Tape tape(Mode::train);
+  const Var x = drawn(tape, "x", {700, 50}, 1), y = drawn(tape, "y", {700, 50}, 2);  // rows of no whole register
+  const Var middle = x * y + x;
+  const Var z = layer_norm(middle), r = rms_norm(middle + y);
+  Vars outputs = grad(sum(z * y) + sum(r * x), {x, y});
+  outputs.push_back(z);
+  outputs.push_back(r);
+  const std::string names = played(tape, outputs);
+  CAPTURE(names);
+  CHECK(names.find("> layer_norm") != std::string::npos);
+  CHECK(names.find("> rms_norm") != std::string::npos);
+  CHECK(names.find("norm_grad > add") != std::string::npos);
+}
+
+TEST_CASE("what is written is not what other bands still read") {
+  Tape tape(Mode::eval);
+  const Var x = drawn(tape, "x", {400, 96}, 1), w = drawn(tape, "w", {96, 96}, 2);
+  const Var start = tanh(x);  // nobody else reads it: the sum could be written over it, were it not the product's operand
+  const Var y = relu(einsum("mk,kn->mn", start, w) + start);
+  const Var square = drawn(tape, "s", {300, 300}, 3);
+  const Var root = einsum("mk,kn->mn", square, square);
+  const Var crossed = root + transpose(root, {1, 0});            // other rows of what is being written
+  const Var spread = root * slice(root, {0, 0}, {1, 300});        // its first row, by all
+  const Var shifted = relu(root) + flip(root, {0});
+  played(tape, {y, crossed, spread, shifted});
+}
+
+TEST_CASE("arrays of one row and of none") {
+  for (std::int64_t rows : {0, 1}) {
+    Tape tape(Mode::eval);
+    const Var x = drawn(tape, "x", {rows, 64}, 1), w = drawn(tape, "w", {64, 96}, 2);
+    played(tape, {layer_norm(gelu(einsum("mk,kn->mn", x, w)) + 1.0)});
+  }
+}
