@@ -17,7 +17,7 @@ constexpr std::int64_t most_terms = 256;   // of a chunk, which is summed in the
 constexpr std::int64_t apart_bytes = 128;  // between panels: at steps of 4 KiB they would share few places of a cache
 constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all
 constexpr std::int64_t most_prepared_bytes = 32 << 20;  // more is split anew sooner than read
-constexpr std::int64_t products_apart = 8;              // from so many on, a task is a whole product
+constexpr std::int64_t whole_from = 8;              // from so many on, a task is a whole product
 
 /// One product's terms are cut into chunks. Of the shorter side (fewer rows or columns) the parts of many chunks are
 /// made ready for all threads; each task then splits some panels of the longer side, a chunk at a time. Of a side that
@@ -111,7 +111,7 @@ class AmxProduct {
     std::int64_t first, count;
   };
 
-  bool apart() const { return plan_.outer.count() >= products_apart; }
+  bool apart() const { return plan_.outer.count() >= whole_from; }
   bool is_prepared(std::size_t side) const { return prepared_each_ > 0 && plan_.fixed == static_cast<int>(side); }
   std::int64_t shared_bytes() const {
     return is_prepared(shared_) ? 0 : stage_chunks_ * panels_[shared_] * panel_bytes_;

@@ -12,7 +12,7 @@ namespace xtape {
 namespace {
 // Fewer rows, and each block's products would take longer to bring up the weight than to multiply by it.
 constexpr std::int64_t least_rows = 512;
-constexpr std::int64_t block_elements = 4 << 20;  // of logits, where rows are short
+constexpr std::int64_t logits_at_once = 4 << 20;  // where rows are short
 constexpr std::int64_t row_step = 256;            // the weight's gradient is summed over rows, so many at a time
 
 std::int64_t block_count(const CrossEntropy& loss) {
@@ -55,7 +55,7 @@ void add_to_rows(const T* bias, const CrossEntropy& block, T* logits, int thread
 }  // namespace
 
 std::int64_t rows_at_once(std::int64_t classes) {
-  return std::max(least_rows, block_elements / std::max<std::int64_t>(1, classes) / row_step * row_step);
+  return std::max(least_rows, logits_at_once / std::max<std::int64_t>(1, classes) / row_step * row_step);
 }
 
 template <class T>

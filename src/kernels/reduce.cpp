@@ -13,7 +13,7 @@ namespace xtape {
 namespace {
 constexpr std::int64_t lanes = 64;   // partial results side by side in registers
 constexpr std::int64_t strip = 512;  // columns that are combined together, in the first-level cache
-constexpr std::int64_t block = 32;   // rows that are added one after the other before going pairwise
+constexpr std::int64_t in_line_rows = 32;   // rows that are added one after the other before going pairwise
 constexpr std::int64_t chunk_elements = std::int64_t{1} << 15;  // elements behind a partial result, about
 
 struct Add {
@@ -71,7 +71,7 @@ struct And {
 /// Neighbouring elements, at most a chunk of them.
 template <class In, class Out, class Combine>
 Out reduce_row(const In* row, std::int64_t size, Combine combine) {
-  if (size < block) {
+  if (size < in_line_rows) {
     Out result = Combine::template start<Out>();
     for (std::int64_t i = 0; i < size; ++i) result = combine(result, static_cast<Out>(row[i]));
     return result;
@@ -94,7 +94,7 @@ Out reduce_row(const In* row, std::int64_t size, Combine combine) {
 template <class In, class Out, class Combine>
 void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int64_t columns, Out* out,
                     Combine combine) {
-  if (size <= block) {
+  if (size <= in_line_rows) {
     for (std::int64_t j = 0; j < columns; ++j)
       out[j] = size > 0 ? static_cast<Out>(in[j]) : Combine::template start<Out>();
     for (std::int64_t i = 1; i < size; ++i) {
@@ -105,7 +105,7 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
     return;
   }
   // Halves of whole blocks, so that the sums form a balanced tree. The depth is that of a chunk's blocks: a few.
-  const std::int64_t first = (size / 2 + block - 1) / block * block;
+  const std::int64_t first = (size / 2 + in_line_rows - 1) / in_line_rows * in_line_rows;
   reduce_columns(in, first, step, columns, out, combine);
   alignas(64) Out second[strip];
   reduce_columns(in + first * step, size - first, step, columns, second, combine);
@@ -142,7 +142,7 @@ std::int64_t chunk_of(const Middle& extent) {
   const std::int64_t wide = std::clamp<std::int64_t>(extent.inner, 1, strip);
   // Wide arrays have strips enough for all threads; their columns stay whole until they are long.
   const std::int64_t elements = extent.outer * extent.inner >= 64 * strip ? 8 * chunk_elements : chunk_elements;
-  return std::max<std::int64_t>(block, elements / wide);
+  return std::max<std::int64_t>(in_line_rows, elements / wide);
 }
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-constexpr const char* dots = "...";
+constexpr const char* any_axes = "...";
 
 /// An elementary axis of a pattern.
 struct Atom {
@@ -27,7 +27,7 @@ struct Pattern {
   throw ShapeError(why + "\n  " + pattern + "\n  " + std::string(column, ' ') + "^");
 }
 
-bool is_letter(char c) {
+bool begins_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 bool is_digit(char c) {
@@ -59,13 +59,13 @@ std::vector<Group> parse_side(const std::string& text, std::size_t begin, std::s
       if (!open) refuse(text, i, "')' closes nothing");
       open = false;
       ++i;
-    } else if (text.compare(i, 3, dots) == 0) {
+    } else if (text.compare(i, 3, any_axes) == 0) {
       if (open) refuse(text, i, "an ellipsis must stand outside of parentheses");
-      put(dots, i);
+      put(any_axes, i);
       i += 3;
-    } else if (is_letter(c)) {
+    } else if (begins_name(c)) {
       const std::size_t start = i;
-      while (i < finish && (is_letter(text[i]) || is_digit(text[i]))) ++i;
+      while (i < finish && (begins_name(text[i]) || is_digit(text[i]))) ++i;
       put(text.substr(start, i - start), start);
     } else if (c == '1' && (i + 1 == finish || !is_digit(text[i + 1]))) {
       put("", i++);
@@ -119,7 +119,7 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
     if (size < 0) throw ShapeError("size " + name + "=" + std::to_string(size) + " is negative");
   }
 
-  const bool ellipsis = std::find(names.begin(), names.end(), dots) != names.end();
+  const bool ellipsis = std::find(names.begin(), names.end(), any_axes) != names.end();
   const std::size_t written = pattern.left.size() - (ellipsis ? 1 : 0);
   if (ellipsis ? shape.size() < written : shape.size() != written)
     refuse(text, 0,
@@ -131,9 +131,9 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
   Steps steps;
   std::size_t axis = 0;
   for (const Group& group : pattern.left) {
-    if (!group.empty() && group[0].name == dots) {
+    if (!group.empty() && group[0].name == any_axes) {
       for (std::size_t i = 0; i < covered; ++i) {
-        places[dots].push_back(steps.apart.size());
+        places[any_axes].push_back(steps.apart.size());
         steps.apart.push_back(shape[axis++]);
       }
       continue;
@@ -168,12 +168,12 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
     for (const Atom& atom : group)
       for (std::size_t place : places[atom.name]) {
         steps.order.push_back(static_cast<std::int64_t>(place));
-        if (atom.name == dots)
+        if (atom.name == any_axes)
           steps.together.push_back(steps.apart[place]);
         else
           size *= steps.apart[place];
       }
-    if (group.empty() || group[0].name != dots) steps.together.push_back(size);
+    if (group.empty() || group[0].name != any_axes) steps.together.push_back(size);
   }
   return steps;
 }

@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-constexpr char32_t replacement = 0xFFFD;  // how an unknown character is shown
+constexpr char32_t shown_for_unknown = 0xFFFD;  // how an unknown character is shown
 }
 
 CharacterTokenizer::CharacterTokenizer(const std::string& text, Unknown unknown, bool special_tokens)
@@ -75,7 +75,7 @@ std::string CharacterTokenizer::decode(const Tokens& tokens) const {
   for (const std::int32_t token : tokens) {
     check_token(token);
     if (token == unknown()) {
-      append_character(text, replacement);
+      append_character(text, shown_for_unknown);
     } else if (token >= first()) {
       append_character(text, characters_[static_cast<std::size_t>(token - first())]);
     }
