@@ -68,7 +68,9 @@ class Group {
     open_ = true;
     fixed_step_ = static_cast<bool>(kernel.run_in_bands);
     step_ = kernel.band_step;
-    add(leader, fixed_step_);
+    for (const Spot& spot : leader.in) (fixed_step_ || !in_bands(spot) ? whole_ : read_).push_back(spot);
+    for (std::size_t k = 0; k < leader.out.size(); ++k)
+      (fixed_step_ && k > 0 ? unfinished_ : written_).push_back(leader.out[k]);
   }
 
   bool takes(const PlannedStep& step) const {
@@ -76,6 +78,7 @@ class Group {
     if (fixed_step_ && step_ % step.kernel.band_step != 0) return false;
     bool follows = false;
     for (const Spot& spot : step.in) {
+      if (touches(unfinished_, spot)) return false;
       if (!touches(written_, spot)) continue;
       if (!in_bands(spot) || !contains(written_, spot)) return false;
       follows = true;
@@ -84,14 +87,14 @@ class Group {
       return !touches(spots, spot) || (in_bands(spot) && contains(spots, spot));
     };
     return follows && std::all_of(step.out.begin(), step.out.end(), [&](const Spot& spot) {
-             return !touches(read_whole_, spot) && apart(read_, spot) && apart(written_, spot);
+             return !touches(whole_, spot) && !touches(unfinished_, spot) && apart(read_, spot) && apart(written_, spot);
            });
   }
 
-  void add(const PlannedStep& step, bool reads_whole) {
-    for (const Spot& spot : step.in) (reads_whole || !in_bands(spot) ? read_whole_ : read_).push_back(spot);
-    written_.insert(written_.end(), step.out.begin(), step.out.end());
-    if (!fixed_step_) step_ = std::lcm(step_, step.kernel.band_step);
+  void add(const PlannedStep& follower) {
+    for (const Spot& spot : follower.in) (in_bands(spot) ? read_ : whole_).push_back(spot);
+    written_.insert(written_.end(), follower.out.begin(), follower.out.end());
+    if (!fixed_step_) step_ = std::lcm(step_, follower.kernel.band_step);
   }
 
   std::int64_t band_step() const { return step_; }
@@ -116,7 +119,9 @@ class Group {
   bool open_ = false;
   bool fixed_step_ = false;  // the leader says where bands end
   std::int64_t step_ = 1;
-  std::vector<Spot> written_, read_, read_whole_;
+  std::vector<Spot> written_, read_;  // band by band
+  std::vector<Spot> whole_;           // read, but not so
+  std::vector<Spot> unfinished_;      // written by the leader, ready at its end alone
 };
 
 void append(PlannedStep& leader, PlannedStep follower) {
@@ -132,7 +137,7 @@ std::vector<PlannedStep> join_bands(std::vector<PlannedStep> steps) {
   for (std::size_t i = 0; i < steps.size();) {
     Group group(steps[i]);
     std::size_t next = i + 1;
-    for (; next < steps.size() && group.takes(steps[next]); ++next) group.add(steps[next], false);
+    for (; next < steps.size() && group.takes(steps[next]); ++next) group.add(steps[next]);
     PlannedStep leader = std::move(steps[i]);
     leader.band_step = group.band_step();
     for (std::size_t k = i + 1; k < next; ++k) append(leader, std::move(steps[k]));

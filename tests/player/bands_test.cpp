@@ -102,6 +102,13 @@ TEST_CASE("what is written is not what other bands still read") {
   played(tape, {y, crossed, spread, shifted});
 }
 
+TEST_CASE("what is ready at the end of a gradient alone is not read before") {
+  Tape tape(Mode::train);
+  const Var x = drawn(tape, "x", {1, 64}, 1), weight = drawn(tape, "weight", {64}, 2);
+  const Vars gradients = grad(sum(square(layer_norm(x, weight))), {x, weight});  // both of 64 elements
+  played(tape, {gradients[1] * 2.0, gradients[0] + 1.0});
+}
+
 TEST_CASE("arrays of one row and of none") {
   for (std::int64_t rows : {0, 1}) {
     Tape tape(Mode::eval);
