@@ -56,24 +56,26 @@ XTAPE_AMX inline void load(const float* from, std::int64_t stride, std::int64_t 
     to[i] = i < lines ? _mm512_maskz_loadu_ps(mask, from + i * stride) : _mm512_setzero_ps();
 }
 
+// Functions of their own: unlike these, lambdas that are not inlined do not pass registers of the target's.
+XTAPE_AMX inline __m512 low_pairs(__m512 x, __m512 y) {
+  return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
+}
+XTAPE_AMX inline __m512 high_pairs(__m512 x, __m512 y) {
+  return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
+}
+
 XTAPE_AMX inline void transpose(Lines& lines) {
   Lines pairs;
   for (int i = 0; i < panel_lines; i += 2) {
     pairs[i] = _mm512_unpacklo_ps(lines[i], lines[i + 1]);
     pairs[i + 1] = _mm512_unpackhi_ps(lines[i], lines[i + 1]);
   }
-  const auto low = [](__m512 x, __m512 y) XTAPE_AMX {
-    return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
-  };
-  const auto high = [](__m512 x, __m512 y) XTAPE_AMX {
-    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
-  };
   Lines quads;  // quads[4 i + j]: element j of every group of four, of lines 4 i … 4 i + 3
   for (int i = 0; i < panel_lines; i += 4) {
-    quads[i] = low(pairs[i], pairs[i + 2]);
-    quads[i + 1] = high(pairs[i], pairs[i + 2]);
-    quads[i + 2] = low(pairs[i + 1], pairs[i + 3]);
-    quads[i + 3] = high(pairs[i + 1], pairs[i + 3]);
+    quads[i] = low_pairs(pairs[i], pairs[i + 2]);
+    quads[i + 1] = high_pairs(pairs[i], pairs[i + 2]);
+    quads[i + 2] = low_pairs(pairs[i + 1], pairs[i + 3]);
+    quads[i + 3] = high_pairs(pairs[i + 1], pairs[i + 3]);
   }
   for (int j = 0; j < 4; ++j) {
     const __m512 even_low = _mm512_shuffle_f32x4(quads[j], quads[4 + j], 0x88);
@@ -87,26 +89,28 @@ XTAPE_AMX inline void transpose(Lines& lines) {
   }
 }
 
+/// The high halves of pairs, those of x below those of y.
+XTAPE_AMX inline __m512i high_halves(__m512i x, __m512i y) {
+  constexpr int first_and_second_or_third = 0xea;
+  return _mm512_ternarylogic_epi32(y, _mm512_set1_epi32(static_cast<int>(0xffff0000u)), _mm512_srli_epi32(x, 16),
+                                   first_and_second_or_third);
+}
+
 /// A step in its three parts: bfloat16 numbers nearest to the numbers, nearest to what remains, and what remains then,
 /// which has no more bits. Terms j and j + 16 stand together: the unit only wants both sides alike. Rounding can turn
 /// the bits of what is no number into a number's, but what remains of it is none, to the last part.
 XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to) {
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u)), half = _mm512_set1_epi32(0x8000);
-  const auto store = [&](int part, int line, __m512i x, __m512i y) XTAPE_AMX {
-    constexpr int first_and_second_or_third = 0xea;
-    _mm512_store_si512(to + part * panel_lines + line,
-                       _mm512_ternarylogic_epi32(y, high, _mm512_srli_epi32(x, 16), first_and_second_or_third));
-  };
   for (int i = 0; i < panel_lines; ++i) {
     __m512 x = first[i], y = second[i];
     for (int part = 0; part < 2; ++part) {
       const __m512i near_x = _mm512_add_epi32(_mm512_castps_si512(x), half);
       const __m512i near_y = _mm512_add_epi32(_mm512_castps_si512(y), half);
-      store(part, i, near_x, near_y);
+      _mm512_store_si512(to + part * panel_lines + i, high_halves(near_x, near_y));
       x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(near_x, high)));
       y = _mm512_sub_ps(y, _mm512_castsi512_ps(_mm512_and_si512(near_y, high)));
     }
-    store(2, i, _mm512_castps_si512(x), _mm512_castps_si512(y));
+    _mm512_store_si512(to + 2 * panel_lines + i, high_halves(_mm512_castps_si512(x), _mm512_castps_si512(y)));
   }
 }
 
