@@ -24,7 +24,7 @@ struct Passes {
   bool common = true;       ///< Equal calls on equal inputs are made once.
   bool accumulate = true;   ///< Sums of gradients are made inside the op that computes the last of them.
   bool chains = true;       ///< Chains of elementwise ops run tile by tile, in cache.
-  bool bands = true;        ///< What follows a product or another op elementwise or by rows runs while its result is in cache.
+  bool bands = true;        ///< What follows an op elementwise or by rows runs while its result is in cache.
   bool views = true;        ///< Reshapes, transposes, slices cost nothing where strides can say them.
   bool in_place = true;     ///< An op may write over an input that nobody reads after it.
   bool reuse = true;        ///< Buffers whose lifetimes do not overlap share memory.
@@ -60,7 +60,7 @@ struct Feed {
 /// What a plan will do and hold, known before anything runs.
 struct Plan {
   struct Step {
-    std::string op;
+    std::string op;  ///< "einsum > add+gelu > layer_norm": what follows runs band by band behind the first.
     std::string site;
     std::string outputs;  ///< Types.
     std::string part;     ///< The path of the site's part: "h.0.attn"; empty outside definitions.

@@ -16,12 +16,10 @@ namespace xtape::cli {
 
 namespace {
 
-constexpr char32_t no_character = 0xFFFD;  // stands for what cannot be shown
-
 /// The character at `at`, which moves behind it, or what is shown in its place.
 char32_t shown_character(const std::string& text, std::size_t& at) {
   const std::size_t place = at;
-  char32_t character = no_character;
+  char32_t character = replacement_character;
   try {
     character = next_character(text, at);
   } catch (const Error&) {
@@ -30,7 +28,7 @@ char32_t shown_character(const std::string& text, std::size_t& at) {
   if (character < 0x20) return 0x2400 + character;
   if (character == 0x7F) return 0x2421;
   const bool refused = (character >= 0x80 && character < 0xA0) || character == 0xFFFE || character == 0xFFFF;
-  return refused ? no_character : character;
+  return refused ? replacement_character : character;
 }
 
 /// Between apostrophes nothing has a meaning but the apostrophe, which is written twice.

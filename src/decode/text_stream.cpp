@@ -1,20 +1,10 @@
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "utf8.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {
-
-namespace {
-/// Tokenizers whose tokens may be bytes write U+FFFD for what is no whole character yet.
-bool ends_in_replacement(const std::string& text) {
-  constexpr std::string_view replacement = "\xEF\xBF\xBD";
-  return text.size() >= replacement.size() &&
-         text.compare(text.size() - replacement.size(), replacement.size(), replacement) == 0;
-}
-}  // namespace
 
 struct TextStream::Data {
   const Tokenizer* tokenizer = nullptr;
@@ -73,7 +63,8 @@ std::string TextStream::add(std::int32_t token) {
     data_->run.pop_back();
     return "";
   }
-  if (ends_in_replacement(text) && data_->run.size() - 1 <= most_waiting) return "";
+  // Tokenizers whose tokens may be bytes write this for what is no whole character yet.
+  if (text.ends_with(replacement_text) && data_->run.size() - 1 <= most_waiting) return "";
   data_->run = {token};
   data_->before = data_->tokenizer->decode(data_->run);
   data_->held += data_->characters.feed(text);

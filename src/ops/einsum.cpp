@@ -5,6 +5,7 @@
 #include "copy.hpp"
 #include "equation.hpp"
 #include "product.hpp"
+#include "row_kernel.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -67,23 +68,12 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
 /// The kernel that a product was planned for; `before` is done first at every run.
 Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
                       const std::function<void(const Frame&)>& before = {}) {
-  Kernel kernel;
-  kernel.run = [product, before](const Frame& frame) {
-    if (before) before(frame);
-    product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
-  };
-  if (product.rows_at_a_time > 0) {
-    kernel.band_step = product.rows_at_a_time * product.row_length;
-    kernel.run_in_bands = [product, before](const Frame& frame, const BandDone& done) {
-      if (before) before(frame);
-      const auto tell = [&done, length = product.row_length](std::int64_t first, std::int64_t last,
-                                                            std::int64_t worker) {
-        done({first * length, last * length, worker});
-      };
-      const RowsDone rows_done = std::cref(tell);
-      product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared, &rows_done);
-    };
-  }
+  Kernel kernel = kernel_by_rows(product.rows_at_a_time, product.row_length,
+                                 [product, before](const Frame& frame, const RowsDone* done) {
+                                   if (before) before(frame);
+                                   product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared,
+                                               done);
+                                 });
   kernel.scratch_bytes = product.scratch_bytes;
   kernel.prepared_bytes = product.prepared_bytes;
   if (product.prepare)

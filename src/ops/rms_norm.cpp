@@ -1,5 +1,6 @@
 // rms_norm and its gradient.
 #include "floating.hpp"
+#include "normalise.hpp"
 #include "row_kernel.hpp"
 #include "rows.hpp"
 #include "xtape/ops.hpp"
@@ -47,11 +48,13 @@ Kernel rms_norm_grad_kernel(const KernelCall& call) {
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
-    return norm_grad_kernel(rows, length, scratch, [=](const Frame& frame, const RowsDone* done) {
+    Kernel kernel = kernel_by_rows(norm_grad_rows(rows), length, [=](const Frame& frame, const RowsDone* done) {
       norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2), weighted ? in<T>(frame, 3) : nullptr,
                    out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length,
                    threads, done);
     });
+    kernel.scratch_bytes = scratch;
+    return kernel;
   });
 }
 

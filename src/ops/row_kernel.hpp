@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "lanes.hpp"
-#include "normalise.hpp"
+#include "rows_done.hpp"
 #include "threads.hpp"
 #include "xtape/op.hpp"
 
@@ -24,12 +24,13 @@ Kernel row_kernel(std::int64_t rows, std::int64_t length, int threads, const Bod
   return kernel;
 }
 
-/// Of a gradient of a normalisation: body(frame, done) computes it all, and tells of rows as norm_grad does.
+/// Of an op that finishes output 0 some rows of `length` elements at a time: body(frame, done) computes all of it, and
+/// tells `done` of the rows unless it is null. 0 rows at a time: it tells of none.
 template <class Body>
-Kernel norm_grad_kernel(std::int64_t rows, std::int64_t length, std::size_t scratch_bytes, const Body& body) {
+Kernel kernel_by_rows(std::int64_t rows_at_a_time, std::int64_t length, const Body& body) {
   Kernel kernel;
-  kernel.scratch_bytes = scratch_bytes;
   kernel.run = [body](const Frame& frame) { body(frame, nullptr); };
+  if (rows_at_a_time == 0 || length == 0) return kernel;
   kernel.run_in_bands = [=](const Frame& frame, const BandDone& done) {
     const auto tell = [&](std::int64_t first, std::int64_t last, std::int64_t worker) {
       done({first * length, last * length, worker});
@@ -37,7 +38,7 @@ Kernel norm_grad_kernel(std::int64_t rows, std::int64_t length, std::size_t scra
     const RowsDone rows_done = std::cref(tell);
     body(frame, &rows_done);
   };
-  kernel.band_step = norm_grad_rows(rows) * length;
+  kernel.band_step = rows_at_a_time * length;
   return kernel;
 }
 

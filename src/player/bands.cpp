@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "passes.hpp"
 
@@ -10,18 +11,21 @@ namespace xtape {
 // The order ----------------------------------------------------------------------------------------------------------
 
 namespace {
-bool goes_in_bands(const Op& op) {
-  return (op.kind == Kind::elementwise && (op.tile || &op == &chain_op())) || op.row_by_row;
-}
-
 class Follow {
  public:
   explicit Follow(const Program& program)
       : program_(program), users_(users_of(program.tape)), kept_(program.tape.size(), false), rewriter_(program) {}
 
   Program run() {
-    for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (!kept_[i]) keep(static_cast<std::int32_t>(i));
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      if (kept_[i]) continue;
+      keep(static_cast<std::int32_t>(i));
+      while (!asked_.empty()) {
+        const auto [user, index] = asked_.back();
+        asked_.pop_back();
+        if (may_follow(user, index)) keep(user);
+      }
+    }
     return rewriter_.finish();
   }
 
@@ -32,8 +36,8 @@ class Follow {
     kept_[i] = true;
     const Kind kind = program_.node(index).op->kind;
     if (kind == Kind::source || kind == Kind::view) return;
-    for (const std::int32_t user : users_[i][0])
-      if (may_follow(user, index)) keep(user);
+    const auto& users = users_[i][0];
+    for (auto user = users.rbegin(); user != users.rend(); ++user) asked_.emplace_back(*user, index);
   }
 
   /// What is computed long before it is wanted takes up memory: only few nodes are overtaken.
@@ -41,7 +45,7 @@ class Follow {
     constexpr std::int32_t farthest = 6;
     const auto u = static_cast<std::size_t>(user);
     const Node& node = program_.node(user);
-    return !kept_[u] && user - index <= farthest && goes_in_bands(*node.op) &&
+    return !kept_[u] && user - index <= farthest && (runs_in_tiles(*node.op) || node.op->row_by_row) &&
            program_.regions[u] == program_.regions[static_cast<std::size_t>(index)] &&
            std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId id) { return kept_[static_cast<std::size_t>(id.node)]; });
@@ -50,6 +54,7 @@ class Follow {
   const Program& program_;
   std::vector<std::vector<std::vector<std::int32_t>>> users_;
   std::vector<bool> kept_;
+  std::vector<std::pair<std::int32_t, std::int32_t>> asked_;  // (user, what it reads): whether it may follow, last first
   Rewriter rewriter_;
 };
 }  // namespace
@@ -68,7 +73,10 @@ class Group {
     open_ = true;
     fixed_step_ = static_cast<bool>(kernel.run_in_bands);
     step_ = kernel.band_step;
-    for (const Spot& spot : leader.in) (fixed_step_ || !in_bands(spot) ? whole_ : read_).push_back(spot);
+    for (const Spot& spot : leader.in) {
+      if (contains({leader.out[0]}, spot)) continue;  // a band that is written over is not read again
+      (fixed_step_ || !in_bands(spot) ? whole_ : read_).push_back(spot);
+    }
     for (std::size_t k = 0; k < leader.out.size(); ++k)
       (fixed_step_ && k > 0 ? unfinished_ : written_).push_back(leader.out[k]);
   }

@@ -33,7 +33,10 @@ Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& op
 /// The op of a chain: a node whose body holds the elementwise ops.
 const Op& chain_op();
 
-/// The kernel of an elementwise op by itself, or of a chain.
+/// Whether the op is elementwise with a kernel of tiles, or a chain.
+bool runs_in_tiles(const Op& op);
+
+/// The kernel of such an op.
 Kernel make_elementwise(const KernelCall& call);
 
 /// The kernel of a scan: its body, planned once with `options` and played step by step; and what all steps cost.

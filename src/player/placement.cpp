@@ -197,7 +197,7 @@ std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
 std::vector<std::size_t> Placements::overwritable(const Node& node) const {
   std::vector<std::size_t> inputs;
   if (node.op == &chain_op()) return overwritable_in_chain(*node.body);
-  if (node.op->kind == Kind::elementwise && node.op->tile) {
+  if (runs_in_tiles(*node.op)) {
     if (node.outputs.size() > 1) return inputs;  // it may read after it has written
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
   } else {

@@ -155,7 +155,7 @@ class Planner {
   }
 
   void plan_kernel(std::int32_t index, const Node& node) {
-    const bool tiled = node.op == &chain_op() || (node.op->kind == Kind::elementwise && node.op->tile);
+    const bool tiled = runs_in_tiles(*node.op);
     const bool scans = node.op == &scan_op();
     if (!tiled && !scans && !node.op->kernel)
       throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");

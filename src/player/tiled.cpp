@@ -186,6 +186,8 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
 }
 }  // namespace
 
+bool runs_in_tiles(const Op& op) { return &op == &chain_op() || (op.kind == Kind::elementwise && op.tile); }
+
 Kernel make_elementwise(const KernelCall& call) {
   const Tape body = call.body != nullptr ? *call.body : body_of_one(call);
   const Shape& shape = call.outputs[0].shape;

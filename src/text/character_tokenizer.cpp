@@ -9,10 +9,6 @@
 
 namespace xtape {
 
-namespace {
-constexpr char32_t shown_for_unknown = 0xFFFD;  // how an unknown character is shown
-}
-
 CharacterTokenizer::CharacterTokenizer(const std::string& text, Unknown unknown, bool special_tokens)
     : unknown_(unknown), special_tokens_(special_tokens) {
   std::vector<bool> seen(0x110000);
@@ -75,7 +71,7 @@ std::string CharacterTokenizer::decode(const Tokens& tokens) const {
   for (const std::int32_t token : tokens) {
     check_token(token);
     if (token == unknown()) {
-      append_character(text, shown_for_unknown);
+      append_character(text, replacement_character);
     } else if (token >= first()) {
       append_character(text, characters_[static_cast<std::size_t>(token - first())]);
     }

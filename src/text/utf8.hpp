@@ -6,6 +6,10 @@
 
 namespace xtape {
 
+/// U+FFFD, which stands for what is no character, or cannot be shown.
+constexpr char32_t replacement_character = 0xFFFD;
+constexpr std::string_view replacement_text = "\uFFFD";
+
 /// How many bytes the character at byte `at` has; 0 where no character stands there.
 std::size_t character_length(std::string_view text, std::size_t at);
 

@@ -26,8 +26,6 @@ Rest rest_of(unsigned char lead) {
           static_cast<unsigned char>(lead == 0xF4 ? 0x8F : 0xBF)};
 }
 
-constexpr const char* replacement = "\uFFFD";
-
 }  // namespace
 
 std::string Utf8Stream::feed(const std::string& bytes) {
@@ -46,7 +44,7 @@ std::string Utf8Stream::feed(const std::string& bytes) {
     }
     const Rest rest = rest_of(value);
     if (rest.count == 0) whole += byte;
-    if (rest.count < 0) whole += replacement;
+    if (rest.count < 0) whole += replacement_text;
     if (rest.count > 0) {
       begun_ = byte;
       missing_ = rest.count;
@@ -60,7 +58,7 @@ std::string Utf8Stream::feed(const std::string& bytes) {
 std::string Utf8Stream::finish() {
   const bool cut = !begun_.empty();
   begun_.clear();
-  return cut ? replacement : "";
+  return std::string(cut ? replacement_text : "");
 }
 
 }  // namespace xtape

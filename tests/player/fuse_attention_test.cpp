@@ -4,17 +4,13 @@
 #include <limits>
 
 #include "expansion.hpp"
+#include "steps.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::int64_t steps(const Player& player, const std::string& op) {
-  const auto& all = player.plan().steps;
-  return std::count_if(all.begin(), all.end(), [&](const auto& step) { return step.op == op; });
-}
 
 /// Attention as definitions write it, over one product's parts.
 struct Recorded {

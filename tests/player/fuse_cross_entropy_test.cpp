@@ -3,16 +3,12 @@
 #include <algorithm>
 
 #include "expansion.hpp"
+#include "steps.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
 
 namespace {
-std::int64_t steps(const Player& player, const std::string& op) {
-  const auto& all = player.plan().steps;
-  return std::count_if(all.begin(), all.end(), [&](const auto& step) { return step.op == op; });
-}
-
 /// A projection to `classes` and the mean of the cross-entropy, as definitions write it.
 struct Recorded {
   Recorded(std::size_t rows, std::size_t classes, bool biased) {

@@ -9,6 +9,7 @@
 
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
+#include "steps.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
@@ -33,11 +34,6 @@ struct Scores {
   }
   std::vector<Feed> feeds() const { return {{x, x_values}, {mask, mask_values}}; }
 };
-
-std::int64_t steps(const Player& player, const std::string& op) {
-  const auto& all = player.plan().steps;
-  return std::count_if(all.begin(), all.end(), [&](const Plan::Step& step) { return step.op == op; });
-}
 
 /// How often the fused op and its gradient are played for `outputs`, whose values must be those without fusion.
 std::pair<std::int64_t, std::int64_t> fused(const Scores& scores, const Vars& outputs, std::vector<Feed> more = {}) {
