@@ -6,6 +6,7 @@
 
 #include "allocations.hpp"
 #include "small_models.hpp"
+#include "source_root.hpp"
 #include "xtape/predict.hpp"
 
 using namespace xtape;
@@ -38,7 +39,7 @@ Model gpt2(Dtype dtype) {
   options.seed = 5;
   options.hyper = {{"vocab_size", "11"}, {"n_positions", "32"}, {"n_embd", "12"},
                    {"n_layer", "2"},     {"n_head", "3"},       {"std", "0.3"}};
-  return Model::load(std::string(XTAPE_SOURCE_ROOT) + "/models/gpt2.json", options);
+  return Model::load(source_root() + "/models/gpt2.json", options);
 }
 
 PredictorOptions with_capacity(std::int64_t capacity) {

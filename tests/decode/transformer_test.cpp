@@ -5,6 +5,7 @@
 
 #include "hypotheses.hpp"
 #include "small_models.hpp"
+#include "source_root.hpp"
 #include "xtape/predict.hpp"
 
 using namespace xtape;
@@ -26,7 +27,7 @@ Model transformer(const Settings& variant, Dtype dtype) {
   options.hyper = {{"width", "16"},         {"inner", "24"},         {"heads", "2"},
                    {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "23"}};
   options.hyper.insert(options.hyper.end(), variant.begin(), variant.end());
-  Model model = Model::load(std::string(XTAPE_SOURCE_ROOT) + "/models/transformer.json", options);
+  Model model = Model::load(source_root() + "/models/transformer.json", options);
   // Biases and norms away from their start, so that each of them shows; matrices larger, so that sources matter.
   for (const Store::Entry& entry : model.weights().entries()) {
     Array weight = entry.array;

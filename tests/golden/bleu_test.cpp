@@ -1,4 +1,5 @@
 // BLEU against the scores and words of sacreBLEU in bleu.json.
+#include "source_root.hpp"
 #include "xtape/bleu.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +16,7 @@ using namespace xtape;
 namespace {
 
 const nlohmann::json& fixture() {
-  static const auto json = nlohmann::json::parse(read_text(XTAPE_SOURCE_ROOT "/tests/golden/bleu.json"));
+  static const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/bleu.json"));
   return json;
 }
 

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "source_root.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
 
 namespace xtape::test {
 
 inline Store golden(const std::string& file) {
-  return load_arrays(XTAPE_SOURCE_ROOT "/tests/golden/" + file);
+  return load_arrays(source_root() + "/tests/golden/" + file);
 }
 
 /// The elements of any float array as doubles.

@@ -1,5 +1,6 @@
 // GPT-2 on padded rows against the same in TensorFlow (gpt2_padded.py).
 #include "fixture.hpp"
+#include "source_root.hpp"
 #include "xtape/predict.hpp"
 
 using namespace xtape;
@@ -20,7 +21,7 @@ Model loaded(const std::string& scale_words = "false") {
   options.hyper = {{"vocab_size", "29"}, {"n_positions", "14"},       {"n_embd", "16"},    {"n_layer", "2"},
                    {"n_head", "2"},      {"activation", "relu"},      {"epsilon", "1e-6"}, {"dropout_rate", "0"},
                    {"padded", "true"},   {"scale_words", scale_words}};
-  Model model = Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
+  Model model = Model::load(source_root() + "/models/gpt2.json", options);
   test::put_weights(model, fixture());
   return model;
 }

@@ -1,5 +1,6 @@
 // models/gpt2.json against the GPT-2 of gpt2.py: logits, every gradient, and ten steps of AdamW.
 #include "fixture.hpp"
+#include "source_root.hpp"
 
 using namespace xtape;
 using test::golden;
@@ -35,7 +36,7 @@ Model load_model(Dtype dtype) {
                    {"n_layer", "2"},     {"n_head", "2"},       {"dropout_rate", "0.0"}};
   options.dtype = dtype;
   options.initialise = false;
-  Model model = Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
+  Model model = Model::load(source_root() + "/models/gpt2.json", options);
   put_weights(model, fixture());
   return model;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "source_root.hpp"
 #include "xtape/text.hpp"
 
 using namespace xtape;
@@ -12,7 +13,7 @@ using namespace xtape;
 namespace {
 
 void check_tokens(const std::string& folder, const char* kind) {
-  static const auto fixture = nlohmann::json::parse(read_text(XTAPE_SOURCE_ROOT "/tests/golden/gpt2_tokenizer.json"));
+  static const auto fixture = nlohmann::json::parse(read_text(source_root() + "/tests/golden/gpt2_tokenizer.json"));
   const std::string vocabulary = folder + "/vocab.json";
   const std::string merges = folder + "/merges.txt";
   const Gpt2Tokenizer plain(vocabulary, merges);
@@ -35,12 +36,12 @@ void check_tokens(const std::string& folder, const char* kind) {
 }  // namespace
 
 TEST_CASE("GPT-2's tokenizer: a small vocabulary") {
-  check_tokens(XTAPE_SOURCE_ROOT "/tests/golden/gpt2_small", "small");
+  check_tokens(source_root() + "/tests/golden/gpt2_small", "small");
 }
 
 TEST_CASE("GPT-2's tokenizer: the published vocabulary") {
   const char* data = std::getenv("XTAPE_DATA");
-  const std::string folder = std::string(data != nullptr ? data : XTAPE_SOURCE_ROOT "/../shared/data") + "/gpt2-bpe";
+  const std::string folder = (data != nullptr ? std::string(data) : source_root() + "/../shared/data") + "/gpt2-bpe";
   if (!std::filesystem::exists(folder)) {
     MESSAGE("skipped: GPT-2's vocab.json and merges.txt are not in " << folder << " (XTAPE_DATA says where data is)");
     return;

@@ -3,6 +3,7 @@
 
 #include "fixture.hpp"
 #include "folders.hpp"
+#include "source_root.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/predict.hpp"
 
@@ -11,7 +12,7 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string folders = XTAPE_SOURCE_ROOT "/tests/golden/hugging_face/";
+const std::string folders = source_root() + "/tests/golden/hugging_face/";
 
 const Store& expected() {
   static const Store arrays = test::golden("hugging_face/expected.safetensors");
@@ -22,7 +23,7 @@ Model opened(const std::string& folder, Dtype dtype = Dtype::float64) {
   ModelOptions options;
   options.dtype = dtype;
   options.hyper = {{"dropout_rate", "0"}};
-  return open_hugging_face(folder, options, XTAPE_SOURCE_ROOT "/models/gpt2.json");
+  return open_hugging_face(folder, options, source_root() + "/models/gpt2.json");
 }
 
 std::vector<double> logits(Model& model, const Array& tokens) {

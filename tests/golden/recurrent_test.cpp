@@ -1,6 +1,7 @@
 // The layers of models/blocks/recurrent.json against PyTorch's and Keras's (recurrent.py): outputs, last states, and
 // the gradients of weights, inputs and first states, on rows of different lengths.
 #include "fixture.hpp"
+#include "source_root.hpp"
 
 using namespace xtape;
 using test::numbers;
@@ -89,7 +90,7 @@ void check(const Kind& kind, bool is_both, const PlayerOptions& options) {
   made.dtype = Dtype::float64;
   made.initialise = false;
   const Model model =
-      Model::parse(of_kind(kind, is_both ? both_ways : one_way), made, XTAPE_SOURCE_ROOT "/models/layers.json");
+      Model::parse(of_kind(kind, is_both ? both_ways : one_way), made, source_root() + "/models/layers.json");
   test::put_weights(model, expected);
 
   Tape tape(Mode::train);

@@ -1,6 +1,7 @@
 // models/lstm_attention.json and models/transformer_lm.json against NMTAttn and TransformerLM assembled in PyTorch
 // (sequence_models.py): log-probabilities, every gradient, and ten steps of Adam.
 #include "fixture.hpp"
+#include "source_root.hpp"
 
 using namespace xtape;
 using test::numbers;
@@ -18,7 +19,7 @@ void check_all(const std::string& definition, const std::string& file, Settings 
   options.hyper.emplace_back("dropout_rate", "0.0");
   options.hyper.emplace_back("width", "8");
   options.hyper.emplace_back("heads", "2");
-  Model model = Model::load(XTAPE_SOURCE_ROOT "/models/" + definition, options);
+  Model model = Model::load(source_root() + "/models/" + definition, options);
   test::put_weights(model, fixture);
 
   const auto planned = model.player("log_probabilities", Mode::eval, sizes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fixture.hpp"
+#include "source_root.hpp"
 
 using namespace xtape;
 using test::golden;
@@ -30,7 +31,7 @@ struct Case {
                      {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "13"},
                      {"dropout_rate", "0.0"}};
     options.hyper.insert(options.hyper.end(), more.begin(), more.end());
-    return Model::load(XTAPE_SOURCE_ROOT "/models/transformer.json", options);
+    return Model::load(source_root() + "/models/transformer.json", options);
   }
   static NamedSizes sizes() { return {{"b", 3}, {"s", 6}, {"t", 5}}; }
 

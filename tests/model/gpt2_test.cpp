@@ -6,11 +6,12 @@
 #include <numeric>
 
 #include "definitions.hpp"
+#include "source_root.hpp"
 
 using namespace xtape;
 
 namespace {
-const std::string definition = std::string(XTAPE_SOURCE_ROOT) + "/models/gpt2.json";
+const std::string definition = source_root() + "/models/gpt2.json";
 
 ModelOptions small(Dtype dtype = Dtype::float64) {
   ModelOptions options;

@@ -1,4 +1,5 @@
 // Folders of the Hugging Face Hub: what definitions say of them, and what may be wrong with one.
+#include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 
 #include <doctest/doctest.h>
@@ -14,8 +15,8 @@ using doctest::Contains;
 using test::Folder;
 
 namespace {
-const std::string gpt2 = XTAPE_SOURCE_ROOT "/models/gpt2.json";
-const std::string published = XTAPE_SOURCE_ROOT "/tests/golden/hugging_face/tiny";
+const std::string gpt2 = source_root() + "/models/gpt2.json";
+const std::string published = source_root() + "/tests/golden/hugging_face/tiny";
 
 Model opened(const std::string& folder) {
   return open_hugging_face(folder, {}, gpt2);
@@ -109,7 +110,7 @@ TEST_CASE("a config that asks for what the definition cannot do is refused, with
   with(folder, "model_type", "../models/gpt2");
   CHECK_THROWS_WITH_AS(open_hugging_face(folder.path()), Contains("there is no definition of that name"),
                        DefinitionError);
-  CHECK_THROWS_WITH_AS(open_hugging_face(published, {}, XTAPE_SOURCE_ROOT "/models/lstm_lm.json"),
+  CHECK_THROWS_WITH_AS(open_hugging_face(published, {}, source_root() + "/models/lstm_lm.json"),
                        Contains("has no entry \"hugging_face\""), DefinitionError);
 }
 
@@ -214,7 +215,7 @@ TEST_CASE("a model that such a folder has no words for is not saved as one") {
                    {"n_layer", "1"},    {"n_head", "1"},      {"bias", "false"}};
   CHECK_THROWS_WITH_AS(save_hugging_face(Model::load(gpt2, options), made / "a"),
                        Contains("has 'bias' = false, and a GPT2LMHeadModel has true alone"), DefinitionError);
-  const Model bigram = Model::load(XTAPE_SOURCE_ROOT "/models/lstm_lm.json", {{}, 0, Dtype::float32, nullptr, false});
+  const Model bigram = Model::load(source_root() + "/models/lstm_lm.json", {{}, 0, Dtype::float32, nullptr, false});
   CHECK_THROWS_WITH_AS(save_hugging_face(bigram, made / "b"), Contains("has no entry \"hugging_face\""),
                        DefinitionError);
   CHECK(!std::filesystem::exists(made / "a"));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "definitions.hpp"
+#include "source_root.hpp"
 #include "xtape/gradcheck.hpp"
 
 using namespace xtape;
@@ -80,7 +81,7 @@ const std::vector<std::string> kinds = {"of_rnn", "of_gru", "of_gru_reset_before
 Model made(const std::string& kind) {
   ModelOptions options = test::in_float64();
   options.hyper = {{"kind", kind}};
-  Model model = Model::parse(definition, options, XTAPE_SOURCE_ROOT "/models/layers.json");
+  Model model = Model::parse(definition, options, source_root() + "/models/layers.json");
   for (const Store::Entry& entry : model.weights().entries()) {
     Array weight = entry.array;
     const std::string back = "backward.";

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "definitions.hpp"
+#include "source_root.hpp"
 
 namespace xtape::test::transformer {
-inline const std::string definition = std::string(XTAPE_SOURCE_ROOT) + "/models/transformer.json";
+inline const std::string definition = source_root() + "/models/transformer.json";
 inline constexpr std::int64_t vocabulary = 11;
 
 using Settings = std::vector<std::pair<std::string, std::string>>;

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "source_root.hpp"
 #include "xtape/op.hpp"
 
 using namespace xtape;
@@ -105,7 +106,7 @@ TEST_CASE("every op that can be differentiated says how") {
 }
 
 TEST_CASE("docs/ops.md is what `xtape ops` prints") {
-  std::ifstream file(XTAPE_SOURCE_ROOT "/docs/ops.md");
+  std::ifstream file(source_root() + "/docs/ops.md");
   REQUIRE(file);
   std::ostringstream kept;
   kept << file.rdbuf();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "source_root.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -147,7 +148,7 @@ void check_case(const Json& json, bool single, double tolerance) {
 }  // namespace
 
 void check_golden(const std::string& file, const std::string& op, double tolerance64, double tolerance32) {
-  std::ifstream stream(std::string(XTAPE_SOURCE_ROOT) + "/tests/golden/" + file);
+  std::ifstream stream(source_root() + "/tests/golden/" + file);
   REQUIRE_MESSAGE(stream.good(), "no golden file " << file);
   const Json json = Json::parse(stream);
   int found = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "source_root.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::test {
@@ -54,7 +55,7 @@ inline Model load(const Variant& variant, Dtype dtype = Dtype::float64) {
     options.hyper = {{"vocab_size", "11"}, {"width", "6"}};
   options.hyper.insert(options.hyper.end(), variant.hyper.begin(), variant.hyper.end());
   options.hyper.emplace_back("std", "0.7");
-  Model model = Model::load(XTAPE_SOURCE_ROOT "/models/" + variant.definition + ".json", options);
+  Model model = Model::load(source_root() + "/models/" + variant.definition + ".json", options);
   for (const Store::Entry& entry : model.weights().entries()) {
     Array weight = entry.array;
     if (weight.shape().size() != 1) continue;

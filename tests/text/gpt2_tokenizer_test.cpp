@@ -7,6 +7,7 @@
 
 #include "byte_symbols.hpp"
 #include "gpt2_words.hpp"
+#include "source_root.hpp"
 #include "temporary_file.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
@@ -18,7 +19,7 @@ namespace {
 using Strings = std::vector<std::string>;
 using Json = nlohmann::ordered_json;
 
-const std::string folder = XTAPE_SOURCE_ROOT "/tests/golden/gpt2_small";
+const std::string folder = source_root() + "/tests/golden/gpt2_small";
 
 Gpt2Tokenizer small(const Gpt2Options& options = {}) {
   return Gpt2Tokenizer(folder + "/vocab.json", folder + "/merges.txt", options);

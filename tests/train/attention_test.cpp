@@ -3,13 +3,14 @@
 
 #include <cmath>
 
+#include "source_root.hpp"
 #include "tiny.hpp"
 
 using namespace xtape;
 using Strings = std::vector<std::string>;
 
 namespace {
-const std::string models = std::string(XTAPE_SOURCE_ROOT) + "/models/";
+const std::string models = source_root() + "/models/";
 
 /// Untrained: its weights are as good as any.
 Run pairs_run(const tiny::Directory& directory, const std::string& definition) {

@@ -10,7 +10,7 @@ namespace {
 const std::string recipe_text = R"json({
   "xtape": 1,
   "name": "texts",
-  "definition": ")json" XTAPE_SOURCE_ROOT R"json(/models/gpt2.json",
+  "definition": ")json" + source_root() + R"json(/models/gpt2.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}, "n_positions": 24, "n_embd": 32, "n_layer": 1, "n_head": 2,
             "dropout_rate": 0, "activation": "relu", "epsilon": 1e-6, "padded": true},
   "data": {"kind": "documents", "text": "texts.txt", "separator": "line", "split": 0.8, "max_length": 20},

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "source_root.hpp"
 #include "tiny.hpp"
 
 using namespace xtape;
@@ -14,7 +15,7 @@ Model model_of_texts() {
   options.seed = 5;
   options.hyper = {{"vocab_size", "13"}, {"n_positions", "16"}, {"n_embd", "8"},
                    {"n_layer", "1"},     {"n_head", "2"},       {"std", "0.5"}};
-  return Model::load(XTAPE_SOURCE_ROOT "/models/gpt2.json", options);
+  return Model::load(source_root() + "/models/gpt2.json", options);
 }
 
 Tokens text_of(std::size_t length) {

@@ -1,4 +1,5 @@
 // Runs that start from the model of a folder, and leave one.
+#include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 
 #include <doctest/doctest.h>
@@ -13,8 +14,8 @@
 using namespace xtape;
 
 namespace {
-const std::string gpt2 = XTAPE_SOURCE_ROOT "/models/gpt2.json";
-const std::string published = XTAPE_SOURCE_ROOT "/tests/golden/hugging_face/tiny";
+const std::string gpt2 = source_root() + "/models/gpt2.json";
+const std::string published = source_root() + "/tests/golden/hugging_face/tiny";
 const std::string proverb = "a stitch in time saves nine, and a rolling stone gathers no moss. ";
 
 const std::string recipe_text = R"json({
@@ -110,7 +111,7 @@ TEST_CASE("a run from a folder: the definition is the config's, and the tokenize
   json["tokenizer"] = {{"kind", "saved"}, {"path", "letters.json"}};
   const std::string path = directory.write("recipe.json", json.dump());
   CHECK_THROWS_WITH_AS(Recipe::load(path), doctest::Contains("needs the key 'definition' or 'from'"), DefinitionError);
-  setenv("XTAPE_MODELS", XTAPE_SOURCE_ROOT "/models", 1);
+  setenv("XTAPE_MODELS", (source_root() + "/models").c_str(), 1);
   Run run = Run::create(Recipe::load(path, {{"from", published}}), directory / "run");
   unsetenv("XTAPE_MODELS");
   CHECK(run.model().name() == "gpt2");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "source_root.hpp"
 #include "xtape/optim.hpp"
 
 using namespace xtape;
@@ -45,7 +46,7 @@ OptimizerOptions options_of(const Json& json) {
 }
 
 Json golden() {
-  std::ifstream file(XTAPE_SOURCE_ROOT "/tests/golden/optimizers.json");
+  std::ifstream file(source_root() + "/tests/golden/optimizers.json");
   REQUIRE(file.good());
   return Json::parse(file);
 }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "source_root.hpp"
 #include "xtape/train.hpp"
 
 using namespace xtape;
@@ -9,7 +10,7 @@ namespace fs = std::filesystem;
 
 TEST_CASE("every recipe in models/recipes is right, and its definition takes its hyper-parameters") {
   int count = 0;
-  for (const auto& entry : fs::directory_iterator(XTAPE_SOURCE_ROOT "/models/recipes")) {
+  for (const auto& entry : fs::directory_iterator(source_root() + "/models/recipes")) {
     const std::string path = entry.path().string();
     CAPTURE(path);
     const bool on_pairs = read_text(path).find("\"parallel\"") != std::string::npos;

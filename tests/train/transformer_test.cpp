@@ -5,12 +5,13 @@
 #include <cmath>
 
 #include "run_files.hpp"
+#include "source_root.hpp"
 #include "tiny.hpp"
 
 using namespace xtape;
 
 namespace {
-const std::string definition = std::string(XTAPE_SOURCE_ROOT) + "/models/transformer.json";
+const std::string definition = source_root() + "/models/transformer.json";
 constexpr double smoothing = 0.1;
 
 const std::string recipe_text = R"json({
