@@ -1,6 +1,7 @@
 // Runs on texts of their own rows.
 #include <doctest/doctest.h>
 
+#include "source_root.hpp"
 #include "tiny.hpp"
 #include "xtape/decode.hpp"
 
