@@ -11,14 +11,42 @@
 
 namespace xtape {
 
-MappedFile::MappedFile(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+namespace {
+/// Opens a plain file for reading. A pipe is not waited for.
+int open_plain(const std::string& path, struct stat& status) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode)) return file;
+  const std::string why = file < 0                    ? std::strerror(errno)
+                          : S_ISDIR(status.st_mode) ? "it is a directory"
+                                                    : "it is not a plain file";
+  if (file >= 0) close(file);
+  throw FileError("cannot read '" + path + "': " + why);
+}
+}  // namespace
+
+std::string read_file(const std::string& path) {
   struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    const std::string why = file < 0 ? std::strerror(errno) : "it is not a plain file";
-    if (file >= 0) close(file);
-    throw FileError("cannot read '" + path + "': " + why);
+  const int file = open_plain(path, status);
+  std::string bytes;
+  bytes.reserve(static_cast<std::size_t>(status.st_size));
+  char piece[1 << 16];
+  ssize_t count = 0;
+  while ((count = read(file, piece, sizeof piece)) != 0) {
+    if (count > 0) {
+      bytes.append(piece, static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      const std::string why = std::strerror(errno);
+      close(file);
+      throw FileError("cannot read '" + path + "': " + why);
+    }
   }
+  close(file);
+  return bytes;
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  struct stat status {};
+  const int file = open_plain(path, status);
   size_ = static_cast<std::size_t>(status.st_size);
   void* data = size_ == 0 ? nullptr : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
   close(file);

@@ -23,6 +23,9 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// A plain file's bytes. Throws FileError where it cannot be read, and where the path is a directory or a pipe.
+std::string read_file(const std::string& path);
+
 /// A file written beside the one it is to replace. `commit` flushes it to the disk and renames it over the other;
 /// without a commit it vanishes. At any instant either the old file or the new one is there, whole. Throws FileError.
 class ReplacedFile {

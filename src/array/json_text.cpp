@@ -1,0 +1,133 @@
+#include "json_text.hpp"
+
+#include <algorithm>
+
+#include "caret.hpp"
+#include "nearest.hpp"
+#include "xtape/error.hpp"
+
+namespace xtape {
+
+const JsonText::Place& JsonText::place_of(const Json& value) const {
+  return *std::lower_bound(places_.begin(), places_.end(), &value,
+                           [](const Place& place, const Json* sought) { return std::less<>()(place.value, sought); });
+}
+
+std::size_t JsonText::begin_of(const Json& value) const {
+  return place_of(value).begin;
+}
+
+std::size_t JsonText::key_of(const Json& value) const {
+  return place_of(value).key;
+}
+
+std::string JsonText::spelling(const Json& value) const {
+  const std::size_t begin = begin_of(value);
+  return text_.substr(begin, text_.find_first_of(",]}: \t\r\n", begin) - begin);
+}
+
+int JsonText::line_at(std::size_t byte) const {
+  return static_cast<int>(std::upper_bound(lines_.begin(), lines_.end(), byte) - lines_.begin());
+}
+
+std::size_t JsonText::column_at(std::size_t byte) const {
+  const auto line = static_cast<std::size_t>(line_at(byte));
+  return line == 0 ? 0 : byte - lines_[line - 1];
+}
+
+std::string JsonText::caret_at(std::size_t byte) const {
+  const std::size_t column = column_at(byte), begin = byte - column;
+  const std::size_t end = std::min(text_.find('\n', byte), text_.size());
+  return with_caret(std::string_view(text_).substr(begin, end - begin), column);
+}
+
+void JsonText::fail(const std::string& message) const {
+  if (errors_ == JsonErrors::definition) throw DefinitionError(message);
+  throw FileError(message);
+}
+
+void JsonText::fail_at(std::size_t byte, const std::string& message) const {
+  const std::size_t begin = byte - column_at(byte);
+  const std::string before = printable(std::string_view(text_).substr(begin, byte - begin));
+  const auto characters = std::count_if(before.begin(), before.end(),
+                                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+  fail(file_ + ", line " + std::to_string(line_at(byte)) + ", column " + std::to_string(characters + 1) + ": " +
+       message + "\n" + caret_at(byte));
+}
+
+void JsonNode::fail_at(std::size_t byte, const std::string& message) const {
+  source_->fail(file() + (owner_.empty() ? "" : ", " + owner_) + ", line " + std::to_string(source_->line_at(byte)) +
+                ": " + message + "\n" + source_->caret_at(byte));
+}
+
+void JsonNode::refuse(const char* wanted) const {
+  const std::string kind = value_->type_name();
+  fail(std::string(wanted) + " belongs here, not " +
+       (kind == "null" ? kind : (kind == "object" || kind == "array" ? "an " : "a ") + kind));
+}
+
+JsonNode JsonNode::owned_by(const std::string& owner) const {
+  JsonNode node = *this;
+  node.owner_ = owner;
+  return node;
+}
+
+const std::string& JsonNode::text() const {
+  if (!value_->is_string()) refuse("a string");
+  return value_->get_ref<const std::string&>();
+}
+
+bool JsonNode::flag() const {
+  if (!value_->is_boolean()) refuse("true or false");
+  return value_->get<bool>();
+}
+
+double JsonNode::number() const {
+  if (!value_->is_number()) refuse("a number");
+  return value_->get<double>();
+}
+
+std::int64_t JsonNode::integer(std::int64_t least, std::int64_t greatest) const {
+  const bool fits = !value_->is_number_unsigned() || value_->get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
+  if (!value_->is_number_integer() || !fits || value_->get<std::int64_t>() < least ||
+      value_->get<std::int64_t>() > greatest)
+    fail("an integer from " + std::to_string(least) + " to " + std::to_string(greatest) + " belongs here");
+  return value_->get<std::int64_t>();
+}
+
+JsonNode JsonNode::at(const std::string& key) const {
+  if (!value_->is_object()) refuse("an object");
+  const auto found = value_->find(key);
+  if (found == value_->end()) fail("the key \"" + key + "\" is missing");
+  return child(*found);
+}
+
+std::vector<std::pair<std::string, JsonNode>> JsonNode::entries() const {
+  if (!value_->is_object()) refuse("an object");
+  std::vector<std::pair<std::string, JsonNode>> entries;
+  entries.reserve(value_->size());
+  for (const auto& [key, value] : value_->items()) entries.emplace_back(key, child(value));
+  return entries;
+}
+
+std::vector<JsonNode> JsonNode::elements() const {
+  if (!value_->is_array()) refuse("an array");
+  std::vector<JsonNode> elements;
+  elements.reserve(value_->size());
+  for (const Json& value : *value_) elements.push_back(child(value));
+  return elements;
+}
+
+void JsonNode::only(const std::vector<std::string>& known) const {
+  for (const auto& [key, node] : entries())
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      node.fail_at_key("the key \"" + key + "\" is not known here" + did_you_mean(key, known));
+}
+
+JsonNode JsonNode::child(const Json& value) const {
+  JsonNode node = *this;
+  node.value_ = &value;
+  return node;
+}
+
+}  // namespace xtape

@@ -1,0 +1,218 @@
+// JSON text: what is read, and the exact errors of what cannot be.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "caret.hpp"
+#include "files.hpp"
+#include "json_text.hpp"
+#include "xtape/error.hpp"
+
+using namespace xtape;
+
+namespace {
+/// The error of reading this text; "" where there is none.
+std::string error_of(const std::string& text) {
+  try {
+    JsonText(text, "a.json", JsonErrors::file);
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+JsonNode node_of(const std::string& text) {
+  return JsonNode(text, "a.json", JsonErrors::definition);
+}
+
+template <class Action>
+std::string definition_error(const Action& action) {
+  try {
+    action();
+  } catch (const DefinitionError& error) {
+    return error.what();
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("JSON is read with its entries in order, and every value knows where it begins") {
+  const JsonText json("{\"b\": [1, -2.5e1,true],\n  \"a\" : {\"x\":null, \"é\": \"\\u00e9\\n\"}}", "a.json",
+                      JsonErrors::file);
+  CHECK(json.root().dump() == R"({"b":[1,-25.0,true],"a":{"x":null,"é":"é\n"}})");
+  CHECK(json.begin_of(json.root()) == 0);
+  CHECK(json.begin_of(json.root()["b"]) == 6);
+  CHECK(json.key_of(json.root()["b"]) == 1);
+  CHECK(json.begin_of(json.root()["b"][0]) == 7);
+  CHECK(json.spelling(json.root()["b"][1]) == "-2.5e1");
+  CHECK(json.spelling(json.root()["b"][2]) == "true");
+  const Json& last = json.root()["a"]["é"];
+  CHECK(json.line_at(json.begin_of(last)) == 2);
+  CHECK(json.caret_at(json.key_of(last)) ==
+        "      \"a\" : {\"x\":null, \"é\": \"\\u00e9\\n\"}}\n                       ^");
+  CHECK(JsonText("7", "a.json", JsonErrors::file).root() == 7);
+  CHECK(JsonText(" \"\" ", "a.json", JsonErrors::file).root() == "");
+}
+
+TEST_CASE("a byte-order mark in front of JSON is skipped") {
+  const JsonText json("\xEF\xBB\xBF{\"a\": 1}", "a.json", JsonErrors::file);
+  CHECK(json.root()["a"] == 1);
+  CHECK(json.caret_at(json.begin_of(json.root()["a"])) == "    {\"a\": 1}\n          ^");
+  CHECK(error_of("\xEF\xBB\xBF{\"a\" 1}") ==
+        "a.json, line 1, column 6: ':' belongs here after the key \"a\", not a number\n    {\"a\" 1}\n         ^");
+  CHECK(error_of("\xEF\xBB\xBF") == "a.json is empty: JSON text holds a value");
+  CHECK(
+      error_of(std::string("\xFF\xFE{\0}\0", 6)).find("a.json, line 1, column 1: this is UTF-16: JSON text is UTF-8") ==
+      0);
+}
+
+TEST_CASE("an empty JSON text is said to be empty") {
+  CHECK(error_of("") == "a.json is empty: JSON text holds a value");
+  CHECK(error_of(" \n\t\r\n") == "a.json is empty: JSON text holds a value");
+}
+
+TEST_CASE("NUL bytes in JSON, and text behind them, are errors with their place") {
+  CHECK(error_of(std::string("{}\n\0{", 5)) ==
+        "a.json, line 2, column 1: a NUL byte has no meaning in JSON text\n    \xEF\xBF\xBD{\n    ^");
+  CHECK(error_of(std::string("{}\0", 3)).find("a.json, line 1, column 3: a NUL byte") == 0);
+  CHECK(error_of(std::string("\0", 1)).find("a.json, line 1, column 1: a NUL byte") == 0);
+}
+
+TEST_CASE("mistakes in JSON say what belongs there and what was found") {
+  const auto message = [](const std::string& text) {
+    const std::string error = error_of(text);
+    return error.substr(0, error.find('\n'));
+  };
+  CHECK(error_of("{\n  \"a\": 1\n  \"b\": 2\n}") ==
+        "a.json, line 3, column 3: ',' or '}' belongs here after the value of \"a\", not a string\n      \"b\": 2\n    "
+        "  ^");
+  CHECK(message("{\"a\": 1") ==
+        "a.json, line 1, column 8: ',' or '}' belongs here after the value of \"a\", and the text ends");
+  CHECK(message("{\"a\": 1,}") == "a.json, line 1, column 9: a key in \"\" belongs here after the comma, not '}'");
+  CHECK(message("{a: 1}") ==
+        "a.json, line 1, column 2: this is no JSON value: an object, an array, a string in \"\", a number, true, false "
+        "or null is");
+  CHECK(message("{1: 1}") == "a.json, line 1, column 2: a key in \"\" or '}' belongs here, not a number");
+  CHECK(message("{\"a\" 1}") == "a.json, line 1, column 6: ':' belongs here after the key \"a\", not a number");
+  CHECK(message("{\"a\": }") == "a.json, line 1, column 7: a value belongs here after the key \"a\", not '}'");
+  CHECK(message("{\"a\":\n\n") ==
+        "a.json, line 1, column 6: a value belongs here after the key \"a\", and the text ends");
+  CHECK(message("[1 2]") == "a.json, line 1, column 4: ',' or ']' belongs here, not a number");
+  CHECK(message("[1,,2]") == "a.json, line 1, column 4: a value belongs here after the comma, not ','");
+  CHECK(message("[1,]") == "a.json, line 1, column 4: a value belongs here after the comma, not ']'");
+  CHECK(message("[}") == "a.json, line 1, column 2: a value or ']' belongs here, not '}'");
+  CHECK(message("[1}") == "a.json, line 1, column 3: ',' or ']' belongs here, not '}'");
+  CHECK(message("]") == "a.json, line 1, column 1: a value belongs here, not ']'");
+  CHECK(message("{} {}") == "a.json, line 1, column 4: nothing belongs behind the end of the value, not '{'");
+  CHECK(message("[1, tru]") ==
+        "a.json, line 1, column 5: this is no JSON value: an object, an array, a string in \"\", a number, true, false "
+        "or null is");
+  CHECK(message("[1x]").find("a.json, line 1, column 3: this is no JSON value") == 0);
+  CHECK(message("[NaN]").find("a.json, line 1, column 2: this is no JSON value") == 0);
+  CHECK(message("[-]") == "a.json, line 1, column 3: this is not JSON: invalid number; expected digit after '-'");
+  CHECK(message("[\"a\", \"b\n\"]") == "a.json, line 1, column 7: this string has no end");
+  CHECK(message("[\"a\", \"b") == "a.json, line 1, column 7: this string has no end");
+  CHECK(message("[\"\\x\"]").find("a.json, line 1, column 4: this is not JSON: invalid string: forbidden character") ==
+        0);
+  CHECK(message("[\"\\ud800\"]").find("a.json, line 1, column 9: this is not JSON: invalid string: surrogate") == 0);
+  CHECK(message("[\"a\x01\"]").find("a.json, line 1, column 4: this is not JSON: invalid string: control character") ==
+        0);
+  CHECK(message("/* no */ {}").find("a.json, line 1, column 1: this is no JSON value") == 0);
+}
+
+TEST_CASE("bytes in JSON that are not UTF-8 are named, and shown as what they are not") {
+  CHECK(error_of("[\"\xC3(\"]") ==
+        "a.json, line 1, column 4: this byte is not UTF-8\n    [\"\xEF\xBF\xBD(\"]\n       ^");
+  CHECK(error_of("[\"\xFF\"]").find("a.json, line 1, column 3: this byte is not UTF-8") == 0);
+  CHECK(error_of("[\"\xED\xA0\x80\"]").find("this byte is not UTF-8") != std::string::npos);  // half a surrogate pair
+}
+
+TEST_CASE("a number that no float64 holds is an error with its place") {
+  CHECK(error_of("{\"a\": -1e400}") ==
+        "a.json, line 1, column 7: the number -1e400 is out of range: float64 ends at 1.8e308\n    {\"a\": -1e400}\n   "
+        "       ^");
+  CHECK(JsonText("9223372036854775807", "a.json", JsonErrors::file).root().get<std::int64_t>() == INT64_MAX);
+}
+
+TEST_CASE("a key that stands twice is an error that names both lines") {
+  CHECK(error_of("{\"n\": 1,\n\"m\": {\"n\": 1},\n\"n\": 2}") ==
+        "a.json, line 3, column 1: the key \"n\" stands twice in one object: first in line 1\n    \"n\": 2}\n    ^");
+  CHECK(error_of("{\"n\": {\"n\": 1}, \"m\": [{\"n\": 1}, {\"n\": 1}]}") == "");
+}
+
+TEST_CASE("JSON nests up to a limit, which costs no memory to notice") {
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  CHECK(error_of(nested(JsonText::deepest)) == "");
+  CHECK(error_of(nested(JsonText::deepest + 1)).find("a.json, line 1, column 257: this is nested more than 256 deep") ==
+        0);
+  CHECK(error_of(std::string(50000, '[')).find("nested more than 256 deep") != std::string::npos);
+  std::string objects;
+  for (int i = 0; i < 20000; ++i) objects += "{\"a\":\n";
+  CHECK(error_of(objects).find("a.json, line 257, column 1: this is nested more than 256 deep") == 0);
+}
+
+TEST_CASE("JSON of many keys is read in linear time") {
+  const auto seconds = [](int keys) {
+    std::string text = "{";
+    for (int i = 0; i < keys; ++i) text += (i > 0 ? ",\"key" : "\"key") + std::to_string(i) + "\":1";
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(JsonText(text + "}", "a.json", JsonErrors::file).root().size() == static_cast<std::size_t>(keys));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  seconds(2000);
+  CHECK(seconds(200000) < 100 * (seconds(5000) + 0.01));  // 40 times the keys; quadratic would be 1600 times the time
+}
+
+TEST_CASE("values of another kind and keys that are missing or unknown carry file, line and a caret") {
+  const JsonNode node =
+      node_of("{\"one\": 1,\n \"list\": [2.5, \"a\"], \"large\": 9223372036854775808}").owned_by("block 'b'");
+  CHECK(node.at("list").elements()[0].number() == 2.5);
+  CHECK(definition_error([&] { node.at("two"); }) ==
+        "a.json, block 'b', line 1: the key \"two\" is missing\n    {\"one\": 1,\n    ^");
+  CHECK(definition_error([&] { node.at("one").text(); }) ==
+        "a.json, block 'b', line 1: a string belongs here, not a number\n    {\"one\": 1,\n            ^");
+  CHECK(definition_error([&] { node.at("list").flag(); }).find("true or false belongs here, not an array") !=
+        std::string::npos);
+  CHECK(definition_error([&] {
+          node.only({"one", "lists", "large"});
+        }) ==
+        "a.json, block 'b', line 2: the key \"list\" is not known here; did you mean 'lists'?\n"
+        "     \"list\": [2.5, \"a\"], \"large\": 9223372036854775808}\n     ^");
+  CHECK(node.at("one").integer(0, 1) == 1);
+  CHECK(definition_error([&] { node.at("one").integer(2, 3); }).find("an integer from 2 to 3 belongs here") !=
+        std::string::npos);
+  CHECK(definition_error([&] { node.at("large").integer(0, INT64_MAX); }).find("an integer from 0 to") !=
+        std::string::npos);
+  CHECK(definition_error([&] { node.at("list").elements()[0].integer(0, 9); }) != "");
+}
+
+TEST_CASE("a caret stands under its character, in long lines and in such that cannot be shown") {
+  CHECK(with_caret("é\tb", 3) == "    é b\n      ^");
+  CHECK(with_caret("ab", 9) == "    ab\n      ^");
+  CHECK(with_caret("a\x1B[31m\xFF", 2) == "    a\xEF\xBF\xBD[31m\xEF\xBF\xBD\n      ^");
+  const std::string shown = with_caret(std::string(100000, 'a') + "b" + std::string(100000, 'c'), 100000);
+  CHECK(shown.size() < 400);
+  const std::size_t caret = shown.find('^') - shown.find('\n') - 1;
+  CHECK(shown.substr(caret + 2, 2) == "bc");  // the sign for what is left out has three bytes and one column
+}
+
+TEST_CASE("files are read whole; directories and pipes are refused without waiting") {
+  const std::string folder = std::filesystem::temp_directory_path() / "xtape_json_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string text = std::string(200000, 'a') + '\0' + "b";
+  std::ofstream(folder + "/file", std::ios::binary) << text;
+  std::ofstream(folder + "/empty");
+  REQUIRE(mkfifo((folder + "/pipe").c_str(), 0600) == 0);
+  CHECK(read_file(folder + "/file") == text);
+  CHECK(read_file(folder + "/empty").empty());
+  CHECK_THROWS_WITH_AS(read_file(folder), ("cannot read '" + folder + "': it is a directory").c_str(), FileError);
+  CHECK_THROWS_WITH_AS(read_file(folder + "/pipe"),
+                       ("cannot read '" + folder + "/pipe': it is not a plain file").c_str(), FileError);
+  CHECK_THROWS_WITH_AS(read_file(folder + "/none"),
+                       ("cannot read '" + folder + "/none': No such file or directory").c_str(), FileError);
+  std::filesystem::remove_all(folder);
+}
