@@ -1,14 +1,66 @@
 #!/bin/bash
-# Builds the library and its suites under AddressSanitizer and UBSan (ten minutes and more), and runs those that the core
-# rests on. usage: sanitize.sh [SUITE…]
+# Builds everything under sanitizers, by clang++, and runs the suites named, or all; a report fails the suite.
+# usage: sanitize.sh [address|thread] [SUITE…]
+#   address (the default)  AddressSanitizer, its leak detection, and UBSan, in build-address/
+#   thread                 ThreadSanitizer, in build-thread/
+# JOBS (all processors) says how many compilers run at once, PATIENCE (10) how much longer than usual a suite may take.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-suites=("$@")
-[ $# -gt 0 ] || suites=(array tape grad player)
-bash scripts/setup.sh
-[ -f build-sanitized/build.ninja ] || meson setup build-sanitized -Dnative=false -Db_sanitize=address,undefined \
-  -Db_lundef=false -Doptimization=0 >/dev/null
-ninja -C build-sanitized $(printf "tests/%s_test " "${suites[@]}") --quiet >&2
-list=$(IFS=,; echo "${suites[*]}")
-# What OpenMP and BLAS keep for their threads is no leak of ours.
-ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 python3 tests/run.py "build-sanitized:$list"
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
+kind=address
+case "${1:-}" in address | thread) kind=$1; shift ;; esac
+build=build-$kind
+bash scripts/setup.sh clang libomp-dev
+
+# The kernels without optimisation would take hours.
+options=(-Db_lundef=false -Doptimization=1)
+if [ "$kind" = address ]; then options+=(-Db_sanitize=address,undefined); else options+=(-Db_sanitize=thread); fi
+cache=$(command -v ccache || true)
+[ -f "$build/build.ninja" ] ||
+  CC="$cache clang" CXX="$cache clang++" meson setup "$build" "${options[@]}" >"/tmp/xtape-setup.$$" ||
+  { cat "/tmp/xtape-setup.$$" >&2; exit 1; }
+rm -f "/tmp/xtape-setup.$$"
+
+# A suite is a program of its own, or a script about the program xtape. "install" builds outside programs, which know
+# nothing of sanitizers, against the library: it has no meaning here.
+if [ $# -gt 0 ]; then
+  suites=("$@")
+else
+  mapfile -t suites < <(meson introspect --tests "$build" | python3 -c '
+import json, sys
+print(*(test["name"] for test in json.load(sys.stdin) if test["name"] != "install"), sep="\n")')
+fi
+targets=()
+for suite in "${suites[@]}"; do
+  if [ -f "tests/cli/$suite.sh" ] || [ "$suite" = cli ]; then targets+=(src/cli/xtape); else targets+=("tests/${suite}_test"); fi
+done
+echo "building $build" >&2
+ninja -C "$build" --quiet ${JOBS:+-j "$JOBS"} "${targets[@]}" >&2
+
+# OpenBLAS stays on the thread that calls it: its own threads are not instrumented, and nothing of ours counts on them.
+export OPENBLAS_NUM_THREADS=1
+here=$PWD/tests/sanitizers
+# Reports go to files: no test can swallow them, and where one stops nothing the rest is still seen.
+reports=$PWD/$build/reports
+rm -rf "$reports"
+mkdir "$reports"
+common=log_path=$reports/report:exitcode=99
+if [ "$kind" = address ]; then
+  export ASAN_OPTIONS=$common:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
+  export LSAN_OPTIONS=suppressions=$here/leak.supp:print_suppressions=0
+  export UBSAN_OPTIONS=$common:halt_on_error=0:print_stacktrace=1
+else
+  # The OpenMP library is not instrumented. Archer, which comes with it, tells ThreadSanitizer what its regions order.
+  libraries=$(dirname "$(readlink -f "$(command -v clang++)")")/../lib
+  export OMP_TOOL_LIBRARIES=$libraries/libarcher.so
+  export TSAN_OPTIONS=$common:ignore_noninstrumented_modules=1:suppressions=$here/thread.supp
+fi
+code=0
+python3 tests/run.py --patience "${PATIENCE:-10}" "$build:$(IFS=,; echo "${suites[*]}")" || code=1
+found=$(find "$reports" -type f | wc -l)
+if [ "$found" -gt 0 ]; then
+  find "$reports" -type f -exec cat {} +
+  code=1
+fi
+echo "$found reports"
+exit $code

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Installs what the build needs and this machine lacks (Debian packages). Says what it does; silent when nothing is missing.
+# Installs what the build needs and this machine lacks (Debian packages), and the packages named besides. Says what it does;
+# silent when nothing is missing. usage: setup.sh [PACKAGE…]
 set -euo pipefail
 
 packages=(g++ meson ninja-build pkg-config cmake libxtensor-dev libxtensor-blas-dev libxsimd-dev libopenblas-openmp-dev
   doctest-dev nlohmann-json3-dev libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev zlib1g-dev
-  gnuplot-nox)
+  gnuplot-nox "$@")
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs every test of the build directories given, one after the other, and adds up what they report.
 
-usage: run.py BUILD_DIRECTORY[:SUITE,SUITE…] …
+usage: run.py [--patience N] BUILD_DIRECTORY[:SUITE,SUITE…] …
+
+With --patience, every test may take N times as long as the build says: a sanitized one is slow.
 
 A test reports in doctest's words ("[doctest] test cases: 3 | 3 passed | …") or with a last line "3 passed, 0 failed".
 One that reports nothing, runs nothing, dies or takes too long counts as a failure. The last line printed is "N passed,
@@ -21,12 +23,12 @@ def tests_of(directory, wanted):
     return [test for test in listed if not wanted or test["name"] in wanted]
 
 
-def run(test, directory):
+def run(test, directory, patience):
     """What the test printed, its exit code (None: too slow)."""
     environment = {**os.environ, **test["env"]}
     try:
-        done = subprocess.run(test["cmd"], cwd=test["workdir"] or directory, env=environment, timeout=test["timeout"],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run(test["cmd"], cwd=test["workdir"] or directory, env=environment,
+                              timeout=test["timeout"] * patience, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.stdout.decode(errors="replace"), done.returncode
     except subprocess.TimeoutExpired as late:
         return (late.stdout or b"").decode(errors="replace"), None
@@ -44,15 +46,18 @@ def counts(output, code):
 
 def main(words):
     total_passed = total_failed = total_skipped = 0
+    patience = 1
+    if words[:1] == ["--patience"]:
+        patience, words = float(words[1]), words[2:]
     for word in words:
         directory, _, wanted = word.partition(":")
         for test in tests_of(directory, [name for name in wanted.split(",") if name]):
             start = time.time()
-            output, code = run(test, directory)
+            output, code = run(test, directory, patience)
             passed, failed, skipped = counts(output, code)
             note = f", {skipped} SKIPPED" if skipped else ""
             if code is None:
-                note += f", stopped after {test['timeout']} s"
+                note += f", stopped after {test['timeout'] * patience:g} s"
             elif failed and passed == 0:
                 note += f", exit code {code}, no case passed"
             if failed:

@@ -8,7 +8,16 @@ namespace {
 std::atomic<std::int64_t> calls{0};
 }  // namespace
 
-#if defined(__SANITIZE_ADDRESS__)
+// A sanitizer has its own functions in these places. GCC says by a macro that it is there, Clang by a feature.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define XTAPE_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define XTAPE_SANITIZED
+#endif
+
+#ifdef XTAPE_SANITIZED
 
 namespace xtape {
 bool allocations_are_counted() {

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Plants the faults of tests/mutants.txt one at a time and says which test notices each.
+
+usage: mutants.py [--check] [--only N,N…] [--tapes COMMAND] [--seconds N] [--jobs N]
+
+A copy of the last commit, in build-mutants/, is built once; then each fault is written into its file there, the suites of
+its layer are built again and run until one fails. What no suite notices is left to the fuzzer of tapes for two minutes.
+  --check    only looks whether every line of the table is found exactly once (the suite "mutants")
+  --only     these entries of the table, by number from 1
+  --tapes    the fuzzer's command, run in the copy's build directory; none: ''
+  --seconds  how long it runs for each fault
+  --jobs     how many compilers run at once
+The exit code is 1 if nothing noticed some fault. A fault that does not compile, and a table that does not fit the
+sources, end the run."""
+import argparse, collections, os, pathlib, re, shlex, subprocess, sys, time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COPY = ROOT / "build-mutants" / "copy"
+BUILD = ROOT / "build-mutants" / "build"
+# The suites that judge a layer, the quickest to notice first.
+SUITES = {
+    "kernels": ["kernels", "ops", "player"],
+    "ops": ["ops", "recording", "player"],
+    "grad": ["grad", "ops", "recording"],
+    "player": ["player", "recording", "ops"],
+}
+SLOWEST = 600  # seconds that a suite may take: a fault may also make it hang
+FAILED_CASE = re.compile(r"^TEST CASE:\s*(.*)$", re.M)
+
+Mutant = collections.namedtuple("Mutant", "number layer file description line fault")
+
+
+def read_table(path):
+    entries, number = [], 0
+    for block in path.read_text().split("\n\n"):
+        lines = [line for line in block.splitlines() if not line.startswith("#")]
+        if not lines:
+            continue
+        head = re.fullmatch(r"(\w+) (\S+): (.+)", lines[0])
+        if not head or head[1] not in SUITES or len(lines) != 3 or lines[1][:1] != "-" or lines[2][:1] != "+":
+            sys.exit(f"{path}: this is no entry:\n{block}")
+        number += 1
+        entries.append(Mutant(number, head[1], head[2], head[3], lines[1][1:].strip(), lines[2][1:].strip()))
+    return entries
+
+
+def places(root, mutant):
+    """The lines of the file where the entry's line stands."""
+    lines = (root / mutant.file).read_text().split("\n") if (root / mutant.file).exists() else []
+    return lines, [i for i, line in enumerate(lines) if line.strip() == mutant.line]
+
+
+def check(table):
+    """How many entries do not fit the sources."""
+    bad = 0
+    for mutant in table:
+        found = len(places(ROOT, mutant)[1])
+        if found != 1 or mutant.line == mutant.fault:
+            bad += 1
+            print(f"FAILED: {mutant.number}: {mutant.file}: the line is found {found} times, not once: {mutant.line}")
+    print(f"{len(table) - bad} passed, {bad} failed")
+    return bad
+
+
+def quiet(command, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
+    return done.returncode, done.stdout
+
+
+def must(command, **options):
+    code, output = quiet(command, **options)
+    if code != 0:
+        sys.exit(f"{shlex.join(map(str, command))}: exit code {code}\n{output[-4000:]}")
+
+
+def make_copy():
+    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip()
+    if not (COPY / ".git").exists():
+        must(["git", "worktree", "prune"], cwd=ROOT)
+        must(["git", "worktree", "add", "--force", "--detach", COPY, commit], cwd=ROOT)
+    must(["git", "checkout", "--force", "--detach", commit], cwd=COPY)
+    if not (BUILD / "build.ninja").exists():
+        must(["meson", "setup", BUILD, COPY])
+
+
+def build(suites, jobs, fuzzer):
+    targets = [f"tests/{suite}_test" for suite in suites]
+    if fuzzer:
+        targets.append(fuzzer)
+    return quiet(["ninja", "-C", BUILD, "-j", str(jobs), *targets])
+
+
+def run(suite):
+    """Empty where the suite passes; else what failed."""
+    try:
+        code, output = quiet([BUILD / "tests" / f"{suite}_test", "--abort-after=1"], cwd=BUILD, timeout=SLOWEST)
+    except subprocess.TimeoutExpired:
+        return f"{suite}: takes more than {SLOWEST} s"
+    if code == 0:
+        return ""
+    cases = FAILED_CASE.findall(output)
+    return f"{suite}: {cases[-1].strip() if cases else 'dies'}" + (f" (signal {-code})" if code < 0 else "")
+
+
+def run_tapes(command, seconds):
+    try:
+        code, _ = quiet(shlex.split(command), cwd=BUILD, timeout=seconds + SLOWEST)
+    except subprocess.TimeoutExpired:
+        return "tapes: hang"
+    return "tapes" if code != 0 else ""
+
+
+def judge(mutant, words, fuzzer):
+    """What noticed the mutant; empty for nothing."""
+    lines, found = places(COPY, mutant)
+    path = COPY / mutant.file
+    original = path.read_text()
+    lines[found[0]] = mutant.fault
+    path.write_text("\n".join(lines))
+    try:
+        # Suite after suite: most faults are seen by the first, and linking the others would take longer than it.
+        for suite in SUITES[mutant.layer]:
+            code, output = build([suite], words.jobs, "")
+            if code != 0:
+                sys.exit(f"{mutant.number}: does not compile\n{output[-4000:]}")
+            noticed = run(suite)
+            if noticed:
+                return noticed
+        if not words.tapes:
+            return ""
+        code, output = build([], words.jobs, fuzzer)
+        if code != 0:
+            sys.exit(f"{mutant.number}: the fuzzer does not compile\n{output[-4000:]}")
+        return run_tapes(words.tapes.format(seconds=words.seconds), words.seconds)
+    finally:
+        path.write_text(original)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0], description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--tapes", default="tests/tapes --seconds {seconds}")
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    words = parser.parse_args()
+    os.environ.pop("OPENBLAS_CORETYPE", None)
+    os.environ.pop("OPENBLAS_L2_SIZE", None)
+    table = read_table(ROOT / "tests" / "mutants.txt")
+    if words.check:
+        return 1 if check(table) else 0
+    only = {int(number) for number in words.only.split(",") if number}
+    chosen = [mutant for mutant in table if not only or mutant.number in only]
+    make_copy()
+    for mutant in chosen:
+        if len(places(COPY, mutant)[1]) != 1:
+            sys.exit(f"{mutant.number}: {mutant.file}: the line is not found exactly once: {mutant.line}")
+    fuzzer = words.tapes.split()[0] if words.tapes else ""
+    code, output = build(sorted({suite for mutant in chosen for suite in SUITES[mutant.layer]}), words.jobs, fuzzer)
+    if code != 0:
+        sys.exit(f"the copy does not build\n{output[-4000:]}")
+    for suite in sorted({suite for mutant in chosen for suite in SUITES[mutant.layer]}):
+        if run(suite):
+            sys.exit(f"suite {suite} fails without any fault")
+    noticed = 0
+    for mutant in chosen:
+        start = time.time()
+        by = judge(mutant, words, fuzzer)
+        noticed += bool(by)
+        print(f"{mutant.number:2} {mutant.file}: {mutant.description}: {by or 'NOTICED BY NOTHING'} "
+              f"({time.time() - start:.0f} s)", flush=True)
+    print(f"{noticed} of {len(chosen)} noticed")
+    return 0 if noticed == len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
