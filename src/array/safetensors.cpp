@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "files.hpp"
+#include "json_text.hpp"
 #include "threads.hpp"
 
 namespace xtape {
 
 namespace {
-using Json = nlohmann::ordered_json;
 constexpr std::uint64_t largest_header = std::uint64_t{100} << 20;  // as the format's own reader allows
 
 /// How the file's elements become ours.
@@ -127,8 +126,10 @@ class Header {
            " follow");
     data_ = 8 + length;
     std::vector<Described> arrays;
-    const Json header = parsed(length);
-    for (const auto& [name, entry] : header.items())
+    const JsonText header(std::string(reinterpret_cast<const char*>(file_.data()) + 8, length),
+                          "'" + path_ + "' is not a whole safetensors file: its header", JsonErrors::file);
+    if (!header.root().is_object()) fail("its header is not a JSON object");
+    for (const auto& [name, entry] : header.root().items())
       if (name != "__metadata__") arrays.push_back(described(name, entry));
     check_overlap(arrays);
     return arrays;
@@ -139,29 +140,6 @@ class Header {
  private:
   [[noreturn]] void fail(const std::string& why) const {
     throw FileError("'" + path_ + "' is not a whole safetensors file: " + why);
-  }
-
-  /// The header as JSON, with a callback that notices names that stand twice (a parser keeps the last of them).
-  Json parsed(std::uint64_t length) const {
-    const char* text = reinterpret_cast<const char*>(file_.data()) + 8;
-    std::map<std::string, int> seen;
-    std::string twice;
-    const auto notice = [&](int depth, Json::parse_event_t event, Json& value) {
-      if (depth > 8)
-        throw FileError("'" + path_ + "' is not a whole safetensors file: its header is nested too deeply");
-      if (depth == 1 && event == Json::parse_event_t::key && ++seen[value.get<std::string>()] > 1)
-        twice = value.get<std::string>();
-      return true;
-    };
-    Json header;
-    try {
-      header = Json::parse(text, text + length, notice);
-    } catch (const Json::exception&) {
-      fail("its header is not JSON");
-    }
-    if (!header.is_object()) fail("its header is not a JSON object");
-    if (!twice.empty()) fail("'" + twice + "' stands twice in its header");
-    return header;
   }
 
   static bool is_count(const Json& value) {

@@ -10,7 +10,8 @@
 #include <optional>
 
 #include "commands.hpp"
-#include "json_source.hpp"
+#include "files.hpp"
+#include "json_text.hpp"
 #include "progress.hpp"
 #include "run_words.hpp"
 
@@ -55,7 +56,7 @@ Run continued(const Words& words) {
   Run run = Run::open(words.out, settings_of(words));
   // The run has the recipe's settings, such as where the data is; only the name is to be compared.
   const std::string file = find_definition(words.recipe, "recipes");
-  const std::string name = model::JsonNode(model::parse_json(read_text(file), file)).at("name").text();
+  const std::string name = JsonNode(read_file(file), file, JsonErrors::definition).at("name").text();
   if (name != run.recipe().name)
     throw WrongInput(words.out + " is a run of recipe '" + run.recipe().name + "', not of '" + name + "'");
   return run;

@@ -193,7 +193,7 @@ class Builder {
 
   World& world_;
   Evaluator evaluator_;
-  std::vector<std::string> making_;
+  std::vector<const Json*> making_;
 };
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "definition_blocks.hpp"
+#include "files.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {
@@ -13,11 +14,11 @@ namespace {
 class Reader {
  public:
   std::shared_ptr<const Definition> file(const std::string& path) {
-    return add(canonical(path), [&] { return JsonNode(parse_json(read_text(path), path)); });
+    return add(canonical(path), [&] { return JsonNode(read_file(path), path, JsonErrors::definition); });
   }
 
   std::shared_ptr<const Definition> text(const std::string& text, const std::string& name) {
-    return add(name, [&] { return JsonNode(parse_json(text, name)); });
+    return add(name, [&] { return JsonNode(text, name, JsonErrors::definition); });
   }
 
  private:

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hugging_face_mapping.hpp"
-#include "json_source.hpp"
+#include "json_text.hpp"
 #include "syntax.hpp"
 #include "xtape/array.hpp"
 
@@ -58,7 +58,7 @@ struct WeightSpec {
 struct PartSpec {
   std::string name;
   Place place;
-  std::string identity;              ///< File and JSON pointer.
+  const Json* identity = nullptr;    ///< Where it is described.
   const Definition* home = nullptr;  ///< Whose blocks `block` names.
   bool given = false;                ///< Declared as null: whoever uses the block gives the part.
   std::string block;

@@ -20,12 +20,12 @@ void check_name(const std::string& name, const JsonNode& node) {
 }
 
 Line parsed(const JsonNode& node, bool may_assign) {
-  return parse_line(node.text(), node.place(), may_assign);
+  return parse_line(node.text(), place_of(node), may_assign);
 }
 
 Input read_input(const std::string& text, const JsonNode& node) {
   Input input;
-  input.place = node.place();
+  input.place = place_of(node);
   input.many = !text.empty() && text[0] == '*';
   input.name = input.many ? text.substr(1) : text;
   check_name(input.name, node);
@@ -40,7 +40,7 @@ void read_type(Input& input, const JsonNode& node) {
   kind.erase(kind.find_last_not_of(' ') + 1);
   const std::vector<std::string> kinds = {"int", "float", "bool", "any", "float32", "float64", "int32", "int64"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    fail(node.place(), text, 0,
+    fail(place_of(node), text, 0,
          "a type reads like \"float [b, t]\", with int, float, bool, any or a dtype in front" +
              did_you_mean(kind, kinds));
   input.kind = kind;
@@ -48,8 +48,8 @@ void read_type(Input& input, const JsonNode& node) {
   input.has_dims = true;
   if (text.find_first_not_of(' ', bracket + 1) == text.find(']', bracket)) return;  // "[]": rank 0
   // The whole type has the form of an index: sizes parse with commas, expressions and an ellipsis.
-  const Line whole = parse_line(text, node.place(), false);
-  if (whole.value.form != Form::index) fail(node.place(), text, bracket, "the sizes should end the type");
+  const Line whole = parse_line(text, place_of(node), false);
+  if (whole.value.form != Form::index) fail(place_of(node), text, bracket, "the sizes should end the type");
   int ellipses = 0;
   for (std::size_t i = 1; i < whole.value.children.size(); ++i) {
     Line dim{whole.place, text, {}, false, whole.value.children[i]};
@@ -104,7 +104,7 @@ void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
   weight.init = init.text();
   std::vector<std::string> candidates = {weight.init};
   if (!weight.init.empty() && weight.init[0] == '=') {
-    weight.choice = parse_line(weight.init.substr(1), init.place(), false);
+    weight.choice = parse_line(weight.init.substr(1), place_of(init), false);
     candidates = initialiser_names();
   } else if (initialiser_settings(weight.init) == nullptr) {
     init.fail("there is no initialiser '" + weight.init + "'" + did_you_mean(weight.init, initialiser_names()));
@@ -125,7 +125,7 @@ std::vector<WeightSpec> read_weights(const JsonNode& node) {
     check_name(name, entry);
     WeightSpec weight;
     weight.name = name;
-    weight.place = entry.place();
+    weight.place = place_of(entry);
     for (const JsonNode& size : entry.at("shape").elements()) weight.shape.push_back(read_expression(size));
     read_initialiser(weight, entry);
     if (entry.has("when")) weight.when = read_expression(entry.at("when"));
@@ -138,15 +138,15 @@ PartSpec read_part(const std::string& name, const JsonNode& node, const Definiti
   check_name(name, node);
   PartSpec part;
   part.name = name;
-  part.place = node.place();
-  part.identity = node.file() + "#" + node.pointer();
+  part.place = place_of(node);
+  part.identity = &node.json();
   part.home = &home;
   part.given = node.is_null();
   if (part.given) return part;
   const JsonNode block = node.at("block");
   part.block = block.text();
   if (!part.block.empty() && part.block[0] == '=')
-    part.choice = parse_line(part.block.substr(1), block.place(), false);
+    part.choice = parse_line(part.block.substr(1), place_of(block), false);
   else if (home.find_block(part.block) == nullptr)
     block.fail("there is no block '" + part.block + "'" + did_you_mean(part.block, home.block_names()));
   for (const auto& [key, value] : node.entries()) {
@@ -191,14 +191,14 @@ Line read_expression(const JsonNode& node) {
   const Json& json = node.json();
   if (!json.is_boolean() && !json.is_number())
     node.fail(std::string("an expression, a number or a flag belongs here, not ") + json.type_name());
-  return parse_line(json.dump(), node.place(), false);
+  return parse_line(node.source()->spelling(json), place_of(node), false);
 }
 
 std::vector<Parameter> read_parameters(const JsonNode& node) {
   std::vector<Parameter> parameters;
   for (const auto& [name, value] : node.entries()) {
     check_name(name, value);
-    Parameter parameter{name, value.place(), {}};
+    Parameter parameter{name, place_of(value), {}};
     if (!value.is_null()) parameter.initial = read_expression(value);
     parameters.push_back(std::move(parameter));
   }
@@ -209,7 +209,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
   node.only({"about", "hyper", "weights", "parts", "inputs", "do", "result"});
   auto block = std::make_unique<Block>();
   block->name = name;
-  block->place = node.place();
+  block->place = place_of(node);
   block->home = &home;
   if (node.has("hyper")) block->parameters = read_parameters(node.at("hyper"));
   if (node.has("weights")) block->weights = read_weights(node.at("weights"));
@@ -229,7 +229,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
 std::unique_ptr<const Block> read_model(const JsonNode& node, const Definition& home) {
   node.only({"about", "weights", "parts", "functions"});
   auto block = std::make_unique<Block>();
-  block->place = node.place();
+  block->place = place_of(node);
   block->home = &home;
   if (node.has("weights")) block->weights = read_weights(node.at("weights"));
   if (node.has("parts")) block->parts = read_parts(node.at("parts"), home);
@@ -245,7 +245,7 @@ std::vector<Function> read_functions(const JsonNode& node) {
     const JsonNode entry = plain.owned_by("function '" + name + "'");
     check_name(name, entry);
     entry.only({"about", "inputs", "do", "result"});
-    functions.push_back({name, entry.place(), read_inputs(entry.at("inputs"), true), read_computation(entry)});
+    functions.push_back({name, place_of(entry), read_inputs(entry.at("inputs"), true), read_computation(entry)});
   }
   return functions;
 }

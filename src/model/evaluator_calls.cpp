@@ -1,6 +1,7 @@
 // Calls in expressions: of parts, of the model's functions, of ops.
 #include <algorithm>
 
+#include "caret.hpp"
 #include "evaluator.hpp"
 #include "nearest.hpp"
 

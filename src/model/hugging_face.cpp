@@ -8,14 +8,13 @@
 #include <set>
 
 #include "definition.hpp"
+#include "files.hpp"
 #include "hugging_face_files.hpp"
 #include "stored_weights.hpp"
 
 namespace xtape {
 
 using model::HuggingFaceMapping;
-using model::Json;
-using model::JsonSource;
 namespace fs = std::filesystem;
 
 namespace {
@@ -29,14 +28,12 @@ std::string* find(Overrides& overrides, const std::string& name) {
   return nullptr;
 }
 
-[[noreturn]] void fail(const JsonSource& source, const std::string& key, const std::string& message) {
-  const auto line = source.lines.find("/" + key);
-  throw DefinitionError(source.file + (line == source.lines.end() ? "" : ", line " + std::to_string(line->second)) +
-                        ": '" + key + "' " + message);
+[[noreturn]] void fail(const JsonNode& config, const std::string& key, const std::string& message) {
+  config.at(key).fail("'" + key + "' " + message);
 }
 
 /// As an override says it: numbers and flags as expressions, texts as they stand.
-std::string written(const JsonSource& config, const std::string& key, const Json& value) {
+std::string written(const JsonNode& config, const std::string& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_number() && !value.is_boolean())
     fail(config, key, "must be a number, a flag or a text, not " + value.dump());
@@ -44,10 +41,10 @@ std::string written(const JsonSource& config, const std::string& key, const Json
 }
 
 /// What the config says of one hyper-parameter; null leaves it at its default.
-void read_setting(const JsonSource& config, const HuggingFaceMapping::Setting& setting, Overrides& overrides) {
+void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& setting, Overrides& overrides) {
   for (const std::string& key : setting.keys) {
-    const auto found = config.root.find(key);
-    if (found == config.root.end()) continue;
+    const auto found = config.json().find(key);
+    if (found == config.json().end()) continue;
     if (found->is_null()) return;
     const std::string text = written(config, key, *found);
     if (setting.values.empty()) {
@@ -75,7 +72,7 @@ bool mentions(const model::Expression& expression, const std::string& name) {
 }
 
 /// The config's settings, then the caller's, which also take the place of what follows from them by default.
-Overrides overrides_of(const model::Definition& definition, const JsonSource& config, const Overrides& given) {
+Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
   Overrides overrides;
   for (const auto& setting : definition.hugging_face->settings) read_setting(config, setting, overrides);
   std::set<std::string> callers;
@@ -94,12 +91,9 @@ Overrides overrides_of(const model::Definition& definition, const JsonSource& co
 }
 
 /// The definition that the folder's model is of.
-std::string definition_for(const JsonSource& config, const std::string& given) {
-  const auto type = config.root.find("model_type");
-  if (type == config.root.end() || !type->is_string())
-    throw DefinitionError(config.file + " does not say its 'model_type'");
+std::string definition_for(const JsonNode& config, const std::string& given) {
+  const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);
-  const std::string name = type->get<std::string>();
   try {
     if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
     return find_definition(name);
@@ -108,12 +102,12 @@ std::string definition_for(const JsonSource& config, const std::string& given) {
   }
 }
 
-void check_config(const HuggingFaceMapping& mapping, const JsonSource& config, const std::string& definition) {
-  if (config.root["model_type"] != mapping.model_type)
-    fail(config, "model_type",
-         "is " + config.root["model_type"].dump() + ", and " + definition + " is for \"" + mapping.model_type + "\"");
+void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, const std::string& definition) {
+  const std::string& type = config.at("model_type").text();
+  if (type != mapping.model_type)
+    fail(config, "model_type", "is \"" + type + "\", and " + definition + " is for \"" + mapping.model_type + "\"");
   for (const auto& [key, value] : mapping.config)
-    if (const auto found = config.root.find(key); found != config.root.end() && *found != value)
+    if (const auto found = config.json().find(key); found != config.json().end() && *found != value)
       fail(config, key, "is " + found->dump() + ", and " + definition + " can only do " + value.dump());
 }
 
@@ -125,14 +119,11 @@ std::vector<ArrayFile> weight_files(const std::string& folder) {
   if (fs::exists(one)) {
     files.emplace_back(one);
   } else if (fs::exists(index)) {
-    const auto source = model::parse_json(model::read_text(index), index);
-    const auto map = source->root.find("weight_map");
-    if (map == source->root.end() || !map->is_object()) throw FileError(index + " has no object 'weight_map'");
     std::set<std::string> names;
-    for (const auto& [tensor, file] : map->items()) {
-      if (!file.is_string() || fs::path(file.get<std::string>()).has_parent_path())
-        throw FileError(index + " does not say the file of '" + tensor + "' in its own folder, but " + file.dump());
-      names.insert(file.get<std::string>());
+    for (const auto& [tensor, file] : JsonNode(read_file(index), index, JsonErrors::file).at("weight_map").entries()) {
+      if (fs::path(file.text()).has_parent_path() || file.text().empty())
+        file.fail("the name of a file in this folder belongs here for '" + tensor + "', not \"" + file.text() + "\"");
+      names.insert(file.text());
     }
     for (const std::string& name : names) files.emplace_back(folder + "/" + name);
   } else {
@@ -190,14 +181,14 @@ bool is_hugging_face(const std::string& path) {
 }
 
 Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition) {
-  const auto config = model::read_config(folder);
-  const std::string path = definition_for(*config, definition);
+  const JsonNode config = model::read_config(folder);
+  const std::string path = definition_for(config, definition);
   const auto read = model::read_definition(path);
   if (!read->hugging_face)
-    throw DefinitionError(path + " has no entry \"hugging_face\": it does not say what " + config->file + " means");
-  check_config(*read->hugging_face, *config, path);
+    throw DefinitionError(path + " has no entry \"hugging_face\": it does not say what " + config.file() + " means");
+  check_config(*read->hugging_face, config, path);
   ModelOptions chosen = options;
-  chosen.hyper = overrides_of(*read, *config, options.hyper);
+  chosen.hyper = overrides_of(*read, config, options.hyper);
   chosen.initialise = false;
   if (!options.initialise && !fs::exists(folder + "/" + weights_file) && !fs::exists(folder + "/" + index_file))
     return Model::load(path, chosen);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "json_source.hpp"
+#include "json_text.hpp"
 
 namespace xtape::model {
 

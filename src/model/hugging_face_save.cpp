@@ -11,7 +11,6 @@
 namespace xtape {
 
 using model::HuggingFaceMapping;
-using model::Json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -95,12 +94,12 @@ void write(const std::string& path, const std::string& text) {
 }
 }  // namespace
 
-std::shared_ptr<const model::JsonSource> model::read_config(const std::string& folder) {
+JsonNode model::read_config(const std::string& folder) {
   const std::string file = folder + "/" + config_file;
   if (!fs::exists(file)) throw FileError(folder + " has no " + config_file + ": it is no folder of a model");
-  auto source = parse_json(read_text(file), file);
-  if (!source->root.is_object()) throw DefinitionError(file + " is no JSON object");
-  return source;
+  const JsonNode config(read_file(file), file, JsonErrors::definition);
+  if (!config.is_object()) config.fail("an object belongs here");
+  return config;
 }
 
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like) {
@@ -109,7 +108,7 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
     throw DefinitionError("the definition of model '" + model.name() +
                           "' has no entry \"hugging_face\": it does not say how such a folder holds it");
   const HuggingFaceMapping& mapping = *definition->hugging_face;
-  const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like)->root);
+  const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
   Store named;
   for (const Store::Entry& entry : model.weights().entries())
     named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name, entry.array);
@@ -120,10 +119,10 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
 }
 
 void copy_hugging_face_words(const std::string& folder, const std::string& to) {
-  const auto config = model::read_config(folder);
+  const JsonNode config = model::read_config(folder);
   make_folder(to);
   copy_files(folder, to);
-  write(to + "/" + model::config_file, model::read_text(config->file));
+  write(to + "/" + model::config_file, read_file(config.file()));
 }
 
 }  // namespace xtape

@@ -1,6 +1,12 @@
 #include "place.hpp"
 
+#include "caret.hpp"
+
 namespace xtape::model {
+
+Place place_of(const JsonNode& node) {
+  return {node.file(), node.owner(), node.source()->line_at(node.begin()), node.source(), node.begin()};
+}
 
 std::string to_string(const Place& place) {
   std::string text = place.file;
@@ -10,22 +16,12 @@ std::string to_string(const Place& place) {
 }
 
 void fail(const Place& place, const std::string& message) {
-  throw DefinitionError(to_string(place) + ": " + message);
+  throw DefinitionError(to_string(place) + ": " + message +
+                        (place.source ? "\n" + place.source->caret_at(place.begin) : ""));
 }
 
 void fail(const Place& place, const std::string& text, std::size_t column, const std::string& message) {
   throw DefinitionError(to_string(place) + ": " + message + "\n" + with_caret(text, column));
-}
-
-std::string with_caret(const std::string& text, std::size_t column) {
-  std::string shown, spaces;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    shown += c == '\n' || c == '\t' || c == '\r' ? ' ' : c;  // one column each, so that the caret stands right
-    const bool starts_character = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    if (i < column && starts_character) spaces += ' ';
-  }
-  return "    " + shown + "\n    " + spaces + "^";
 }
 
 }  // namespace xtape::model

@@ -2,28 +2,31 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
+#include "json_text.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::model {
 
 struct Place {
-  std::string file;   ///< As the user named it.
-  std::string owner;  ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
-  int line = 0;       ///< In the file, from 1; 0 where the text is not from a file.
+  std::string file;                                  ///< As the user named it.
+  std::string owner;                                 ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
+  int line = 0;                                      ///< In the file, from 1; 0 where the text is not from a file.
+  std::shared_ptr<const JsonText> source = nullptr;  ///< The file's text; null where there is none.
+  std::size_t begin = 0;                             ///< The byte in it.
 };
+
+Place place_of(const JsonNode& node);
 
 /// "gpt2.json, block 'attention', line 24".
 std::string to_string(const Place& place);
 
-/// Throws a DefinitionError: the place and the message.
+/// Throws a DefinitionError: the place and the message, then the line of the file with a caret.
 [[noreturn]] void fail(const Place& place, const std::string& message);
 
 /// Throws a DefinitionError: the place, the message, then `text` with a caret under byte `column`.
 [[noreturn]] void fail(const Place& place, const std::string& text, std::size_t column, const std::string& message);
-
-/// `text` on one line and a caret under byte `column` on the next, both indented.
-std::string with_caret(const std::string& text, std::size_t column);
 
 }  // namespace xtape::model

@@ -3,11 +3,10 @@
 #include <array>
 #include <limits>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <unordered_set>
 
 #include "byte_symbols.hpp"
 #include "gpt2_words.hpp"
+#include "json_text.hpp"
 #include "merges.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
@@ -47,33 +46,29 @@ template <class Read>
 void of_file(const std::string& path, const Read& read) {
   try {
     read();
-  } catch (const std::exception& error) {
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
     throw FileError(path + ": " + error.what());
   }
 }
 
 /// The pieces of a vocabulary file by their tokens.
-std::vector<std::string> read_vocabulary(const std::string& text) {
-  using Json = nlohmann::json;
-  std::unordered_set<std::string> names;
-  const Json json = Json::parse(text, [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1 && !names.insert(parsed.get<std::string>()).second)
-      throw Error("the piece " + parsed.dump() + " comes again");
-    return true;
-  });
-  if (!json.is_object() || json.empty())
-    throw Error("a vocabulary is an object that gives every piece its token: {\"!\": 0, \"\\\"\": 1, …}");
-  if (json.size() > std::numeric_limits<std::int32_t>::max()) throw Error("there are too many pieces");
-  std::vector<std::string> pieces(json.size());
-  std::vector<bool> given(json.size());
-  for (const auto& [piece, token] : json.items()) {
-    const auto named = [&] { return "the token of " + Json(piece).dump(); };
-    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= json.size())
-      throw Error(named() + " is " + token.dump() + "; the tokens of " + std::to_string(json.size()) +
-                  " pieces are the numbers from 0 to " + std::to_string(json.size() - 1));
-    const std::size_t number = token;
-    if (given[number])
-      throw Error(named() + " is " + token.dump() + ", which is that of " + Json(pieces[number]).dump() + " as well");
+std::vector<std::string> read_vocabulary(const std::string& text, const std::string& path) {
+  const JsonNode json(text, path, JsonErrors::file);
+  if (!json.is_object() || json.json().empty())
+    json.fail("a vocabulary is an object that gives every piece its token: {\"!\": 0, \"\\\"\": 1, …}");
+  const auto entries = json.entries();
+  if (entries.size() > std::numeric_limits<std::int32_t>::max()) json.fail("there are too many pieces");
+  std::vector<std::string> pieces(entries.size());
+  std::vector<bool> given(entries.size());
+  for (const auto& [piece, token] : entries) {
+    const auto named = [&] { return "the token of " + Json(piece).dump() + " is " + token.json().dump(); };
+    if (!token.json().is_number_unsigned() || token.json().get<std::uint64_t>() >= entries.size())
+      token.fail(named() + "; the tokens of " + std::to_string(entries.size()) + " pieces are the numbers from 0 to " +
+                 std::to_string(entries.size() - 1));
+    const std::size_t number = token.json();
+    if (given[number]) token.fail(named() + ", which is that of " + Json(pieces[number]).dump() + " as well");
     given[number] = true;
     pieces[number] = piece;
   }
@@ -92,8 +87,8 @@ struct Gpt2Tokenizer::Data {
   mutable std::mutex seen_mutex;
   mutable SeenWords seen;
 
-  void read_pieces() {
-    pieces = read_vocabulary(vocabulary_file);
+  void read_pieces(const std::string& path) {
+    pieces = read_vocabulary(vocabulary_file, path);
     const auto tokens = by_piece();
     for (int byte = 0; byte < 256; ++byte) {
       const std::string& symbol = symbol_of(static_cast<std::uint8_t>(byte));
@@ -162,7 +157,7 @@ Gpt2Tokenizer::Gpt2Tokenizer(const std::string& vocabulary, const std::string& m
   const auto data = std::make_shared<Data>();
   data->vocabulary_file = read_text(vocabulary);
   data->merges_file = read_text(merges);
-  of_file(vocabulary, [&] { data->read_pieces(); });
+  of_file(vocabulary, [&] { data->read_pieces(vocabulary); });
   of_file(merges, [&] { data->read_merges(); });
   if (options_.end_in_text && data->end < 0)
     throw FileError(vocabulary + ": there is no piece \"" + end_of_text + "\" to be found in texts");
@@ -217,7 +212,7 @@ std::int32_t Gpt2Tokenizer::end() const {
 
 std::string Gpt2Tokenizer::to_json() const {
   // The pieces are in the files; what stands here tells other files, or a part of these, from them.
-  const nlohmann::ordered_json json = {{"xtape", 1},
+  const Json json = {{"xtape", 1},
                                        {"kind", "gpt2"},
                                        {"pieces", size()},
                                        {"end_in_text", options_.end_in_text},

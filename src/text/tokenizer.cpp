@@ -1,7 +1,7 @@
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "files.hpp"
+#include "json_text.hpp"
 #include "special_tokens.hpp"
 #include "xtape/text.hpp"
 
@@ -26,34 +26,38 @@ void write_whole(const std::string& path, const std::string& bytes) {
   file.commit();
 }
 
-using Json = nlohmann::json;
-
-std::unique_ptr<Tokenizer> character_tokenizer(const Json& json) {
-  const std::string unknown = json.at("unknown");
+std::unique_ptr<Tokenizer> character_tokenizer(const JsonNode& json) {
+  const std::string& unknown = json.at("unknown").text();
   if (unknown != "error" && unknown != "token")
-    throw Error("\"unknown\" is \"error\" or \"token\", not \"" + unknown + "\"");
+    json.at("unknown").fail("\"error\" or \"token\" belongs here, not \"" + unknown + "\"");
   return std::make_unique<CharacterTokenizer>(
-      json.at("characters").get<std::string>(),
+      json.at("characters").text(),
       unknown == "token" ? CharacterTokenizer::Unknown::token : CharacterTokenizer::Unknown::error,
-      json.value("special_tokens", false));
+      json.has("special_tokens") && json.at("special_tokens").flag());
 }
 
-std::unique_ptr<Tokenizer> word_tokenizer(const Json& json) {
+/// What `tokenizer` would be saved as.
+Json saved(const Tokenizer& tokenizer) {
+  return JsonText(tokenizer.to_json(), "the tokenizer", JsonErrors::file).root();
+}
+
+std::unique_ptr<Tokenizer> word_tokenizer(const JsonNode& json) {
   WordOptions options;
-  options.lower_case = json.at("lower_case");
-  const std::vector<std::string> words = json.at("words");
+  options.lower_case = json.at("lower_case").flag();
+  std::vector<std::string> words;
+  for (const JsonNode& word : json.at("words").elements()) words.push_back(word.text());
   auto tokenizer = std::make_unique<WordTokenizer>(WordTokenizer::with_vocabulary(words, options));
-  if (Json::parse(tokenizer->to_json()).at("words") != json.at("words"))
-    throw Error("\"words\" are single words, none of them a special token");
+  if (saved(*tokenizer).at("words") != json.at("words").json())
+    json.at("words").fail("these are single words, none of them a special token");
   return tokenizer;
 }
 
-std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const Json& json, const std::string& path) {
+std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const std::string& path) {
   const std::string file = beside(path, stem_of(path) + ".model");
   const std::string model = read_text(file);
   try {
     auto tokenizer = std::make_unique<SentencePieceTokenizer>(model);
-    if (Json::parse(tokenizer->to_json()) == json) return tokenizer;
+    if (saved(*tokenizer) == json.json()) return tokenizer;
   } catch (const Error& error) {
     throw FileError(file + ": " + error.what());
   }
@@ -65,11 +69,11 @@ std::unique_ptr<Tokenizer> gpt2_tokenizer(const fs::path& directory, const Gpt2O
                                          options);
 }
 
-std::unique_ptr<Tokenizer> gpt2_tokenizer(const Json& json, const fs::path& path) {
-  auto tokenizer = gpt2_tokenizer(path.parent_path(), {json.at("end_in_text").get<bool>()});
-  const Json found = Json::parse(tokenizer->to_json());
+std::unique_ptr<Tokenizer> gpt2_tokenizer(const JsonNode& json, const fs::path& path) {
+  auto tokenizer = gpt2_tokenizer(path.parent_path(), {json.at("end_in_text").flag()});
+  const Json found = saved(*tokenizer);
   for (const auto& [key, name] : {std::pair{"vocab_crc32", "vocab.json"}, {"merges_crc32", "merges.txt"}})
-    if (found.at(key) != json.at(key))
+    if (found.at(key) != json.at(key).json())
       throw FileError(beside(path, name) + " is not the file that was saved with " + path.string());
   return tokenizer;
 }
@@ -111,20 +115,19 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   if (fs::is_directory(path)) return gpt2_tokenizer(fs::path(path), Gpt2Options{});
-  const std::string text = read_text(path);
+  const JsonNode json(read_file(path), path + " is not a tokenizer", JsonErrors::file);
+  const std::string& kind = json.at("kind").text();
   try {
-    const Json json = Json::parse(text);
-    const std::string kind = json.at("kind");
     if (kind == "character") return character_tokenizer(json);
     if (kind == "words") return word_tokenizer(json);
     if (kind == "sentencepiece") return sentencepiece_tokenizer(json, path);
     if (kind == "gpt2") return gpt2_tokenizer(json, path);
-    throw Error("tokenizer kind '" + kind + "' is not known; known: character, words, sentencepiece, gpt2");
   } catch (const FileError&) {
     throw;
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     throw FileError(path + " is not a tokenizer: " + error.what());
   }
+  json.at("kind").fail("tokenizer kind '" + kind + "' is not known; known: character, words, sentencepiece, gpt2");
 }
 
 }  // namespace xtape

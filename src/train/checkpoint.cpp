@@ -9,8 +9,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "files.hpp"
+#include "json_text.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/text.hpp"
 
@@ -78,7 +79,7 @@ void write_checkpoint(const std::string& path, const Store& weights, const Store
     save_arrays(beside + "/weights.safetensors", weights);
     save_arrays(beside + "/optimizer.safetensors", optimizer);
     if (!carried.entries().empty()) save_arrays(beside + carried_file, carried);
-    nlohmann::ordered_json json = {{"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
+    Json json = {{"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
     if (state.epoch_batches > 0) json["epoch_batches"] = state.epoch_batches;
     if (state.evaluated >= 0) {
       json["evaluated"] = state.evaluated;
@@ -99,19 +100,21 @@ void write_checkpoint(const std::string& path, const Store& weights, const Store
 
 State read_state(const std::string& path) {
   const std::string file = path + "/state.json";
-  const std::string text = read_text(file);
-  try {
-    const auto json = nlohmann::json::parse(text);
-    State state = {json.at("step"), json.at("cursor"), json.at("seed")};
-    state.best_step = json.value("best_step", state.best_step);
-    state.best = json.value("best", state.best);
-    state.stale = json.value("evaluations_since", state.stale);
-    state.evaluated = json.value("evaluated", state.evaluated);
-    state.epoch_batches = json.value("epoch_batches", state.epoch_batches);
-    return state;
-  } catch (const nlohmann::json::exception& error) {
-    throw FileError(file + " is not a checkpoint's state: " + error.what());
-  }
+  const JsonNode json(read_file(file), file + " is not a checkpoint's state", JsonErrors::file);
+  const auto whole = [&](const char* key, std::int64_t otherwise) {
+    return json.has(key) ? json.at(key).integer(0, INT64_MAX) : otherwise;
+  };
+  State state;
+  state.step = json.at("step").integer(0, INT64_MAX);
+  state.cursor = static_cast<std::uint64_t>(json.at("cursor").integer(0, INT64_MAX));
+  if (!json.at("seed").json().is_number_unsigned()) json.at("seed").fail("an integer of at least 0 belongs here");
+  state.seed = json.at("seed").json();
+  state.best_step = whole("best_step", state.best_step);
+  if (json.has("best")) state.best = json.at("best").number();
+  state.stale = whole("evaluations_since", state.stale);
+  state.evaluated = whole("evaluated", state.evaluated);
+  state.epoch_batches = whole("epoch_batches", state.epoch_batches);
+  return state;
 }
 
 Store read_carried(const std::string& path, const std::vector<CarriedState>& states) {

@@ -1,14 +1,24 @@
 #include "metrics.hpp"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "checkpoint.hpp"
+#include "json_text.hpp"
 
 namespace xtape::train {
 
-using Json = nlohmann::ordered_json;
+namespace {
+/// The measurement that a line holds; null where it holds none.
+Json measurement(const std::string& line) {
+  try {
+    Json json = JsonText(line, "", JsonErrors::file).root();
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer()) return json;
+  } catch (const FileError&) {  // cut short, by a crash or because it is being written
+  }
+  return nullptr;
+}
+}  // namespace
 
 const double* Measured::find(const std::string& key) const {
   for (const auto& [name, number] : numbers)
@@ -22,8 +32,8 @@ std::vector<Measured> read_metrics(const std::string& path) {
   std::int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
+    const Json json = measurement(line);
+    if (json.is_null()) {
       if (lines.eof()) break;  // cut off: no line end follows
       throw FileError(path + ", line " + std::to_string(number) + ": this is no measurement of a training step");
     }
@@ -40,8 +50,8 @@ Metrics::Metrics(const std::string& path, std::int64_t step) : path_(path) {
     std::istringstream lines(read_text(path));
     std::string kept;
     for (std::string line; std::getline(lines, line);) {
-      const Json json = Json::parse(line, nullptr, false);  // a crash may have cut the last line short
-      if (json.is_object() && json.contains("step") && json["step"] <= step) kept += line + "\n";
+      const Json json = measurement(line);
+      if (!json.is_null() && json["step"] <= step) kept += line + "\n";
     }
     write_file(path, kept);
   }

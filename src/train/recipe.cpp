@@ -1,20 +1,21 @@
 #include <filesystem>
 
-#include "json_source.hpp"
+#include "files.hpp"
+#include "json_text.hpp"
 #include "recipe_parts.hpp"
 #include "section.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {
 
-using model::Json;
 using train::Section;
 namespace fs = std::filesystem;
 
 namespace {
 /// Keys that hold paths: relative to the recipe's file, or, from a setting, to the working directory.
-constexpr const char* path_keys[] = {"definition",           "from",            "data.text",        "data.folder",
-                                     "tokenizer.vocabulary", "tokenizer.vocab", "tokenizer.merges", "tokenizer.path"};
+constexpr const char* path_keys[] = {
+    "definition",       "from",          "data.text", "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
+    "tokenizer.merges", "tokenizer.path"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
@@ -44,6 +45,15 @@ void resolve_paths(Json& root, const fs::path& directory, const std::string& pre
       *value = resolved(key, value->get<std::string>(), directory);
 }
 
+/// What the setting's text says: JSON where it is JSON, else itself.
+Json value_of(const Setting& setting) {
+  try {
+    return JsonText(setting.value, "--set " + setting.key, JsonErrors::definition).root();
+  } catch (const DefinitionError&) {
+    return setting.value;
+  }
+}
+
 void apply(Json& root, const Setting& setting) {
   Json* object = &root;
   std::size_t at = 0;
@@ -54,9 +64,8 @@ void apply(Json& root, const Setting& setting) {
       throw DefinitionError("--set " + setting.key + ": '" + setting.key.substr(0, dot) + "' holds no keys");
     object = &child;
   }
-  const Json parsed = Json::parse(setting.value, nullptr, false);
   Json& value = (*object)[setting.key.substr(at)];
-  value = parsed.is_discarded() ? Json(setting.value) : parsed;
+  value = value_of(setting);
   // A path is text even where it could be read as JSON, as "2020" could.
   for (const char* key : path_keys)
     if (setting.key == key) value = resolved(key, setting.value, fs::current_path());
@@ -127,9 +136,9 @@ void read_lengths(Section& root, Recipe& recipe) {
   }
 }
 
-Recipe read_recipe(const Json& json, const model::JsonSource& source) {
+Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Setting>& settings) {
   Recipe recipe;
-  Section root(json, source);
+  Section root(json, file, settings);
   std::int64_t version = 0;
   for (const char* key : {"xtape", "name", "data", "batch", "optimizer", "schedule"}) root.need(key);
   root.read("from", recipe.from);
@@ -181,14 +190,20 @@ Setting Setting::parse(const std::string& text) {
 
 Recipe Recipe::load(const std::string& path, const std::vector<Setting>& settings) {
   const std::string file = find_definition(path, "recipes");
-  const auto source = model::parse_json(read_text(file), file);
-  Json json = source->root;
+  const JsonNode source(read_file(file), file, JsonErrors::definition);
+  Json json = source.json();
   if (json.is_object()) {
     resolve_paths(json, fs::absolute(file).parent_path());
     for (const Setting& setting : settings) apply(json, setting);
   }
-  Recipe recipe = read_recipe(json, *source);
-  recipe.text = json.dump(2) + "\n";
+  std::string text;
+  try {
+    text = json.dump(2) + "\n";
+  } catch (const Json::exception&) {
+    throw DefinitionError(file + ": a setting or a path is not UTF-8");
+  }
+  Recipe recipe = read_recipe(json, source, settings);
+  recipe.text = text;
   return recipe;
 }
 

@@ -31,7 +31,7 @@ OptimizerOptions read_optimizer(Section section) {
     section.read("momentum", options.momentum);
     check(section, "momentum", options.momentum >= 0 && options.momentum < 1, "in [0, 1)");
   } else {
-    const model::Json& betas = section.value("betas");
+    const Json& betas = section.value("betas");
     if (!betas.is_null()) {
       if (!betas.is_array() || betas.size() != 2 || !betas[0].is_number() || !betas[1].is_number())
         section.fail("betas", "must be a list of two numbers, not " + betas.dump());

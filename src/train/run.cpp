@@ -1,8 +1,8 @@
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "attention.hpp"
 #include "checkpoint.hpp"
+#include "json_text.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
 #include "run_model.hpp"
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 /// The recipe as it stands in the run, beside its definition.
 std::string text_in_run(const Recipe& recipe) {
-  auto json = nlohmann::ordered_json::parse(recipe.text);
+  Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json["definition"] = "definition.json";
   return json.dump(2) + "\n";
 }

@@ -7,27 +7,26 @@
 
 namespace xtape::train {
 
-using model::Json;
-
 namespace {
 const Json null_value;
 const Json empty_object = Json::object();
 }  // namespace
 
-Section::Section(const Json& json, const model::JsonSource& source, std::string key)
-    : json_(&json), source_(&source), key_(std::move(key)) {
+Section::Section(const Json& json, const JsonNode& file, const std::vector<Setting>& settings, std::string key)
+    : json_(&json), file_(&file), settings_(&settings), key_(std::move(key)) {
   if (!json.is_object()) fail("", "must be an object");
 }
 
-void Section::fail(const std::string& key, const std::string& message) const {
-  std::string dotted = key_;
-  if (!key.empty()) dotted += (dotted.empty() ? "" : ".") + key;
-  std::string pointer = "/" + dotted;
-  std::replace(pointer.begin(), pointer.end(), '.', '/');
-  const auto line = source_->lines.find(dotted.empty() ? "" : pointer);
-  std::string where = source_->file;
-  if (line != source_->lines.end()) where += ", line " + std::to_string(line->second);
-  throw DefinitionError(where + ": " + (dotted.empty() ? "the recipe" : "'" + dotted + "'") + " " + message);
+void Section::fail(const std::string& key, const std::string& message, bool about_key) const {
+  const std::string dotted = key_ + (key_.empty() || key.empty() ? "" : ".") + key;
+  const std::string text = (dotted.empty() ? "the recipe" : "'" + dotted + "'") + " " + message;
+  for (const Setting& each : *settings_)
+    if (dotted == each.key || dotted.starts_with(each.key + "."))
+      throw DefinitionError(file_->file() + ", --set " + each.key + ": " + text);
+  JsonNode node = *file_;  // as much of the way there as the file has
+  for (const std::string& step : {key_, key})
+    if (node.has(step)) node = node.at(step);
+  about_key ? node.fail_at_key(text) : node.fail(text);
 }
 
 const Json* Section::find(const std::string& key) {
@@ -53,8 +52,10 @@ void Section::read(const std::string& key, double& target) {
 void Section::read(const std::string& key, std::int64_t& target) {
   const Json* value = find(key);
   if (value == nullptr) return;
-  if (!value->is_number_integer() || value->get<std::int64_t>() < 0)
-    fail(key, "must be a whole number of at least 0, not " + value->dump());
+  const bool fits = value->is_number_unsigned() && value->get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
+  if (!fits)
+    fail(key, "must be a whole number of at least 0" +
+                  std::string(value->is_number_unsigned() ? " and below 2^63" : "") + ", not " + value->dump());
   target = value->get<std::int64_t>();
 }
 
@@ -73,7 +74,7 @@ void Section::read(const std::string& key, bool& target) {
 
 Section Section::section(const std::string& key) {
   const Json* value = find(key);
-  return Section(value == nullptr ? empty_object : *value, *source_, key_.empty() ? key : key_ + "." + key);
+  return Section(value == nullptr ? empty_object : *value, *file_, *settings_, key_.empty() ? key : key_ + "." + key);
 }
 
 const Json& Section::value(const std::string& key) {
@@ -91,7 +92,8 @@ void Section::done() const {
     const std::string known = did_you_mean(key, asked_);
     std::string list;
     for (const std::string& each : asked_) list += (list.empty() ? "" : ", ") + each;
-    fail(key, known.empty() ? "is not a key that means anything here; known: " + list : "is not a known key" + known);
+    fail(key, known.empty() ? "is not a key that means anything here; known: " + list : "is not a known key" + known,
+         true);
   }
 }
 

@@ -5,14 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "json_source.hpp"
+#include "json_text.hpp"
+#include "xtape/train.hpp"
 
 namespace xtape::train {
 
 class Section {
  public:
-  /// `lines` gives the places of errors; values that --set brought in have none.
-  Section(const model::Json& json, const model::JsonSource& source, std::string key = "");
+  /// The whole recipe: `json` is what `file` says, with `settings` above it. All must outlive the section.
+  Section(const Json& json, const JsonNode& file, const std::vector<Setting>& settings)
+      : Section(json, file, settings, "") {}
 
   bool has(const std::string& key) const { return json_->contains(key); }
   /// Overwrites `target` where the key is there. Each throws DefinitionError where the value is of another kind.
@@ -24,19 +26,23 @@ class Section {
   /// The object under the key; an empty one where there is none.
   Section section(const std::string& key);
   /// The value under the key, whatever it is; null where there is none.
-  const model::Json& value(const std::string& key);
+  const Json& value(const std::string& key);
   /// Fails unless the key is there.
   void need(const std::string& key);
   /// Fails at the first key that nobody has asked for, naming the nearest of those that were.
   void done() const;
   /// Throws DefinitionError about the value under `key` ("" for the object itself).
-  [[noreturn]] void fail(const std::string& key, const std::string& message) const;
-  const model::Json& json() const { return *json_; }
+  [[noreturn]] void fail(const std::string& key, const std::string& message) const { fail(key, message, false); }
+  const Json& json() const { return *json_; }
 
  private:
-  const model::Json* find(const std::string& key);
-  const model::Json* json_;
-  const model::JsonSource* source_;
+  Section(const Json& json, const JsonNode& file, const std::vector<Setting>& settings, std::string key);
+  [[noreturn]] void fail(const std::string& key, const std::string& message, bool about_key) const;
+  const Json* find(const std::string& key);
+
+  const Json* json_;
+  const JsonNode* file_;  // the whole of it
+  const std::vector<Setting>* settings_;
   std::string key_;  // dotted: "data"
   std::vector<std::string> asked_;
 };

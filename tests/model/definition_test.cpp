@@ -291,7 +291,9 @@ TEST_CASE("files use each other by paths relative to themselves; a run keeps all
   write("two.json", R"({"xtape": 1, "use": ["one.json"]})");
   CHECK(error_of([&] { Model::load((folder / "one.json").string()); }) ==
         (folder / "two.json").string() +
-            ", line 1: 'one.json' uses this file in turn: files cannot use each other in a circle");
+            ", line 1: 'one.json' uses this file in turn: files cannot use each other in a circle\n"
+            "    {\"xtape\": 1, \"use\": [\"one.json\"]}\n"
+            "                         ^");
   CHECK(error_of([&] { Model::load((folder / "mian.json").string()); }) ==
         "there is no file '" + (folder / "mian.json").string() + "'");
   std::filesystem::remove_all(folder);

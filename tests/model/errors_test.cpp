@@ -128,33 +128,51 @@ TEST_CASE("assignments fit their values") {
 
 TEST_CASE("JSON that is none is shown with a caret") {
   CHECK(load_error("{\n  \"xtape\": 1,\n  \"name\" \"small\"\n}") ==
-        "small.json, line 3: this is not JSON\n"
+        "small.json, line 3, column 10: ':' belongs here after the key \"name\", not a string\n"
         "      \"name\" \"small\"\n"
-        "                   ^");
+        "             ^");
   CHECK(load_error("{\"xtape\": 1,\n\"hyper\": {\"n\": 1,\n\"n\": 2}}") ==
-        "small.json, line 3: the key \"n\" stands twice in one object");
+        "small.json, line 3, column 1: the key \"n\" stands twice in one object: first in line 2\n"
+        "    \"n\": 2}}\n"
+        "    ^");
 }
 
 TEST_CASE("unknown and missing keys") {
   CHECK(load_error("{\"xtape\": 1,\n\"hypr\": {}}") ==
-        "small.json, line 2: the key \"hypr\" is not known here; did you mean 'hyper'?");
-  CHECK(load_error("{\"name\": \"small\"}") == "small.json, line 1: the key \"xtape\" is missing");
-  CHECK(load_error("{\"xtape\": 2}") == "small.json, line 1: this program reads definitions of version 1");
+        "small.json, line 2: the key \"hypr\" is not known here; did you mean 'hyper'?\n"
+        "    \"hypr\": {}}\n"
+        "    ^");
+  CHECK(load_error("{\"name\": \"small\"}") == "small.json, line 1: the key \"xtape\" is missing\n"
+        "    {\"name\": \"small\"}\n"
+        "    ^");
+  CHECK(load_error("{\"xtape\": 2}") == "small.json, line 1: this program reads definitions of version 1\n"
+        "    {\"xtape\": 2}\n"
+        "              ^");
   CHECK(load_error("{\"xtape\": 1}") == "small.json defines blocks and no \"model\": other definitions use it");
   CHECK(load_error(with_blocks("\"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}", "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: the key \"results\" is not known here; did you mean 'result'?");
+        "small.json, block 'a', line 6: the key \"results\" is not known here; did you mean 'result'?\n"
+        "    \"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}\n"
+        "                           ^");
 }
 
 TEST_CASE("blocks, parts and parameters by their names") {
   const std::string a = "\"a\": {\"hyper\": {\"width\": null}, \"inputs\": [\"x\"], \"result\": \"x * width\"}";
   CHECK(load_error(with_blocks(a, "{\"block\": \"b2\"}")) ==
-        "small.json, model, line 9: there is no block 'b2'; did you mean 'a'?");
+        "small.json, model, line 9: there is no block 'b2'; did you mean 'a'?\n"
+        "    \"parts\": {\"p\": {\"block\": \"b2\"}},\n"
+        "                             ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\"}")) ==
-        "small.json, model, line 9: block 'a' needs its parameter 'width'");
+        "small.json, model, line 9: block 'a' needs its parameter 'width'\n"
+        "    \"parts\": {\"p\": {\"block\": \"a\"}},\n"
+        "                   ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\", \"widht\": 3}")) ==
-        "small.json, model, line 9: block 'a' has no parameter 'widht'; did you mean 'width'?");
+        "small.json, model, line 9: block 'a' has no parameter 'widht'; did you mean 'width'?\n"
+        "    \"parts\": {\"p\": {\"block\": \"a\", \"widht\": 3}},\n"
+        "                                           ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\", \"width\": 3}", "x")) ==
-        "small.json, model, line 9: part 'p' is never used: no line mentions it");
+        "small.json, model, line 9: part 'p' is never used: no line mentions it\n"
+        "    \"parts\": {\"p\": {\"block\": \"a\", \"width\": 3}},\n"
+        "                   ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"=n\", \"width\": 3}")) ==
         "small.json, model, line 9: the name of a block belongs here, not 4\n    n\n    ^");
 }
@@ -164,11 +182,17 @@ TEST_CASE("a weight that no line uses, and an initialiser that does not exist") 
     return "\"a\": {\"weights\": {\"w\": " + weight + "},\n\"inputs\": [\"x\"], \"result\": \"x\"}";
   };
   CHECK(load_error(with_blocks(block("{\"shape\": [\"n\"], \"init\": \"zeros\"}"), "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: weight 'p.w' is never used: no line mentions it");
+        "small.json, block 'a', line 6: weight 'p.w' is never used: no line mentions it\n"
+        "    \"a\": {\"weights\": {\"w\": {\"shape\": [\"n\"], \"init\": \"zeros\"}},\n"
+        "                           ^");
   CHECK(load_error(with_blocks(block("{\"shape\": [2], \"init\": \"normel\"}"), "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: there is no initialiser 'normel'; did you mean 'normal'?");
+        "small.json, block 'a', line 6: there is no initialiser 'normel'; did you mean 'normal'?\n"
+        "    \"a\": {\"weights\": {\"w\": {\"shape\": [2], \"init\": \"normel\"}},\n"
+        "                                                  ^");
   CHECK(load_error(with_blocks(block("{\"shape\": [2], \"init\": \"normal\", \"sdt\": 1}"), "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: the key \"sdt\" is not known here; did you mean 'std'?");
+        "small.json, block 'a', line 6: the key \"sdt\" is not known here; did you mean 'std'?\n"
+        "    \"a\": {\"weights\": {\"w\": {\"shape\": [2], \"init\": \"normal\", \"sdt\": 1}},\n"
+        "                                                            ^");
   CHECK(load_error(with_blocks(block("{\"shape\": [\"n - 4\"], \"init\": \"zeros\"}"), "{\"block\": \"a\"}")) ==
         "small.json, block 'a', line 6: a size is at least 1, not 0\n    n - 4\n      ^");
 }
@@ -177,7 +201,9 @@ TEST_CASE("parts and functions in a circle") {
   const std::string a = "\"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n";
   const std::string b = "\"b\": {\"parts\": {\"r\": {\"block\": \"a\"}}, \"inputs\": [\"x\"], \"result\": \"r(x)\"}";
   CHECK(load_error(with_blocks(a + b, "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: part 'q' contains itself, by way of block 'a'");
+        "small.json, block 'a', line 6: part 'q' contains itself, by way of block 'a'\n"
+        "    \"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n"
+        "                         ^");
   const Model model = Model::parse(one_function({}, "f(x)"));
   Tape tape;
   CHECK(error_of([&] {
@@ -202,9 +228,13 @@ TEST_CASE("hyper-parameters and their overrides") {
         "hyper-parameter 'n' of small.json is an integer, and cannot be 2.5");
   CHECK(hyper_error("\"n\": 4", {{"n", "2 *"}}) ==
         "override of hyper-parameter 'n': an expression belongs here\n    2 *\n       ^");
-  CHECK(hyper_error("\"n\": \"m + 1\", \"m\": \"n\"", {}) == "small.json, hyper, line 1: 'n' depends on itself");
+  CHECK(hyper_error("\"n\": \"m + 1\", \"m\": \"n\"", {}) == "small.json, hyper, line 1: 'n' depends on itself\n"
+        "    {\"xtape\": 1, \"hyper\": {\"n\": \"m + 1\", \"m\": \"n\"},\n"
+        "                                ^");
   CHECK(hyper_error("\"n\": null", {}) ==
-        "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given");
+        "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given\n"
+        "    {\"xtape\": 1, \"hyper\": {\"n\": null},\n"
+        "                                ^");
   CHECK(hyper_error("\"n\": null", {{"n", "3"}}) == "");
 }
 
@@ -237,4 +267,14 @@ TEST_CASE("sizes that a block declares are checked where it is called") {
       }) ==
       "small.json, function 'f', line 10: block 'a': input 'x' is float32 (2, 3), declared float [..., width]: axis 1 "
       "should be width = 5\n    p(x)\n    ^");
+}
+
+TEST_CASE("a definition with a byte-order mark is read; NUL bytes, no text and deep nesting are one error each") {
+  CHECK(load_error("\xEF\xBB\xBF" + one_function({}, "x")) == "");
+  CHECK(load_error(one_function({}, "x") + std::string(1, '\0') + "\"").find("a NUL byte has no meaning") !=
+        std::string::npos);
+  CHECK(load_error("") == "small.json is empty: JSON text holds a value");
+  CHECK(load_error(std::string(50000, '[')).find("nested more than 256 deep") != std::string::npos);
+  CHECK(load_error("{\"xtape\": 1, \"hyper\": {\"a\": 1e400}}").find("the number 1e400 is out of range") !=
+        std::string::npos);
 }

@@ -157,18 +157,19 @@ TEST_CASE("several threads may encode at once") {
 
 TEST_CASE("what is wrong with the files is said, with the file and the line") {
   const auto vocabulary_is_wrong = [](const std::string& vocabulary, const std::string& message) {
-    const std::string whole = "_vocab.json: " + message;
-    CHECK_THROWS_WITH_AS(tokenizer_of(vocabulary, ""), doctest::Contains(whole.c_str()), FileError);
+    const auto says = [](const std::string& part) { return doctest::Contains(part.c_str()); };
+    CHECK_THROWS_WITH_AS(tokenizer_of(vocabulary, ""), says("_vocab.json"), FileError);
+    CHECK_THROWS_WITH_AS(tokenizer_of(vocabulary, ""), says(message), FileError);
   };
-  vocabulary_is_wrong("{\"a\": 0,", "[json.exception.parse_error");
-  vocabulary_is_wrong("[1, 2]", "a vocabulary is an object");
+  vocabulary_is_wrong("{\"a\": 0,", ", line 1, column 9: a key in \"\" belongs here");
+  vocabulary_is_wrong("[1, 2]", ", line 1: a vocabulary is an object");
   vocabulary_is_wrong("{}", "a vocabulary is an object");
   vocabulary_is_wrong(R"({"a": 0, "b": 2})",
                       "the token of \"b\" is 2; the tokens of 2 pieces are the numbers from 0 to 1");
   vocabulary_is_wrong(R"({"a": 0, "b": -1})", "the token of \"b\" is -1");
   vocabulary_is_wrong(R"({"a": 0, "b": "1"})", "the token of \"b\" is \"1\"");
   vocabulary_is_wrong(R"({"a": 0, "b": 0})", "the token of \"b\" is 0, which is that of \"a\" as well");
-  vocabulary_is_wrong(R"({"a": 0, "a": 1})", "the piece \"a\" comes again");
+  vocabulary_is_wrong(R"({"a": 0, "a": 1})", ", line 1, column 10: the key \"a\" stands twice");
   Json lacking = vocabulary_of_bytes();
   lacking.erase("ÿ");
   vocabulary_is_wrong(lacking.dump(), "there is no piece \"ÿ\", which stands for the byte 255");

@@ -228,3 +228,35 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"patience", "3"}, {"evaluate_every", "0"}}),
                        doctest::Contains("'patience' counts evaluations"), DefinitionError);
 }
+
+TEST_CASE("a recipe that is no JSON, or of the wrong structure, is one error with line and caret") {
+  const tiny::Directory directory;
+  const auto error = [&](const std::string& text) -> std::string {
+    try {
+      Recipe::load(directory.write("wrong.json", text));
+    } catch (const DefinitionError& error) {
+      return std::string(error.what()).substr((directory / "").size());
+    }
+    return "nothing";
+  };
+  CHECK(error("") == "wrong.json is empty: JSON text holds a value");
+  CHECK(error(std::string("\xEF\xBB\xBF") + tiny::recipe) == "nothing");
+  CHECK(error(std::string(tiny::recipe) + std::string(1, '\0') + "\"").find("a NUL byte") != std::string::npos);
+  CHECK(error(std::string(20000, '[')).find("nested more than 256 deep") != std::string::npos);
+  CHECK(error("[]") == "wrong.json, line 1: the recipe must be an object\n    []\n    ^");
+  std::string text = tiny::recipe;
+  text.replace(text.find("\"steps\""), 7, "\"stepz\"");
+  CHECK(error(text).find("\n    ") != std::string::npos);
+  text = "{\"xtape\": 1, \"name\": \"a\", \"definition\": \"a\",\n \"batch\": {}, \"optimizer\": {}, \"schedule\": {},\n"
+         " \"data\": {\"kind\": 7}}";
+  CHECK(error(text) == "wrong.json, line 3: 'data.kind' must be a string, not 7\n     \"data\": {\"kind\": 7}}\n"
+                       "                      ^");
+}
+
+TEST_CASE("an error about a setting names the setting, not the file's line") {
+  CHECK(complaint("data.digits=many").find(", --set data.digits: 'data.digits' must be a whole number") !=
+        std::string::npos);
+  CHECK(complaint("hyper.width=\xFF").find("a setting or a path is not UTF-8") != std::string::npos);
+  CHECK(complaint("steps=9223372036854775808").find("below 2^63, not 9223372036854775808") != std::string::npos);
+  CHECK(complaint("hyper.width=" + std::string(20000, '[')) == "nothing");  // text, whatever it means
+}
