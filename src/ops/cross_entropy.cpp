@@ -29,6 +29,9 @@ void check_loss(const Call& call, const Shape& logits, std::size_t targets) {
   if (excluded >= classes)
     throw Error("smoothing_excludes is class " + std::to_string(excluded) + ", but the logits have " +
                 std::to_string(classes) + " classes");
+  if (smoothing > 0 && excluded >= 0 && classes == 1)
+    throw Error("label_smoothing " + to_string(Attribute(smoothing)) +
+                " has no class to go to: smoothing_excludes is the only one");
 }
 
 CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {

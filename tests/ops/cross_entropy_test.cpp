@@ -100,6 +100,16 @@ TEST_CASE("op cross_entropy: mistakes") {
                        "cross_entropy: smoothing_excludes is class 3, but the logits have 3 classes", Error);
 }
 
+TEST_CASE("op cross_entropy: smoothing that excludes the only class has nowhere to go") {
+  Tape tape;
+  const Var x = tape.input("x", {2, 1});
+  const Var t = tape.input("t", {2}, Dtype::int64);
+  CHECK_THROWS_WITH_AS(
+      cross_entropy(x, t, -100, 0.1, 0),
+      "cross_entropy: label_smoothing 0.1 has no class to go to: smoothing_excludes is the only one", Error);
+  CHECK_NOTHROW(cross_entropy(x, t, -100, 0, 0));
+}
+
 TEST_CASE("op cross_entropy: a target that is no class is an error when played, and the player plays on") {
   Tape tape;
   const Var x = tape.parameter("x", normal_array({2, 3}, 1));

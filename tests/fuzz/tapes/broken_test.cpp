@@ -1,0 +1,119 @@
+// The fuzzer finds ops that are wrong on purpose, and shrinks what it finds.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "drawer.hpp"
+#include "oracles.hpp"
+#include "print.hpp"
+#include "shrink.hpp"
+#include "xtape/ops.hpp"
+
+using namespace xtape;
+using namespace xtape::fuzz;
+
+namespace {
+/// sin(x), computed by a tile.
+Op sine(const char* name) {
+  Op op;
+  op.name = name;
+  op.doc = "sin(x).";
+  op.inputs = {{"x", Accept::floating}};
+  op.kind = Kind::elementwise;
+  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.tile = [](const KernelCall& call) -> TileFunction {
+    const bool single = call.dtype(0) == Dtype::float32;
+    return [single](const Tile& tile) {
+      for (std::int64_t i = 0; i < tile.count; ++i)
+        if (single)
+          static_cast<float*>(tile.out[0])[i] = std::sin(static_cast<const float*>(tile.in[0])[i]);
+        else
+          static_cast<double*>(tile.out[0])[i] = std::sin(static_cast<const double*>(tile.in[0])[i]);
+    };
+  };
+  op.gradient = [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0])}; };
+  op.expand = [](const ExpandCall& call) { return Vars{sin(call.inputs[0])}; };
+  return op;
+}
+
+/// A tile that is wrong from the ninth element of a tile on.
+const Op& wrong_tile() {
+  static const Op row = [] {
+    Op op = sine("broken_tile");
+    op.tile = [right = op.tile](const KernelCall& call) -> TileFunction {
+      return [tile = right(call), single = call.dtype(0) == Dtype::float32](const Tile& part) {
+        tile(part);
+        for (std::int64_t i = 8; i < part.count; ++i)
+          if (single)
+            static_cast<float*>(part.out[0])[i] += 1;
+          else
+            static_cast<double*>(part.out[0])[i] += 1;
+      };
+    };
+    return op;
+  }();
+  return row;
+}
+
+const Op& wrong_gradient() {
+  static const Op row = [] {
+    Op op = sine("broken_gradient");
+    op.gradient = [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0]) * 0.75}; };
+    return op;
+  }();
+  return row;
+}
+
+/// Says that it may write over its operand, and reads it afterwards.
+const Op& wrong_overwrite() {
+  static const Op row = [] {
+    Op op = sine("broken_overwrite");
+    op.kind = Kind::other;
+    op.tile = nullptr;
+    op.kernel = [](const KernelCall& call) {
+      return Kernel{[count = count_of(call.shape(0)), single = call.dtype(0) == Dtype::float32](const Frame& frame) {
+        const auto all = [&](auto scalar) {
+          using T = decltype(scalar);
+          const T* x = static_cast<const T*>(frame.in[0]);
+          T* y = static_cast<T*>(frame.out[0]);
+          for (std::int64_t i = 0; i < count; ++i) y[i] = 0;
+          for (std::int64_t i = 0; i < count; ++i) y[i] = std::sin(x[i]);
+        };
+        single ? all(float{}) : all(double{});
+      }};
+    };
+    op.overwrites = {0};
+    return op;
+  }();
+  return row;
+}
+
+/// The first disagreement of programs that call the op often, shrunk.
+Shrunk found(const Op& op) {
+  const OpsGuard guard({&op});
+  DrawOptions options;
+  options.focus = op.name;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Program program = draw(seed, options);
+    const auto failure = first_failure(recipe_of(program), checks_for(seed));
+    if (!failure) continue;
+    const Shrunk shrunk = shrink(program, *failure);
+    INFO(failure->check << ": " << failure->what << "\n" << as_cpp(shrunk.program, {}));
+    CHECK(calls_in(shrunk.program.steps) <= 3);
+    CHECK(ops_in(shrunk.program.steps).count(op.name) == 1);
+    return shrunk;
+  }
+  FAIL("nothing was found");
+  return {};
+}
+}  // namespace
+
+TEST_CASE("tapes: a wrong tile is found, and shrunk to its call") { CHECK(found(wrong_tile()).failure.what != ""); }
+
+TEST_CASE("tapes: a wrong gradient is found by finite differences, and shrunk") {
+  CHECK(found(wrong_gradient()).failure.check == "finite differences");
+}
+
+TEST_CASE("tapes: an op that reads what it has overwritten is found, and shrunk") {
+  CHECK(found(wrong_overwrite()).failure.what != "");
+}

@@ -1,0 +1,104 @@
+#include "differences.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "xtape/error.hpp"
+
+namespace xtape::fuzz {
+
+namespace {
+double element(const Array& array, std::int64_t i) {
+  switch (array.dtype()) {
+    case Dtype::float32:
+      return static_cast<double>(array.as<float>()[i]);
+    case Dtype::float64:
+      return array.as<double>()[i];
+    case Dtype::int32:
+      return array.as<std::int32_t>()[i];
+    case Dtype::int64:
+      return static_cast<double>(array.as<std::int64_t>()[i]);
+    default:
+      return array.as<bool>()[i] ? 1 : 0;
+  }
+}
+
+bool any_node(const Tape& tape, const std::function<bool(const Node&)>& is) {
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (is(tape.node(i)) || (tape.node(i).body && any_node(*tape.node(i).body, is))) return true;
+  return false;
+}
+
+/// How far output `k` of a play is in one way from another.
+double apart(Trial& trial, const Way& a, const Way& b, std::size_t play, std::size_t k) {
+  const auto difference =
+      furthest(as_doubles(trial.played(a).values[play][k]), as_doubles(trial.played(b).values[play][k]), 0);
+  return difference ? difference->relative : 0;
+}
+}  // namespace
+
+std::string Difference::described(const std::string& first, const std::string& second) const {
+  std::ostringstream out;
+  out.precision(17);
+  out << "element " << place << " is " << a << " (" << first << ") and " << b << " (" << second << "), apart by ";
+  out.precision(3);
+  out << relative;
+  return out.str();
+}
+
+Array as_doubles(const ArrayView& view) {
+  const Array dense(view);
+  Array result(Dtype::float64, dense.shape());
+  for (std::int64_t i = 0; i < dense.count(); ++i) result.as<double>()[i] = element(dense, i);
+  return result;
+}
+
+std::optional<Difference> furthest(const Array& a, const Array& b, double tolerance) {
+  const bool exact = !is_floating(a.dtype());
+  double scale = 1;
+  if (!exact)
+    for (std::int64_t i = 0; i < b.count(); ++i)
+      if (const double size = std::abs(element(b, i)); std::isfinite(size)) scale = std::max(scale, size);
+  Difference worst;
+  bool found = false;
+  for (std::int64_t i = 0; i < b.count(); ++i) {
+    const double x = element(a, i), y = element(b, i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double off = std::abs(x - y) / scale;
+    const double relative = std::isnan(off) ? HUGE_VAL : off;
+    if (found && relative <= worst.relative) continue;
+    found = true;
+    worst = {i, x, y, relative};
+  }
+  if (!found || (!exact && worst.relative <= tolerance)) return std::nullopt;
+  return worst;
+}
+
+bool comparable_widths(Trial& trial) {
+  try {
+    trial.subject(Floats::single);
+    return !any_node(trial.subject(Floats::twofold).tape, [](const Node& node) {
+      return node.op->random && node.op->name != "dropout" && node.op->name != "bernoulli";
+    });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+double tolerance_of(Trial& trial, std::size_t play, std::size_t k) {
+  const bool single = trial.played(reference()).values[play][k].dtype() == Dtype::float32;
+  // float32's digits are 2^29 times coarser, and so is what rounding does to its results.
+  double coarse = 1e-3;
+  try {
+    coarse = apart(trial, reference(Floats::single), reference(Floats::twofold), play, k) + noise_of(trial, play, k);
+  } catch (const Error&) {  // it mixes widths in a way that one width does not allow
+  }
+  return single ? 1e-5 + 100 * coarse : 1e-12 + 1e-5 * coarse;
+}
+
+double noise_of(Trial& trial, std::size_t play, std::size_t k) {
+  return apart(trial, reference(Floats::moved), reference(Floats::twofold), play, k);
+}
+
+}  // namespace xtape::fuzz

@@ -1,0 +1,456 @@
+#include "drawer.hpp"
+
+#include <algorithm>
+
+namespace xtape::fuzz {
+
+namespace {
+/// All ops that programs may call. A checkpoint, a scan and a gradient are drawn by themselves.
+std::vector<std::string> names_of_ops() {
+  std::vector<std::string> names;
+  for (const auto& [name, row] : ops().rows()) names.push_back(name);
+  return names;
+}
+
+/// What was drawn cannot be recorded, and something else is drawn.
+struct Refused : Error {
+  using Error::Error;
+};
+
+/// Numbers that keep what they are applied to small.
+const std::initializer_list<const char*> tame = {"tanh", "sigmoid", "own_bend"};
+}  // namespace
+
+Drawer::Drawer(std::uint64_t seed, const DrawOptions& options)
+    : random(seed),
+      focus_(options.focus),
+      program_{random.one_in(4) ? Mode::eval : Mode::train},
+      subject_(program_.mode, Floats::as_written),
+      recorder_(subject_),
+      steps_(&program_.steps),
+      names_(names_of_ops()) {
+  choose_size();
+}
+
+void Drawer::choose_size() {
+  const std::int64_t kind = random.below(20);
+  std::vector<std::int64_t> from;
+  if (kind < 15) {  // small arrays: where shapes meet
+    from = {1, 2, 3, 4, 5, 7, 8};
+    calls_ = static_cast<int>(random.between(3, 12));
+  } else if (kind < 17) {  // long rows: tiles, and ends of vectors
+    from = {1, 2, 3, 63, 64, 100, 257, 2050};
+    most_elements_ = 12000;
+    calls_ = static_cast<int>(random.between(3, 8));
+  } else if (kind < 19) {  // products for BLAS, register tiles and the matrix unit
+    from = {16, 24, 33, 48, 64, 80, 96, 130};
+    most_elements_ = 20000;
+    calls_ = static_cast<int>(random.between(2, 6));
+  } else {  // work enough for several threads
+    from = {2, 3, 64, 300, 1024, 9000};
+    most_elements_ = 60000;
+    calls_ = static_cast<int>(random.between(2, 5));
+  }
+  random.shuffle(from);
+  from.resize(3);
+  sizes_ = from;
+  sizes_.push_back(1);
+  if (random.one_in(10)) sizes_.push_back(0);
+  mixed_ = random.one_in(8);
+  if (random.one_in(8)) real_ = Dtype::float32;
+}
+
+Program Drawer::run() {
+  for (std::int64_t sources = random.between(1, 3); sources > 0; --sources)
+    source({random.one_in(5) ? Dtype::int64 : real_, any_shape()});
+  floating();
+  for (int tries = 0; tries < 6 * calls_ && static_cast<int>(calls_in(program_.steps)) < calls_; ++tries) grow();
+  choose_outputs();
+  if (random.one_in(4)) choose_carries();
+  return program_;
+}
+
+// Operands --------------------------------------------------------------------------------------------------------------
+
+const Known& Drawer::known(Ref ref) const { return all_known_.at(ref); }
+
+Ref Drawer::any(const std::function<bool(const ValueType&)>& fits) {
+  std::vector<Ref> fitting;
+  for (const Known& value : values_)
+    if (fits(type(value.ref))) fitting.push_back(value.ref);
+  if (!fitting.empty()) {
+    // What was computed last is taken most often: so programs grow deep.
+    const auto count = static_cast<std::int64_t>(fitting.size());
+    return fitting[static_cast<std::size_t>(random.one_in(2) ? random.below(count)
+                                                             : count - 1 - random.below(std::min<std::int64_t>(3, count)))];
+  }
+  for (int tries = 0; tries < 50; ++tries) {
+    const ValueType made{random.pick({real_, real_, Dtype::int64, Dtype::int32, Dtype::boolean, Dtype::float32}),
+                         any_shape()};
+    if (fits(made)) return source(made);
+  }
+  for (std::size_t rank = 1; rank < 4; ++rank)
+    if (const ValueType made{real_, Shape::filled(rank, 2)}; fits(made)) return source(made);
+  return source({real_, {2, 2, 2}});
+}
+Ref Drawer::any() {
+  return any([](const ValueType&) { return true; });
+}
+Ref Drawer::number() {
+  return any([](const ValueType& type) { return type.dtype != Dtype::boolean; });
+}
+Ref Drawer::floating(std::size_t least_rank) {
+  return any([&](const ValueType& type) {
+    return is_floating(type.dtype) && (mixed_ || type.dtype == real_) && type.shape.size() >= least_rank;
+  });
+}
+Ref Drawer::integer() {
+  return any([](const ValueType& type) { return is_integer(type.dtype); });
+}
+Ref Drawer::flag() {
+  return any([](const ValueType& type) { return type.dtype == Dtype::boolean; });
+}
+
+Ref Drawer::fitting(const ValueType& wanted) {
+  std::vector<Ref> same, spread;
+  for (const Known& value : values_) {
+    const ValueType& own = type(value.ref);
+    if (own == wanted) same.push_back(value.ref);
+    if (own.dtype != wanted.dtype || own.shape.size() > wanted.shape.size() || own == wanted) continue;
+    bool spreads = true;
+    for (std::size_t i = 1; i <= own.shape.size(); ++i) {
+      const std::int64_t size = own.shape[own.shape.size() - i];
+      spreads &= size == 1 || size == wanted.shape[wanted.shape.size() - i];
+    }
+    if (spreads) spread.push_back(value.ref);
+  }
+  if (!same.empty() && !random.one_in(5)) return random.pick(same);
+  if (!spread.empty() && !random.one_in(3)) {
+    const std::vector<std::int64_t> sizes(wanted.shape.begin(), wanted.shape.end());
+    if (const auto made = call("broadcast_to", {{random.pick(spread)}, {{"shape", sizes}}})) return *made;
+  }
+  return source(wanted);
+}
+
+Ref Drawer::positive(Ref x) {
+  if (known(x).positive || !is_floating(type(x).dtype)) return x;
+  const char* const how = random.pick({"square", "sigmoid", "own_swell"});
+  const Ref bounded = how == std::string("square") ? must("tanh", {{x}}) : x;
+  const Ref sum = must("add", {{must(how, {{bounded}}), random.pick({0.25, 0.5, 1.0})}});
+  all_known_[sum].positive = true;
+  return sum;
+}
+
+Ref Drawer::steady(Ref x) {
+  if (known(x).steady || !is_floating(type(x).dtype)) return x;
+  const ValueType own = type(x);
+  Step irregular{new_id(), "constant", {}, {}, own, {-1, 1, random.bits() >> 16}};
+  const Ref sum = must("add", {{x, *record(irregular, [&] { recorder_.record(irregular); })}});
+  all_known_[sum].steady = true;
+  for (Known& value : values_)
+    if (value.ref == sum) value.steady = true;
+  return sum;
+}
+
+Term Drawer::partner(Ref x) {
+  const Dtype dtype = type(x).dtype;
+  if (random.one_in(5)) {
+    if (is_floating(dtype) && random.one_in(2)) return random.pick({0.5, -1.5, 2.0, 1e-3});
+    return random.pick<std::int64_t>({2, 1, 3, -1});
+  }
+  for (int tries = 0; tries < 6; ++tries) {
+    const Ref other = any();
+    if (is_floating(type(other).dtype) && is_floating(dtype) && type(other).dtype != dtype) continue;
+    if (type(other).dtype == Dtype::boolean && dtype != Dtype::boolean && !random.one_in(4)) continue;
+    try {
+      if (count_of(broadcast_shapes({shape(x), shape(other)})) <= most_elements_) return other;
+    } catch (const ShapeError&) {
+    }
+  }
+  Shape like = shape(x);
+  for (std::int64_t& size : like)
+    if (random.one_in(3)) size = 1;
+  while (!like.empty() && random.one_in(3)) like = Shape(like.begin() + 1, like.end());
+  return fitting(ValueType{dtype, like});
+}
+
+Ref Drawer::mask_for(const Shape& wanted) {
+  Shape like = wanted;
+  for (std::int64_t& size : like)
+    if (random.one_in(3)) size = 1;
+  while (!like.empty() && random.one_in(3)) like = Shape(like.begin() + 1, like.end());
+  return fitting(ValueType{Dtype::boolean, like});
+}
+
+std::optional<Ref> Drawer::indices(const Shape& wanted, std::int64_t size) {
+  if (size == 0 && count_of(wanted) > 0) return std::nullopt;
+  const Dtype dtype = random.one_in(3) ? Dtype::int32 : Dtype::int64;
+  if (random.one_in(3) && size > 0)
+    for (const Known& value : values_)
+      if (is_integer(type(value.ref).dtype) && shape(value.ref) == wanted)
+        return call("mod", {{value.ref, size}});
+  const double last = static_cast<double>(std::max<std::int64_t>(0, size - 1));
+  return source({dtype, wanted}, {0, last, random.bits() >> 16});
+}
+
+Ref Drawer::source(const ValueType& wanted, const Numbers& numbers) {
+  Step step{new_id(), "input", {}, {}, wanted, numbers};
+  if (numbers.seed == 0) step.numbers.seed = random.bits() >> 16;
+  if (!is_floating(wanted.dtype) && numbers.low == -1 && numbers.high == 1)
+    step.numbers = {-3, 5, step.numbers.seed};
+  else if (is_floating(wanted.dtype) && random.one_in(4))
+    step.numbers.levels = 5;
+  const std::int64_t kind = random.below(5);
+  if (kind == 3 || (depth_ > 0 && kind < 3)) step.op = "constant";
+  if (kind == 4) step.op = "parameter";
+  if (count_of(wanted.shape) > 2 * most_elements_) throw Refused("a source would be too big");
+  const Ref made = *record(step, [&] { recorder_.record(step); });
+  if (is_floating(wanted.dtype) && numbers.low >= 0.25) all_known_[made].positive = true;
+  return made;
+}
+
+Shape Drawer::any_shape() {
+  const std::int64_t rank = random.pick({0, 1, 1, 2, 2, 2, 3, 3, 4, 5});
+  Shape made;
+  for (std::int64_t i = 0; i < rank; ++i) {
+    made.push_back(size());
+    if (count_of(made) > most_elements_) made[made.size() - 1] = 1;
+  }
+  return made;
+}
+
+std::int64_t Drawer::axis_of(Ref x) {
+  const auto rank = static_cast<std::int64_t>(shape(x).size());
+  return rank == 0 ? 0 : random.between(-rank, rank - 1);
+}
+
+// Calls -----------------------------------------------------------------------------------------------------------------
+
+std::optional<Ref> Drawer::record(Step& step, const std::function<void()>& recording) {
+  const std::size_t before = subject_.tape.size();
+  try {
+    recording();
+  } catch (const Error&) {
+    recorder_.forget(step.id);
+    if (subject_.tape.size() != before) throw Error("a refused call of '" + step.op + "' left nodes on the tape");
+    return std::nullopt;
+  }
+  const Ref first{step.id};
+  std::size_t outputs = 0;
+  for (;; ++outputs) {
+    const Ref ref{step.id, static_cast<int>(outputs)};
+    if (!recorder_.has(ref)) break;
+    if (count_of(shape(ref)) > 2 * most_elements_) {
+      recorder_.forget(step.id);
+      return std::nullopt;
+    }
+  }
+  const Hint& hint = hint_of(step.op);
+  const auto row = ops().find(step.op);
+  bool exact = true, steady = true, positive = !step.operands.empty();
+  for (const Term& term : step.operands)
+    if (const auto* ref = std::get_if<Ref>(&term)) {
+      exact &= known(*ref).exact;
+      steady &= known(*ref).steady;
+      positive &= known(*ref).positive;
+    }
+  const bool view = row != nullptr && row->kind == Kind::view;
+  const bool drawn = step.is_source() || (row != nullptr && (row->random || row->kind == Kind::making));
+  for (std::size_t i = 0; i < outputs; ++i) {
+    const Ref ref{step.id, static_cast<int>(i)};
+    const bool whole = !is_floating(type(ref).dtype) && row != nullptr;
+    Known value{ref};
+    value.exact = drawn ? exact : exact && (hint.exact || view || whole);
+    value.steady = value.exact || (view && steady) || whole;
+    value.positive = view && positive;
+    all_known_[ref] = value;
+    values_.push_back(value);
+  }
+  steps_->push_back(std::move(step));
+  return first;
+}
+
+std::optional<Ref> Drawer::call(const std::string& op, const Draft& draft) {
+  Step step{new_id(), op, draft.operands, draft.attributes};
+  return record(step, [&] { recorder_.record(step); });
+}
+
+Ref Drawer::must(const std::string& op, const Draft& draft) {
+  const auto result = call(op, draft);
+  if (!result) throw Refused("the call of '" + op + "' was refused");
+  return *result;
+}
+
+Draft Drawer::generic(const Op& op) {
+  Draft draft;
+  const auto operand = [&](const InputSpec& spec) -> Term {
+    const bool first = draft.operands.empty() || !std::holds_alternative<Ref>(draft.operands[0]);
+    const Hint& hint = hint_of(op.name);
+    const auto prepared = [&](Ref x) {
+      if (hint.positive == static_cast<int>(draft.operands.size())) x = positive(x);
+      return hint.jumps ? steady(x) : x;
+    };
+    switch (spec.accept) {
+      case Accept::integer:
+        return integer();
+      case Accept::mask:
+        return first ? flag() : mask_for(shape(std::get<Ref>(draft.operands[0])));
+      case Accept::any:
+        return prepared(any());
+      default:
+        break;
+    }
+    if (first) return prepared(spec.accept == Accept::floating && !random.one_in(10) ? floating() : number());
+    const Term other = partner(std::get<Ref>(draft.operands[0]));
+    return std::holds_alternative<Ref>(other) ? prepared(std::get<Ref>(other)) : other;
+  };
+  for (const InputSpec& spec : op.inputs) {
+    if (spec.arity == Arity::optional && random.one_in(2)) break;
+    const std::int64_t count = spec.arity == Arity::many ? random.between(1, 3) : 1;
+    for (std::int64_t i = 0; i < count; ++i) draft.operands.push_back(operand(spec));
+  }
+  draw_attributes(op, draft);
+  return draft;
+}
+
+void Drawer::draw_attributes(const Op& op, Draft& draft) {
+  const Ref* x = nullptr;
+  for (const Term& term : draft.operands)
+    if (x == nullptr) x = std::get_if<Ref>(&term);
+  for (const AttributeSpec& spec : op.attributes) {
+    if (spec.initial && random.one_in(3)) continue;
+    switch (spec.type) {
+      case AttributeType::boolean:
+        draft.attributes.set(spec.name, random.one_in(2));
+        break;
+      case AttributeType::integer:
+        draft.attributes.set(spec.name, spec.name == "axis" && x != nullptr ? axis_of(*x) : random.between(0, 4));
+        break;
+      case AttributeType::number:
+        draft.attributes.set(spec.name, static_cast<double>(random.between(0, 16)) / 16);
+        break;
+      case AttributeType::text:
+        if (const auto words = words_of(spec.name); !words.empty()) draft.attributes.set(spec.name, random.pick(words));
+        break;
+      case AttributeType::integers: {
+        std::vector<std::int64_t> list;
+        if (spec.name == "shape") {
+          const Shape made = any_shape();
+          list.assign(made.begin(), made.end());
+        } else if (x != nullptr) {
+          const auto rank = static_cast<std::int64_t>(shape(*x).size());
+          for (std::int64_t axis = 0; axis < rank; ++axis)
+            if (random.one_in(2)) list.push_back(random.one_in(4) ? axis - rank : axis);
+        }
+        draft.attributes.set(spec.name, list);
+        break;
+      }
+      case AttributeType::dtype:
+        draft.attributes.set(spec.name, random.pick({real_, real_, real_, Dtype::int64, Dtype::int32, Dtype::boolean,
+                                                     Dtype::float32, Dtype::float64}));
+        break;
+      case AttributeType::named_sizes:
+        break;
+    }
+  }
+}
+
+std::optional<Draft> Drawer::drafted(const Op& op) {
+  const Hint& hint = hint_of(op.name);
+  return hint.draft ? hint.draft(*this) : generic(op);
+}
+
+bool Drawer::grow() {
+  try {
+    return grown();
+  } catch (const Refused&) {
+    return false;
+  }
+}
+
+bool Drawer::grown() {
+  if (focus_.empty() || !random.one_in(2)) {
+    const std::int64_t kind = random.below(30);
+    if (kind < 2 && depth_ < 2) return draw_scan();
+    if (kind == 2 && depth_ < 2) return draw_checkpoint();
+    if (kind < 5 && depth_ == 0) return draw_grad();
+  }
+  const std::string name = !focus_.empty() && random.one_in(3) ? focus_ : random.pick(names_);
+  if (name == "scan") return draw_scan();
+  if (name == "checkpoint") return draw_checkpoint();
+  if (name == "grad") return draw_grad();
+  const Op& op = ops().at(name);
+  if (op.expand && random.one_in(op.fuses.empty() ? 12 : 2)) return write_out(op);
+  const auto draft = drafted(op);
+  if (!draft) return false;
+  const auto result = call(name, *draft);
+  if (!result) return false;
+  // Great numbers are tamed mostly, so that what follows is not infinite.
+  const Hint& hint = hint_of(name);
+  if (!hint.grows || random.one_in(4)) return true;
+  const Dtype dtype = type(*result).dtype;
+  if (dtype == Dtype::boolean) return true;
+  if (is_floating(dtype) && random.one_in(3))
+    call("mul", {{*result, 0.25}});
+  else if (is_floating(dtype))
+    call(random.pick(tame), {{*result}});
+  else
+    call("mod", {{*result, std::int64_t{7}}});
+  values_.erase(std::remove_if(values_.begin(), values_.end(), [&](const Known& value) { return value.ref == *result; }),
+                values_.end());
+  return true;
+}
+
+bool Drawer::write_out(const Op& op) {
+  const auto draft = drafted(op);
+  if (!draft) return false;
+  // The nodes of the expansion, recorded aside, become steps.
+  Tape aside(program_.mode);
+  std::vector<Operand> operands;
+  std::map<std::pair<std::int32_t, std::int32_t>, Term> terms;
+  for (const Term& term : draft->operands) {
+    const auto* ref = std::get_if<Ref>(&term);
+    if (ref == nullptr) return false;
+    const Var input = aside.input("x" + std::to_string(operands.size()), shape(*ref), type(*ref).dtype);
+    terms[{input.id().node, 0}] = term;
+    operands.emplace_back(input);
+  }
+  if (operands.empty()) return false;
+  std::int32_t first = 0;
+  try {
+    const Vars called = apply(op, operands, draft->attributes);
+    const Node node = called[0].node();
+    if (node.op != &op) return false;  // it is always recorded as other ops
+    first = called[0].id().node;
+    Vars inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(aside.var(id));
+    op.expand({op, node, aside, inputs});
+  } catch (const Error&) {
+    return false;
+  }
+  for (auto i = static_cast<std::int32_t>(operands.size()); i < static_cast<std::int32_t>(aside.size()); ++i) {
+    if (i == first) continue;
+    const Node& node = aside.node(static_cast<std::size_t>(i));
+    if (node.op == &constant_op()) {
+      if (!node.outputs[0].shape.empty() || !is_floating(node.outputs[0].dtype)) return false;
+      terms[{i, 0}] = node.outputs[0].dtype == Dtype::float64 ? node.storage.as<double>()[0]
+                                                              : static_cast<double>(node.storage.as<float>()[0]);
+      continue;
+    }
+    Draft written{{}, node.attributes};
+    for (const ValueId id : node.inputs) {
+      const auto found = terms.find({id.node, id.output});
+      if (found == terms.end()) return false;
+      written.operands.push_back(found->second);
+    }
+    if (ops().find(node.op->name) != node.op) return false;
+    const auto result = call(node.op->name, written);
+    if (!result) return false;
+    for (std::int32_t k = 0; recorder_.has({result->step, k}); ++k) terms[{i, k}] = Ref{result->step, k};
+  }
+  return true;
+}
+
+Program draw(std::uint64_t seed, const DrawOptions& options) { return Drawer(seed, options).run(); }
+
+}  // namespace xtape::fuzz

@@ -1,0 +1,162 @@
+// Gradients against central differences, and sweeps over sweeps against what they are of.
+#include <cmath>
+#include <sstream>
+
+#include "oracles.hpp"
+#include "random.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::fuzz {
+
+namespace {
+using Result = std::optional<std::string>;
+
+constexpr std::uint64_t weights_seed = 11, direction_seed = 23;
+
+/// Whether a derivative is withheld on purpose: then the function moves where its gradient says that it does not.
+bool withholds(const Tape& tape) {
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    const std::string& op = node.op->name;
+    if (op == "stop_gradient" || op == "cache" || (node.body && withholds(*node.body))) return true;
+  }
+  return false;
+}
+
+Vars floats_among(const Vars& vars) {
+  Vars floats;
+  for (const Var& var : vars)
+    if (is_floating(var.dtype()) && count_of(var.shape()) > 0) floats.push_back(var);
+  return floats;
+}
+
+/// sum_i <a_i, b_i>
+Var inner(const Vars& a, const Vars& b) {
+  Var total;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Var product = sum(a[i] * b[i]);
+    total = total ? total + product : product;
+  }
+  return total;
+}
+
+/// Fixed numbers of the types of vars.
+Vars numbers_like(Tape tape, const Vars& vars, std::uint64_t seed) {
+  Vars numbers;
+  for (const Var& var : vars)
+    numbers.push_back(tape.parameter("n" + std::to_string(tape.size()), made(var.type(), {-1, 1, seed + numbers.size()}, 0)));
+  return numbers;
+}
+
+/// The program in float64, with nothing carried, and fed no equal numbers: where numbers meet there are kinks.
+struct Function {
+  explicit Function(const Recipe& recipe) : subject(recipe.mode, Floats::twofold) {
+    recipe.record(subject);
+    subject.carries.clear();
+    subject.avoid_ties();
+    inputs = floats_among(subject.inputs);
+    outputs = floats_among(subject.outputs);
+  }
+  Subject subject;
+  Vars inputs, outputs;
+};
+
+/// Whether the program is a function of floats that can be looked at in float64.
+std::unique_ptr<Function> function_of(const Recipe& recipe) {
+  try {
+    auto function = std::make_unique<Function>(recipe);
+    if (function->inputs.empty() || function->outputs.empty()) return nullptr;
+    for (const Var& output : function->outputs)
+      if (output.dtype() != Dtype::float64) return nullptr;  // a mean of integers
+    return function;
+  } catch (const Error&) {  // it mixes widths in a way that one width does not allow
+    return nullptr;
+  }
+}
+
+/// Plays the first of the player's outputs at x + step * direction.
+double moved(Player& player, const Function& function, const Var& output, std::size_t play, double step) {
+  std::vector<Array> arrays;
+  std::vector<Feed> feeds;
+  arrays.reserve(function.subject.inputs.size());
+  std::size_t k = 0;
+  for (const Feed& feed : function.subject.feeds(play)) {
+    arrays.emplace_back(feed.values);
+    if (is_floating(feed.var.dtype()) && count_of(feed.var.shape()) > 0) {
+      const Array direction = made(feed.var.type(), {-1, 1, direction_seed + k++}, 0);
+      for (std::int64_t i = 0; i < direction.count(); ++i)
+        arrays.back().as<double>()[i] += step * direction.as<double>()[i];
+    }
+    feeds.emplace_back(feed.var, arrays.back());
+  }
+  player.play(feeds, play);
+  return player.scalar(output);
+}
+}  // namespace
+
+Check finite_differences() {
+  return {"finite differences", [](Trial& trial) -> Result {
+            const auto function = function_of(trial.recipe());
+            if (!function || withholds(function->subject.tape)) return std::nullopt;
+            const Tape& tape = function->subject.tape;
+            const Var f = inner(function->outputs, numbers_like(tape, function->outputs, weights_seed));
+            const Var slope = inner(grad(f, function->inputs), numbers_like(tape, function->inputs, direction_seed));
+            PlayerOptions options;
+            options.threads = 1;
+            options.seed = 7;
+            options.arena = trial.arena();
+            Player player(tape, {f, slope}, options);
+            // A kink, or a jump, between the points spoils one play; a wrong gradient is wrong in both.
+            Result failed;
+            for (std::size_t play = 0; play < 2; ++play) {
+              moved(player, *function, f, play, 0);
+              const double recorded = player.scalar(slope);
+              const auto difference = [&](double step) {
+                return (moved(player, *function, f, play, step) - moved(player, *function, f, play, -step)) / (2 * step);
+              };
+              const double coarse = difference(1e-4), fine = difference(2e-5);
+              const double tolerance = 1e-4 * (1 + std::abs(recorded)) + 10 * std::abs(coarse - fine);
+              if (!std::isfinite(fine) || !std::isfinite(coarse) || std::abs(recorded - fine) <= tolerance)
+                return std::nullopt;
+              std::ostringstream out;
+              out.precision(9);
+              out << "along a direction the gradient says " << recorded << ", the difference " << fine;
+              failed = out.str();
+            }
+            return failed;
+          }};
+}
+
+Check adjoint() {
+  return {"<J v, u> = <v, J' u>", [](Trial& trial) -> Result {
+            const auto function = function_of(trial.recipe());
+            if (!function) return std::nullopt;
+            const Tape& tape = function->subject.tape;
+            const Vars u = numbers_like(tape, function->outputs, weights_seed);
+            const Vars v = numbers_like(tape, function->inputs, direction_seed);
+            const Vars back = grad(function->outputs, function->inputs, u);
+            const Var first = inner(back, v);
+            const Var second = inner(grad(first, u), u);
+            Vars sizes;
+            for (const Var& gradient : back) sizes.push_back(abs(gradient));
+            Vars ones;
+            for (const Var& gradient : back) ones.push_back(ones_like(gradient));
+            const Var scale = inner(sizes, ones);
+            PlayerOptions options;
+            options.threads = 1;
+            options.seed = 7;
+            options.arena = trial.arena();
+            Player player(tape, {first, second, scale}, options);
+            player.play(function->subject.feeds(0));
+            const double a = player.scalar(first), b = player.scalar(second);
+            if (!std::isfinite(a) || !std::isfinite(b)) return std::nullopt;
+            if (std::abs(a - b) <= 1e-8 * (1 + player.scalar(scale))) return std::nullopt;
+            std::ostringstream out;
+            out.precision(17);
+            out << "<v, J' u> is " << a << ", <J v, u> is " << b;
+            return out.str();
+          }};
+}
+
+}  // namespace xtape::fuzz

@@ -1,0 +1,105 @@
+// tapes: programs drawn at random, each played in many ways that must agree.
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "drawer.hpp"
+#include "oracles.hpp"
+#include "print.hpp"
+#include "shrink.hpp"
+
+using namespace xtape;
+using namespace xtape::fuzz;
+
+namespace {
+constexpr const char* usage =
+    "tapes [--first N] [--count M] [--minutes K] [--op NAME] [--all]   draws and checks the programs of seeds\n"
+    "tapes --seed N [--op NAME]                                        prints one, and tries every check\n"
+    "tapes --ops [--first N] [--count M]                               counts how often ops are drawn\n"
+    "\n"
+    "  --op NAME   draws this op often\n"
+    "  --all       tries every check on every program; otherwise each seed tries some\n"
+    "  --keep      goes on after a failure\n";
+
+struct Wanted {
+  std::uint64_t first = 0, count = 1000;
+  double minutes = 1e9;
+  bool all = false, one = false, keep = false, ops = false;
+  DrawOptions draw;
+};
+
+/// False where the arguments are not understood.
+bool read(int count, char** arguments, Wanted& wanted) {
+  for (int i = 1; i < count; ++i) {
+    const std::string name = arguments[i];
+    if (name == "--all" || name == "--keep" || name == "--ops") {
+      (name == "--all" ? wanted.all : name == "--keep" ? wanted.keep : wanted.ops) = true;
+      continue;
+    }
+    if (i + 1 == count) return false;
+    const std::string value = arguments[++i];
+    if (name == "--first")
+      wanted.first = std::stoull(value);
+    else if (name == "--count")
+      wanted.count = std::stoull(value);
+    else if (name == "--minutes")
+      wanted.minutes = std::stod(value);
+    else if (name == "--op")
+      wanted.draw.focus = value;
+    else if (name == "--seed")
+      wanted.one = true, wanted.first = std::stoull(value), wanted.count = 1;
+    else
+      return false;
+  }
+  return true;
+}
+
+/// Draws and checks; where something disagrees, prints the smallest program that does.
+bool agrees(std::uint64_t seed, const Wanted& wanted) {
+  const Program program = draw(seed, wanted.draw);
+  if (wanted.one) std::cout << as_cpp(program, {"seed " + std::to_string(seed), ""});
+  const auto failure =
+      first_failure(recipe_of(program), wanted.one || wanted.all ? all_checks() : checks_for(seed));
+  if (!failure) return true;
+  std::cout << "seed " << seed << (wanted.draw.focus.empty() ? "" : " (--op " + wanted.draw.focus + ")") << ": "
+            << failure->check << ": " << failure->what << std::endl;
+  const Shrunk shrunk = shrink(program, *failure);
+  std::cout << "\nshrunk from " << calls_in(program.steps) << " calls to " << calls_in(shrunk.program.steps) << ": "
+            << shrunk.failure.what << "\n\n"
+            << as_cpp(shrunk.program, {"seed " + std::to_string(seed), shrunk.failure.check}) << "\n"
+            << as_definition(shrunk.program) << std::endl;
+  return false;
+}
+}  // namespace
+
+int main(int count, char** arguments) {
+  Wanted wanted;
+  try {
+    if (!read(count, arguments, wanted)) {
+      std::cerr << usage;
+      return 2;
+    }
+  } catch (const std::exception&) {
+    std::cerr << usage;
+    return 2;
+  }
+  if (wanted.ops) {
+    std::map<std::string, std::size_t> counts;
+    for (std::uint64_t i = 0; i < wanted.count; ++i)
+      for (const auto& [op, times] : ops_in(draw(wanted.first + i, wanted.draw).steps)) counts[op] += times;
+    for (const auto& [name, row] : ops().rows()) counts[name] += 0;
+    for (const auto& [op, times] : counts) std::cout << times << ' ' << op << '\n';
+    return 0;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto minutes = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
+  };
+  std::uint64_t tried = 0, failed = 0;
+  while (tried < wanted.count && minutes() < wanted.minutes && (failed == 0 || wanted.keep))
+    failed += agrees(wanted.first + tried++, wanted) ? 0 : 1;
+  std::cout << tried << " tapes, " << failed << " disagreements, " << minutes() << " minutes\n";
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,197 @@
+#include "oracles.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "differences.hpp"
+#include "random.hpp"
+
+namespace xtape::fuzz {
+
+namespace {
+using Result = std::optional<std::string>;
+
+/// Over all plays: those of `what` of output `k`.
+template <class What>
+Result over_outputs(const Played& a, const Played& b, const What& what) {
+  for (std::size_t play = 0; play < plays; ++play)
+    for (std::size_t k = 0; k < a.values[play].size(); ++k)
+      if (const Result found = what(play, k, a.values[play][k], b.values[play][k]))
+        return "output " + std::to_string(k) + " of play " + std::to_string(play) + ": " + *found;
+  return std::nullopt;
+}
+
+Result equal_bits(const Played& a, const Played& b, const std::string& first, const std::string& second) {
+  return over_outputs(a, b, [&](std::size_t, std::size_t, const Array& x, const Array& y) -> Result {
+    if (std::memcmp(x.data(), y.data(), x.bytes()) == 0) return std::nullopt;
+    const auto difference = furthest(x, y, -1);
+    if (!difference) return "the bits differ";
+    return difference->described(first, second);
+  });
+}
+}  // namespace
+
+Check same_as_reference(const Way& other) {
+  return {other.name + " as the reference", [other](Trial& trial) -> Result {
+            const Played& truth = trial.played(reference());
+            const Played& found = trial.played(other);
+            return over_outputs(found, truth, [&](std::size_t play, std::size_t k, const Array& x, const Array& y) -> Result {
+              const bool single = x.dtype() == Dtype::float32;
+              const auto difference = furthest(x, y, single ? 2e-6 : 1e-13);
+              if (!difference) return std::nullopt;
+              if (is_floating(x.dtype()) && difference->relative <= tolerance_of(trial, play, k)) return std::nullopt;
+              return difference->described(other.name, "reference");
+            });
+          }};
+}
+
+Check same_bits_on_threads(const Way& way, int threads) {
+  Way more = way;
+  more.threads = threads;
+  return {way.name + ", on " + std::to_string(threads) + " threads as on one", [way, more](Trial& trial) {
+            return equal_bits(trial.played(more), trial.played(way), "on more", "on one");
+          }};
+}
+
+Check same_bits_again(const Way& way) {
+  return {way.name + ", played again", [way](Trial& trial) -> Result {
+            if (!trial.subject().carries.empty()) return std::nullopt;
+            const Played& played = trial.played(way);
+            Played first, third;
+            first.values.assign(plays, played.values[0]);
+            third.values.assign(plays, played.values[2]);
+            return equal_bits(third, first, "again", "at first");
+          }};
+}
+
+Check same_bits_without_reuse() {
+  Way without = all_on();
+  without.name = "without reuse";
+  without.passes.reuse = false;
+  return {"equal bits without reuse", [without](Trial& trial) {
+            return equal_bits(trial.played(without), trial.played(all_on()), "without reuse", "with it");
+          }};
+}
+
+Check types_as_recorded() {
+  return {"types as recorded", [](Trial& trial) -> Result {
+            const Subject& subject = trial.subject();
+            const Played& played = trial.played(all_on());
+            for (std::size_t k = 0; k < subject.outputs.size(); ++k) {
+              const Array& array = played.values[0][k];
+              const ValueType type{array.dtype(), array.shape()};
+              if (type != subject.outputs[k].type())
+                return "output " + std::to_string(k) + " is " + to_string(type) + ", recorded as " +
+                       to_string(subject.outputs[k].type());
+            }
+            return std::nullopt;
+          }};
+}
+
+Check buffers_apart() {
+  return {"no two live buffers overlap", [](Trial& trial) -> Result {
+            const Plan& plan = trial.played(all_on()).plan;
+            std::vector<Plan::Buffer> arena;
+            for (const Plan::Buffer& buffer : plan.buffers)
+              if (buffer.kind == "arena" && buffer.bytes > 0) arena.push_back(buffer);
+            for (std::size_t i = 0; i < arena.size(); ++i) {
+              const Plan::Buffer& a = arena[i];
+              if (a.offset % 64 != 0 || a.offset + a.bytes > plan.arena_bytes) return a.name + " lies outside the arena";
+              for (std::size_t k = 0; k < i; ++k) {
+                const Plan::Buffer& b = arena[k];
+                const bool in_time = a.first <= b.last && b.first <= a.last;
+                const bool in_space = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+                if (in_time && in_space) return a.name + " and " + b.name + " overlap";
+              }
+            }
+            return std::nullopt;
+          }};
+}
+
+Check single_as_twofold(const Way& way) {
+  Way single = way;
+  single.floats = Floats::single;
+  return {way.name + ", float32 as float64", [single](Trial& trial) -> Result {
+            if (!comparable_widths(trial)) return std::nullopt;
+            const Played& truth = trial.played(reference(Floats::twofold));
+            const Played& found = trial.played(single);
+            // Rounding that crosses a kink spoils one play; what is wrong is wrong in both.
+            Result failed[2];
+            for (std::size_t play = 0; play < 2; ++play)
+              for (std::size_t k = 0; k < found.values[play].size() && !failed[play]; ++k) {
+                const Array x = as_doubles(found.values[play][k]), y = as_doubles(truth.values[play][k]);
+                const double noise = noise_of(trial, play, k);
+                const auto difference = furthest(x, y, 2e-4 + 300 * noise);
+                if (difference) failed[play] = "output " + std::to_string(k) + ": " + difference->described("float32", "float64");
+              }
+            return failed[0] && failed[1] ? failed[0] : std::nullopt;
+          }};
+}
+
+std::vector<Check> all_checks() {
+  std::vector<Check> checks = {types_as_recorded(), buffers_apart(), same_as_reference(all_on()),
+                               same_bits_again(all_on()), same_bits_without_reuse(), finite_differences(), adjoint(),
+                               same_as_definition()};
+  for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(all_on(), threads));
+  for (const Way& way : other_ways()) {
+    checks.push_back(same_as_reference(way));
+    checks.push_back(same_bits_again(way));
+    for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(way, threads));
+    checks.push_back(single_as_twofold(way));
+  }
+  checks.push_back(single_as_twofold(all_on()));
+  return checks;
+}
+
+std::vector<Check> checks_for(std::uint64_t seed) {
+  Random random(seed ^ 0xC0FFEE);
+  const int threads = random.one_in(2) ? 2 : 3;
+  std::vector<Check> checks = {types_as_recorded(), buffers_apart(), same_as_reference(all_on()),
+                               same_bits_again(all_on()), same_bits_on_threads(all_on(), threads)};
+  const Way way = random.pick(other_ways());
+  checks.push_back(same_as_reference(way));
+  switch (random.below(9)) {
+    case 0:
+      checks.push_back(same_bits_on_threads(way, threads));
+      break;
+    case 1:
+      checks.push_back(same_bits_without_reuse());
+      break;
+    case 2:
+      checks.push_back(single_as_twofold(way));
+      break;
+    case 3:
+      checks.push_back(single_as_twofold(all_on()));
+      break;
+    case 4:
+    case 5:
+      checks.push_back(finite_differences());
+      break;
+    case 6:
+      checks.push_back(adjoint());
+      break;
+    case 7:
+      checks.push_back(same_as_definition());
+      break;
+    default:
+      checks.push_back(same_as_reference(random.pick(other_ways())));
+      break;
+  }
+  return checks;
+}
+
+std::optional<Failure> first_failure(const Recipe& recipe, const std::vector<Check>& checks) {
+  Trial trial(recipe);
+  for (const Check& check : checks) {
+    try {
+      if (const Result what = check.run(trial)) return Failure{check.name, *what};
+    } catch (const std::exception& error) {
+      return Failure{check.name, std::string("throws: ") + error.what()};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace xtape::fuzz

@@ -1,0 +1,47 @@
+/// Programs onto tapes.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "program.hpp"
+#include "subject.hpp"
+#include "xtape/scan.hpp"
+
+namespace xtape::fuzz {
+
+/// Records steps one by one, and knows the vars of what has been recorded.
+class Recorder {
+ public:
+  explicit Recorder(Subject& subject) : subject_(subject) {}
+
+  /// Records a step. Throws as the library does; then nothing is known of the step.
+  const Vars& record(const Step& step);
+  /// The same, for a scan and a checkpoint whose bodies come from `cell` and `function`.
+  const Vars& record_scan(const Step& step, const Cell& cell);
+  const Vars& record_checkpoint(const Step& step, const std::function<Vars(const Vars&)>& function);
+
+  const Var& at(Ref ref) const;
+  bool has(Ref ref) const;
+  void set(int step, const Vars& values);
+  void forget(int step) { values_.erase(step); }
+  /// The types of all values recorded so far, those in bodies included.
+  const std::map<Ref, ValueType>& types() const { return types_; }
+
+ private:
+  Vars recorded(const Step& step);
+  /// The results of a block on its arguments.
+  Vars run(const Block& block, const Vars& arguments);
+  Vars vars_of(const std::vector<Term>& terms) const;
+
+  Subject& subject_;
+  std::map<int, Vars> values_;
+  std::map<Ref, ValueType> types_;
+};
+
+/// Records the whole program; returns the types of its values.
+std::map<Ref, ValueType> record(const Program& program, Subject& subject);
+Recipe recipe_of(const Program& program);
+
+}  // namespace xtape::fuzz

@@ -1,0 +1,59 @@
+// Fresh tapes, and the fuzzer itself: that it draws everything, repeats itself, and finds and shrinks what is wrong.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "drawer.hpp"
+#include "oracles.hpp"
+#include "print.hpp"
+#include "shrink.hpp"
+#include "xtape/ops.hpp"
+
+using namespace xtape;
+using namespace xtape::fuzz;
+
+namespace {
+constexpr std::uint64_t fresh = 2000;
+
+std::string recorded(const Program& program) {
+  Subject subject(program.mode, Floats::as_written);
+  record(program, subject);
+  std::ostringstream out;
+  out << subject.tape;
+  return out.str();
+}
+}  // namespace
+
+TEST_CASE("tapes: programs at random, each played in many ways, agree") {
+  for (std::uint64_t seed = 0; seed < fresh; ++seed) {
+    const Program program = draw(seed);
+    const auto failure = first_failure(recipe_of(program), checks_for(seed));
+    if (!failure) continue;
+    const Shrunk shrunk = shrink(program, *failure);
+    FAIL_CHECK("seed " << seed << ": " << failure->check << ": " << failure->what << "\n"
+                       << as_cpp(shrunk.program, {"seed " + std::to_string(seed), shrunk.failure.check}) << "\n"
+                       << as_definition(shrunk.program));
+    break;
+  }
+}
+
+TEST_CASE("tapes: the fresh ones call every op, users' too, scans, checkpoints and gradients") {
+  std::map<std::string, std::size_t> counts;
+  for (std::uint64_t seed = 0; seed < fresh; ++seed)
+    for (const auto& [op, times] : ops_in(draw(seed).steps)) counts[op] += times;
+  for (const auto& [name, row] : ops().rows()) {
+    CAPTURE(name);
+    CHECK(counts[name] >= 5);
+  }
+  for (const char* name : {"scan", "checkpoint", "grad"}) CHECK(counts[name] >= 50);
+}
+
+TEST_CASE("tapes: a seed says a program, and the program all that is recorded") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Program first = draw(seed), second = draw(seed);
+    CHECK(as_cpp(first, {}) == as_cpp(second, {}));
+    CHECK(recorded(first) == recorded(second));
+    CHECK(as_definition(first) == as_definition(second));
+  }
+}

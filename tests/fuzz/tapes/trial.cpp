@@ -1,0 +1,71 @@
+#include "trial.hpp"
+
+#include <utility>
+
+namespace xtape::fuzz {
+
+Way all_on(int threads, Floats floats) { return {"all on", {}, threads, floats}; }
+
+Way reference(Floats floats) { return {"reference", Passes::reference(), 1, floats}; }
+
+const std::vector<Way>& other_ways() {
+  static const std::vector<Way> ways = [] {
+    const std::pair<const char*, bool Passes::*> switches[] = {
+        {"fuse", &Passes::fuse},   {"fold", &Passes::fold},   {"common", &Passes::common},
+        {"chains", &Passes::chains}, {"bands", &Passes::bands}, {"accumulate", &Passes::accumulate},
+        {"views", &Passes::views}, {"in_place", &Passes::in_place}, {"reuse", &Passes::reuse}};
+    Passes none = Passes::reference();
+    none.expand = false;
+    Passes expanded;
+    expanded.expand = true;
+    std::vector<Way> all = {{"all off", none}, {"all on, expanded", expanded}};
+    for (const auto& [name, pass] : switches) {
+      Passes without, only = none;
+      without.*pass = false;
+      only.*pass = true;
+      all.push_back({std::string("without ") + name, without});
+      all.push_back({std::string("only ") + name, only});
+    }
+    return all;
+  }();
+  return ways;
+}
+
+Trial::Trial(const Recipe& recipe) : recipe_(recipe), arena_(make_arena()) {}
+
+const Subject& Trial::subject(Floats floats) {
+  std::unique_ptr<Subject>& subject = subjects_[floats];
+  if (subject == nullptr) {
+    auto made = std::make_unique<Subject>(recipe_.mode, floats);
+    recipe_.record(*made);
+    subject = std::move(made);
+  }
+  return *subject;
+}
+
+const Played& Trial::played(const Way& way) {
+  const std::string key =
+      way.name + "," + std::to_string(way.threads) + "," + std::to_string(static_cast<int>(way.floats));
+  const auto found = played_.find(key);
+  if (found != played_.end()) return found->second;
+  const Subject& from = subject(way.floats);
+  PlayerOptions options;
+  options.passes = way.passes;
+  options.threads = way.threads;
+  options.seed = 7;
+  options.carries = from.carries;
+  options.arena = arena_;
+  Player player(from.tape, from.outputs, options);
+  from.start(player);
+  Played result;
+  result.plan = player.plan();
+  for (std::size_t play = 0; play < plays; ++play) {
+    player.play(from.feeds(play % 2), play % 2);
+    std::vector<Array>& values = result.values.emplace_back();
+    for (const Var& output : from.outputs) values.emplace_back(player.view(output));
+    for (const Carry& carry : from.carries) values.emplace_back(player.view(carry.output));
+  }
+  return played_[key] = std::move(result);
+}
+
+}  // namespace xtape::fuzz

@@ -1,0 +1,52 @@
+/// A recipe played in many ways, each once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "subject.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape::fuzz {
+
+/// A way of playing.
+struct Way {
+  std::string name;
+  Passes passes = {};
+  int threads = 1;
+  Floats floats = Floats::as_written;
+};
+
+Way all_on(int threads = 1, Floats floats = Floats::as_written);
+Way reference(Floats floats = Floats::as_written);
+/// Without any pass, and nothing expanded; everything on, and expanded; each pass by itself; all but each.
+const std::vector<Way>& other_ways();
+
+/// The first and the second play differ in what is fed and in the random step; the third repeats the first.
+constexpr std::size_t plays = 3;
+
+/// What the outputs, and then the carried states, were after each play.
+struct Played {
+  std::vector<std::vector<Array>> values;
+  Plan plan;
+};
+
+class Trial {
+ public:
+  explicit Trial(const Recipe& recipe);
+
+  const Subject& subject(Floats floats = Floats::as_written);
+  const Played& played(const Way& way);
+  const Recipe& recipe() const { return recipe_; }
+  const std::shared_ptr<Arena>& arena() const { return arena_; }
+
+ private:
+  const Recipe& recipe_;
+  std::shared_ptr<Arena> arena_;  ///< Of all ways: each finds there what the others left.
+  std::map<Floats, std::unique_ptr<Subject>> subjects_;
+  std::map<std::string, Played> played_;
+};
+
+}  // namespace xtape::fuzz
