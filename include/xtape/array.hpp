@@ -63,9 +63,9 @@ class Shape {
   std::int64_t* end() { return sizes_ + rank_; }
   const std::int64_t* begin() const { return sizes_; }
   const std::int64_t* end() const { return sizes_ + rank_; }
-  void push_back(std::int64_t size);                      ///< Throws ShapeError past max_rank.
-  void insert(std::size_t position, std::int64_t size);   ///< Throws ShapeError past max_rank.
-  void erase(std::size_t position);
+  void push_back(std::int64_t size);                     ///< Throws ShapeError past max_rank.
+  void insert(std::size_t position, std::int64_t size);  ///< Throws ShapeError past max_rank, and beyond the last axis.
+  void erase(std::size_t position);                      ///< Throws ShapeError where there is no such axis.
 
   friend bool operator==(const Shape& a, const Shape& b) {
     if (a.rank_ != b.rank_) return false;
@@ -82,7 +82,26 @@ class Shape {
 
 using Strides = Shape;  ///< Steps between neighbours along each axis, in elements.
 
-std::int64_t count_of(const Shape& shape);          ///< The number of elements: the product of the sizes.
+/// The bytes that an array takes. Throws ShapeError where a size is negative, or where the element's size and all sizes
+/// other than 0 multiply to more than 2^63 - 1 (NumPy's rule). The type of every array and of every value on a tape has
+/// passed: of its sizes, any product fits in 64 bits.
+std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
+
+/// total += more, total *= by. False, with `total` as it was, where 64 bits cannot hold the result.
+[[nodiscard]] inline bool checked_add(std::int64_t& total, std::int64_t more) {
+  std::int64_t result;
+  if (__builtin_add_overflow(total, more, &result)) return false;
+  total = result;
+  return true;
+}
+[[nodiscard]] inline bool checked_multiply(std::int64_t& total, std::int64_t by) {
+  std::int64_t result;
+  if (__builtin_mul_overflow(total, by, &result)) return false;
+  total = result;
+  return true;
+}
+
+std::int64_t count_of(const Shape& shape);          ///< The number of elements, of a shape that checked_bytes lets pass.
 std::string to_string(const Shape& shape);          ///< "(2, 3)".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 Strides dense_strides(const Shape& shape);          ///< Row-major.
@@ -101,7 +120,8 @@ struct Layout {
 
   static Layout dense(const Shape& shape);  ///< Row-major from offset 0.
   bool contiguous() const;                  ///< Row-major without gaps (axes of size 1 may have any stride).
-  /// The layout seen through `shape`, where axes of size 1 or missing in front repeat with stride 0.
+  /// The layout seen through `shape`, where axes of size 1 or missing in front repeat with stride 0. Throws ShapeError
+  /// where it does not broadcast to it.
   Layout broadcast_to(const Shape& shape) const;
 };
 bool operator==(const Layout& a, const Layout& b);
@@ -113,7 +133,8 @@ class Array;
 class ArrayView {
  public:
   ArrayView() = default;
-  ArrayView(const void* data, Dtype dtype, const Layout& layout);  ///< `data` is where offset 0 lies.
+  /// `data` is where offset 0 lies. Throws ShapeError where checked_bytes does, or where strides are missing.
+  ArrayView(const void* data, Dtype dtype, const Layout& layout);
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
 
   /// From an xtensor container or adaptor (anything with data(), shape() and strides()).
@@ -161,6 +182,7 @@ class ArrayView {
 class Array {
  public:
   Array() = default;
+  /// Zeros. Throws ShapeError where checked_bytes does, Error where the memory cannot be had.
   Array(Dtype dtype, const Shape& shape);
   explicit Array(const ArrayView& values);  ///< A copy of `values`.
 
@@ -187,7 +209,7 @@ class Array {
   void assign(const ArrayView& values);
   Array clone() const { return Array(ArrayView(*this)); }
   /// The first elements, as an array of another shape: another handle on the same memory. Throws ShapeError where `shape`
-  /// has more elements than there are.
+  /// has more elements than there are, or a negative size.
   Array first(const Shape& shape) const;
 
  private:

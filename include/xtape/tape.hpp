@@ -177,7 +177,8 @@ class Tape {
   Tape();
   explicit Tape(Mode mode);
 
-  /// A value fed at every play. Throws Error where an input of that name exists.
+  /// A value fed at every play. Throws Error where an input of that name exists, ShapeError where no array can have that
+  /// shape.
   Var input(const std::string& name, const Shape& shape, Dtype dtype = Dtype::float32);
   /// An array of `store`, read at every play (and written by nobody but its owner). One node per array.
   Var parameter(const Store& store, const std::string& name);
@@ -231,7 +232,8 @@ class Tape {
 
   // The rest serves gradients and passes.
 
-  /// Appends `node` as it stands, unchecked but for its inputs' indices. Its serial is set here.
+  /// Appends `node` as it stands, unchecked but for its inputs' indices and for its outputs, which must be types that
+  /// arrays can have: throws ShapeError, with the op and its operands, where checked_bytes does. Its serial is set here.
   ValueId append(Node node);
   void add_adjoint(const Adjoint& adjoint);
   std::int32_t new_sweep();

@@ -106,9 +106,16 @@ Shape Shape::filled(std::size_t rank, std::int64_t value) {
   return shape;
 }
 
+namespace {
+[[noreturn]] void no_axis(std::size_t position, const Shape& shape) {
+  throw ShapeError("shape " + to_string(shape) + " has no axis " + std::to_string(position));
+}
+}  // namespace
+
 void Shape::push_back(std::int64_t size) { insert(rank_, size); }
 
 void Shape::insert(std::size_t position, std::int64_t size) {
+  if (position > rank_) no_axis(position, *this);
   if (rank_ == max_rank) throw ShapeError("an array has at most " + std::to_string(max_rank) + " axes");
   std::copy_backward(sizes_ + position, sizes_ + rank_, sizes_ + rank_ + 1);
   sizes_[position] = size;
@@ -116,8 +123,26 @@ void Shape::insert(std::size_t position, std::int64_t size) {
 }
 
 void Shape::erase(std::size_t position) {
+  if (position >= rank_) no_axis(position, *this);
   std::copy(sizes_ + position + 1, sizes_ + rank_, sizes_ + position);
   --rank_;
+}
+
+std::int64_t checked_bytes(Dtype dtype, const Shape& shape) {
+  auto bytes = static_cast<std::int64_t>(size_of(dtype));
+  bool empty = false;
+  bool fits = true;
+  for (const std::int64_t size : shape) {
+    if (size < 0) throw ShapeError("sizes must not be negative, got " + to_string(shape));
+    if (size == 0)
+      empty = true;
+    else
+      fits = fits && checked_multiply(bytes, size);
+  }
+  if (!fits)
+    throw ShapeError("no array can have shape " + to_string(shape) + ": its elements, " + std::to_string(size_of(dtype)) +
+                     (size_of(dtype) == 1 ? " byte" : " bytes") + " each, must take less than 2^63 bytes");
+  return empty ? 0 : bytes;
 }
 
 std::int64_t count_of(const Shape& shape) {
@@ -181,10 +206,17 @@ bool Layout::contiguous() const {
 }
 
 Layout Layout::broadcast_to(const Shape& target) const {
+  const auto refuse = [&] {
+    throw ShapeError("an array of shape " + to_string(shape) + " does not broadcast to " + to_string(target) +
+                     ": counted from the back, its sizes must be 1 or equal to those");
+  };
+  if (shape.size() > target.size()) refuse();
   Layout result{target, Strides::filled(target.size(), 0), offset};
   const std::size_t lead = target.size() - shape.size();
-  for (std::size_t i = 0; i < shape.size(); ++i)
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1 && shape[i] != target[lead + i]) refuse();
     result.strides[lead + i] = shape[i] == 1 && target[lead + i] != 1 ? 0 : strides[i];
+  }
   return result;
 }
 
@@ -193,7 +225,12 @@ bool operator==(const Layout& a, const Layout& b) {
 }
 
 ArrayView::ArrayView(const void* data, Dtype dtype, const Layout& layout)
-    : data_(data), dtype_(dtype), layout_(layout) {}
+    : data_(data), dtype_(dtype), layout_(layout) {
+  checked_bytes(dtype, layout.shape);
+  if (layout.shape.size() != layout.strides.size())
+    throw ShapeError("a view of shape " + to_string(layout.shape) + " needs a stride for each axis, got " +
+                     to_string(layout.strides));
+}
 
 ArrayView::ArrayView(const Array& array)
     : ArrayView(array.data(), array.dtype(), Layout::dense(array.shape())) {}
@@ -219,12 +256,12 @@ void ArrayView::require(Dtype dtype) const {
 }
 
 Array::Array(Dtype dtype, const Shape& shape)
-    : bytes_(allocate_zeroed(static_cast<std::size_t>(count_of(shape)) * size_of(dtype))), dtype_(dtype), shape_(shape) {}
+    : bytes_(allocate_zeroed(static_cast<std::size_t>(checked_bytes(dtype, shape)))), dtype_(dtype), shape_(shape) {}
 
 Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) { values.copy_to(bytes_.get()); }
 
 Array Array::first(const Shape& shape) const {
-  if (count_of(shape) > count())
+  if (checked_bytes(dtype_, shape) > static_cast<std::int64_t>(bytes()))
     throw ShapeError("an array of shape " + to_string(shape_) + " has fewer elements than shape " + to_string(shape));
   Array part = *this;
   part.shape_ = shape;

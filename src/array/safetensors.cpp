@@ -168,11 +168,13 @@ class Header {
     if (result.first > result.last || result.last > available)
       fail(where + "should lie in bytes " + std::to_string(result.first) + " to " + std::to_string(result.last) +
            ", but " + std::to_string(available) + " follow the header");
-    std::uint64_t bytes = result.stored->bytes;
-    for (const Json& size : shape) {
-      result.shape.push_back(size.get<std::int64_t>());
-      if (__builtin_mul_overflow(bytes, size.get<std::uint64_t>(), &bytes)) fail(where + "has too large a shape");
+    for (const Json& size : shape) result.shape.push_back(size.get<std::int64_t>());
+    try {
+      checked_bytes(result.stored->dtype, result.shape);
+    } catch (const ShapeError&) {
+      fail(where + "has too large a shape");
     }
+    const std::uint64_t bytes = static_cast<std::uint64_t>(count_of(result.shape)) * result.stored->bytes;
     if (bytes != result.last - result.first)
       fail(where + "of shape " + to_string(result.shape) + " takes " + std::to_string(bytes) + " bytes, but has " +
            std::to_string(result.last - result.first));

@@ -88,6 +88,7 @@ void check(const Call& call, const Letters& letters) {
       throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
                        " should have the axes '" + *names + "'");
   const Shape scores = scores_shape(call, letters);
+  checked_bytes(call.dtype(0), scores);  // the array that never is: its elements number the draws
   require_shape(call, 3, {}, "a single number");
   if (broadcast_shapes({scores, call.shape(4)}) != scores)
     throw ShapeError("a mask of shape " + to_string(call.shape(4)) + " does not broadcast to " + to_string(scores) +

@@ -62,7 +62,9 @@ const Op& concat_op() {
         if (!fits)
           throw ShapeError("arrays of shapes " + to_string(call.shape(0)) + " and " + to_string(next) +
                            " must be equal but for axis " + std::to_string(axis));
-        shape[axis] += next[axis];
+        if (!checked_add(shape[axis], next[axis]))
+          throw ShapeError("arrays of " + std::to_string(shape[axis]) + " and " + std::to_string(next[axis]) +
+                           " along axis " + std::to_string(axis) + " are together longer than 2^63 - 1");
       }
       return std::vector<ValueType>{{call.dtype(0), shape}};
     };
@@ -110,6 +112,16 @@ const Op& stack_op() {
   return row;
 }
 
+/// Every part is an output of its own: more of them than this are no program.
+constexpr std::int64_t most_parts = 1 << 20;
+
+void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Shape& shape) {
+  if (parts > most_parts)
+    throw ShapeError(std::string(op) + ": axis " + std::to_string(axis) + " of " + to_string(shape) + " would be taken apart into " +
+                     std::to_string(parts) + " arrays; at most " + std::to_string(most_parts) +
+                     " can be: take slices, or scan along it");
+}
+
 /// x[..., start : start + size, ...] along one axis.
 Var stretch(const Var& x, std::size_t axis, std::int64_t start, std::int64_t size) {
   std::vector<std::int64_t> starts(axis, 0), stops(axis, end);
@@ -136,8 +148,7 @@ const Op& split_op() {
         Shape shape = from;
         shape[axis] = size;
         types.push_back({call.dtype(0), shape});
-        total += size;
-        fits = fits && size >= 0;
+        fits = fits && size >= 0 && checked_add(total, size);
       }
       if (!fits || types.empty() || total != from[axis])
         throw ShapeError("sizes " + to_string(Attribute(call.integers("sizes"))) + " must add up to " +
@@ -177,6 +188,7 @@ const Op& unstack_op() {
       const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
       const std::int64_t count = shape[axis];
       if (count == 0) throw ShapeError("axis " + std::to_string(axis) + " of " + to_string(shape) + " has no slices");
+      check_parts("unstack", count, axis, shape);
       shape.erase(axis);
       return std::vector<ValueType>(static_cast<std::size_t>(count), ValueType{call.dtype(0), shape});
     };
@@ -216,6 +228,7 @@ Vars split(const Var& x, std::int64_t parts, std::int64_t axis) {
   if (parts < 1 || size % parts != 0)
     throw ShapeError("split: axis " + std::to_string(axis) + " of " + to_string(x.shape()) + " does not divide into " +
                      std::to_string(parts) + " equal parts");
+  check_parts("split", parts, normal_axis(axis, x.rank()), x.shape());
   return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), size / parts), axis);
 }
 Vars unstack(const Var& x, std::int64_t axis) {

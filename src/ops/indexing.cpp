@@ -262,7 +262,9 @@ const Op& one_hot_op() {
     op.expand = [](const ExpandCall& call) {
       const Var& indices = call.inputs[0];
       const std::int64_t classes = call.attributes().get<std::int64_t>("classes");
-      const Var hits = expand_dims(indices, -1) == iota(call.tape, {classes}, 0, indices.dtype());
+      const bool beyond_int32 = classes > std::int64_t{1} << 31;
+      const Var hits = expand_dims(indices, -1) ==
+                       iota(call.tape, {classes}, 0, beyond_int32 ? Dtype::int64 : indices.dtype());
       return Vars{cast(hits, call.attributes().get<Dtype>("dtype"))};
     };
     return op;

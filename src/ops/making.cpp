@@ -13,12 +13,6 @@ namespace xtape {
 
 Shape shape_attribute(const Call& call) {
   const std::vector<std::int64_t>& sizes = call.integers("shape");
-  std::int64_t count = 1;
-  for (std::int64_t size : sizes) {
-    if (size < 0) throw ShapeError("sizes must not be negative, got shape " + to_string(Attribute{sizes}));
-    if (__builtin_mul_overflow(count, size, &count))
-      throw ShapeError("shape " + to_string(Attribute{sizes}) + " has more elements than memory could ever hold");
-  }
   return {sizes.begin(), sizes.end()};
 }
 
@@ -95,8 +89,10 @@ const Op& iota_op() {
     op.kind = Kind::making;
     op.shape = [](const Call& call) {
       const std::vector<ValueType> types = typed_shape(call);
-      normal_axis(call.integer("axis"), types[0].shape.size());
+      const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
       if (types[0].dtype == Dtype::boolean) throw DtypeError("a bool cannot count: use a number dtype");
+      if (types[0].dtype == Dtype::int32 && types[0].shape[axis] > std::int64_t{1} << 31)
+        throw DtypeError("int32 cannot count to " + std::to_string(types[0].shape[axis] - 1) + ": use int64");
       return types;
     };
     op.kernel = [](const KernelCall& call) {

@@ -9,6 +9,10 @@
 namespace xtape {
 
 namespace {
+[[noreturn]] void too_long(const Shape& shape, std::size_t axis, const std::string& by) {
+  throw ShapeError(by + " make axis " + std::to_string(axis) + " of " + to_string(shape) + " longer than 2^63 - 1");
+}
+
 const Op& pad_op() {
   static const Op row = [] {
     Op op;
@@ -24,7 +28,9 @@ const Op& pad_op() {
       bool fits = before.size() == shape.size() && after.size() == shape.size();
       for (std::size_t i = 0; fits && i < shape.size(); ++i) {
         fits = before[i] >= 0 && after[i] >= 0;
-        shape[i] += before[i] + after[i];
+        if (fits && !(checked_add(shape[i], before[i]) && checked_add(shape[i], after[i])))
+          too_long(call.shape(0), i,
+                   "before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)));
       }
       if (!fits)
         throw ShapeError("before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)) +
@@ -126,12 +132,18 @@ Vars tiled(Var x, const std::vector<std::int64_t>& repeats) {
   return {x};
 }
 
-void check_repeats(const std::vector<std::int64_t>& repeats, const Shape& shape) {
+Shape repeated(const std::vector<std::int64_t>& repeats, const Shape& shape) {
+  Shape result = shape;
   bool fits = repeats.size() == shape.size();
-  for (std::int64_t each : repeats) fits = fits && each >= 0;
+  for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+    fits = repeats[i] >= 0;
+    if (fits && !checked_multiply(result[i], repeats[i]))
+      too_long(shape, i, "repeats " + to_string(Attribute(repeats)));
+  }
   if (!fits)
     throw ShapeError("repeats " + to_string(Attribute(repeats)) +
                      " must have one count of at least 0 for every axis of " + to_string(shape));
+  return result;
 }
 
 const Op& tile_op() {
@@ -142,14 +154,11 @@ const Op& tile_op() {
     op.inputs = {{"x", Accept::any}};
     op.attributes = {{"repeats", AttributeType::integers, "How often x stands along each axis.", std::nullopt}};
     op.shape = [](const Call& call) {
-      Shape shape = call.shape(0);
-      check_repeats(call.integers("repeats"), shape);
-      for (std::size_t i = 0; i < shape.size(); ++i) shape[i] *= call.integers("repeats")[i];
-      return std::vector<ValueType>{{call.dtype(0), shape}};
+      return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};
     };
     op.record = [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
       const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
-      check_repeats(repeats, inputs[0].shape());
+      repeated(repeats, inputs[0].shape());  // refuses in the words of tile
       return tiled(inputs[0], repeats);
     };
     op.expand = [](const ExpandCall& call) {

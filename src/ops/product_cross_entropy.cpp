@@ -70,6 +70,7 @@ Attributes of_the_loss(const Attributes& attributes) {
 
 std::vector<ValueType> product_cross_entropy_shape(const Call& call) {
   const Projection projection = projection_of(call);
+  checked_bytes(call.dtype(0), projection.logits);
   check_loss(call, projection.logits, 2);
   std::vector<ValueType> outputs = {{call.dtype(0), {}}, {Dtype::int64, {}}, call.inputs[0], call.inputs[1]};
   if (call.inputs.size() > 3) {

@@ -140,11 +140,12 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
     }
     const std::int64_t size = shape[axis++];
     std::int64_t known = 1;
+    bool fits = true;
     const Atom* open = nullptr;
     for (const Atom& atom : group) {
       const auto found = sizes.find(atom.name);
       if (found != sizes.end()) {
-        known *= found->second;
+        fits = fits && checked_multiply(known, found->second);
       } else if (open != nullptr) {
         refuse(text, atom.column,
                "the sizes of '" + open->name + "' and '" + atom.name + "' are both unknown: give one");
@@ -153,6 +154,10 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
       }
     }
     const std::size_t column = group.empty() ? 0 : group[0].column;
+    if (!fits)
+      refuse(text, column,
+             "axis " + std::to_string(axis - 1) + " of " + to_string(shape) + " has size " + std::to_string(size) +
+                 ", and the sizes given for it multiply to more than 2^63 - 1");
     if (open != nullptr ? (known == 0 || size % known != 0) : size != known)
       refuse(text, column,
              "axis " + std::to_string(axis - 1) + " of " + to_string(shape) + " has size " + std::to_string(size) +
@@ -170,8 +175,8 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
         steps.order.push_back(static_cast<std::int64_t>(place));
         if (atom.name == any_axes)
           steps.together.push_back(steps.apart[place]);
-        else
-          size *= steps.apart[place];
+        else if (!checked_multiply(size, steps.apart[place]))
+          refuse(text, group[0].column, "these axes of " + to_string(shape) + " together are longer than 2^63 - 1");
       }
     if (group.empty() || group[0].name != any_axes) steps.together.push_back(size);
   }

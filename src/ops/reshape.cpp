@@ -21,8 +21,8 @@ Shape resolved(const std::vector<std::int64_t>& sizes, const Shape& from) {
     if (size == -1 && open != nullptr) refuse("only one size may be -1");
     if (size == -1)
       open = &size;
-    else
-      known *= size;
+    else if (!checked_multiply(known, size))
+      refuse("its sizes multiply to more than 2^63 - 1");
   }
   const std::int64_t count = count_of(from);
   if (open != nullptr) {

@@ -30,6 +30,10 @@ namespace {
 Vars unrolled(const ExpandCall& call) {
   const ScanForm form(call.attributes());
   const Tape& body = *call.node.body;
+  constexpr std::int64_t most_steps = 1 << 20;
+  if (form.length > most_steps)
+    throw Error("scan: " + std::to_string(form.length) + " steps are too many to write out one by one: at most " +
+                std::to_string(most_steps) + "; play it as a scan");
   const auto first_state = call.inputs.begin() + static_cast<std::ptrdiff_t>(form.sequences());
   const auto first_alike = first_state + static_cast<std::ptrdiff_t>(form.states);
   Vars states(first_state, first_alike);

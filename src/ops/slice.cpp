@@ -8,7 +8,8 @@
 namespace xtape {
 
 namespace {
-/// One axis of a slice: where it starts, its step, how many.
+/// One axis of a slice: where it starts, its step, how many. Of one or none the step is 1: what is written for it may be
+/// anything, and arithmetic on it need not fit in 64 bits.
 struct Stretch {
   std::int64_t start = 0, step = 1, count = 0;
 };
@@ -27,9 +28,10 @@ Stretch stretch_of(std::int64_t start, std::int64_t stop, std::int64_t step, std
   };
   const std::int64_t first = placed(start);
   const std::int64_t last = stop == end && !forward ? -1 : placed(stop);
-  const std::int64_t span = forward ? last - first : first - last;
-  const std::int64_t stride = forward ? step : -step;
-  return {first, step, span <= 0 ? 0 : (span + stride - 1) / stride};
+  const std::int64_t to_last = last - first - (forward ? 1 : -1);  // no further than here lies the last element
+  const bool any = forward ? first < last : first > last;
+  const std::int64_t count = any ? to_last / step + 1 : 0;  // one sign above and below: rounded towards the first
+  return {first, count > 1 ? step : 1, count};
 }
 
 void check_lists(std::size_t rank, std::initializer_list<const std::vector<std::int64_t>*> lists,
@@ -64,9 +66,10 @@ std::vector<Stretch> update_of(const Call& call) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const std::int64_t from = entry(start, i, 0);
-    const Stretch stretch{from < 0 ? from + whole[i] : from, entry(step, i, 1), part[i]};
-    const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
-    if (part[i] > 0 && (stretch.start < 0 || stretch.start >= whole[i] || last < 0 || last >= whole[i]))
+    const Stretch stretch{from < 0 ? from + whole[i] : from, part[i] > 1 ? entry(step, i, 1) : 1, part[i]};
+    std::int64_t last = part[i] - 1;
+    const bool fits = checked_multiply(last, stretch.step) && checked_add(last, stretch.start);
+    if (part[i] > 0 && (!fits || stretch.start < 0 || stretch.start >= whole[i] || last < 0 || last >= whole[i]))
       throw ShapeError("a part of shape " + to_string(part) + " from " + std::to_string(from) + " on axis " +
                        std::to_string(i) + " does not lie inside " + to_string(whole));
     stretches.push_back(stretch);
@@ -153,7 +156,8 @@ const Op& update_slice_op() {
       const Call forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()}, {}, nullptr, {}};
       std::vector<std::int64_t> first, stop, by;
       for (const Stretch& stretch : update_of(forward)) {
-        const std::int64_t past = stretch.start + stretch.count * stretch.step;
+        const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
+        const std::int64_t past = stretch.step > 0 ? last + 1 : last - 1;
         first.push_back(stretch.count > 0 ? stretch.start : 0);
         stop.push_back(stretch.count == 0 ? 0 : past < 0 ? end : past);
         by.push_back(stretch.step);

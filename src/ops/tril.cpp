@@ -1,4 +1,6 @@
 // tril and triu: the lower and the upper triangle of matrices.
+#include <algorithm>
+
 #include "triangle.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -6,6 +8,11 @@
 namespace xtape {
 
 namespace {
+/// The diagonal, as near to the matrix as one that keeps the same elements.
+std::int64_t diagonal_of(const Attributes& attributes, const Shape& shape) {
+  return std::clamp(attributes.get<std::int64_t>("diagonal"), -shape[shape.size() - 2], shape.back());
+}
+
 Op triangle(const std::string& name, const std::string& side, const std::string& relation, bool lower) {
   Op op;
   op.name = name;
@@ -23,10 +30,10 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
     const Shape& shape = call.shape(0);
     const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];
     const std::int64_t matrices = rows * columns == 0 ? 0 : count_of(shape) / (rows * columns);
-    return Kernel{
-        [=, dtype = call.dtype(0), diagonal = call.integer("diagonal"), threads = call.threads](const Frame& frame) {
-          copy_triangle(dtype, matrices, rows, columns, diagonal, lower, frame.in[0], frame.out[0], threads);
-        }};
+    const std::int64_t diagonal = diagonal_of(call.attributes, shape);
+    return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const Frame& frame) {
+      copy_triangle(dtype, matrices, rows, columns, diagonal, lower, frame.in[0], frame.out[0], threads);
+    }};
   };
   op.gradient = [lower](const GradientCall& call) {
     const auto diagonal = call.attributes().get<std::int64_t>("diagonal");
@@ -34,7 +41,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
   };
   op.expand = [lower](const ExpandCall& call) {
     const Var& x = call.inputs[0];
-    const auto diagonal = call.attributes().get<std::int64_t>("diagonal");
+    const std::int64_t diagonal = diagonal_of(call.attributes(), x.shape());
     const Var across = iota(call.tape, {1, x.size(-1)}, 1), down = iota(call.tape, {x.size(-2), 1}, 0);
     const Var kept = lower ? across - down <= diagonal : across - down >= diagonal;
     return Vars{where(kept, x, zeros(call.tape, {}, x.dtype()))};

@@ -1,9 +1,14 @@
 #include "memory.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -14,28 +19,76 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+std::size_t machine_memory() {
+  struct sysinfo info {};
+  if (sysinfo(&info) != 0) return huge_page;
+  return (static_cast<std::size_t>(info.totalram) + static_cast<std::size_t>(info.totalswap)) * info.mem_unit;
+}
+
+/// The limit on this process's address space: the greatest number there is where none is set.
+std::size_t address_limit() {
+  struct rlimit limit {};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(limit.rlim_cur);
+}
+/// What of that is not taken yet.
+std::size_t address_space_left() {
+  const std::size_t limit = address_limit();
+  if (limit == std::numeric_limits<std::size_t>::max()) return limit;
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return limit - std::min(limit, pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+}
 }  // namespace
 
-Arena::Arena() {
-  const std::size_t machine =
-      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t wanted = rounded_up(machine, huge_page) + huge_page;
+std::size_t memory_limit() { return std::min(machine_memory(), address_limit()); }
+
+std::string bytes_text(std::size_t bytes) {
+  static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " bytes";
+  auto count = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; count >= 1024 && unit + 1 < std::size(units); ++unit) count /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f %s", count, units[unit]);
+  return text;
+}
+
+/// Room for `bytes` from a huge page on.
+bool Arena::reserve(std::size_t bytes) {
+  const std::size_t wanted = rounded_up(bytes, huge_page) + huge_page;
   void* memory = mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw Error("cannot reserve address space for an arena");
+  if (memory == MAP_FAILED) return false;
   const std::size_t address = reinterpret_cast<std::size_t>(memory);
   const std::size_t lead = rounded_up(address, huge_page) - address;
   if (lead > 0) munmap(memory, lead);
   base_ = static_cast<std::byte*>(memory) + lead;
   reserved_ = wanted - lead;
+  return true;
 }
 
-Arena::~Arena() { munmap(base_, reserved_); }
+void Arena::reserve_for(std::size_t bytes) {
+  const std::size_t wanted = std::min({most_, machine_memory(), address_space_left() / 2});
+  for (std::size_t size = std::max(bytes, wanted); size <= memory_limit(); size = std::max(bytes, size / 2)) {
+    if (reserve(size)) return;
+    if (size == bytes) break;
+  }
+  throw Error("out of memory: cannot reserve address space for an arena of " + bytes_text(bytes));
+}
+
+Arena::~Arena() {
+  if (base_ != nullptr) munmap(base_, reserved_);
+}
 
 void Arena::grow(std::size_t bytes) {
+  if (base_ == nullptr) reserve_for(bytes);
   if (bytes <= usable_) return;
-  const std::size_t wanted = rounded_up(bytes, huge_page);
+  const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, huge_page);
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
-    throw Error("out of memory: the plan needs an arena of " + std::to_string(bytes >> 20) + " MiB");
+    throw Error("out of memory: an arena of " + bytes_text(bytes) + ", with address space reserved for " +
+                bytes_text(reserved_));
   madvise(base_, wanted, MADV_HUGEPAGE);
   usable_ = wanted;
 }
@@ -75,7 +128,7 @@ class Gaps {
         offset = last;
       }
     }
-    total_ = offset + bytes;
+    if (__builtin_add_overflow(offset, bytes, &total_)) total_ = std::numeric_limits<std::size_t>::max();
     return offset;
   }
 

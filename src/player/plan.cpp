@@ -9,12 +9,21 @@
 #include "passes.hpp"
 #include "placement.hpp"
 #include "scan.hpp"
+#include "shortage.hpp"
 
 namespace xtape {
 
 const char* name_of(BufferKind kind) {
   static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry", "outside"};
   return names[static_cast<int>(kind)];
+}
+
+std::string step_name(const Node& node) {
+  if (node.op != &chain_op()) return node.op->name;
+  std::string name;
+  for (std::size_t i = 0; i < node.body->size(); ++i)
+    if (const Op& op = *node.body->node(i).op; op.kind != Kind::source) name += (name.empty() ? "" : "+") + op.name;
+  return name;
 }
 
 namespace {
@@ -37,6 +46,7 @@ class Planner {
  private:
   void plan_node(std::int32_t index) {
     const Node& node = program_.node(index);
+    now_ = &node;
     if (node.op->kind == Kind::source)
       plan_source(index, node);
     else if (node.op->kind == Kind::view && node.op->view)
@@ -69,6 +79,7 @@ class Planner {
     Array given = held ? node.storage : Array();
     if (kind == BufferKind::carry)
       given = options_.carries[static_cast<std::size_t>(carry - program_.carries.begin())].memory;
+    if (!given) require_memory(node, type);
     places_.buffers.back().array = given ? given : Array(type.dtype, type.shape);
     if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
     places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
@@ -76,6 +87,7 @@ class Planner {
 
   /// The elements of `from` under a layout over `to`'s buffer.
   void add_copy(const ValueType& type, const Placement& from, const Placement& to, const Site& site) {
+    require_memory(*now_, type);
     PlannedStep step;
     step.op = "copy";
     step.site = site;
@@ -160,10 +172,12 @@ class Planner {
     if (!tiled && !scans && !node.op->kernel)
       throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
     KernelCall call(call_of(program_, node));
+    for (const ValueType& type : call.inputs) require_countable(node, type);
+    for (const ValueType& type : call.outputs) require_memory(node, type);
     call.threads = threads_;
     call.seed = options_.seed;
     PlannedStep step;
-    step.op = node.op == &chain_op() ? chain_name(*node.body) : node.op->name;
+    step.op = step_name(node);
     step.site = node.site;
     step.types = node.outputs;
     const bool any_layout = tiled || (node.op->strided_in && options_.passes.views);
@@ -200,18 +214,12 @@ class Planner {
     return buffer.kind == BufferKind::outside && number < outside_.fixed.size() && outside_.fixed[number];
   }
 
-  static std::string chain_name(const Tape& body) {
-    std::string name;
-    for (std::size_t i = 0; i < body.size(); ++i)
-      if (body.node(i).op->kind != Kind::source) name += (name.empty() ? "" : "+") + body.node(i).op->name;
-    return name;
-  }
-
   /// An output that is a view of something, or comes from outside, gets a dense copy that stays.
   void plan_outputs() {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];
       const ValueType& type = program_.tape.type(id);
+      now_ = &program_.node(id.node);
       Placement place = places_.of(id);
       if (k < outside_.outputs.size()) {
         const Placement target = places_.outside_output(k);
@@ -252,6 +260,7 @@ class Planner {
       const Placement state = places_.of(input);
       result_.carried.push_back(places_.resolved(state.buffer));
       const PlannedOutput& output = result_.outputs[first + i];
+      now_ = &program_.node(input.node);
       if (places_.resolved(output.buffer) != places_.resolved(state.buffer))
         add_copy(program_.tape.type(input), {output.buffer, output.layout}, state, program_.node(input.node).site);
     }
@@ -291,19 +300,28 @@ class Planner {
   void lay_out_memory() {
     std::vector<Lifetime> lifetimes;
     std::vector<Buffer*> in_arena;
-    if (options_.outputs) options_.outputs->begin_plan();
     for (Buffer& buffer : result_.buffers) {
-      if (buffer.first < 0) continue;  // merged into another, or never touched
-      if (buffer.kind == BufferKind::output)
-        buffer.array = options_.outputs ? options_.outputs->take(buffer.bytes)
-                                        : Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
-      if (buffer.kind != BufferKind::arena) continue;
+      if (buffer.first < 0 || buffer.kind != BufferKind::arena) continue;  // merged into another, or never touched
       lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
       in_arena.push_back(&buffer);
     }
     const Offsets offsets = assign_offsets(lifetimes, options_.passes.reuse);
     for (std::size_t i = 0; i < in_arena.size(); ++i) in_arena[i]->offset = offsets.of[i];
     result_.arena_bytes = offsets.total;
+    require_memory(result_);
+    take_outputs();
+  }
+
+  void take_outputs() {
+    if (options_.outputs) options_.outputs->begin_plan();
+    try {
+      for (Buffer& buffer : result_.buffers)
+        if (buffer.first >= 0 && buffer.kind == BufferKind::output)
+          buffer.array = options_.outputs ? options_.outputs->take(buffer.bytes)
+                                          : Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
+    } catch (const Error& error) {
+      out_of_memory(result_, error.what());
+    }
   }
 
   const Program& program_;
@@ -311,6 +329,7 @@ class Planner {
   int threads_;
   const Outside& outside_;
   Placements places_;
+  const Node* now_ = nullptr;  // what is being planned
   std::map<std::pair<std::int32_t, std::int32_t>, Placement> dense_copies_;
   PlannedProgram result_;
 };

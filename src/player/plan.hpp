@@ -39,6 +39,9 @@ struct Spot {
   std::int64_t dense_elements = 0;  ///< How many, if they lie side by side in their order; else 0.
 };
 
+/// What a node's step is called: the name of its op; of a chain, the names of all its ops, "exp+mul".
+std::string step_name(const Node& node);
+
 struct PlannedStep {
   std::string op;
   Site site;

@@ -13,6 +13,7 @@
 #include "passes.hpp"
 #include "plan.hpp"
 #include "ready.hpp"
+#include "shortage.hpp"
 
 namespace xtape {
 
@@ -72,7 +73,12 @@ struct Player::Data {
   }
 
   void ready_steps() {
-    arena->grow(planned.arena_bytes);
+    try {
+      arena = options.arena ? options.arena : std::make_shared<Arena>(planned.arena_bytes);
+      arena->grow(planned.arena_bytes);
+    } catch (const Error& error) {
+      out_of_memory(planned, error.what());
+    }
     for (PlannedStep& step : planned.steps) steps.push_back(ready_step(step));
     fed.assign(planned.inputs.size(), 0);
     if (options.profile) seconds.assign(steps.size(), 0);
@@ -157,7 +163,6 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   for (const Carry& carry : options.carries) data_->outputs.push_back(carry.output);
   data_->options = options;
   data_->threads = options.threads > 0 ? options.threads : std::max(1, omp_get_max_threads());
-  data_->arena = options.arena ? options.arena : make_arena();
   const SingleThreadedBlas guard;  // folding constants plays, too
   data_->planned = xtape::plan(optimised(tape, outputs, options), options, data_->threads);
   data_->describe();

@@ -91,8 +91,6 @@ Tape::Tape(Mode mode) : data_(std::make_shared<TapeData>()) {
 
 Var Tape::input(const std::string& name, const Shape& shape, Dtype dtype) {
   if (data_->inputs.count(name) != 0) throw Error("the tape already has an input named '" + name + "'");
-  for (std::int64_t size : shape)
-    if (size < 0) throw ShapeError("input '" + name + "': sizes may not be negative, got " + to_string(shape));
   Node node;
   node.op = &input_op();
   node.outputs = {{dtype, shape}};
@@ -163,10 +161,25 @@ std::vector<ValueId> Tape::inputs() const {
   return ids;
 }
 
+namespace {
+/// No node has an output that no array could be: whatever works with the types of a tape's values may trust their sizes.
+void check_outputs(const Tape& tape, const Node& node) {
+  for (const ValueType& type : node.outputs) try {
+      checked_bytes(type.dtype, type.shape);
+    } catch (const ShapeError& error) {
+      std::string text = node.op->name + (node.name.empty() ? "" : " '" + node.name + "'") + ": " + error.what();
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        text += (i == 0 ? "; its operands are " : " and ") + to_string(tape.type(node.inputs[i]));
+      throw ShapeError(text);
+    }
+}
+}  // namespace
+
 ValueId Tape::append(Node node) {
   const auto index = static_cast<std::int32_t>(size());
   for (const ValueId& input : node.inputs)
     if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that stand before it");
+  check_outputs(*this, node);
   const std::size_t counted_before = std::min(data_->counted.size(), data_->enclosed_from);
   if (!node.site.scope) node.site = next_site(*data_, *node.op);
   if (node.of.sweep < 0) node.of = data_->of;

@@ -170,6 +170,8 @@ TEST_CASE("a file that lies is refused, and says why") {
   CHECK(refused(file_of(one("\"F32\"", "[3]", "[0,4]"), four)) == "array 'a' of shape (3,) takes 12 bytes, but has 4");
   CHECK(refused(file_of(one("\"F32\"", "[4611686018427387904,4611686018427387904]", "[0,4]"), four)) ==
         "array 'a' has too large a shape");
+  CHECK(refused(file_of(one("\"F32\"", "[0,4611686018427387904,4611686018427387904]", "[0,0]"), four)) ==
+        "array 'a' has too large a shape");
   const std::string a = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   const std::string b = R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]})";
   CHECK(refused(file_of("{" + a + "," + b + "}", four + four)) == "arrays 'a' and 'b' overlap");

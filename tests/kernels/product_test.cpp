@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <xsimd/xsimd.hpp>
 
@@ -294,4 +295,38 @@ TEST_CASE("there is no product of bool arrays") {
   product.a = product.b = product.c = Layout::dense({2});
   product.a_axes = product.b_axes = product.c_axes = "i";
   CHECK_THROWS_WITH_AS(make_product(product), "there is no product of bool arrays: cast them to numbers", DtypeError);
+}
+
+TEST_CASE("products of sizes that BLAS cannot count are planned another way, in 64 bits") {
+  constexpr auto two_to = [](int power) { return std::int64_t{1} << power; };
+  const std::vector<std::int64_t> sizes{1, 3, 64, two_to(20), two_to(31), two_to(31) + 1, two_to(33), two_to(43)};
+  int planned = 0;
+  for (const std::int64_t i : sizes)
+    for (const std::int64_t j : sizes)
+      for (const std::int64_t k : sizes)
+        for (const Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::int64})
+          for (const bool repeats : {false, true}) {
+            Product product;
+            product.dtype = dtype;
+            const auto fits = [&](std::int64_t rows, std::int64_t columns) {
+              return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(size_of(dtype)) <
+                     0x1p47;
+            };
+            if (!fits(i, j) || !fits(j, k) || !fits(i, k)) continue;
+            product.a = Layout::dense({i, j});
+            product.b = repeats ? Layout::dense({1, 1}).broadcast_to({j, k}) : Layout::dense({j, k});
+            product.c = Layout::dense({i, k});
+            product.a_axes = "ij";
+            product.b_axes = "jk";
+            product.c_axes = "ik";
+            product.threads = 3;
+            CAPTURE(i);
+            CAPTURE(j);
+            CAPTURE(k);
+            const PlannedProduct plan = make_product(product);
+            ++planned;
+            CHECK(plan.scratch_bytes < std::size_t{1} << 60);
+            if (std::max({i, j, k}) > std::numeric_limits<int>::max()) CHECK(plan.way != ProductWay::blas);
+          }
+  CHECK(planned > 100);
 }

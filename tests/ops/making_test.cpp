@@ -41,7 +41,7 @@ TEST_CASE("op full: one value, golden, refusals") {
   CHECK(fast(full(tape, {2}, -1.5, Dtype::float64)).to<double>() == xt::xarray<double>{-1.5, -1.5});
   CHECK(evaluate(full(tape, {2}, 7, Dtype::int64)).to<std::int64_t>() == xt::xarray<std::int64_t>{7, 7});
   check_golden("ops_pointwise.json", "full");
-  CHECK_THROWS_WITH_AS(full(tape, {2, -1}, 0), "full: sizes must not be negative, got shape (2, -1)", ShapeError);
+  CHECK_THROWS_WITH_AS(full(tape, {2, -1}, 0), "full: sizes must not be negative, got (2, -1)", ShapeError);
   CHECK_THROWS_AS(full(tape, {1 << 30, 1 << 30, 1 << 30}, 0), ShapeError);
 }
 

@@ -54,13 +54,44 @@ TEST_CASE("names of inputs are taken once, parameters stand once per array") {
   Tape tape;
   tape.input("x", {2});
   CHECK_THROWS_WITH_AS(tape.input("x", {3}), "the tape already has an input named 'x'", Error);
-  CHECK_THROWS_WITH_AS(tape.input("n", {2, -1}), "input 'n': sizes may not be negative, got (2, -1)", ShapeError);
+  CHECK_THROWS_WITH_AS(tape.input("n", {2, -1}), "input 'n': sizes must not be negative, got (2, -1)", ShapeError);
   Store store;
   store.add("w", Array(Dtype::float32, {2, 2}));
   const Var w = tape.parameter(store, "w");
   CHECK(tape.parameter(store, "w").id() == w.id());
   CHECK_THROWS_WITH_AS(tape.parameter("none", Array()), "parameter 'none': the array is empty", Error);
   CHECK(tape.size() == 2);
+}
+
+TEST_CASE("inputs, parameters and constants that no array can be are refused, and leave no trace") {
+  Tape tape;
+  constexpr std::int64_t large = std::int64_t{1} << 40;
+  CHECK_THROWS_WITH_AS(tape.input("x", {large, large}),
+                       "input 'x': no array can have shape (1099511627776, 1099511627776): its elements, 4 bytes each, "
+                       "must take less than 2^63 bytes",
+                       ShapeError);
+  CHECK_THROWS_AS(tape.input("x", {large, 0, large}), ShapeError);
+  CHECK_THROWS_AS(tape.parameter("w", Array(Dtype::float32, {large, large})), ShapeError);
+  const float one = 1;
+  CHECK_THROWS_AS(tape.constant(ArrayView(&one, Dtype::float32, {{large, large}, {0, 0}, 0})), ShapeError);
+  CHECK_THROWS_AS(tape.constant(ArrayView(&one, Dtype::float32, {{large * 1024}, {0}, 0})), Error);  // no such memory
+  CHECK(tape.size() == 0);
+  CHECK(tape.input("x", {large, 4}).shape() == Shape{large, 4});  // the name is free
+}
+
+TEST_CASE("no node is appended whose output no array can be") {
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  Node node = tanh(x).node();
+  const std::size_t size = tape.size();
+  node.outputs[0].shape = {std::int64_t{1} << 62};
+  CHECK_THROWS_WITH_AS(tape.append(node),
+                       "tanh: no array can have shape (4611686018427387904,): its elements, 4 bytes each, must take "
+                       "less than 2^63 bytes; its operands are float32 (2,)",
+                       ShapeError);
+  node.outputs[0].shape = {2, -1};
+  CHECK_THROWS_AS(tape.append(node), ShapeError);
+  CHECK(tape.size() == size);
 }
 
 TEST_CASE("a parameter of no elements is one all the same") {

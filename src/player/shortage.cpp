@@ -1,0 +1,85 @@
+#include "shortage.hpp"
+
+#include "memory.hpp"
+
+namespace xtape {
+
+namespace {
+/// What operands may count: 2^47 bytes, all that a processor of today can address.
+constexpr std::int64_t most_counted = std::int64_t{1} << 47;
+
+std::string at_place(const Site& site) {
+  const std::string place = to_string(site);
+  return place.empty() ? "" : " at " + place;
+}
+
+std::string can_have() { return "this process can have " + bytes_text(memory_limit()); }
+
+/// "tanh -> float32 (2, 3) at …", of a node.
+std::string described(const Node& node, const ValueType& type) {
+  return step_name(node) + (node.name.empty() ? "" : " '" + node.name + "'") + " -> " + to_string(type) +
+         at_place(node.site);
+}
+
+/// The step that writes to the buffer, or the follower that does.
+const PlannedStep* writer_of(const PlannedStep& step, int buffer) {
+  for (const Spot& spot : step.out)
+    if (spot.buffer == buffer) return &step;
+  if (step.scratch.buffer == buffer) return &step;
+  for (const PlannedStep& follower : step.followers)
+    if (const PlannedStep* found = writer_of(follower, buffer)) return found;
+  return nullptr;
+}
+
+/// Whether the plan takes the buffer's memory itself.
+bool is_own(const Buffer& buffer) {
+  return buffer.first >= 0 && (buffer.kind == BufferKind::arena || buffer.kind == BufferKind::output ||
+                               buffer.kind == BufferKind::input);
+}
+
+std::string largest_of(const PlannedProgram& planned) {
+  const Buffer* largest = nullptr;
+  for (const Buffer& buffer : planned.buffers)
+    if (is_own(buffer) && (largest == nullptr || buffer.bytes > largest->bytes)) largest = &buffer;
+  if (largest == nullptr) return "";
+  const auto number = static_cast<int>(largest - planned.buffers.data());
+  std::string text = "; its largest buffer, " + bytes_text(largest->bytes) + ", is that of ";
+  for (const PlannedStep& step : planned.steps)
+    if (const PlannedStep* writer = writer_of(step, number)) {
+      std::string types;
+      for (const ValueType& type : writer->types) types += (types.empty() ? "" : ", ") + to_string(type);
+      return text + (largest->scratch ? largest->name : writer->op) + " -> " + types + at_place(writer->site);
+    }
+  return text + largest->name;
+}
+}  // namespace
+
+void require_memory(const Node& node, const ValueType& type) {
+  const auto bytes = static_cast<std::size_t>(checked_bytes(type.dtype, type.shape));
+  if (bytes > memory_limit())
+    throw Error("out of memory: " + described(node, type) + " takes " + bytes_text(bytes) + ", " + can_have());
+}
+
+void require_countable(const Node& node, const ValueType& type) {
+  if (checked_bytes(type.dtype, type.shape) > most_counted)
+    throw Error("out of memory: " + step_name(node) + at_place(node.site) + " would go through " + to_string(type) + ", " +
+                bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) + ", at most " +
+                bytes_text(most_counted) + " can be");
+}
+
+void require_memory(const PlannedProgram& planned) {
+  std::size_t total = planned.arena_bytes;
+  bool fits = true;
+  for (const Buffer& buffer : planned.buffers)
+    if (is_own(buffer) && buffer.kind != BufferKind::arena)
+      fits = fits && !__builtin_add_overflow(total, buffer.bytes, &total);
+  if (fits && total <= memory_limit()) return;
+  out_of_memory(planned, "the plan needs " + (fits ? bytes_text(total) : "more than 2^64 bytes") + ", " + can_have());
+}
+
+void out_of_memory(const PlannedProgram& planned, const std::string& why) {
+  const std::string start = "out of memory: ";
+  throw Error(start + (why.compare(0, start.size(), start) == 0 ? why.substr(start.size()) : why) + largest_of(planned));
+}
+
+}  // namespace xtape

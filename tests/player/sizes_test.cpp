@@ -1,0 +1,239 @@
+// Plans that need more memory than there is, and playing under a limit on address space.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "memory.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/player.hpp"
+#include "xtape/scan.hpp"
+
+using namespace xtape;
+
+namespace {
+constexpr std::int64_t two_to(int power) { return std::int64_t{1} << power; }
+
+/// What planning is refused with.
+std::string refusal(const Var& output, const PlayerOptions& options = {}) {
+  try {
+    const Player player(output.tape(), {output}, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+void check_says(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    INFO(text);
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+/// A one-dimensional float32 array of about this share of the memory that there is.
+Shape share_of_memory(double share) {
+  return {static_cast<std::int64_t>(static_cast<double>(memory_limit()) * share / 4)};
+}
+}  // namespace
+
+TEST_CASE("what takes more memory than there is is refused while planning, by its op and place") {
+  Tape tape;
+  const Var x = tape.input("x", {1});
+  const auto in_scope = tape.in_scope(std::make_shared<const Scope>(Scope{"net.body", "net.json"}), 7);
+  const Var large = broadcast_to(x, {two_to(45)});
+  const std::string place = "at net.body (net.json, line 7)";
+  check_says(refusal(tanh(large)), {"out of memory: tanh -> float32 (35184372088832,) " + place, "128.00 TiB"});
+  check_says(refusal(sum(tanh(large))), {"tanh", place});
+  check_says(refusal(sum(large)), {"out of memory: sum", place});
+  check_says(refusal(large), {"out of memory: broadcast_to -> float32 (35184372088832,) " + place});
+  check_says(refusal(grad(sum(exp(large)), {x})[0]), {"out of memory: exp", place});
+  check_says(refusal(iota(tape, {two_to(45)})), {"out of memory: iota -> int64 (35184372088832,)", place});
+  check_says(refusal(tape.input("huge", {two_to(45)}) * 2.0),
+             {"out of memory: input 'huge' -> float32 (35184372088832,)"});
+}
+
+TEST_CASE("what goes through more elements than can be addressed is refused before a kernel reckons with them") {
+  Tape tape;
+  const Var x = tape.input("x", {1, 1});
+  const Var large = broadcast_to(x, {two_to(30), two_to(29)});
+  const std::vector<Var> outputs{einsum("ij,ij->", {large, large}), einsum("ij,ik->jk", {large, large}),
+                                 matmul(slice(large, {0}, {2}), transpose(slice(large, {0}, {2}))),
+                                 softmax(large, 0),
+                                 sum(large, {0}),
+                                 cumsum(large, 0),
+                                 concat({large, large}, 0),
+                                 layer_norm(large, reshape(slice(large, {0}, {1}), {-1}),
+                                            reshape(slice(large, {0}, {1}), {-1})),
+                                 take(large, tape.constant(0, Dtype::int64) + tape.input("i", {3}, Dtype::int64), 1)};
+  for (const Var& output : outputs) {
+    CAPTURE(output.node().op->name);
+    const std::string text = refusal(output);
+    // The product of two rows of 2^29 numbers each is only long, and may be planned.
+    if (output.shape() == Shape{2, 2}) continue;
+    check_says(text, {"out of memory: "});
+  }
+}
+
+TEST_CASE("buffers that fit one by one but not together are refused, naming the op of the largest") {
+  Tape tape;
+  const Var x = tape.input("x", {1});
+  const Var small = tanh(broadcast_to(x, share_of_memory(0.4))), large = exp(broadcast_to(x, share_of_memory(0.7)));
+  PlayerOptions options;
+  options.passes.chains = options.passes.bands = false;
+  check_says(refusal(sum(small) + sum(large), options),
+             {"out of memory: the plan needs ", "this process can have ", "its largest buffer, ",
+              "is that of exp -> float32 ("});
+  // Three arrays that would fit where they share memory.
+  const Var third = sum(exp(tanh(small)));
+  options.passes.reuse = options.passes.in_place = false;
+  check_says(refusal(third, options), {"out of memory: the plan needs "});
+  const Player player(tape, {third});
+  CHECK(player.plan().arena_bytes < memory_limit());
+}
+
+TEST_CASE("a scan's memory is checked as a plan's is") {
+  Tape tape;
+  const Var x = tape.input("x", {3});
+  const auto cell = [&](const Vars& slices, const Vars&) {
+    const Var wide = tanh(broadcast_to(slices[0], share_of_memory(0.6)));
+    return std::pair{Vars{sum(wide) + sum(wide * exp(wide))}, Vars{}};
+  };
+  PlayerOptions options;
+  options.passes.chains = options.passes.in_place = false;
+  check_says(refusal(scan(cell, {x}, {}, {0, false, {}}).outputs[0], options), {"out of memory: ", "float32 ("});
+}
+
+TEST_CASE("a view of a broadcast of 2^58 elements costs nothing, and constants behind one are not folded") {
+  const auto start = std::chrono::steady_clock::now();
+  Tape tape;
+  const Var three = tape.constant(3, Dtype::float32);
+  const Var large = broadcast_to(three * 2.0, {two_to(29), two_to(29)});
+  const Var corner = sum(slice(transpose(large), {two_to(28), -2}, {two_to(28) + 3, end}));
+  Player player(tape, {corner});
+  player.play();
+  CHECK(player.scalar(corner) == 36);
+  check_says(refusal(sum(large)), {"out of memory: sum"});
+  check_says(refusal(tanh(broadcast_to(three, {two_to(40)}))), {"out of memory: tanh"});
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+}
+
+TEST_CASE("arenas hold what is reserved and no more") {
+  Arena arena(5 << 20);
+  arena.grow(3 << 20);
+  arena.base()[(3 << 20) - 1] = std::byte{1};
+  arena.grow(5 << 20);
+  CHECK(arena.base()[(3 << 20) - 1] == std::byte{1});
+  CHECK_THROWS_AS(arena.grow(std::size_t{1} << 30), Error);
+  CHECK_THROWS_AS(arena.grow(std::numeric_limits<std::size_t>::max()), Error);
+  CHECK_THROWS_AS(Arena().grow(std::numeric_limits<std::size_t>::max()), Error);
+  CHECK(reinterpret_cast<std::uintptr_t>(arena.base()) % (2 << 20) == 0);
+  CHECK(bytes_text(1000) == "1000 bytes");
+  CHECK(bytes_text(3 << 19) == "1.50 MiB");
+  CHECK(bytes_text(std::numeric_limits<std::size_t>::max()) == "16.00 EiB");
+}
+
+TEST_CASE("offsets of buffers that no memory holds saturate") {
+  const std::size_t half = std::size_t{1} << 63;
+  CHECK(assign_offsets({{half, 0, 1}, {half, 0, 1}}, true).total == std::numeric_limits<std::size_t>::max());
+  CHECK(assign_offsets({{half, 0, 0}, {half, 1, 1}}, true).total == half);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which reserve address space themselves
+namespace {
+/// Whether `body` says so in a child process whose address space may grow by this much.
+bool under_limit(std::size_t growth, const std::function<bool()>& body) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t limit = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + growth;
+    const rlimit limits{limit, limit};
+    bool good = setrlimit(RLIMIT_AS, &limits) == 0;
+    try {
+      good = good && body();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "in the child: %s\n", error.what());
+      good = false;
+    }
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// A program whose arena takes so many MiB.
+struct Program {
+  Tape tape;
+  Var x = tape.input("x", {1}), y;
+  explicit Program(std::int64_t mebibytes) {
+    const Var wide = tanh(broadcast_to(x, {mebibytes << 18}));
+    y = sum(wide);
+  }
+  bool plays(const std::shared_ptr<Arena>& arena) const {
+    PlayerOptions options;
+    options.threads = 1;
+    options.arena = arena;
+    Player player(tape, {y}, options);
+    player.play({{x, Array(Dtype::float32, {1})}});
+    return player.scalar(y) == 0;
+  }
+  std::string refused(const std::shared_ptr<Arena>& arena) const {
+    try {
+      plays(arena);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+bool holds(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return true;
+  std::fprintf(stderr, "in the child: '%s' does not hold '%s'\n", text.c_str(), part.c_str());
+  return false;
+}
+}  // namespace
+
+TEST_CASE("a limit on address space below the machine's memory does not stop a program") {
+  constexpr std::size_t mebi = 1 << 20;
+  CHECK(under_limit(300 * mebi, [] { return Program(20).plays(nullptr); }));
+  CHECK(under_limit(300 * mebi, [] {
+    const auto arena = make_arena();
+    const auto other = make_arena();
+    return Program(20).plays(arena) && Program(40).plays(arena) && Program(20).plays(other) &&
+           Program(20).plays(nullptr);
+  }));
+}
+
+TEST_CASE("a plan that does not fit under a limit on address space is refused, by its op") {
+  constexpr std::size_t mebi = 1 << 20;
+  CHECK(under_limit(200 * mebi, [] {
+    const auto arena = make_arena();
+    const std::string own = Program(600).refused(nullptr), shared = Program(600).refused(arena);
+    return holds(own, "out of memory: ") && holds(own, "tanh -> float32 (157286400,)") &&
+           holds(shared, "out of memory: ") && holds(shared, "tanh -> float32 (157286400,)") &&
+           Program(20).plays(arena);
+  }));
+  // An output, which does not lie in the arena.
+  CHECK(under_limit(200 * mebi, [] {
+    Tape tape;
+    const Var x = tape.input("x", {1});
+    const std::string text = refusal(tanh(broadcast_to(x, {300 << 18})));
+    return holds(text, "out of memory: ") && holds(text, "tanh -> float32 (78643200,)");
+  }));
+}
+#endif
