@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Plants the faults of tests/mutants.txt one at a time and says which test notices each.
 
-usage: mutants.py [--check] [--only N,N…] [--tapes COMMAND] [--seconds N] [--jobs N]
+usage: mutants.py [--check] [--only N,N…] [--tapes COMMAND] [--minutes N] [--jobs N]
 
 A copy of the last commit, in build-mutants/, is built once; then each fault is written into its file there, the suites of
 its layer are built again and run until one fails. What no suite notices is left to the fuzzer of tapes for two minutes.
-  --check    only looks whether every line of the table is found exactly once (the suite "mutants")
+  --check    only looks whether every text of the table is found exactly once (the suite "mutants")
   --only     these entries of the table, by number from 1
   --tapes    the fuzzer's command, run in the copy's build directory; none: ''
-  --seconds  how long it runs for each fault
+  --minutes  how long it runs for each fault
   --jobs     how many compilers run at once
 The exit code is 1 if nothing noticed some fault. A fault that does not compile, and a table that does not fit the
 sources, end the run."""
@@ -27,7 +27,7 @@ SUITES = {
 SLOWEST = 600  # seconds that a suite may take: a fault may also make it hang
 FAILED_CASE = re.compile(r"^TEST CASE:\s*(.*)$", re.M)
 
-Mutant = collections.namedtuple("Mutant", "number layer file description line fault")
+Mutant = collections.namedtuple("Mutant", "number layer file description text fault")
 
 
 def read_table(path):
@@ -44,20 +44,21 @@ def read_table(path):
     return entries
 
 
-def places(root, mutant):
-    """The lines of the file where the entry's line stands."""
-    lines = (root / mutant.file).read_text().split("\n") if (root / mutant.file).exists() else []
-    return lines, [i for i, line in enumerate(lines) if line.strip() == mutant.line]
+def source(root, mutant):
+    """The file's text, and how often the entry's text stands in it."""
+    path = root / mutant.file
+    text = path.read_text() if path.exists() else ""
+    return text, text.count(mutant.text)
 
 
 def check(table):
     """How many entries do not fit the sources."""
     bad = 0
     for mutant in table:
-        found = len(places(ROOT, mutant)[1])
-        if found != 1 or mutant.line == mutant.fault:
+        found = source(ROOT, mutant)[1]
+        if found != 1 or mutant.text == mutant.fault:
             bad += 1
-            print(f"FAILED: {mutant.number}: {mutant.file}: the line is found {found} times, not once: {mutant.line}")
+            print(f"FAILED: {mutant.number}: {mutant.file}: this is found {found} times, not once: {mutant.text}")
     print(f"{len(table) - bad} passed, {bad} failed")
     return bad
 
@@ -102,9 +103,9 @@ def run(suite):
     return f"{suite}: {cases[-1].strip() if cases else 'dies'}" + (f" (signal {-code})" if code < 0 else "")
 
 
-def run_tapes(command, seconds):
+def run_tapes(command, minutes):
     try:
-        code, _ = quiet(shlex.split(command), cwd=BUILD, timeout=seconds + SLOWEST)
+        code, _ = quiet(shlex.split(command), cwd=BUILD, timeout=60 * minutes + SLOWEST)
     except subprocess.TimeoutExpired:
         return "tapes: hang"
     return "tapes" if code != 0 else ""
@@ -112,11 +113,9 @@ def run_tapes(command, seconds):
 
 def judge(mutant, words, fuzzer):
     """What noticed the mutant; empty for nothing."""
-    lines, found = places(COPY, mutant)
     path = COPY / mutant.file
-    original = path.read_text()
-    lines[found[0]] = mutant.fault
-    path.write_text("\n".join(lines))
+    original, _ = source(COPY, mutant)
+    path.write_text(original.replace(mutant.text, mutant.fault))
     try:
         # Suite after suite: most faults are seen by the first, and linking the others would take longer than it.
         for suite in SUITES[mutant.layer]:
@@ -131,7 +130,7 @@ def judge(mutant, words, fuzzer):
         code, output = build([], words.jobs, fuzzer)
         if code != 0:
             sys.exit(f"{mutant.number}: the fuzzer does not compile\n{output[-4000:]}")
-        return run_tapes(words.tapes.format(seconds=words.seconds), words.seconds)
+        return run_tapes(words.tapes.format(minutes=words.minutes), words.minutes)
     finally:
         path.write_text(original)
 
@@ -140,8 +139,8 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0], description=__doc__)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--only", default="")
-    parser.add_argument("--tapes", default="tests/tapes --seconds {seconds}")
-    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--tapes", default="tests/tapes --count 1000000000 --minutes {minutes}")
+    parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     words = parser.parse_args()
     os.environ.pop("OPENBLAS_CORETYPE", None)
@@ -153,8 +152,8 @@ def main():
     chosen = [mutant for mutant in table if not only or mutant.number in only]
     make_copy()
     for mutant in chosen:
-        if len(places(COPY, mutant)[1]) != 1:
-            sys.exit(f"{mutant.number}: {mutant.file}: the line is not found exactly once: {mutant.line}")
+        if source(COPY, mutant)[1] != 1:
+            sys.exit(f"{mutant.number}: {mutant.file}: this is not found exactly once: {mutant.text}")
     fuzzer = words.tapes.split()[0] if words.tapes else ""
     code, output = build(sorted({suite for mutant in chosen for suite in SUITES[mutant.layer]}), words.jobs, fuzzer)
     if code != 0:
