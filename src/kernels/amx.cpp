@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <limits>
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -117,7 +119,8 @@ XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to
 /// One step of one panel. `lines_are_rows`: the tile's rows are the panel's lines (as on the left), not its terms (as
 /// on the right).
 template <bool lines_are_rows, bool terms_run>
-XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to) {
+XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to,
+                                float* greatest) {
   constexpr std::int64_t half = step_terms / 2;
   Lines first, second;
   if constexpr (terms_run) {
@@ -127,6 +130,13 @@ XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::in
     load(from.data, from.term, terms, lines, first);
     load(from.data + half * from.term, from.term, terms - half, lines, second);
   }
+  constexpr int greater_size = 0xb;
+  __m512 sizes = _mm512_load_ps(greatest), others = sizes;
+  for (int i = 0; i < panel_lines; ++i) {
+    sizes = _mm512_range_ps(sizes, first[i], greater_size);
+    others = _mm512_range_ps(others, second[i], greater_size);
+  }
+  _mm512_store_ps(greatest, _mm512_max_ps(sizes, others));
   if constexpr (terms_run != lines_are_rows) {
     transpose(first);
     transpose(second);
@@ -138,8 +148,11 @@ template <bool lines_are_rows, bool terms_run>
 XTAPE_AMX void pack(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
   const auto step = [&](std::int64_t line, std::int64_t term) XTAPE_AMX {
     const Operand here{from.data + line * from.line + term * from.term, from.line, from.term};
-    char* to = static_cast<char*>(panels) + line / panel_lines * stride + term / step_terms * step_bytes;
-    pack_step<lines_are_rows, terms_run>(here, lines - line, terms - term, to);
+    char* panel = static_cast<char*>(panels) + line / panel_lines * stride;
+    float* greatest = reinterpret_cast<float*>(panel + stride) - panel_lines;
+    if (term == 0) std::fill_n(greatest, panel_lines, 0.0f);
+    pack_step<lines_are_rows, terms_run>(here, lines - line, terms - term, panel + term / step_terms * step_bytes,
+                                         greatest);
   };
   // What runs in memory is walked innermost.
   if constexpr (terms_run) {
@@ -245,14 +258,55 @@ XTAPE_AMX inline std::array<__mmask16, 2> lanes_of(std::int64_t columns) {
   return {static_cast<__mmask16>(lanes), static_cast<__mmask16>(lanes >> 16)};
 }
 
-XTAPE_AMX bool finite(const float* block, std::int64_t rows, std::int64_t columns) {
+XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels& right) {
+  const auto greatest = [](const Panels& panels) XTAPE_AMX {
+    __m512 sizes = _mm512_setzero_ps();
+    for (int i = 1; i <= panels.count; ++i)
+      sizes = _mm512_max_ps(sizes, _mm512_load_ps(reinterpret_cast<const float*>(
+                                                      static_cast<const char*>(panels.data) + i * panels.stride) -
+                                                  panel_lines));
+    return _mm512_reduce_max_ps(sizes);
+  };
+  // A term loses less than 2^-125 of either number, times the other, and six sums of less than 2^-126.
+  const float dropped = 0x1p-124f * (greatest(left) + greatest(right) + 2);
+  constexpr float half_a_unit = 0x1p-25f;
+  return std::min(static_cast<float>(terms) * dropped / half_a_unit, std::numeric_limits<float>::max());
+}
+
+XTAPE_AMX bool sound(const float* block, std::int64_t rows, std::int64_t columns, float least) {
   const auto lanes = lanes_of(columns);
-  constexpr int not_a_number_or_infinite = 0x99;
-  unsigned found = 0;
+  constexpr int lesser_size = 0xa;
+  __m512 sizes[2], others[2];  // others: 0, or NaN where a sum is not finite
+  for (int r = 0; r < 2; ++r) {
+    sizes[r] = _mm512_set1_ps(std::numeric_limits<float>::max());
+    others[r] = _mm512_setzero_ps();
+  }
   for (std::int64_t i = 0; i < rows; ++i, block += block_lines)
-    for (int r = 0; r < 2; ++r)
-      found |= _mm512_mask_fpclass_ps_mask(lanes[r], _mm512_load_ps(block + r * panel_lines), not_a_number_or_infinite);
-  return found == 0;
+    for (int r = 0; r < 2; ++r) {
+      const __m512 sums = _mm512_load_ps(block + r * panel_lines);
+      sizes[r] = _mm512_mask_range_ps(sizes[r], lanes[r], sizes[r], sums, lesser_size);
+      others[r] = _mm512_mask3_fmadd_ps(sums, _mm512_setzero_ps(), others[r], lanes[r]);
+    }
+  const __m512 all = _mm512_add_ps(_mm512_min_ps(sizes[0], sizes[1]), _mm512_add_ps(others[0], others[1]));
+  return _mm512_cmp_ps_mask(all, _mm512_set1_ps(least), _CMP_GE_OQ) == 0xffff;
+}
+
+XTAPE_AMX bool only_zeros(const float* block, std::int64_t rows, std::int64_t columns, float least,
+                          std::uint32_t* zeros) {
+  const auto lanes = lanes_of(columns);
+  const __m512 least_sizes = _mm512_set1_ps(least), most = _mm512_set1_ps(std::numeric_limits<float>::max());
+  unsigned others = 0;
+  for (std::int64_t i = 0; i < rows; ++i, block += block_lines) {
+    zeros[i] = 0;
+    for (int r = 0; r < 2; ++r) {
+      const __m512 sizes = _mm512_abs_ps(_mm512_load_ps(block + r * panel_lines));
+      const std::uint32_t zero = _mm512_mask_cmp_ps_mask(lanes[r], sizes, _mm512_setzero_ps(), _CMP_EQ_OQ);
+      const auto enough = _mm512_cmp_ps_mask(sizes, least_sizes, _CMP_GE_OQ);
+      others |= lanes[r] & ~zero & ~_mm512_mask_cmp_ps_mask(enough, sizes, most, _CMP_LE_OQ);
+      zeros[i] |= zero << (r * panel_lines);
+    }
+  }
+  return others == 0;
 }
 
 XTAPE_AMX void put(const float* block, std::int64_t rows, std::int64_t columns, bool add, float* c,
@@ -279,7 +333,13 @@ Ready::~Ready() = default;
 void pack_left(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
 void pack_right(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
 void multiply(std::int64_t, const Panels&, const Panels&, const Ahead&, float*) {}
-bool finite(const float*, std::int64_t, std::int64_t) {
+float least_sound(std::int64_t, const Panels&, const Panels&) {
+  return 0;
+}
+bool sound(const float*, std::int64_t, std::int64_t, float) {
+  return true;
+}
+bool only_zeros(const float*, std::int64_t, std::int64_t, float, std::uint32_t*) {
   return true;
 }
 void put(const float*, std::int64_t, std::int64_t, bool, float*, std::int64_t) {}

@@ -3,8 +3,8 @@
 /// A float32 number is the sum of three bfloat16 numbers of 8 bits each, without any rounding, and a product of two
 /// such sums is nine products, of which the six largest make it as exact as float32 arithmetic: what is left out is
 /// about 2^-24 of a product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16
-/// artificial intelligence datatype for higher-precision computations). Sums are float32. Numbers smaller than about
-/// 2^-110 keep fewer bits.
+/// artificial intelligence datatype for higher-precision computations). Sums are float32. The unit takes subnormal numbers
+/// for 0, parts and sums alike: `sound` says whether that can be seen in a result.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ struct Operand {
 };
 
 /// Splits lines of `terms` terms into parts, in panels of 16 lines that begin `stride` bytes apart (64-byte aligned)
-/// and take steps_of(terms) * step_bytes bytes each, with zeros beyond the lines and the terms.
+/// and take steps_of(terms) * step_bytes bytes each, with zeros beyond the lines and the terms. The last 64 bytes before
+/// the next panel take the greatest sizes of its numbers, of some of them each.
 void pack_left(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride);
 void pack_right(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride);
 
@@ -58,8 +59,16 @@ struct Ahead {
 };
 void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block);
 
-/// Whether all of a block's first rows and columns are numbers: the parts of an infinite one are not.
-bool finite(const float* block, std::int64_t rows, std::int64_t columns);
+/// The least size of a sum that has lost nothing to speak of: what subnormal parts and sums can have come to is less than
+/// half a unit of its last place.
+float least_sound(std::int64_t terms, const Panels& left, const Panels& right);
+
+/// Whether all of a block's first rows and columns are finite and of at least this size. The parts of infinite numbers are
+/// no numbers.
+bool sound(const float* block, std::int64_t rows, std::int64_t columns, float least);
+
+/// Of a block that is not sound: which sums of each row are 0, a bit for each column. False where others are not sound.
+bool only_zeros(const float* block, std::int64_t rows, std::int64_t columns, float least, std::uint32_t* zeros);
 
 /// c[i, j] = (or +=) block[i, j]; the rows of c are `stride` apart.
 void put(const float* block, std::int64_t rows, std::int64_t columns, bool add, float* c, std::int64_t stride);

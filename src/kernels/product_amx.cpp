@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -197,6 +197,7 @@ class AmxProduct {
   void multiply(const Arrays& arrays, const Chunk& chunk, const Stretch& outer, const Stretch& inner) const {
     const std::int64_t steps = amx::steps_of(chunk.terms);
     const std::int64_t ahead_lines = ceiling(2 * panel_bytes_ / 64, steps * ceiling(inner.count, 2));
+    Zeros zeros;
     for (std::int64_t i = 0; i < outer.count; i += 2)
       for (std::int64_t j = 0; j < inner.count; j += 2) {
         std::array<amx::Panels, 2> panels{};
@@ -209,7 +210,13 @@ class AmxProduct {
         const amx::Ahead ahead{outer.data + (i + 2) * panel_bytes_ + j / 2 * steps * ahead_lines * 64, ahead_lines};
         alignas(64) float sums[amx::block_lines * amx::block_lines];
         amx::multiply(steps, panels[0], panels[1], ahead, sums);
-        put(arrays, chunk, sums, at[0], at[1]);
+        const std::int64_t rows = std::min(amx::block_lines, plan_.m - at[0]);
+        const std::int64_t columns = std::min(amx::block_lines, plan_.n - at[1]);
+        const float least = amx::least_sound(chunk.terms, panels[0], panels[1]);
+        if (!amx::sound(sums, rows, columns, least) && !zeros_explain(arrays, chunk, at[0], at[1], least, sums, zeros))
+          multiply_plainly(arrays, chunk, at[0], at[1], sums);
+        amx::put(sums, rows, columns, plan_.accumulate || chunk.number > 0,
+                 arrays.c + at[0] * plan_.m_strides[2] + at[1], plan_.m_strides[2]);
       }
   }
 
@@ -221,31 +228,73 @@ class AmxProduct {
     }
   }
 
-  void put(const Arrays& arrays, const Chunk& chunk, const float* sums, std::int64_t top, std::int64_t left) const {
-    const std::int64_t rows = std::min(amx::block_lines, plan_.m - top);
-    const std::int64_t columns = std::min(amx::block_lines, plan_.n - left);
-    float* to = arrays.c + top * plan_.m_strides[2] + left;
-    alignas(64) float exact[amx::block_lines * amx::block_lines];
-    if (!amx::finite(sums, rows, columns)) {
-      multiply_exactly(arrays, chunk, top, left, exact);
-      sums = exact;
+  /// Whether a line of one side, in a chunk, is zeros.
+  bool is_zero(const Arrays& arrays, const Chunk& chunk, std::size_t side, std::int64_t line) const {
+    const float* x = arrays.sides[side] + chunk.offsets[side] + line * line_stride(side);
+    const std::int64_t step = plan_.k_strides[side];
+    std::uint32_t bits = 0;  // of any term, without its sign
+    if (step == 1) {
+#pragma omp simd reduction(| : bits)
+      for (std::int64_t k = 0; k < chunk.terms; ++k) bits |= std::bit_cast<std::uint32_t>(x[k]) << 1;
+    } else {
+      for (std::int64_t k = 0; k < chunk.terms && bits == 0; ++k) bits = std::bit_cast<std::uint32_t>(x[k * step]) << 1;
     }
-    amx::put(sums, rows, columns, plan_.accumulate || chunk.number > 0, to, plan_.m_strides[2]);
+    return bits == 0;
   }
 
-  /// As the definition says it: the parts of an infinite number are no numbers.
-  void multiply_exactly(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left,
+  /// What is known of lines of zeros in one chunk, a bit for each of a block's lines; the last blocks of lines that were
+  /// asked for, since each meets many of the other side.
+  struct ZeroLines {
+    std::int64_t first = -1;
+    std::uint32_t known = 0, zero = 0;
+  };
+  static constexpr std::size_t kept_blocks = 32;
+  using Zeros = std::array<std::array<ZeroLines, kept_blocks>, 2>;
+
+  std::uint32_t zero_lines(const Arrays& arrays, const Chunk& chunk, std::size_t side, std::int64_t first,
+                           std::uint32_t wanted, Zeros& zeros) const {
+    ZeroLines& lines = zeros[side][static_cast<std::size_t>(first / amx::block_lines) % kept_blocks];
+    if (lines.first != first) lines = {first};
+    for (std::uint32_t left = wanted & ~lines.known; left != 0; left &= left - 1)
+      if (is_zero(arrays, chunk, side, first + std::countr_zero(left))) lines.zero |= left & (0u - left);
+    lines.known |= wanted;
+    return lines.zero;
+  }
+
+  /// Whether all of a block's sums that are not sound are 0, and of a row or column of zeros: then they are right.
+  bool zeros_explain(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left, float least,
+                     const float* sums, Zeros& zeros) const {
+    const std::int64_t rows = std::min(amx::block_lines, plan_.m - top);
+    const std::int64_t columns = std::min(amx::block_lines, plan_.n - left);
+    std::array<std::uint32_t, amx::block_lines> zero_sums;
+    if (!amx::only_zeros(sums, rows, columns, least, zero_sums.data())) return false;
+    std::uint32_t with_zeros = 0, to_explain = 0;
+    for (std::int64_t i = 0; i < rows; ++i)
+      if (zero_sums[static_cast<std::size_t>(i)] != 0) with_zeros |= std::uint32_t{1} << i;
+    with_zeros &= ~zero_lines(arrays, chunk, 0, top, with_zeros, zeros);
+    for (; with_zeros != 0; with_zeros &= with_zeros - 1)
+      to_explain |= zero_sums[static_cast<std::size_t>(std::countr_zero(with_zeros))];
+    return to_explain == 0 || (to_explain & ~zero_lines(arrays, chunk, 1, left, to_explain, zeros)) == 0;
+  }
+
+  /// A block in plain arithmetic, where the unit's has lost something: parts of infinite numbers are no numbers, and tiny
+  /// ones are taken for 0.
+  void multiply_plainly(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left,
                         float* sums) const {
-    const float* a = arrays.sides[0] + chunk.offsets[0];
-    const float* b = arrays.sides[1] + chunk.offsets[1];
-    for (std::int64_t i = 0; i < std::min(amx::block_lines, plan_.m - top); ++i)
-      for (std::int64_t j = 0; j < std::min(amx::block_lines, plan_.n - left); ++j) {
-        float sum = 0;
-        for (std::int64_t k = 0; k < chunk.terms; ++k)
-          sum = std::fma(a[(top + i) * plan_.m_strides[0] + k * plan_.k_strides[0]],
-                         b[(left + j) * plan_.n_strides[1] + k * plan_.k_strides[1]], sum);
-        sums[i * amx::block_lines + j] = sum;
+    constexpr std::int64_t width = amx::block_lines;
+    const std::int64_t rows = std::min(width, plan_.m - top), columns = std::min(width, plan_.n - left);
+    const float* a = arrays.sides[0] + chunk.offsets[0] + top * plan_.m_strides[0];
+    const float* b = arrays.sides[1] + chunk.offsets[1] + left * plan_.n_strides[1];
+    std::fill_n(sums, rows * width, 0.0f);
+    alignas(64) float right[width] = {};
+    for (std::int64_t k = 0; k < chunk.terms; ++k, a += plan_.k_strides[0], b += plan_.k_strides[1]) {
+      for (std::int64_t j = 0; j < columns; ++j) right[j] = b[j * plan_.n_strides[1]];
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const float x = a[i * plan_.m_strides[0]];
+#pragma omp simd
+        for (std::int64_t j = 0; j < width; ++j) sums[i * width + j] += x * right[j];
       }
+    }
   }
 
   GemmPlan plan_;

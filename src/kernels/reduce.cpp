@@ -12,6 +12,8 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t lanes = 64;   // partial results side by side in registers
+constexpr std::int64_t few_lanes = 8;  // the same for short rows
+constexpr std::int64_t in_line_lanes = 16;  // elements of a lane that are added one after the other, as NumPy does
 constexpr std::int64_t strip = 512;  // columns that are combined together, in the first-level cache
 constexpr std::int64_t in_line_rows = 32;   // rows that are added one after the other before going pairwise
 constexpr std::int64_t chunk_elements = std::int64_t{1} << 15;  // elements behind a partial result, about
@@ -68,26 +70,68 @@ struct And {
   }
 };
 
+/// Line after line of `width` neighbours, one on top of the other, into `partial`, whose elements are a local array.
+template <std::int64_t width, class In, class Out, class Combine>
+[[gnu::always_inline]] inline void in_line(const In* in, std::int64_t lines, Out (&partial)[width], Combine combine) {
+  std::fill(partial, partial + width, Combine::template start<Out>());
+  for (std::int64_t i = 0; i < lines; ++i) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < width; ++lane)
+      partial[lane] = combine(partial[lane], static_cast<Out>(in[i * width + lane]));
+  }
+}
+
+/// More lines, in blocks that are brought together in a balanced tree.
+template <std::int64_t width, class In, class Out, class Combine>
+void in_blocks(const In* in, std::int64_t lines, Out (&result)[width], Combine combine) {
+  alignas(64) Out second[width];
+  const std::int64_t first = std::min(lines, (lines / 2 + in_line_lanes - 1) / in_line_lanes * in_line_lanes);
+  if (lines <= 2 * in_line_lanes) {
+    alignas(64) Out one[width];
+    in_line(in, first, one, combine);
+    in_line(in + first * width, lines - first, second, combine);
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < width; ++lane) result[lane] = combine(one[lane], second[lane]);
+    return;
+  }
+  in_blocks(in, first, result, combine);
+  in_blocks(in + first * width, lines - first, second, combine);
+#pragma omp simd
+  for (std::int64_t lane = 0; lane < width; ++lane) result[lane] = combine(result[lane], second[lane]);
+}
+
+/// All of `partial`, after the rest of a row that fills no line has joined it, brought together pairwise.
+template <std::int64_t width, class In, class Out, class Combine>
+[[gnu::always_inline]] inline Out joined(Out (&partial)[width], const In* rest, std::int64_t count, Combine combine) {
+  for (std::int64_t lane = 0; lane < count; ++lane)
+    partial[lane] = combine(partial[lane], static_cast<Out>(rest[lane]));
+  for (std::int64_t half = width / 2; half > 0; half /= 2)
+    for (std::int64_t lane = 0; lane < half; ++lane) partial[lane] = combine(partial[lane], partial[lane + half]);
+  return partial[0];
+}
+
+/// Neighbouring elements in `width` lanes.
+template <std::int64_t width, class In, class Out, class Combine>
+inline Out reduce_by_lanes(const In* row, std::int64_t size, Combine combine) {
+  const std::int64_t lines = size / width;
+  alignas(64) Out partial[width];
+  if (lines <= in_line_lanes) {
+    in_line(row, lines, partial, combine);
+    return joined(partial, row + lines * width, size - lines * width, combine);
+  }
+  alignas(64) Out blocks[width];  // another array: the compiler keeps the first in registers
+  in_blocks(row, lines, blocks, combine);
+  return joined(blocks, row + lines * width, size - lines * width, combine);
+}
+
 /// Neighbouring elements, at most a chunk of them.
 template <class In, class Out, class Combine>
 Out reduce_row(const In* row, std::int64_t size, Combine combine) {
-  if (size < in_line_rows) {
-    Out result = Combine::template start<Out>();
-    for (std::int64_t i = 0; i < size; ++i) result = combine(result, static_cast<Out>(row[i]));
-    return result;
-  }
-  alignas(64) Out partial[lanes];
-  std::fill(partial, partial + lanes, Combine::template start<Out>());
-  std::int64_t i = 0;
-  for (; i + lanes <= size; i += lanes) {
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      partial[lane] = combine(partial[lane], static_cast<Out>(row[i + lane]));
-  }
-  for (std::int64_t lane = 0; i < size; ++i, ++lane) partial[lane] = combine(partial[lane], static_cast<Out>(row[i]));
-  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t lane = 0; lane < half; ++lane) partial[lane] = combine(partial[lane], partial[lane + half]);
-  return partial[0];
+  if (size >= 2 * lanes) return reduce_by_lanes<lanes, In, Out>(row, size, combine);
+  if (size >= few_lanes) return reduce_by_lanes<few_lanes, In, Out>(row, size, combine);
+  Out result = Combine::template start<Out>();
+  for (std::int64_t i = 0; i < size; ++i) result = combine(result, static_cast<Out>(row[i]));
+  return result;
 }
 
 /// At most `strip` columns side by side of `size` rows that are `step` apart.

@@ -41,19 +41,41 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   for (std::int64_t j = i; j < count; ++j) out[j] = result[static_cast<std::size_t>(j - i)];
 }
 
-/// e^x. xsimd's float32 version gives infinity from 88.376 on, where the true limit is 88.723.
+/// e^x. xsimd's version ends too early at both sides, where the result is nearly infinite and where it is subnormal.
 template <class T>
 xsimd::batch<T> exp(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
+  constexpr T near = sizeof(T) == 4 ? 87 : 708, beyond = sizeof(T) == 4 ? 104 : 746;  // from there on 0 or infinity
   const Batch y = xsimd::exp(x);
-  if constexpr (sizeof(T) == 4) {
-    const auto high = x > Batch(T{88});
-    if (xsimd::any(high)) {
-      const Batch root = xsimd::exp(x * Batch(T{0.5}));
-      return xsimd::select(high, root * root, y);
+  const Batch size = xsimd::abs(x);
+  const auto at_an_end = (size > Batch(near)) & (size < Batch(beyond));
+  if (!xsimd::any(at_an_end)) return y;
+  const Batch root = xsimd::exp(x * Batch(T(0.5)));
+  return xsimd::select(at_an_end, root * root, y);
+}
+
+/// e^x - 1. Where x is large, xsimd's version ends too early as its exponential does.
+template <class T>
+xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch y = xsimd::expm1(x);
+  const auto large = x > Batch(T{80});  // where 1 is less than half a unit in the last place
+  return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
+}
+
+/// The natural logarithm. xsimd's float64 version is wrong for subnormal numbers.
+template <class T>
+xsimd::batch<T> log(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  if constexpr (sizeof(T) == 8) {
+    const auto subnormal = (x < Batch(std::numeric_limits<T>::min())) & (x > Batch(T{0}));
+    if (xsimd::any(subnormal)) {
+      constexpr T scale = 0x1p54, log_of_scale = 54 * M_LN2;
+      const Batch y = xsimd::log(xsimd::select(subnormal, x * Batch(scale), x));
+      return xsimd::select(subnormal, y - Batch(log_of_scale), y);
     }
   }
-  return y;
+  return xsimd::log(x);
 }
 
 /// The error function. xsimd's float64 version is wrong by up to 70 units in the last place; the C library's is not.
@@ -74,7 +96,7 @@ template <class T>
 xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch one(T{1});
-  const Batch e = xsimd::exp(-xsimd::abs(x));
+  const Batch e = vector_math::exp(-xsimd::abs(x));
   return xsimd::select(x < Batch(T{0}), e, one) / (one + e);
 }
 
@@ -82,7 +104,7 @@ xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
 template <class T>
 xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
-  const Batch tail = xsimd::log1p(xsimd::exp(-xsimd::abs(x)));
+  const Batch tail = xsimd::log1p(vector_math::exp(-xsimd::abs(x)));
   return xsimd::select(x > Batch(T{0}), x + tail, tail);
 }
 

@@ -56,7 +56,7 @@ const Op& exp_op() {
 
 const Op& expm1_op() {
   static const Op row = function(
-      "expm1", "e ** x - 1, exact near 0.", [](const auto& x) { return xsimd::expm1(x); },
+      "expm1", "e ** x - 1, exact near 0.", [](const auto& x) { return vector_math::expm1(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * (call.outputs[0] + 1)}; });
   return row;
 }
@@ -64,7 +64,7 @@ const Op& expm1_op() {
 const Op& log_op() {
   static const Op row = function(
       "log", "The natural logarithm of x; -inf at 0, NaN where x is negative.",
-      [](const auto& x) { return xsimd::log(x); },
+      [](const auto& x) { return vector_math::log(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() / call.inputs[0]}; });
   return row;
 }

@@ -221,3 +221,90 @@ TEST_CASE("on the matrix unit infinite numbers stay infinite, and what is no num
   b.assign(b.size(), 0.25f);
   CHECK(std::isfinite(multiply(m, k, n, a, b).c[6 * n]));
 }
+
+namespace {
+/// The greatest error of an element, relative to the sum of the sizes of what it sums, and to a subnormal unit for each.
+double worst_error(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
+                   const std::vector<float>& b, const std::vector<float>& c) {
+  double worst = 0;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0, size = 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        const double term = static_cast<double>(a[static_cast<std::size_t>(i * k + l)]) *
+                            static_cast<double>(b[static_cast<std::size_t>(l * n + j)]);
+        sum += term;
+        size += std::abs(term);
+      }
+      const double got = c[static_cast<std::size_t>(i * n + j)];
+      if (size > 0.5 * std::numeric_limits<float>::max()) continue;  // the sum may be infinite on the way
+      const double subnormal = static_cast<double>(k) * 0x1p-149;
+      if (got == sum) continue;
+      worst = std::max(worst, (std::abs(got - sum) - subnormal) / size);
+    }
+  return worst;
+}
+}  // namespace
+
+TEST_CASE("products on the matrix unit keep their digits where products are tiny") {
+  if (without_unit()) return;
+  std::mt19937 random(3);
+  constexpr std::int64_t m = 96, k = 300, n = 112;
+  for (const auto& [left, right] : {std::pair(1e-30f, 1e-5f), std::pair(1e-5f, 1e-30f), std::pair(1e-20f, 1e-18f),
+                                    std::pair(1e-38f, 1.0f), std::pair(1e-41f, 1e3f), std::pair(1e-37f, 1e30f)}) {
+    CAPTURE(left);
+    CAPTURE(right);
+    std::vector<float> a = drawn(m * k, random, 0), b = drawn(k * n, random, 0);
+    for (float& each : a) each *= left;
+    for (float& each : b) each *= right;
+    for (int fixed : {-1, 0, 1}) {
+      const Multiplied done = multiply(m, k, n, a, b, fixed);
+      CHECK(done.way == ProductWay::amx);
+      CHECK(worst_error(m, k, n, a, b, done.c) <= 5e-7);
+    }
+  }
+}
+
+TEST_CASE("products on the matrix unit keep their digits with operands over the whole range of exponents") {
+  if (without_unit()) return;
+  std::mt19937 random(4);
+  std::uniform_int_distribution<int> exponent(-148, 127), near(-40, 40);
+  constexpr std::int64_t m = 96, k = 290, n = 112;
+  const auto spread = [&](std::int64_t count) {
+    std::vector<float> numbers = drawn(count, random, 0);
+    for (float& each : numbers) each = std::ldexp(each, exponent(random) - 2);
+    return numbers;
+  };
+  for (int round = 0; round < 3; ++round) {
+    std::vector<float> a = spread(m * k), b = spread(k * n);
+    CHECK(worst_error(m, k, n, a, b, multiply(m, k, n, a, b).c) <= 5e-7);
+    // Every term of a product near 1, its factors far from it.
+    for (std::int64_t l = 0; l < k; ++l) {
+      const int shift = exponent(random) / 2 * 2 - 10;
+      for (std::int64_t i = 0; i < m; ++i)
+        a[static_cast<std::size_t>(i * k + l)] = std::ldexp(1.1f + static_cast<float>(i % 7), shift + near(random) / 8);
+      for (std::int64_t j = 0; j < n; ++j)
+        b[static_cast<std::size_t>(l * n + j)] = std::ldexp(1.3f + static_cast<float>(j % 5), -shift + near(random) / 8);
+    }
+    CHECK(worst_error(m, k, n, a, b, multiply(m, k, n, a, b).c) <= 5e-7);
+  }
+}
+
+TEST_CASE("products on the matrix unit: lines of zeros beside tiny numbers, infinities and NaN") {
+  if (without_unit()) return;
+  std::mt19937 random(6);
+  constexpr std::int64_t m = 96, k = 64, n = 112;
+  std::vector<float> a = drawn(m * k, random, 0), b = drawn(k * n, random, 0);
+  for (std::int64_t l = 0; l < k; ++l) {
+    for (std::int64_t i = 0; i < m; i += 3) a[static_cast<std::size_t>(i * k + l)] = i % 2 == 0 ? 0.0f : -0.0f;
+    for (std::int64_t i = 1; i < m; i += 3) a[static_cast<std::size_t>(i * k + l)] *= 1e-36f;
+    for (std::int64_t j = 0; j < n; j += 5) b[static_cast<std::size_t>(l * n + j)] = 0;
+    for (std::int64_t j = 1; j < n; j += 5) b[static_cast<std::size_t>(l * n + j)] *= 1e-3f;
+  }
+  CHECK(worst_error(m, k, n, a, b, multiply(m, k, n, a, b).c) <= 5e-7);
+  b[static_cast<std::size_t>(5 * n + 7)] = std::numeric_limits<float>::infinity();
+  const std::vector<float> c = multiply(m, k, n, a, b).c;
+  CHECK(std::isnan(c[7]));  // a row of zeros times infinity
+  CHECK(std::isinf(c[static_cast<std::size_t>(2 * n + 7)]));
+  CHECK(c[static_cast<std::size_t>(3 * n + 8)] == 0);
+}

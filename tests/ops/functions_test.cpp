@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "golden.hpp"
 #include "play.hpp"
@@ -43,6 +44,34 @@ void check_accuracy(Unary op, Reference reference, double low, double high, doub
   check(double{}, units);
 }
 
+/// Compares with the C library's long double over all magnitudes: every exponent, subnormal numbers, zeros, infinities and
+/// NaN, of either sign. `units` bounds the error in units of the last place.
+void check_magnitudes(Unary op, long double (*reference)(long double), double units) {
+  const auto check = [&](auto scalar) {
+    using T = decltype(scalar);
+    using Limits = std::numeric_limits<T>;
+    std::vector<T> list{0, Limits::infinity(), Limits::quiet_NaN(), Limits::denorm_min(), Limits::min(), Limits::max(), 1};
+    for (int exponent = Limits::min_exponent - Limits::digits; exponent < Limits::max_exponent; ++exponent)
+      for (double mantissa : {1.0, 1.0 + Limits::epsilon(), 1.2345678901234567, 1.4142135623730951, 1.9999})
+        list.push_back(std::ldexp(static_cast<T>(mantissa), exponent));
+    for (std::size_t i = 0, count = list.size(); i < count; ++i) list.push_back(-list[i]);
+    xt::xarray<T> points = xt::xarray<T>::from_shape({list.size()});
+    std::copy(list.begin(), list.end(), points.begin());
+    const Array y = played_on<T>([op](const Vars& x) { return op(x[0]); }, {points});
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const T got = y.as<T>()[i];
+      const long double wanted = reference(static_cast<long double>(list[i]));
+      const T rounded = static_cast<T>(wanted);
+      if (got == rounded || (std::isnan(got) && std::isnan(wanted))) continue;
+      const T unit = std::nextafter(std::abs(rounded), Limits::infinity()) - std::abs(rounded);
+      INFO(name_of(dtype_of<T>()) << " at " << list[i] << ": got " << got << ", not " << rounded);
+      CHECK(std::abs(static_cast<long double>(got) - wanted) <= static_cast<long double>(units) * unit);
+    }
+  };
+  check(float{});
+  check(double{});
+}
+
 /// The values at points of delicate nature.
 void check_points(Unary op, Reference reference) {
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -80,6 +109,66 @@ TEST_CASE("op exp: accuracy up to the greatest float, gradients, golden values")
   const Array y = played<float>([](const Vars& x) { return exp(x[0]); }, {{88.0f, 88.5f, 88.7f, 88.8f}});
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(close(y.as<float>()[i], std::exp(xt::xarray<float>{88.0f, 88.5f, 88.7f, 88.8f}(i)), 1e-6));
+}
+
+TEST_CASE("op exp: right at every magnitude, up to the last number and down to subnormal ones") {
+  check_magnitudes(exp, std::exp, 2);
+  const auto check = [](auto scalar, std::initializer_list<double> list) {
+    using T = decltype(scalar);
+    for (double x : list) {
+      const T got = *played<T>([](const Vars& v) { return exp(v[0]); }, {{static_cast<T>(x)}}).template as<T>();
+      CAPTURE(x);
+      CHECK(std::abs(got - std::exp(static_cast<T>(x))) <=
+            std::max<T>(4 * std::numeric_limits<T>::epsilon() * got, std::numeric_limits<T>::denorm_min()));
+    }
+  };
+  check(float{}, {88.6, 88.72, -87.4, -88, -95.5, -103, -103.9, -110});
+  check(double{}, {709.5, 709.78, -708.5, -720, -744, -745, -746.5});
+}
+
+TEST_CASE("op expm1: right at every magnitude, up to the last number") {
+  check_magnitudes(expm1, std::expm1, 3);
+  CHECK(units_apart(*played<double>([](const Vars& x) { return expm1(x[0]); }, {{709.7}}).as<double>(),
+                    std::expm1(709.7)) <= 3);
+}
+
+TEST_CASE("op log: right at every magnitude, of subnormal numbers too") {
+  check_magnitudes(log, std::log, 1.5);
+}
+
+TEST_CASE("op log1p: right at every magnitude") {
+  check_magnitudes(log1p, std::log1p, 1.5);
+}
+
+TEST_CASE("op sqrt: right at every magnitude") {
+  check_magnitudes(sqrt, std::sqrt, 0.5);
+}
+
+TEST_CASE("op rsqrt: right at every magnitude") {
+  check_magnitudes(rsqrt, [](long double x) { return 1 / std::sqrt(x); }, 2);
+}
+
+TEST_CASE("op softplus: right at every magnitude") {
+  check_magnitudes(softplus, [](long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::abs(x))); }, 2);
+  CHECK(*played<double>([](const Vars& x) { return softplus(x[0]); }, {{-740.0}}).as<double>() > 0);
+}
+
+TEST_CASE("op sigmoid: right at every magnitude") {
+  check_magnitudes(sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, 3);
+  CHECK(*played<float>([](const Vars& x) { return sigmoid(x[0]); }, {{-100.f}}).as<float>() > 0);
+}
+
+TEST_CASE("op tanh: right at every magnitude") {
+  check_magnitudes(tanh, std::tanh, 2);
+}
+
+TEST_CASE("op pow: right at every magnitude, of subnormal numbers too") {
+  check_magnitudes([](const Var& x) { return pow(x, 0.25); }, [](long double x) { return std::pow(x, 0.25L); }, 1.5);
+}
+
+TEST_CASE("op logsumexp: right where its sum is subnormal") {
+  const Array y = played<double>([](const Vars& x) { return logsumexp(x[0]); }, {{-1e308, -740, -742}});
+  CHECK(close(*y.as<double>(), -740 + std::log1p(std::exp(-2.0)), 1e-15));
 }
 
 TEST_CASE("op expm1: accuracy, also near 0, gradients, golden values") {

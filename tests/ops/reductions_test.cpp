@@ -184,3 +184,64 @@ TEST_CASE("op all: true of nothing, golden values") {
   Tape tape;
   CHECK_THROWS_WITH_AS(all(tape.input("x", {2})), "all: 'x' must be a bool array, got float32 (2,)", DtypeError);
 }
+
+namespace {
+/// What NumPy's pairwise sum of n numbers guarantees: 16 additions in each of 8 lanes, 3 to join these, and a tree of
+/// blocks of 128, each with a relative error of half a unit of the sum of sizes.
+double numpy_bound(std::int64_t n) {
+  const double blocks = std::max(1.0, static_cast<double>(n) / 128);
+  return (16 + 3 + std::ceil(std::log2(blocks))) * 0x1p-24;
+}
+
+/// Sums (and means) of float32 numbers against their sum in double, relative to the sum of their sizes.
+void check_exactness(const Shape& shape, const Axes& axes, const std::function<float(std::int64_t)>& number) {
+  CAPTURE(to_string(shape));
+  CAPTURE(to_string(Attribute(axes)));
+  Array x(Dtype::float32, shape), sizes(Dtype::float64, shape), exact(Dtype::float64, shape);
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    x.as<float>()[i] = number(i);
+    exact.as<double>()[i] = static_cast<double>(x.as<float>()[i]);
+    sizes.as<double>()[i] = std::abs(exact.as<double>()[i]);
+  }
+  Tape tape;
+  const Var v = tape.parameter("x", x), wide = tape.parameter("exact", exact), size = tape.parameter("size", sizes);
+  const Array truth = fast(sum(wide, axes)), largest = fast(sum(size, axes));
+  const Array total = fast(sum(v, axes)), average = fast(mean(v, axes));
+  const double count = static_cast<double>(x.count()) / static_cast<double>(truth.count());
+  const double bound = numpy_bound(static_cast<std::int64_t>(count));
+  for (std::int64_t i = 0; i < truth.count(); ++i) {
+    const double scale = largest.as<double>()[i];
+    CHECK(std::abs(total.as<float>()[i] - truth.as<double>()[i]) <= bound * scale);
+    CHECK(std::abs(average.as<float>()[i] * count - truth.as<double>()[i]) <= (bound + 0x1p-24) * scale);
+  }
+  for (int threads : {1, 3}) {
+    const Array again = fast(sum(v, axes), threads);
+    CHECK(std::equal(again.as<float>(), again.as<float>() + again.count(), total.as<float>()));
+  }
+}
+}  // namespace
+
+TEST_CASE("op sum: a million equal float32 numbers, as exact as NumPy's pairwise sum, along all axes") {
+  const auto tenth = [](std::int64_t) { return 0.1f; };
+  const auto drawn = [](std::int64_t i) { return static_cast<float>(std::sin(static_cast<double>(i) * 12.9898)); };
+  for (const std::function<float(std::int64_t)>& number :
+       {std::function<float(std::int64_t)>(tenth), std::function<float(std::int64_t)>(drawn)}) {
+    check_exactness({1000000}, {0}, number);
+    check_exactness({3, 333333}, {1}, number);
+    check_exactness({333333, 3}, {0}, number);
+    check_exactness({1000, 1000}, {}, number);
+    check_exactness({1000, 1000}, {0}, number);
+    check_exactness({100, 100, 100}, {0, 2}, number);
+    check_exactness({1000, 31, 31}, {0, 2}, number);
+  }
+}
+
+TEST_CASE("op mean: of a million equal numbers is that number, but for few units") {
+  Array x(Dtype::float32, {1000000});
+  std::fill_n(x.as<float>(), x.count(), 0.1f);
+  Tape tape;
+  const Var v = tape.parameter("x", x);
+  CHECK(std::abs(*fast(mean(v)).as<float>() - 0.1f) <= 2 * 0x1p-27f);
+  CHECK(*fast(var(v)).as<float>() <= 0x1p-52f);  // the square of that
+  CHECK(std::abs(*fast(logsumexp(v)).as<float>() - (0.1f + std::log(1e6f))) <= 2 * 0x1p-20f);
+}
