@@ -36,6 +36,10 @@ struct ModelOptions {
   Dtype dtype = Dtype::float32;  ///< Of the weights and of the inputs declared "float": float32 or float64.
   const OpTable* ops = nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model.
   bool initialise = true;        ///< False leaves the weights at zero: for those about to load them, or only to look.
+  /// How many steps the recording of a function may take, so that a definition whose blocks apply one another without
+  /// end is an error before memory is. Each name, literal, operator and call that is looked at is a step, and each
+  /// element of a tuple: a recording has at most about as many nodes. (GPT-2 of twelve layers takes some 2000.)
+  std::int64_t max_steps = 2'000'000;
 };
 
 /// The resolved hyper-parameters of a model.

@@ -23,9 +23,12 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string nearest(const std::string& name, const std::vector<std::string>& names) {
+  constexpr std::size_t longest = 200;  // a text this long was not meant as a name
   std::string best;
+  if (name.size() > longest) return best;
   std::size_t least = name.size() / 2 + 2;  // further than this is another word
   for (const std::string& each : names) {
+    if (each.size() > longest) continue;
     const std::size_t distance = edit_distance(name, each);
     if (distance < least) {
       least = distance;

@@ -10,6 +10,7 @@ namespace xtape::model {
 
 namespace {
 constexpr std::int64_t most_elements = std::int64_t{1} << 40;  // of one weight: more is a mistake in a shape
+constexpr std::int64_t most_parts = 1 << 18;                   // a definition of forty blocks can ask for 2^40
 
 class Builder {
  public:
@@ -73,6 +74,9 @@ class Builder {
   PartList make_list(const Part& owner, const PartSpec& declared, const PartSpec& spec, const Context& context) {
     if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
       fail(spec.place, "part '" + spec.name + "' contains itself, by way of block '" + owner.block->name + "'");
+    if (making_.size() == deepest)
+      fail(spec.place,
+           "parts are nested more than " + std::to_string(deepest) + " deep: '" + owner.path + "' has one more");
     making_.push_back(spec.identity);
     PartList list;
     list.spec = &spec;
@@ -122,6 +126,9 @@ class Builder {
   }
 
   std::unique_ptr<Part> make_part(const std::string& path, const PartSpec& spec, const Context& context) {
+    if (++count_ > most_parts)
+      fail(spec.place,
+           "the model has more than " + std::to_string(most_parts) + " parts, '" + path + "' with those before it");
     auto part = std::make_unique<Part>();
     const Block& block = chosen_block(spec, context);
     part->path = path;
@@ -193,6 +200,7 @@ class Builder {
 
   World& world_;
   Evaluator evaluator_;
+  std::int64_t count_ = 0;
   std::vector<const Json*> making_;
 };
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "check_sizes.hpp"
 #include "definition.hpp"
 #include "nearest.hpp"
 #include "value.hpp"
@@ -28,17 +29,15 @@ class Checker {
 
   /// Sizes and settings are known without a tape: parameters, hyper-parameters and what is bound around them.
   void size(const Line& line, const Names& more) {
-    Names names = sizes_;
-    names.insert(more.begin(), more.end());
-    std::swap(names, known_);
-    line_ = &line;
-    visit(line.value);
-    std::swap(names, known_);
+    more_ = &more;
+    expression(line);
+    more_ = nullptr;
   }
 
   void computation(const std::vector<Input>& inputs, const Computation& computation,
                    const std::vector<Function>* functions) {
     functions_ = functions;
+    check_sizes(inputs, computation, known_);
     for (const Input& input : inputs) {
       known_.insert(input.name);
       for (const Line& dim : input.dims)
@@ -61,6 +60,10 @@ class Checker {
     visit(line.value);
   }
 
+  bool knows(const std::string& name) const {
+    return more_ == nullptr ? known_.count(name) != 0 : sizes_.count(name) != 0 || more_->count(name) != 0;
+  }
+
   void assign(const Target& target, const Line& line) {
     const auto taken = [&](const auto& list, const char* kind) {
       for (const auto& each : list)
@@ -76,9 +79,12 @@ class Checker {
   void visit(const Expression& expression) {
     if (expression.form == Form::name) {
       mentioned_.insert(expression.text);
-      if (known_.count(expression.text) == 0)
+      if (!knows(expression.text)) {
+        Names known = more_ == nullptr ? known_ : sizes_;
+        if (more_ != nullptr) known.insert(more_->begin(), more_->end());
         line_->fail(expression.column,
-                    "unknown name '" + expression.text + "'" + did_you_mean(expression.text, list_of(known_)));
+                    "unknown name '" + expression.text + "'" + did_you_mean(expression.text, list_of(known)));
+      }
       return;
     }
     if (expression.form == Form::call && expression.children[0].form == Form::name) {
@@ -94,8 +100,8 @@ class Checker {
     const Expression& callee = call.children[0];
     const std::string& name = callee.text;
     mentioned_.insert(name);
-    std::vector<std::string> known = list_of(parts_);
     if (parts_.count(name) != 0) return;
+    std::vector<std::string> known = list_of(parts_);
     if (functions_ != nullptr)
       for (const Function& each : *functions_) {
         if (each.name == name) return;
@@ -130,6 +136,7 @@ class Checker {
   const OpTable& ops_;
   const Line* line_ = nullptr;
   const std::vector<Function>* functions_ = nullptr;
+  const Names* more_ = nullptr;  ///< While a size is looked at: what may be named beside the sizes.
   Names known_, sizes_, parts_, mentioned_;
 };
 
@@ -165,8 +172,10 @@ void check_mentioned(const Block& block, const Names& mentioned) {
 }
 }  // namespace
 
-void check_names(const Definition& definition, const OpTable& ops) {
-  for (const auto& file : definition.used) check_names(*file, ops);
+namespace {
+void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {
+  if (!seen.insert(&definition).second) return;
+  for (const auto& file : definition.used) check_file(*file, ops, seen);
   for (const auto& block : definition.blocks) {
     Checker checker(definition, *block, ops);
     check_shared(checker, *block);
@@ -183,6 +192,12 @@ void check_names(const Definition& definition, const OpTable& ops) {
     mentioned.insert(checker.mentioned().begin(), checker.mentioned().end());
   }
   check_mentioned(*definition.model, mentioned);
+}
+}  // namespace
+
+void check_names(const Definition& definition, const OpTable& ops) {
+  std::set<const Definition*> seen;
+  check_file(definition, ops, seen);
 }
 
 }  // namespace xtape::model

@@ -55,6 +55,7 @@ class Reader {
     const std::string key = inside ? name : canonical(path);
     if (std::find(reading_.begin(), reading_.end(), key) != reading_.end())
       entry.fail("'" + name + "' uses this file in turn: files cannot use each other in a circle");
+    if (reading_.size() == deepest) entry.fail("files use each other more than " + std::to_string(deepest) + " deep");
     return inside ? add(key, [&] { return embedded_.at(name); }) : file(path);
   }
 
@@ -85,13 +86,14 @@ class Reader {
     if (node.has("model")) {
       const JsonNode model = node.at("model").owned_by("model");
       definition.model = read_model(model, definition);
-      definition.functions = read_functions(model.at("functions"));
+      definition.functions = read_functions(model.at("functions"), *definition.model);
     }
   }
 
   /// Parts name blocks, so all names must be known before any block is read: each is entered as a bare name first.
   static void read_blocks(Definition& definition, const JsonNode& node) {
     for (const auto& [name, entry] : node.entries()) {
+      if (name.empty() || name[0] == '=') entry.fail_at_key("a block needs a name, and none that begins with '='");
       if (definition.find_block(name) != nullptr)
         entry.fail("a used file has a block '" + name + "' already: give this one another name");
       definition.blocks.push_back(std::make_unique<Block>());

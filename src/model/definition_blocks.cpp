@@ -1,6 +1,8 @@
 #include "definition_blocks.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "initialise.hpp"
 #include "nearest.hpp"
@@ -50,6 +52,8 @@ void read_type(Input& input, const JsonNode& node) {
   // The whole type has the form of an index: sizes parse with commas, expressions and an ellipsis.
   const Line whole = parse_line(text, place_of(node), false);
   if (whole.value.form != Form::index) fail(place_of(node), text, bracket, "the sizes should end the type");
+  if (whole.value.children.size() > Shape::max_rank + 2)
+    fail(place_of(node), text, bracket, "an array has at most " + std::to_string(Shape::max_rank) + " axes");
   int ellipses = 0;
   for (std::size_t i = 1; i < whole.value.children.size(); ++i) {
     Line dim{whole.place, text, {}, false, whole.value.children[i]};
@@ -73,10 +77,10 @@ std::vector<Input> read_inputs(const JsonNode& node, bool typed) {
         type.fail("an input of a function needs a dtype and its sizes, such as \"int [b, t]\"");
     }
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].many && i + 1 < inputs.size()) node.fail("'*" + inputs[i].name + "' must stand last");
-    for (std::size_t j = 0; j < i; ++j)
-      if (inputs[i].name == inputs[j].name) node.fail("the input '" + inputs[i].name + "' stands twice");
+  std::set<std::string> names;
+  for (const Input& input : inputs) {
+    if (input.many && &input != &inputs.back()) node.fail("'*" + input.name + "' must stand last");
+    if (!names.insert(input.name).second) node.fail("the input '" + input.name + "' stands twice");
   }
   return inputs;
 }
@@ -95,6 +99,9 @@ Computation read_computation(const JsonNode& node) {
   } else {
     computation.results.emplace_back("", parsed(result, false));
   }
+  for (const auto& [name, line] : computation.results)
+    if (line.value.form == Form::tuple && line.value.children.empty())
+      line.fail(line.value.column, "at least one result belongs here");
   return computation;
 }
 
@@ -127,6 +134,8 @@ std::vector<WeightSpec> read_weights(const JsonNode& node) {
     weight.name = name;
     weight.place = place_of(entry);
     for (const JsonNode& size : entry.at("shape").elements()) weight.shape.push_back(read_expression(size));
+    if (weight.shape.size() > Shape::max_rank)
+      entry.at("shape").fail("an array has at most " + std::to_string(Shape::max_rank) + " axes");
     read_initialiser(weight, entry);
     if (entry.has("when")) weight.when = read_expression(entry.at("when"));
     weights.push_back(std::move(weight));
@@ -173,11 +182,12 @@ std::vector<PartSpec> read_parts(const JsonNode& node, const Definition& home) {
 
 /// Names of one block share one space, so that a line cannot mean two things.
 void check_distinct(const Block& block, const JsonNode& node) {
-  std::vector<std::pair<std::string, const char*>> taken;
+  std::map<std::string, const char*> taken;
   const auto take = [&](const std::string& name, const char* kind) {
-    for (const auto& [other, other_kind] : taken)
-      if (other == name) node.fail("the " + std::string(kind) + " '" + name + "' has the same name as a " + other_kind);
-    taken.emplace_back(name, kind);
+    const auto [other, is_new] = taken.emplace(name, kind);
+    if (!is_new)
+      node.fail("the " + std::string(kind) + " '" + name + "' has the same name as " +
+                (other->second[0] == 'i' ? "an " : "a ") + other->second);
   };
   for (const Parameter& each : block.parameters) take(each.name, "parameter");
   for (const WeightSpec& each : block.weights) take(each.name, "weight");
@@ -239,13 +249,39 @@ std::unique_ptr<const Block> read_model(const JsonNode& node, const Definition& 
   return block;
 }
 
-std::vector<Function> read_functions(const JsonNode& node) {
+namespace {
+/// What the model's parts and weights are called, functions and their inputs are not; and results are told apart by
+/// their names.
+void check_function(const Function& function, const Block& model, const JsonNode& node) {
+  std::vector<std::string> names = {function.name};
+  for (const Input& each : function.inputs) names.push_back(each.name);
+  const auto taken = [&](const auto& list, const char* kind) {
+    for (const auto& each : list)
+      if (std::find(names.begin(), names.end(), each.name) != names.end())
+        node.fail_at_key("'" + each.name + "' is the name of a " + kind + " of the model already");
+  };
+  taken(model.parts, "part");
+  taken(model.weights, "weight");
+  const Line& result = function.computation.results[0].second;
+  if (!function.computation.results[0].first.empty() || result.value.form != Form::tuple) return;
+  const auto is_name = [](const Expression& each) { return each.form == Form::name; };
+  if (!std::all_of(result.value.children.begin(), result.value.children.end(), is_name)) return;
+  std::set<std::string> results;
+  for (const Expression& each : result.value.children)
+    if (!results.insert(each.text).second)
+      result.fail(each.column,
+                  "two results are called '" + each.text + "': {\"one\": \"…\", \"two\": \"…\"} names them");
+}
+}  // namespace
+
+std::vector<Function> read_functions(const JsonNode& node, const Block& model) {
   std::vector<Function> functions;
   for (const auto& [name, plain] : node.entries()) {
     const JsonNode entry = plain.owned_by("function '" + name + "'");
     check_name(name, entry);
     entry.only({"about", "inputs", "do", "result"});
     functions.push_back({name, place_of(entry), read_inputs(entry.at("inputs"), true), read_computation(entry)});
+    check_function(functions.back(), model, entry);
   }
   return functions;
 }

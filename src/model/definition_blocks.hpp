@@ -11,6 +11,6 @@ std::vector<Parameter> read_parameters(const JsonNode& node);
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home);
 /// The "model" entry: parts and weights without inputs. Its functions are read apart.
 std::unique_ptr<const Block> read_model(const JsonNode& node, const Definition& home);
-std::vector<Function> read_functions(const JsonNode& node);
+std::vector<Function> read_functions(const JsonNode& node, const Block& model);
 
 }  // namespace xtape::model

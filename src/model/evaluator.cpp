@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nearest.hpp"
+#include "stack.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {
@@ -46,6 +47,21 @@ bool Evaluator::flag(const Line& line, const Frame& frame) {
 }
 
 Value Evaluator::visit(const Expression& expression, const At& at) {
+  constexpr std::size_t least_stack = 160 << 10;  // what recording an op may need
+  if (stack_left() < least_stack)
+    fail(at, expression.column, "expressions, parts and functions are nested too deeply for this thread's stack");
+  Value value = value_of(expression, at);
+  guarded(at, expression.column, [&] {
+    steps_ += 1 + elements_of(value);
+    if (steps_ > world_.max_steps)
+      throw Error("this takes more than " + std::to_string(world_.max_steps) +
+                  " steps to record, the most that ModelOptions::max_steps allows: parts that apply each other "
+                  "repeatedly multiply");
+  });
+  return value;
+}
+
+Value Evaluator::value_of(const Expression& expression, const At& at) {
   switch (expression.form) {
     case Form::integer:
       return expression.integer;
@@ -75,19 +91,24 @@ Value Evaluator::visit(const Expression& expression, const At& at) {
       return guarded(at, expression.column, [&] { return unary(expression.text, value); });
     }
     case Form::binary:
-      return logic(expression, at);
+      return chain(expression, at);
     default:
       fail(at, expression.column, "this has no value here");
   }
 }
 
-/// Binary operators. `and` and `or` of flags look at the right side only where the left does not decide.
-Value Evaluator::logic(const Expression& expression, const At& at) {
-  const Value left = visit(expression.children[0], at);
-  if (const auto* flag = left.as<bool>(); flag != nullptr && (expression.text == "and" || expression.text == "or"))
-    if (*flag == (expression.text == "or")) return left;
-  const Value right = visit(expression.children[1], at);
-  return guarded(at, expression.column, [&] { return binary(expression.text, left, right); });
+/// Operators between two values, from left to right. `and` and `or` of flags look at the right side only where the left
+/// does not decide.
+Value Evaluator::chain(const Expression& expression, const At& at) {
+  Value left = visit(expression.children[0], at);
+  for (std::size_t i = 0; i < expression.operators.size(); ++i) {
+    const auto& [symbol, column] = expression.operators[i];
+    if (const auto* flag = left.as<bool>(); flag != nullptr && (symbol == "and" || symbol == "or"))
+      if (*flag == (symbol == "or")) continue;
+    const Value right = visit(expression.children[i + 1], at);
+    left = guarded(at, column, [&, &symbol = symbol] { return binary(symbol, left, right); });
+  }
+  return left;
 }
 
 Value Evaluator::weight(const Weight& weight) {
@@ -105,23 +126,28 @@ bool Evaluator::knows(const std::string& name, const Frame& frame) const {
 Value Evaluator::name(const Expression& expression, const At& at) {
   const std::string& name = expression.text;
   const Frame& frame = at.frame;
-  std::vector<std::string> known;
   if (const auto found = frame.locals.find(name); found != frame.locals.end()) return found->second;
-  add_names(frame.locals, known);
-  if (const Part* part = frame.part) {
+  const Part* part = frame.part;
+  if (part != nullptr) {
     if (const auto found = part->parameters.find(name); found != part->parameters.end()) return found->second;
-    add_names(part->parameters, known);
     if (tape_) {
       if (const Weight* found = part->find_weight(name)) return weight(*found);
       if (const PartList* found = part->find_part(name)) return PartReference{found};
+    }
+  }
+  const auto file = world_.hyper.find(frame.home);
+  if (file != world_.hyper.end())
+    if (const auto found = file->second.find(name); found != file->second.end()) return found->second;
+  std::vector<std::string> known;
+  add_names(frame.locals, known);
+  if (part != nullptr) {
+    add_names(part->parameters, known);
+    if (tape_) {
       for (const Weight& each : part->weights) known.push_back(each.spec->name);
       for (const PartList& each : part->parts) known.push_back(each.spec->name);
     }
   }
-  if (const auto file = world_.hyper.find(frame.home); file != world_.hyper.end()) {
-    if (const auto found = file->second.find(name); found != file->second.end()) return found->second;
-    add_names(file->second, known);
-  }
+  if (file != world_.hyper.end()) add_names(file->second, known);
   fail(at, expression.column, "unknown name '" + name + "'" + did_you_mean(name, known));
 }
 

@@ -56,14 +56,16 @@ class Evaluator {
     const Line& line;
     const Frame& frame;
   };
+  /// Counts the step, and what the value holds, against what a recording may take.
   Value visit(const Expression& expression, const At& at);
+  Value value_of(const Expression& expression, const At& at);
   Value name(const Expression& expression, const At& at);
   Value attribute(const Expression& expression, const At& at);
   Value attribute_of(const Value& object, const Expression& expression, const At& at);
   Value attribute_of_each(const Tuple& objects, const Expression& expression, const At& at);
   Value assigned(const Part& part, const Expression& expression, const At& at) const;
   Value index(const Expression& expression, const At& at);
-  Value logic(const Expression& expression, const At& at);
+  Value chain(const Expression& expression, const At& at);
   Value call(const Expression& expression, const At& at);
   Value require(const Expression& expression, const At& at);
   Value scan_part(const Expression& expression, const At& at);
@@ -91,6 +93,7 @@ class Evaluator {
   const World& world_;
   std::optional<Tape> tape_;
   const Part* root_;
+  std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
   std::map<const Part*, Values> applied_;  ///< What each part's names meant where it was applied last.
 };

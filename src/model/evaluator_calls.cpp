@@ -169,6 +169,8 @@ Value Evaluator::apply_block(const Part& part, const Arguments& arguments) {
 Value Evaluator::call_function(const Function& function, const Arguments& arguments) {
   if (std::find(calling_.begin(), calling_.end(), &function) != calling_.end())
     throw Error("function '" + function.name + "' calls itself: functions cannot call each other in a circle");
+  if (calling_.size() == deepest)
+    throw Error("functions call each other more than " + std::to_string(deepest) + " deep");
   Frame frame{world_.definition.get(), root_, true, {}};
   bind_inputs(function.inputs, arguments, world_.dtype, *this, frame);
   calling_.push_back(&function);

@@ -1,6 +1,7 @@
 // Hyper-parameters: expressions over each other, with overrides.
-#include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "evaluator.hpp"
 #include "nearest.hpp"
@@ -18,9 +19,12 @@ class Resolver {
   Resolver(World& world, const Definition& definition, const Overrides& overrides)
       : world_(world), definition_(definition) {
     std::vector<std::string> names;
-    for (const Parameter& each : definition.hyper) names.push_back(each.name);
+    for (const Parameter& each : definition.hyper) {
+      names.push_back(each.name);
+      parameters_[each.name] = &each;
+    }
     for (const auto& [name, text] : overrides) {
-      if (std::find(names.begin(), names.end(), name) == names.end())
+      if (parameters_.count(name) == 0)
         throw DefinitionError(definition.file + " has no hyper-parameter '" + name + "'" + did_you_mean(name, names));
       overrides_[name] = text;
     }
@@ -32,30 +36,71 @@ class Resolver {
   }
 
  private:
-  void resolve(const Parameter& parameter) {
+  /// A hyper-parameter that waits for those that it needs.
+  struct Waiting {
+    const Parameter* parameter;
+    std::optional<Line> given;  ///< What overrides its default; text stands for itself and is no line.
+    std::vector<const Parameter*> needs = {};
+    std::size_t next = 0;  ///< Of `needs`.
+    const Line* line() const { return given ? &*given : parameter->initial ? &*parameter->initial : nullptr; }
+  };
+
+  /// Keeps the chain of those that wait itself: it is as long as the definition wants.
+  void resolve(const Parameter& first) {
     Values& known = world_.hyper[&definition_];
-    if (known.count(parameter.name) != 0) return;
-    if (std::find(resolving_.begin(), resolving_.end(), parameter.name) != resolving_.end())
-      fail(parameter.place, "'" + parameter.name + "' depends on itself");
-    resolving_.push_back(parameter.name);
-    const auto given = overrides_.find(parameter.name);
-    if (given == overrides_.end() && !parameter.initial)
-      fail(parameter.place, "hyper-parameter '" + parameter.name + "' has no default and must be given");
-    Value value;
-    if (given == overrides_.end()) {
-      value = evaluated(*parameter.initial);
-    } else {
-      const Form form = parameter.initial ? parameter.initial->value.form : Form::none;
-      value = form == Form::text ? Value(given->second) : overridden(parameter, given->second);
+    std::vector<Waiting> waiting;
+    std::set<const Parameter*> open;
+    const auto wait_for = [&](const Parameter& parameter) {
+      if (known.count(parameter.name) != 0) return;
+      if (!open.insert(&parameter).second) fail(parameter.place, "'" + parameter.name + "' depends on itself");
+      waiting.push_back(begun(parameter));
+    };
+    wait_for(first);
+    while (!waiting.empty()) {
+      Waiting& last = waiting.back();
+      if (last.next < last.needs.size()) {
+        wait_for(*last.needs[last.next++]);
+        continue;
+      }
+      known[last.parameter->name] = value_of(last);
+      open.erase(last.parameter);
+      waiting.pop_back();
     }
-    if (!value.is_number() && value.as<bool>() == nullptr && value.as<std::string>() == nullptr)
-      fail(parameter.place, "a hyper-parameter is a number, a flag or a string, not " + describe(value));
-    known[parameter.name] = std::move(value);
-    resolving_.pop_back();
   }
 
-  Value overridden(const Parameter& parameter, const std::string& text) {
-    Value value = evaluated(parse_line(text, {"override of hyper-parameter '" + parameter.name + "'", "", 0}, false));
+  Waiting begun(const Parameter& parameter) const {
+    Waiting waiting{&parameter, {}};
+    if (const std::string* text = override_of(parameter)) {
+      if (!takes_text(parameter))
+        waiting.given = parse_line(*text, {"override of hyper-parameter '" + parameter.name + "'", "", 0}, false);
+    } else if (!parameter.initial) {
+      fail(parameter.place, "hyper-parameter '" + parameter.name + "' has no default and must be given");
+    }
+    if (const Line* line = waiting.line()) need(line->value, waiting.needs);
+    return waiting;
+  }
+
+  const std::string* override_of(const Parameter& parameter) const {
+    const auto given = overrides_.find(parameter.name);
+    return given == overrides_.end() ? nullptr : &given->second;
+  }
+
+  static bool takes_text(const Parameter& parameter) {
+    return parameter.initial && parameter.initial->value.form == Form::text;
+  }
+
+  Value value_of(const Waiting& waiting) const {
+    const Parameter& parameter = *waiting.parameter;
+    const std::string* text = override_of(parameter);
+    if (text != nullptr && takes_text(parameter)) return *text;
+    Value value = Evaluator(world_).evaluate(*waiting.line(), {&definition_, nullptr, false, {}});
+    if (text != nullptr) value = overridden(parameter, value);
+    if (!value.is_number() && value.as<bool>() == nullptr && value.as<std::string>() == nullptr)
+      fail(parameter.place, "a hyper-parameter is a number, a flag or a string, not " + describe(value));
+    return value;
+  }
+
+  Value overridden(const Parameter& parameter, const Value& value) const {
     if (!parameter.initial) return value;
     const Form form = parameter.initial->value.form;
     const auto* number = value.as<double>();
@@ -72,24 +117,19 @@ class Resolver {
     return form == Form::number && number == nullptr ? Value(value.number()) : value;
   }
 
-  /// What the expression needs is resolved first.
-  Value evaluated(const Line& line) {
-    need(line.value);
-    return Evaluator(world_).evaluate(line, {&definition_, nullptr, false, {}});
-  }
-
-  void need(const Expression& expression) {
+  /// The hyper-parameters that the expression names.
+  void need(const Expression& expression, std::vector<const Parameter*>& needs) const {
     if (expression.form == Form::name)
-      for (const Parameter& each : definition_.hyper)
-        if (each.name == expression.text) resolve(each);
-    for (const Expression& child : expression.children) need(child);
-    for (const Keyword& each : expression.keywords) need(each.value);
+      if (const auto found = parameters_.find(expression.text); found != parameters_.end())
+        needs.push_back(found->second);
+    for (const Expression& child : expression.children) need(child, needs);
+    for (const Keyword& each : expression.keywords) need(each.value, needs);
   }
 
   World& world_;
   const Definition& definition_;
   std::map<std::string, std::string> overrides_;
-  std::vector<std::string> resolving_;
+  std::map<std::string, const Parameter*> parameters_;
 };
 
 void resolve_file(World& world, const Definition& definition, const Overrides& overrides) {

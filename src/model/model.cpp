@@ -109,6 +109,7 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
   world.dtype = options.dtype;
   world.seed = options.seed;
   world.initialise = options.initialise;
+  world.max_steps = options.max_steps;
   model::check_names(*world.definition, *world.ops);
   model::resolve_hyper(world, options.hyper);
   hyper = hyper_of(world);
@@ -221,14 +222,22 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
   }
   const auto* tuple = value.as<model::Tuple>();
   const model::Tuple results = tuple != nullptr ? *tuple : model::Tuple{value};
+  const auto line_of = [&](std::size_t result) -> const model::Line& {
+    return found.computation.results[found.computation.results.size() > 1 ? result : 0].second;
+  };
   const std::vector<std::string> names = result_names(found, results.size());
+  if (results.empty() || names.size() != results.size()) {
+    tape.truncate(size);
+    line_of(0).fail(line_of(0).value.column, results.empty()
+                                                 ? "a function has at least one result, and there is none"
+                                                 : "result '" + names[0] + "' is no array but " + describe(value));
+  }
   NamedVars vars;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto* var = results[i].as<Var>();
     if (var == nullptr) {
       tape.truncate(size);
-      const model::Line& line = found.computation.results[found.computation.results.size() > 1 ? i : 0].second;
-      line.fail(line.value.column, "result '" + names[i] + "' is no array but " + describe(results[i]));
+      line_of(i).fail(line_of(i).value.column, "result '" + names[i] + "' is no array but " + describe(results[i]));
     }
     vars.emplace_back(names[i], *var);
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 
 #include "lexer.hpp"
 #include "syntax.hpp"
@@ -8,8 +9,14 @@
 namespace xtape::model {
 
 namespace {
-// Deeper nesting than this is no formula, and must not overflow the stack.
-constexpr int deepest = 200;
+const std::string too_deep = "this is nested more than " + std::to_string(deepest) + " deep";
+
+template <class... Each>
+std::vector<Expression> list_of(Each&&... each) {
+  std::vector<Expression> list;
+  (list.push_back(std::forward<Each>(each)), ...);
+  return list;
+}
 
 class Parser {
  public:
@@ -30,7 +37,7 @@ class Parser {
  private:
   struct Deeper {
     explicit Deeper(Parser& parser) : parser_(parser) {
-      if (++parser_.depth_ > deepest) parser_.fail(parser_.token().column, "this is nested too deeply");
+      if (++parser_.depth_ > deepest) parser_.fail(parser_.token().column, too_deep);
     }
     ~Deeper() { --parser_.depth_; }
     Parser& parser_;
@@ -53,13 +60,22 @@ class Parser {
     if (line_.targets.empty()) fail(left.column, "only names can be assigned to");
   }
 
-  static Expression node(Form form, std::size_t column, std::string text, std::vector<Expression> children) {
+  Expression node(Form form, std::size_t column, std::string text, std::vector<Expression> children) const {
     Expression expression;
     expression.form = form;
     expression.column = column;
     expression.text = std::move(text);
     expression.children = std::move(children);
+    measure(expression);
     return expression;
+  }
+
+  void measure(Expression& expression) const {
+    int below = 0;
+    for (const Expression& each : expression.children) below = std::max(below, each.height);
+    for (const Keyword& each : expression.keywords) below = std::max(below, each.value.height);
+    expression.height = below + 1;
+    if (expression.height > deepest) fail(expression.column, too_deep);
   }
 
   /// One expression, or several with commas between: a tuple. Stops before `closing` (a symbol) or the end.
@@ -67,7 +83,7 @@ class Parser {
     const std::size_t column = token().column;
     Expression first = expression();
     if (!token().is(",")) return first;
-    std::vector<Expression> elements{std::move(first)};
+    std::vector<Expression> elements = list_of(std::move(first));
     while (token().is(",")) {
       ++at_;
       if (token().kind == last && (last == Token::Kind::end || token().is(closing))) break;
@@ -82,68 +98,66 @@ class Parser {
     return either();
   }
 
-  Expression either() {
-    Expression left = both();
-    while (token().is_word("or")) {
-      const std::size_t column = take().column;
-      left = node(Form::binary, column, "or", {std::move(left), both()});
+  /// Operands with operators of one level between them, from left to right.
+  template <class Operand>
+  Expression chain(std::initializer_list<const char*> symbols, const Operand& operand) {
+    Expression first = operand();
+    if (!at_any(symbols)) return first;
+    Expression result = node(Form::binary, token().column, "", {});
+    result.children.push_back(std::move(first));
+    while (at_any(symbols)) {
+      const Token& symbol = take();
+      result.operators.push_back({symbol.text, symbol.column});
+      result.children.push_back(operand());
     }
-    return left;
+    measure(result);
+    return result;
+  }
+
+  Expression either() {
+    return chain({"or"}, [&] { return both(); });
   }
 
   Expression both() {
-    Expression left = negation();
-    while (token().is_word("and")) {
-      const std::size_t column = take().column;
-      left = node(Form::binary, column, "and", {std::move(left), negation()});
-    }
-    return left;
+    return chain({"and"}, [&] { return negation(); });
   }
 
   Expression negation() {
     if (!token().is_word("not")) return comparison();
     const Deeper deeper(*this);
     const std::size_t column = take().column;
-    return node(Form::unary, column, "not", {negation()});
+    return node(Form::unary, column, "not", list_of(negation()));
   }
 
   bool at_any(std::initializer_list<const char*> symbols) const {
-    return std::any_of(symbols.begin(), symbols.end(), [&](const char* symbol) { return token().is(symbol); });
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](const char* symbol) { return token().is(symbol) || token().is_word(symbol); });
   }
 
   Expression comparison() {
+    const auto compares = {"==", "!=", "<", "<=", ">", ">="};
     Expression left = sum();
-    if (!at_any({"==", "!=", "<", "<=", ">", ">="})) return left;
-    const Token compare = take();
-    left = node(Form::binary, compare.column, compare.text, {std::move(left), sum()});
-    if (at_any({"==", "!=", "<", "<=", ">", ">="}))
-      fail(token().column, "comparisons do not chain: join two with 'and'");
-    return left;
+    if (!at_any(compares)) return left;
+    const Token& compare = take();
+    Expression result = node(Form::binary, compare.column, "", list_of(std::move(left), sum()));
+    result.operators.push_back({compare.text, compare.column});
+    if (at_any(compares)) fail(token().column, "comparisons do not chain: join two with 'and'");
+    return result;
   }
 
   Expression sum() {
-    Expression left = product();
-    while (at_any({"+", "-"})) {
-      const Token sign = take();
-      left = node(Form::binary, sign.column, sign.text, {std::move(left), product()});
-    }
-    return left;
+    return chain({"+", "-"}, [&] { return product(); });
   }
 
   Expression product() {
-    Expression left = sign();
-    while (at_any({"*", "/", "//", "%"})) {
-      const Token times = take();
-      left = node(Form::binary, times.column, times.text, {std::move(left), sign()});
-    }
-    return left;
+    return chain({"*", "/", "//", "%"}, [&] { return sign(); });
   }
 
   Expression sign() {
     if (!token().is("-")) return power();
     const Deeper deeper(*this);
     const std::size_t column = take().column;
-    return node(Form::unary, column, "-", {sign()});
+    return node(Form::unary, column, "-", list_of(sign()));
   }
 
   Expression power() {
@@ -151,7 +165,9 @@ class Parser {
     if (!token().is("**")) return base;
     const Deeper deeper(*this);
     const std::size_t column = take().column;
-    return node(Form::binary, column, "**", {std::move(base), sign()});
+    Expression result = node(Form::binary, column, "", list_of(std::move(base), sign()));
+    result.operators.push_back({"**", column});
+    return result;
   }
 
   Expression postfix() {
@@ -165,7 +181,7 @@ class Parser {
         ++at_;
         if (token().kind != Token::Kind::name) fail(token().column, "a name belongs after the dot");
         const Token name = take();
-        object = node(Form::attribute, name.column, name.text, {std::move(object)});
+        object = node(Form::attribute, name.column, name.text, list_of(std::move(object)));
       } else {
         return object;
       }
@@ -174,14 +190,14 @@ class Parser {
 
   Expression call(Expression callee) {
     Expression result = node(Form::call, callee.column, "", {});
+    std::set<std::string> given;
     result.children.push_back(std::move(callee));
     ++at_;
     while (!token().is(")")) {
       if (token().kind == Token::Kind::name && tokens_[at_ + 1].is("=")) {
         const Token name = take();
         ++at_;
-        for (const Keyword& each : result.keywords)
-          if (each.name == name.text) fail(name.column, "'" + name.text + "' is given twice");
+        if (!given.insert(name.text).second) fail(name.column, "'" + name.text + "' is given twice");
         result.keywords.push_back({name.text, name.column, expression()});
       } else {
         if (!result.keywords.empty()) fail(token().column, "arguments without a name stand before those with one");
@@ -190,13 +206,14 @@ class Parser {
       if (!token().is(")")) expect(",");
     }
     ++at_;
+    measure(result);
     return result;
   }
 
   Expression argument() {
     if (!token().is("*")) return expression();
     const std::size_t column = take().column;
-    return node(Form::star, column, "", {expression()});
+    return node(Form::star, column, "", list_of(expression()));
   }
 
   Expression index(Expression object) {
@@ -209,6 +226,7 @@ class Parser {
     }
     if (result.children.size() == 1) fail(token().column, "an index belongs here");
     ++at_;
+    measure(result);
     return result;
   }
 
@@ -230,7 +248,7 @@ class Parser {
       ++at_;
       step = bound();
     }
-    return node(Form::range, column, "", {std::move(start), std::move(stop), std::move(step)});
+    return node(Form::range, column, "", list_of(std::move(start), std::move(stop), std::move(step)));
   }
 
   Expression primary() {
@@ -255,13 +273,16 @@ class Parser {
   Expression integer(const Token& token) const {
     Expression result = node(Form::integer, token.column, token.text, {});
     const auto read = std::from_chars(token.text.data(), token.text.data() + token.text.size(), result.integer);
-    if (read.ec != std::errc()) fail(token.column, "this integer is too large");
+    if (read.ec != std::errc())
+      fail(token.column, "this integer is too large: the greatest is 2^63 - 1, and 1.0e20 is a number");
     return result;
   }
 
-  static Expression number(const Token& token) {
+  Expression number(const Token& token) const {
     Expression result = node(Form::number, token.column, token.text, {});
-    std::from_chars(token.text.data(), token.text.data() + token.text.size(), result.number);
+    const auto read = std::from_chars(token.text.data(), token.text.data() + token.text.size(), result.number);
+    if (read.ec != std::errc())
+      fail(token.column, "this number is out of range: float64 goes from 4.9e-324 to 1.8e308");
     return result;
   }
 

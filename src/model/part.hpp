@@ -21,6 +21,7 @@ struct World {
   Dtype dtype = Dtype::float32;
   std::uint64_t seed = 0;
   bool initialise = true;
+  std::int64_t max_steps = 0;
   std::map<const Definition*, Values> hyper;  ///< Resolved, by file.
   Store store;
 };

@@ -24,10 +24,19 @@ enum class Form : std::uint8_t {
   ellipsis,   ///< Only inside an index.
   star,       ///< children: the tuple whose elements become arguments; only inside a call.
   unary,      ///< text: "-" or "not".
-  binary      ///< text: the operator.
+  binary      ///< children: two or more, joined from left to right by the operators between them.
 };
 
+/// So deep may expressions be nested, and parts, functions and files that use each other: what goes down into them
+/// recurses. A chain of operators is as deep as its deepest operand.
+inline constexpr int deepest = 200;
+
 struct Keyword;
+
+struct Operator {
+  std::string symbol;
+  std::size_t column = 0;
+};
 
 struct Expression {
   Form form = Form::none;
@@ -35,7 +44,9 @@ struct Expression {
   std::string text;
   std::int64_t integer = 0;  ///< Also a flag: 0 or 1.
   double number = 0;
+  int height = 1;  ///< Levels of expressions, with this one.
   std::vector<Expression> children;
+  std::vector<Operator> operators;
   std::vector<Keyword> keywords;
 };
 

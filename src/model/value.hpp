@@ -44,8 +44,11 @@ struct Value {
 };
 using Values = std::map<std::string, Value>;
 
-/// As an error shows it: "float32 (2, 3)", "7", "'tanh'", "none".
+/// As an error shows it: "float32 (2, 3)", "7", "'tanh'", "none". Of long tuples and texts, the beginning.
 std::string describe(const Value& value);
+
+/// The elements of a tuple and of the tuples inside it; 0 of anything else. Throws Error where they nest too deeply.
+std::int64_t elements_of(const Value& value, int depth = 0);
 
 /// Collects the vars inside, tuples and all, in order.
 void collect_vars(const Value& value, Vars& vars);

@@ -105,6 +105,9 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
 }
 
 bool same(const Value& a, const Value& b) {
+  const auto* i = a.as<std::int64_t>();
+  const auto* j = b.as<std::int64_t>();
+  if (i != nullptr && j != nullptr) return *i == *j;
   if (a.is_number() && b.is_number()) return a.number() == b.number();
   if (a.held.index() != b.held.index()) return false;
   if (const auto* flag = a.as<bool>()) return *flag == *b.as<bool>();
@@ -132,7 +135,12 @@ Value binary(const std::string& symbol, const Value& a, const Value& b) {
   }
   if (a.as<bool>() && b.as<bool>() && (symbol == "and" || symbol == "or"))
     return symbol == "and" ? *a.as<bool>() && *b.as<bool>() : *a.as<bool>() || *b.as<bool>();
-  if (symbol == "+" && a.as<std::string>() && b.as<std::string>()) return *a.as<std::string>() + *b.as<std::string>();
+  if (symbol == "+" && a.as<std::string>() && b.as<std::string>()) {
+    constexpr std::size_t longest = 1 << 20;
+    if (a.as<std::string>()->size() + b.as<std::string>()->size() > longest)
+      throw Error("the text would be longer than " + std::to_string(longest) + " bytes");
+    return *a.as<std::string>() + *b.as<std::string>();
+  }
   if (symbol == "+" && a.as<Tuple>() && b.as<Tuple>()) {
     Tuple joined = *a.as<Tuple>();
     joined.insert(joined.end(), b.as<Tuple>()->begin(), b.as<Tuple>()->end());
@@ -160,12 +168,17 @@ bool is_number_function(const std::string& name) {
 
 Value number_function(const std::string& name, const std::vector<Value>& arguments) {
   if (name == "min" || name == "max") {
-    const auto less = [](const Value& a, const Value& b) { return a.number() < b.number(); };
+    const auto less = [](const Value& a, const Value& b) {
+      const auto* i = a.as<std::int64_t>();
+      const auto* j = b.as<std::int64_t>();
+      return i != nullptr && j != nullptr ? *i < *j : a.number() < b.number();
+    };
     return name == "min" ? *std::min_element(arguments.begin(), arguments.end(), less)
                          : *std::max_element(arguments.begin(), arguments.end(), less);
   }
   if (arguments.size() != 1) throw Error(name + " takes one number, got " + std::to_string(arguments.size()));
   const auto* integer = arguments[0].as<std::int64_t>();
+  if (name == "floor" && integer != nullptr) return *integer;
   if (name == "abs" && integer != nullptr) return *integer < 0 ? integers("-", 0, *integer) : *integer;
   const double x = arguments[0].number();
   if (name == "abs") return std::abs(x);

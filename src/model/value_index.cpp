@@ -58,8 +58,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
     }
   }
   take_whole(rank - static_cast<std::int64_t>(start.size()));
-  Var result =
-      narrows ? slice(x, start, stop, step) : x;
+  Var result = narrows ? slice(x, start, stop, step) : x;
   if (!drop.empty()) result = squeeze(result, drop);
   for (const std::int64_t axis : fresh) result = expand_dims(result, axis);
   return result;

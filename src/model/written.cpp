@@ -43,8 +43,12 @@ std::string written(const Expression& expression) {
       return operand(children[0]) + "[" + joined(children, 1) + "]";
     case Form::unary:
       return expression.text + (expression.text == "not" ? " " : "") + operand(children[0]);
-    case Form::binary:
-      return operand(children[0]) + " " + expression.text + " " + operand(children[1]);
+    case Form::binary: {
+      std::string chain = operand(children[0]);
+      for (std::size_t i = 0; i < expression.operators.size(); ++i)
+        chain += " " + expression.operators[i].symbol + " " + operand(children[i + 1]);
+      return chain;
+    }
     case Form::range: {
       const auto bound = [](const Expression& each) { return each.form == Form::none ? "" : written(each); };
       const std::string step = bound(children[2]);

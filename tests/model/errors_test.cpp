@@ -54,8 +54,8 @@ TEST_CASE("a line that cannot be parsed is shown with a caret") {
   CHECK(line_error("y = 1 < n < 3").find("comparisons do not chain: join two with 'and'") != std::string::npos);
   CHECK(line_error("y = sum(axis=1, x)").find("arguments without a name stand before those with one") !=
         std::string::npos);
-  CHECK(line_error("y = " + std::string(5000, '(') + "x").find("nested too deeply") != std::string::npos);
-  CHECK(line_error("y = " + std::string(5000, '-') + "x").find("nested too deeply") != std::string::npos);
+  CHECK(line_error("y = " + std::string(5000, '(') + "x").find("nested more than 200 deep") != std::string::npos);
+  CHECK(line_error("y = " + std::string(5000, '-') + "x").find("nested more than 200 deep") != std::string::npos);
   CHECK(line_error("y = 99999999999999999999").find("this integer is too large") != std::string::npos);
 }
 

@@ -1,0 +1,79 @@
+#include "check_sizes.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+namespace xtape::model {
+
+namespace {
+constexpr std::size_t shortest = 3;  // shorter names resemble each other anyway
+
+bool is_letter(const std::string& name, std::size_t at) {
+  return at < name.size() && std::isalpha(static_cast<unsigned char>(name[at])) != 0;
+}
+
+/// Whether the letter at `at` belongs to a longer word: q_len and k_len differ on purpose.
+bool in_word(const std::string& name, std::size_t at) {
+  return is_letter(name, at) && ((at > 0 && is_letter(name, at - 1)) || is_letter(name, at + 1));
+}
+
+/// The first place where two names differ.
+std::size_t difference(const std::string& a, const std::string& b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+/// Whether `shorter` lacks one letter of `longer`.
+bool lacks_one(const std::string& shorter, const std::string& longer) {
+  const std::size_t at = difference(shorter, longer);
+  return shorter.size() + 1 == longer.size() && in_word(longer, at) && shorter.substr(at) == longer.substr(at + 1);
+}
+
+bool exchanges_two(const std::string& a, const std::string& b) {
+  const std::size_t at = difference(a, b);
+  return a.size() == b.size() && at + 1 < a.size() && a[at] == b[at + 1] && a[at + 1] == b[at] && is_letter(a, at) &&
+         is_letter(a, at + 1) && a.substr(at + 2) == b.substr(at + 2);
+}
+
+bool replaces_one(const std::string& a, const std::string& b) {
+  const std::size_t at = difference(a, b);
+  return a.size() == b.size() && in_word(a, at) && in_word(b, at) && a.substr(at + 1) == b.substr(at + 1);
+}
+
+bool is_slip(const std::string& name, const std::string& meant, bool replaced) {
+  if (std::min(name.size(), meant.size()) < shortest || name == meant) return false;
+  return lacks_one(name, meant) || lacks_one(meant, name) || exchanges_two(name, meant) ||
+         (replaced && replaces_one(name, meant));
+}
+
+using Counts = std::map<std::string, int>;
+
+void count(const Expression& expression, Counts& counts) {
+  if (expression.form == Form::name) ++counts[expression.text];
+  for (const Expression& child : expression.children) count(child, counts);
+  for (const Keyword& each : expression.keywords) count(each.value, counts);
+}
+}  // namespace
+
+void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const std::set<std::string>& known) {
+  Counts counts;
+  for (const Input& input : inputs)
+    for (const Line& dim : input.dims) count(dim.value, counts);
+  const Counts of_types = counts;
+  for (const Line& line : computation.lines) count(line.value, counts);
+  for (const auto& result : computation.results) count(result.second.value, counts);
+  for (const Input& input : inputs)
+    for (const Line& dim : input.dims) {
+      const std::string& name = dim.value.text;
+      if (dim.value.form != Form::name || known.count(name) != 0 || counts[name] > 1) continue;
+      const auto refuse = [&](const std::string& meant) {
+        dim.fail(dim.value.column, "the size '" + name + "' is named here alone; did you mean '" + meant + "'?");
+      };
+      for (const std::string& each : known)
+        if (is_slip(name, each, true)) refuse(each);
+      for (const auto& [each, times] : of_types)
+        if (times > 1 && is_slip(name, each, false)) refuse(each);
+    }
+}
+
+}  // namespace xtape::model
