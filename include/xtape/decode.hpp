@@ -111,6 +111,7 @@ struct SearchOptions {
   std::int32_t pad = 0;    ///< Fills sources up; never generated.
   std::int64_t batch_size = 64;  ///< Sentences at a time; those of like length go together.
   bool cached = true;            ///< False plays whole hypotheses again at every step: for comparing.
+  std::function<void()> between;  ///< Called before every step; what it throws ends the search.
 };
 
 struct Hypothesis {

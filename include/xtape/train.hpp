@@ -105,6 +105,9 @@ class Trainer {
     std::function<void(const StepReport&)> step;        ///< After every update.
     std::function<void(const Evaluation&)> evaluation;  ///< After every evaluation.
     std::function<bool()> stop;  ///< Asked after every update and its evaluation: true ends it early.
+    /// Asked within updates and evaluations too, between what they play: true ends it at once. The update that was begun
+    /// is as if it never was; an evaluation is made when the training goes on.
+    std::function<bool()> interrupt;
   };
   struct FitOptions {
     std::int64_t steps = 0;           ///< The most updates in all, those before a resume included. 0: no limit …
@@ -113,11 +116,13 @@ class Trainer {
     bool evaluate_epochs = false;     ///< An evaluation after every epoch.
     std::int64_t patience = 0;  ///< Evaluations in a row without a better loss that end the training. 0: none do.
   };
-  /// Updates until the options say that it is enough. Returns whether it got there: false where `stop` ended it.
+  /// Updates until the options say that it is enough. Returns whether it got there: false where `stop` or `interrupt`
+  /// ended it.
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
   std::int64_t epoch() const;  ///< How often the training part has been gone through.
   /// The step of the evaluation with the lowest loss (perplexity, where there is one) so far; -1 before the first.
   std::int64_t best_step() const;
+  std::int64_t evaluated_step() const;  ///< The step of the last evaluation; -1 before the first.
 
   /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors, state.json and, where the
   /// next batch goes on from carried states, carried.safetensors; written beside it, flushed to the disk, then renamed
@@ -226,11 +231,12 @@ struct CheckpointChoice {
   enum class Kind : std::uint8_t {
     last,
     best,    ///< Of the lowest perplexity (or loss) on the validation part.
-    average  ///< The mean of the weights of the last `count`.
+    average,  ///< The mean of the weights of the last `count`.
+    step      ///< Of step `count`.
   };
   Kind kind = Kind::last;
   std::int64_t count = 1;
-  /// From "last", "best" or "average:N"; throws Error for anything else.
+  /// From "last", "best", "average:N" or the number of a step; throws Error for anything else.
   static CheckpointChoice parse(const std::string& text);
 };
 
@@ -264,13 +270,18 @@ struct Attention {
 /// weights, start.safetensors, and the words of that folder, hugging_face/.
 class Run {
  public:
-  /// Makes the directory, and in it all but metrics and checkpoints. Throws FileError where it exists, and Error where
-  /// the tokenizer has more tokens than the model it starts from.
+  /// Makes the directory, and in it all but metrics and checkpoints: beside its place, from which it is renamed once it
+  /// is whole. Throws FileError where it exists, and Error where the tokenizer has more tokens than the model it starts
+  /// from.
   static Run create(const Recipe& recipe, const std::string& directory);
   /// Opens a run with its last checkpoint's weights (or, before the first, those it starts from), or with the chosen
   /// ones. `settings` change its recipe for this process alone. Throws FileError where the run has not that checkpoint.
   static Run open(const std::string& directory, const std::vector<Setting>& settings = {},
                   const CheckpointChoice& checkpoint = {});
+  /// The same of a run that is to be trained on: trainer() continues from the checkpoint chosen (which is no average),
+  /// and sets aside those of later steps. Locks the run.
+  static Run resume(const std::string& directory, const std::vector<Setting>& settings = {},
+                    const CheckpointChoice& checkpoint = {});
   Run(Run&&) noexcept;
   Run& operator=(Run&&) noexcept;
   ~Run();
@@ -285,10 +296,13 @@ class Run {
   std::int32_t end_token();  ///< What ends a row, or -1. Of data "text" neither of these two reads the file.
   /// The tokens of a text that is to be continued: behind the start token, where rows begin with one.
   Tokens prompt(const std::string& text) const;
-  Trainer& trainer();        ///< Made at the first call, and continued from the last checkpoint.
+  /// Made at the first call, and continued from the last checkpoint. Locks the run, so that one process at a time trains
+  /// it: until train() ends, or the process does. Throws FileError, which says who it is, where another one has it.
+  Trainer& trainer();
 
   /// Trains to the recipe's end, with metrics and checkpoints, the last one when it stops. Where an update fails (a
-  /// loss that is not finite) the last good checkpoint is what stays. Returns whether it got to the end.
+  /// loss that is not finite) the last good checkpoint is what stays. Returns whether it got to the end. Throws FileError
+  /// where the run cannot be written, has been moved or deleted, or another process trains it or has trained it on.
   bool train(const Trainer::Callbacks& callbacks = {});
   /// As Trainer::evaluate, without planning a training step, and with what else the recipe measures.
   Evaluation evaluate();
@@ -338,6 +352,8 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
 /// The mean loss over `count` batches of random validation rows.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
 /// How many of the questions the model answers exactly when it generates the most likely token after token.
-std::int64_t exact_matches(Model& model, const std::vector<Question>& questions, std::int64_t rows);
+/// `between` is called before every step; what it throws ends it.
+std::int64_t exact_matches(Model& model, const std::vector<Question>& questions, std::int64_t rows,
+                           const std::function<void()>& between = {});
 
 }  // namespace xtape

@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
+
+#include "durable.hpp"
 
 namespace xtape {
 
@@ -86,16 +89,15 @@ void ReplacedFile::write(const void* bytes, std::size_t count) {
 }
 
 void ReplacedFile::commit() {
-  if (fsync(file_) != 0 || std::rename(beside_.c_str(), path_.c_str()) != 0) fail();
-  close(file_);
-  file_ = -1;
-  // The rename itself is safe on the disk once the directory is.
-  const std::size_t slash = path_.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
-  const int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  fsync(folder);
-  close(folder);
+  if (fsync(file_) != 0) fail();
+  const int file = std::exchange(file_, -1);
+  if (close(file) != 0 || std::rename(beside_.c_str(), path_.c_str()) != 0) {
+    const int reason = errno;
+    unlink(beside_.c_str());
+    errno = reason;
+    fail();
+  }
+  flush_folder(folder_of(path_));  // the rename is safe on the disk once the folder is
 }
 
 }  // namespace xtape

@@ -17,7 +17,7 @@
 namespace xtape::cli {
 
 /// What the program exits with.
-enum ExitCode : int { done = 0, work_failed = 1, wrong_input = 2, was_interrupted = 130 };
+enum ExitCode : int { done = 0, work_failed = 1, wrong_input = 2, by_signal = 128 };
 
 /// The words on the command line, or the input they name, are wrong: exit code 2.
 class WrongInput : public Error {
@@ -31,7 +31,7 @@ class WorkFailed : public Error {
   using Error::Error;
 };
 
-/// Ctrl-C, once everything worth keeping has been kept: exit code 130.
+/// A signal, once everything worth keeping has been kept: exit code 128 + its number, 130 of Ctrl-C.
 class Interrupted : public Error {
  public:
   Interrupted() : Error("interrupted") {}
@@ -51,8 +51,14 @@ auto of_the_input(const Work& work) {
   }
 }
 
-/// From here on Ctrl-C only sets a flag; a second one ends the program at once.
+/// From here on SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag; a second one ends the program at once.
 void catch_interrupt();
 bool interrupted();
+int interrupting_signal();  ///< 0 before one came.
+
+/// Before anything is read or written: closed standard streams become /dev/null, and a closed pipe ends the program.
+void prepare_streams();
+/// From here on a closed pipe does not end the program: what is printed into it is lost.
+void outlive_readers();
 
 }  // namespace xtape::cli

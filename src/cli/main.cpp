@@ -1,6 +1,7 @@
 /// The `xtape` program: parses words, calls the library, turns errors into exit codes.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <iostream>
 #include <new>
@@ -12,7 +13,7 @@
 namespace xtape::cli {
 
 int exit_code(const std::exception& error) {
-  if (dynamic_cast<const Interrupted*>(&error) != nullptr) return was_interrupted;
+  if (dynamic_cast<const Interrupted*>(&error) != nullptr) return by_signal + interrupting_signal();
   const bool of_the_input =
       dynamic_cast<const WrongInput*>(&error) != nullptr || dynamic_cast<const DefinitionError*>(&error) != nullptr ||
       dynamic_cast<const FileError*>(&error) != nullptr || dynamic_cast<const ShapeError*>(&error) != nullptr ||
@@ -59,8 +60,9 @@ int run(int count, char** words) {
   add_commands(program);
   try {
     program.parse(count, words);
+    errno = 0;
     std::cout.flush();
-    if (!std::cout) throw WorkFailed("cannot write to the standard output");
+    if (!std::cout && errno != EPIPE) throw WorkFailed("cannot write to the standard output");
     return done;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
@@ -84,6 +86,7 @@ int run(int count, char** words) {
 }  // namespace xtape::cli
 
 int main(int count, char** words) {
+  xtape::cli::prepare_streams();
   xtape::cli::leave_blas_its_choice(words);
   return xtape::cli::run(count, words);
 }

@@ -16,9 +16,11 @@ inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
       ->allow_extra_args(false);
 }
 
-/// --checkpoint last|best|average:N.
-inline void add_checkpoint(CLI::App& command, std::string& checkpoint) {
-  command.add_option("--checkpoint", checkpoint, "Whose weights: last, best or average:N (the mean of the last N)")
+/// --checkpoint last|best|average:N|STEP.
+inline CLI::Option* add_checkpoint(
+    CLI::App& command, std::string& checkpoint,
+    const std::string& about = "Whose weights: last, best, average:N (the mean of the last N) or the number of a step") {
+  return command.add_option("--checkpoint", checkpoint, about)
       ->capture_default_str()
       ->check([](const std::string& text) {
         try {

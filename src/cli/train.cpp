@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <iostream>
@@ -22,6 +23,7 @@ struct Words {
   std::string recipe;
   std::string out;
   std::string from;
+  std::string checkpoint = "last";
   std::vector<std::string> set;
   std::optional<std::int64_t> seed;
   std::optional<std::int64_t> threads;
@@ -49,11 +51,12 @@ std::vector<Setting> settings_of(const Words& words) {
 }
 
 Run continued(const Words& words) {
+  const CheckpointChoice checkpoint = CheckpointChoice::parse(words.checkpoint);
   if (is_run(words.recipe) && (words.out.empty() || words.out == words.recipe))
-    return Run::open(words.recipe, settings_of(words));
+    return Run::resume(words.recipe, settings_of(words), checkpoint);
   if (words.out.empty())
     throw WrongInput("--resume needs the run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
-  Run run = Run::open(words.out, settings_of(words));
+  Run run = Run::resume(words.out, settings_of(words), checkpoint);
   // The run has the recipe's settings, such as where the data is; only the name is to be compared.
   const std::string file = find_definition(words.recipe, "recipes");
   const std::string name = JsonNode(read_file(file), file, JsonErrors::definition).at("name").text();
@@ -96,7 +99,13 @@ std::int64_t steps_of(Run& run) {
   return fit.steps == 0 ? steps : std::min(steps, fit.steps);
 }
 
+/// What a signal's name is to those who read messages.
+std::string interruption() {
+  return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
+}
+
 void train(const Words& words) {
+  outlive_readers();
   Run run = of_the_input([&] {
     Run made = words.resume ? continued(words) : begun(words);
     made.trainer();  // plans the step: what is wrong with the definition shows here
@@ -118,7 +127,8 @@ void train(const Words& words) {
     last = evaluation;
     progress.note(sentence(evaluation));
   };
-  callbacks.stop = [&] { return interrupted() || time_is_over(); };
+  callbacks.interrupt = interrupted;
+  callbacks.stop = time_is_over;
   bool finished = false;
   try {
     finished = run.train(callbacks);
@@ -127,7 +137,7 @@ void train(const Words& words) {
   }
   const std::string goes_on =
       " at step " + std::to_string(run.trainer().step()) + "; xtape train " + run.directory() + " --resume continues";
-  if (!finished && interrupted()) throw Interrupted("interrupted" + goes_on);
+  if (!finished && interrupted()) throw Interrupted(interruption() + goes_on);
   if (!finished) {
     std::cout << run.directory() << ": the time is over" << goes_on << '\n';
     return;
@@ -151,7 +161,10 @@ void add_train(CLI::App& program) {
       ->check(CLI::NonNegativeNumber);
   auto* from =
       command->add_option("--from", words->from, "Start from the model of this folder: short for --set from=…");
-  command->add_flag("--resume", words->resume, "Continue the run from its last checkpoint")->excludes(from);
+  auto* resume = command->add_flag("--resume", words->resume, "Continue the run from a checkpoint")->excludes(from);
+  add_checkpoint(*command, words->checkpoint,
+                 "With --resume: which one, last, best or the number of a step; later ones are set aside")
+      ->needs(resume);
   command->callback([words] { train(*words); });
 }
 

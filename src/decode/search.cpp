@@ -156,6 +156,7 @@ class BatchSearch {
     steps_.begin(token_array(rows, options_.pad, multiple), options_.beam_size);
     std::vector<std::int32_t> tokens(batch.size() * beam_, options_.start);
     for (bool first = true; active() > 0; first = false) {
+      if (options_.between) options_.between();
       if (!first) tokens = select_rows();
       advance(steps_.step(tokens));
     }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "definition.hpp"
+#include "durable.hpp"
 #include "files.hpp"
 #include "hugging_face_files.hpp"
 #include "xtape/hugging_face.hpp"
@@ -23,20 +24,13 @@ constexpr const char* word_files[] = {"vocab.json",
                                       "special_tokens_map.json",
                                       "generation_config.json"};
 
-void make_folder(const std::string& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw FileError("cannot make " + folder + ": " + failed.message());
-}
-
 void copy_files(const std::string& from, const std::string& to) {
   std::error_code failed;
   if (fs::equivalent(from, to, failed)) return;
   for (const char* name : word_files) {
     const fs::path file = fs::path(from) / name;
-    if (!fs::exists(file, failed)) continue;
-    fs::copy_file(file, fs::path(to) / name, fs::copy_options::overwrite_existing, failed);
-    if (failed) throw FileError("cannot copy " + file.string() + " to " + to + ": " + failed.message());
+    if (!path_exists(file.string())) continue;
+    write_file((fs::path(to) / name).string(), read_file(file.string()));
   }
 }
 
@@ -87,11 +81,6 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
   return config;
 }
 
-void write(const std::string& path, const std::string& text) {
-  ReplacedFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
 }  // namespace
 
 JsonNode model::read_config(const std::string& folder) {
@@ -112,17 +101,17 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
   Store named;
   for (const Store::Entry& entry : model.weights().entries())
     named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name, entry.array);
-  make_folder(folder);
+  make_folders(folder);
   if (!like.empty()) copy_files(like, folder);
   save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});
-  write(folder + "/" + model::config_file, config.dump(2) + "\n");
+  write_file(folder + "/" + model::config_file, config.dump(2) + "\n");
 }
 
 void copy_hugging_face_words(const std::string& folder, const std::string& to) {
   const JsonNode config = model::read_config(folder);
-  make_folder(to);
+  make_folders(to);
   copy_files(folder, to);
-  write(to + "/" + model::config_file, read_file(config.file()));
+  write_file(to + "/" + model::config_file, read_file(config.file()));
 }
 
 }  // namespace xtape

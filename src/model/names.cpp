@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "durable.hpp"
 #include "models_directory.hpp"
 #include "nearest.hpp"
 #include "xtape/model.hpp"
@@ -99,15 +100,14 @@ std::string models_directory() {
 
 std::string find_definition(const std::string& name, const std::string& folder) {
   namespace fs = std::filesystem;
-  std::error_code none;
   for (const std::string& each : {name, name + ".json"})
-    if (fs::is_regular_file(each, none)) return each;
+    if (is_plain_file(each)) return each;
   if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
   const fs::path models = models_directory();
   const fs::path last = folder.empty() ? models : models / folder;
   for (const fs::path& directory : {models, last})
     for (const std::string& each : {name, name + ".json"})
-      if (fs::is_regular_file(directory / each, none)) return (directory / each).string();
+      if (is_plain_file((directory / each).string())) return (directory / each).string();
   throw FileError("there is no file '" + name + "', here or in " + last.string() +
                   did_you_mean(name, json_files(last)));
 }

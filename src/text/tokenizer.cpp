@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
 #include "special_tokens.hpp"
@@ -18,12 +19,6 @@ std::string stem_of(const fs::path& path) {
 
 std::string beside(const fs::path& path, const std::string& name) {
   return (path.parent_path() / name).string();
-}
-
-void write_whole(const std::string& path, const std::string& bytes) {
-  ReplacedFile file(path);
-  file.write(bytes.data(), bytes.size());
-  file.commit();
 }
 
 std::unique_ptr<Tokenizer> character_tokenizer(const JsonNode& json) {
@@ -106,15 +101,15 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
   const std::vector<TokenizerFile> files = tokenizer.files(stem_of(path));
   for (const TokenizerFile& file : files) {
     const std::string to = beside(path, file.name);
-    if (!fs::exists(path) && fs::exists(to) && read_text(to) != file.bytes)
+    if (!path_exists(path) && path_exists(to) && read_text(to) != file.bytes)
       throw FileError(to + " belongs to another tokenizer: " + path + " needs a directory of its own");
   }
-  for (const TokenizerFile& file : files) write_whole(beside(path, file.name), file.bytes);
-  write_whole(path, tokenizer.to_json());
+  for (const TokenizerFile& file : files) write_file(beside(path, file.name), file.bytes);
+  write_file(path, tokenizer.to_json());
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  if (fs::is_directory(path)) return gpt2_tokenizer(fs::path(path), Gpt2Options{});
+  if (is_folder(path)) return gpt2_tokenizer(fs::path(path), Gpt2Options{});
   const JsonNode json(read_file(path), path + " is not a tokenizer", JsonErrors::file);
   const std::string& kind = json.at("kind").text();
   try {

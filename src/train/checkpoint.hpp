@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct State {
   std::int64_t stale = 0;          ///< Evaluations since.
   std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
   std::int64_t epoch_batches = 0;  ///< Batches an epoch, which `cursor` counts; 0: there are no epochs.
+  bool evaluation_due = false;     ///< An interruption has cut this step's evaluation short: it is still to be made.
 };
 
 /// Writes weights.safetensors, optimizer.safetensors, state.json and, where there are any, the states that the next
@@ -28,23 +30,32 @@ struct State {
 void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state,
                       const Store& carried = {});
 
-/// Throws FileError where the directory holds no checkpoint.
+/// state.json in a checkpoint's directory. Reading throws FileError, with the key, where it is missing or says what no
+/// run can be in.
+void write_state(const std::string& path, const State& state);
 State read_state(const std::string& path);
 /// The states that the checkpoint's next batch goes on from. Throws FileError where they are others than `states`.
 Store read_carried(const std::string& path, const std::vector<CarriedState>& states);
 
-/// The checkpoint directories of a run by ascending step. What a crash left half-written is not among them.
+/// The checkpoint directories of a run by ascending step. What a crash left half-written is not among them. Throws
+/// FileError where the directory cannot be listed.
 std::vector<std::string> checkpoints(const std::string& directory);
-std::string checkpoint_name(std::int64_t step);  ///< "00000250".
+std::string checkpoint_name(std::int64_t step);            ///< "00000250".
+std::int64_t step_of_checkpoint(const std::string& path);  ///< By its name; -1: it is not a checkpoint's.
 
 /// Removes all but the last `keep` checkpoints (0: none of them) and that of step `best`, and what crashes left.
 void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best);
 
-/// Gives the model the weights of the chosen checkpoint among those in `directory`; returns its step (of an average,
-/// the last one's). Throws FileError where it is not there.
-std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice);
+/// Renames the checkpoints of steps after `step`, so that they are none any more: "00000250.set-aside".
+void set_aside_after(const std::string& directory, std::int64_t step);
 
-/// Writes a small file whole: beside `path`, flushed, then renamed to it.
-void write_file(const std::string& path, const std::string& text);
+/// Calls `load` with the last checkpoint of `found`. Where it throws an Error, the error thrown names the last one before
+/// it with which `load` does not.
+void load_last(const std::vector<std::string>& found, const std::function<void(const std::string&)>& load);
+
+/// Gives the model the weights of the chosen checkpoint among those in `directory`; returns its step (of an average,
+/// the last one's). Throws FileError where it is not there; checkpoints that a
+/// training replaces while they are read are no error.
+std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice);
 
 }  // namespace xtape::train

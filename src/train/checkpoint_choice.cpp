@@ -10,13 +10,12 @@ CheckpointChoice CheckpointChoice::parse(const std::string& text) {
   const std::string average = "average:";
   if (text == "last") return {Kind::last, 1};
   if (text == "best") return {Kind::best, 1};
-  CheckpointChoice choice = {Kind::average, 0};
+  const bool is_average = text.rfind(average, 0) == 0;
+  CheckpointChoice choice = {is_average ? Kind::average : Kind::step, 0};
   const char* end = text.data() + text.size();
-  if (text.rfind(average, 0) == 0) {
-    const auto [rest, failed] = std::from_chars(text.data() + average.size(), end, choice.count);
-    if (failed == std::errc() && rest == end && choice.count >= 1) return choice;
-  }
-  throw Error("a checkpoint is last, best or average:N, not '" + text + "'");
+  const auto [rest, failed] = std::from_chars(text.data() + (is_average ? average.size() : 0), end, choice.count);
+  if (failed == std::errc() && rest == end && choice.count >= 1) return choice;
+  throw Error("a checkpoint is last, best, average:N or the number of a step, not '" + text + "'");
 }
 
 namespace train {
@@ -47,17 +46,34 @@ void load_average(Model& model, const std::vector<std::string>& files) {
     model.dtype() == Dtype::float64 ? write_mean<double>(sums[i], files.size(), weights[i].array)
                                     : write_mean<float>(sums[i], files.size(), weights[i].array);
 }
-}  // namespace
 
-std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice) {
-  const std::vector<std::string> found = checkpoints(directory);
+std::string steps_of(const std::vector<std::string>& found) {
+  std::string steps;
+  for (const std::string& each : found) steps += (steps.empty() ? "" : ", ") + std::to_string(step_of_checkpoint(each));
+  return steps;
+}
+
+std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
+                       const CheckpointChoice& choice) {
   if (found.empty()) throw FileError(directory + " holds no checkpoint yet");
-  const State last = read_state(found.back());
   const auto weights_of = [](const std::string& path) { return path + "/weights.safetensors"; };
+  State last;
   if (choice.kind == CheckpointChoice::Kind::last) {
-    model.load_weights(weights_of(found.back()));
+    load_last(found, [&](const std::string& path) {
+      last = read_state(path);
+      model.load_weights(weights_of(path));
+    });
     return last.step;
   }
+  if (choice.kind == CheckpointChoice::Kind::step) {
+    const std::string path = directory + "/" + checkpoint_name(choice.count);
+    if (std::find(found.begin(), found.end(), path) == found.end())
+      throw FileError(directory + " holds no checkpoint of step " + std::to_string(choice.count) +
+                      ", but of these: " + steps_of(found));
+    model.load_weights(weights_of(path));
+    return choice.count;
+  }
+  last = read_state(found.back());
   if (choice.kind == CheckpointChoice::Kind::best) {
     const std::string best = directory + "/" + checkpoint_name(last.best_step);
     if (last.best_step < 0) throw FileError(directory + " holds no best checkpoint: nothing has been evaluated yet");
@@ -75,6 +91,20 @@ std::int64_t load_checkpoint(Model& model, const std::string& directory, const C
   for (auto each = found.end() - choice.count; each != found.end(); ++each) files.push_back(weights_of(*each));
   load_average(model, files);
   return last.step;
+}
+}  // namespace
+
+std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice) {
+  constexpr int most = 10;
+  for (int attempt = 1;; ++attempt) {
+    const std::vector<std::string> found = checkpoints(directory);
+    try {
+      return load_from(found, model, directory, choice);
+    } catch (const Error&) {
+      // Where others are there now, a training has replaced them while they were read.
+      if (attempt == most || checkpoints(directory) == found) throw;
+    }
+  }
 }
 
 }  // namespace train

@@ -6,10 +6,12 @@
 
 namespace xtape {
 
-Evaluation train::evaluate(Meter& meter, Model& model, const Batches& batches) {
+Evaluation train::evaluate(Meter& meter, Model& model, const Batches& batches,
+                            const std::function<void()>& between) {
   meter.restart();
   Batch batch = batches.blank();
   for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
+    if (between) between();
     batches.validation(index, batch);
     meter.add(batch, batches.validation_continues(index));
   }
@@ -17,8 +19,8 @@ Evaluation train::evaluate(Meter& meter, Model& model, const Batches& batches) {
   const std::vector<Question> questions = batches.questions();
   evaluation.questions = static_cast<std::int64_t>(questions.size());
   if (!questions.empty())
-    evaluation.exact_match =
-        static_cast<double>(exact_matches(model, questions, batches.rows())) / static_cast<double>(questions.size());
+    evaluation.exact_match = static_cast<double>(exact_matches(model, questions, batches.rows(), between)) /
+                             static_cast<double>(questions.size());
   return evaluation;
 }
 
@@ -37,7 +39,8 @@ double sampled_loss(Model& model, const Batches& batches, std::int64_t count) {
   return meter.measured().loss;
 }
 
-std::int64_t exact_matches(Model& model, const std::vector<Question>& questions, std::int64_t rows) {
+std::int64_t exact_matches(Model& model, const std::vector<Question>& questions, std::int64_t rows,
+                           const std::function<void()>& between) {
   std::size_t columns = 1;
   std::size_t longest_answer = 0;
   for (const Question& question : questions) {
@@ -58,6 +61,7 @@ std::int64_t exact_matches(Model& model, const std::vector<Question>& questions,
       std::copy(prompt.begin(), prompt.end(), row);
     }
     for (std::size_t step = 0; step < longest_answer; ++step) {
+      if (between) between();
       next.play();
       for (std::size_t i = 0; i < count; ++i) {
         const Question& question = questions[first + i];

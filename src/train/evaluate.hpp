@@ -5,7 +5,11 @@
 
 namespace xtape::train {
 
-/// As xtape::evaluate; the meter keeps what it has planned for the next time.
-Evaluation evaluate(Meter& meter, Model& model, const Batches& batches);
+/// Thrown where a training is to end at once, wherever it is; Trainer::fit catches it.
+struct Interruption {};
+
+/// As xtape::evaluate; the meter keeps what it has planned for the next time. `between` is called before every batch;
+/// what it throws ends the evaluation.
+Evaluation evaluate(Meter& meter, Model& model, const Batches& batches, const std::function<void()>& between = {});
 
 }  // namespace xtape::train

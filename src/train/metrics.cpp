@@ -1,10 +1,9 @@
 #include "metrics.hpp"
 
-#include <filesystem>
 #include <sstream>
 
-#include "checkpoint.hpp"
 #include "json_text.hpp"
+#include "xtape/text.hpp"
 
 namespace xtape::train {
 
@@ -45,24 +44,29 @@ std::vector<Measured> read_metrics(const std::string& path) {
   return measured;
 }
 
-Metrics::Metrics(const std::string& path, std::int64_t step) : path_(path) {
-  if (std::filesystem::exists(path)) {
-    std::istringstream lines(read_text(path));
-    std::string kept;
-    for (std::string line; std::getline(lines, line);) {
-      const Json json = measurement(line);
-      if (!json.is_null() && json["step"] <= step) kept += line + "\n";
-    }
-    write_file(path, kept);
-  }
-  out_.open(path, std::ios::binary | std::ios::app);
-  if (!out_) throw FileError("cannot write " + path);
-}
+namespace {
+constexpr const char* evaluation_key = "validation_loss";
 
-void Metrics::write(const std::string& line) {
-  out_ << line << '\n' << std::flush;
-  if (!out_) throw FileError("cannot write " + path_);
+/// Takes the lines off that a run which goes on from a checkpoint makes again. Gives the path.
+const std::string& cut_back(const std::string& path, std::int64_t step, std::int64_t evaluated) {
+  if (!path_exists(path)) return path;
+  const std::string text = read_text(path);
+  std::istringstream lines(text);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, false);  // a crash may have cut the last line short
+    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
+    const auto at = json["step"].get<std::int64_t>();
+    const bool again = at > step || (at == step && evaluated < step && json.contains(evaluation_key));
+    if (!again) kept += line + "\n";
+  }
+  if (kept != text) write_file(path, kept);
+  return path;
 }
+}  // namespace
+
+Metrics::Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated)
+    : file_(cut_back(path, step, evaluated)) {}
 
 void Metrics::add(const StepReport& report) {
   const double speed = report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
@@ -77,7 +81,7 @@ void Metrics::add(const StepReport& report) {
 }
 
 void Metrics::add(const Evaluation& evaluation) {
-  Json line = {{"step", evaluation.step}, {"validation_loss", evaluation.loss}, {"tokens", evaluation.tokens}};
+  Json line = {{"step", evaluation.step}, {evaluation_key, evaluation.loss}, {"tokens", evaluation.tokens}};
   if (evaluation.perplexity) line["perplexity"] = *evaluation.perplexity;
   if (evaluation.accuracy) line["accuracy"] = *evaluation.accuracy;
   if (evaluation.bleu) line["bleu"] = *evaluation.bleu;

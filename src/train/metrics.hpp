@@ -1,11 +1,11 @@
 /// metrics.jsonl: one JSON object a line, of an update or of an evaluation.
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "durable.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -23,16 +23,17 @@ std::vector<Measured> read_metrics(const std::string& path);
 
 class Metrics {
  public:
-  /// Appends to the file, from which the lines of steps after `step` are dropped first: a run that continues from a
-  /// checkpoint makes these steps again.
-  Metrics(const std::string& path, std::int64_t step);
+  /// Appends to the file. A run that continues from a checkpoint of `step`, whose last evaluation was that of step
+  /// `evaluated`, makes again what came after: these lines are dropped first, and one that a crash cut off. Throws
+  /// FileError, as every write does.
+  Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated = -1);
   void add(const StepReport& report);
   void add(const Evaluation& evaluation);
+  void flush() { file_.flush(); }  ///< Waits until all lines are on the disk.
 
  private:
-  void write(const std::string& line);
-  std::string path_;
-  std::ofstream out_;
+  void write(const std::string& line) { file_.write(line + "\n"); }
+  AppendedFile file_;
 };
 
 }  // namespace xtape::train

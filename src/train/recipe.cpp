@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
 #include "recipe_parts.hpp"
@@ -19,9 +20,8 @@ constexpr const char* path_keys[] = {
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
-  std::error_code none;
   // A definition without a directory may stand among the installed ones: then its name is kept as it is.
-  if (key == path_keys[0] && !fs::exists(whole, none) && !fs::path(path).has_parent_path()) return path;
+  if (key == path_keys[0] && !path_exists(whole.string()) && !fs::path(path).has_parent_path()) return path;
   return whole.string();
 }
 

@@ -1,7 +1,7 @@
-#include <filesystem>
-
 #include "attention.hpp"
 #include "checkpoint.hpp"
+#include "durable.hpp"
+#include "evaluate.hpp"
 #include "json_text.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
@@ -13,8 +13,6 @@
 
 namespace xtape {
 
-namespace fs = std::filesystem;
-
 namespace {
 /// The recipe as it stands in the run, beside its definition.
 std::string text_in_run(const Recipe& recipe) {
@@ -22,7 +20,22 @@ std::string text_in_run(const Recipe& recipe) {
   json["definition"] = "definition.json";
   return json.dump(2) + "\n";
 }
-/// A new run's directory, in which only metrics and checkpoints are missing.
+
+constexpr const char* lock_file = "lock";
+constexpr const char* checkpoints_folder = "checkpoints";
+
+/// The files of a new run but metrics and checkpoints, in a folder that may hold what a crash left of an earlier try.
+void write_files(const Model& model, const Recipe& recipe, const train::Tokenizers& tokenizers,
+                 const std::string& folder) {
+  for (const std::string& name : names_in(folder))
+    if (name != lock_file) remove_if_possible(folder + "/" + name);
+  make_folders(folder + "/" + checkpoints_folder);
+  train::write_model(model, recipe, folder);
+  train::save_tokenizers(tokenizers, folder);
+  write_file(folder + "/recipe.json", text_in_run(recipe));
+}
+
+/// A new run's directory: made beside its place and then renamed, so that there is a whole one or none.
 void write_run(const Recipe& recipe, const std::string& directory) {
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers();
@@ -30,12 +43,21 @@ void write_run(const Recipe& recipe, const std::string& directory) {
   const Model model = train::new_model(recipe, tokenizers, batches->columns(), false);
   train::check_loss(model, *batches);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
-  std::error_code failed;
-  fs::create_directories(directory + "/checkpoints", failed);
-  if (failed) throw FileError("cannot make " + directory + ": " + failed.message());
-  train::write_model(model, recipe, directory);
-  train::save_tokenizers(tokenizers, directory);
-  train::write_file(directory + "/recipe.json", text_in_run(recipe));
+  const std::string beside = directory + ".writing";
+  make_folders(beside);
+  const FileLock lock(beside + "/" + lock_file, directory);
+  try {
+    write_files(model, recipe, tokenizers, beside);
+    rename_path(beside, directory);
+  } catch (...) {
+    remove_if_possible(beside);
+    throw;
+  }
+}
+
+std::string without_slashes(std::string directory) {
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  return directory;
 }
 }  // namespace
 
@@ -48,6 +70,8 @@ struct Run::Data {
   std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::optional<Predictor> predictor;
+  std::optional<FileLock> lock;        // while this run is trained
+  std::optional<std::int64_t> resume;  // the step to continue from; empty: the last checkpoint's
   std::int64_t saved = -1;  // the step of the last checkpoint
   std::int64_t opened = 0;  // the step whose weights the model was opened with
 
@@ -59,7 +83,13 @@ struct Run::Data {
     if (!texts) texts.emplace(recipe);
     return *texts;
   }
-  std::string checkpoints() const { return directory + "/checkpoints"; }
+  std::string checkpoints() const { return directory + "/" + checkpoints_folder; }
+  void acquire() {
+    if (lock) return;
+    lock.emplace(directory + "/" + lock_file, directory);
+    for (const std::string& name : names_in(directory))  // what crashes left
+      if (name.find(".writing") != std::string::npos) remove_if_possible(directory + "/" + name);
+  }
   std::int64_t step() const { return trainer ? trainer->step() : opened; }
 
   /// Words are compared as they are; other text is cut into words as sacreBLEU does it. Lower-casing tokenizers cannot
@@ -71,12 +101,13 @@ struct Run::Data {
   }
 
   /// What the recipe measures by translating: the validation part, or other pairs.
-  void measure(Evaluation& evaluation) {
-    if (recipe.measure_bleu || recipe.measure_exact_match) measure(evaluation, the_texts().validation());
+  void measure(Evaluation& evaluation, const std::function<void()>& between = {}) {
+    if (recipe.measure_bleu || recipe.measure_exact_match) measure(evaluation, the_texts().validation(), between);
   }
-  void measure(Evaluation& evaluation, const PairTexts& pairs) {
+  void measure(Evaluation& evaluation, const PairTexts& pairs, const std::function<void()>& between) {
     if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
     SearchOptions greedy = recipe.search;
+    greedy.between = between;
     greedy.beam_size = greedy.n_best = 1;
     std::vector<std::string> made;
     for (const Translation& each : translate(pairs.source, greedy))
@@ -113,9 +144,40 @@ struct Run::Data {
     return train::attention(*model, tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
   }
 
-  void save() {
+  /// The trainer, continued from a checkpoint.
+  Trainer continued() {
+    Trainer made(*model, the_batches(), recipe.trainer);
+    const std::vector<std::string> found = train::checkpoints(checkpoints());
+    if (resume) {
+      made.load(checkpoints() + "/" + train::checkpoint_name(*resume));
+      train::set_aside_after(checkpoints(), *resume);
+      resume.reset();
+    } else if (!found.empty()) {
+      train::load_last(found, [&](const std::string& path) { made.load(path); });
+    }
+    if (!found.empty()) saved = made.step();
+    return made;
+  }
+
+  /// Of a trainer that was made before: that nobody has trained the run on since.
+  void check_last_checkpoint() const {
+    const std::vector<std::string> found = train::checkpoints(checkpoints());
+    if (!found.empty() && train::step_of_checkpoint(found.back()) > trainer->step())
+      throw FileError(directory + " has been trained on meanwhile, to step " +
+                      std::to_string(train::step_of_checkpoint(found.back())) + ": open it again");
+  }
+
+  /// A checkpoint of the trainer's step, unless there is one, and the metrics up to it.
+  void save(train::Metrics& metrics) {
+    lock->check();
     if (trainer->step() == saved) return;
-    trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()));
+    metrics.flush();
+    try {
+      trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()));
+    } catch (const FileError&) {
+      lock->check();  // where the run is gone, that is what is to be told
+      throw;
+    }
     saved = trainer->step();
     train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step());
   }
@@ -160,8 +222,9 @@ std::int32_t Run::end_token() {
   return data_->recipe.data.kind == "text" ? -1 : batches().end_token();
 }
 
-Run Run::create(const Recipe& recipe, const std::string& directory) {
-  if (fs::exists(directory)) throw FileError(directory + " exists already");
+Run Run::create(const Recipe& recipe, const std::string& path) {
+  const std::string directory = without_slashes(path);
+  if (path_exists(directory)) throw FileError(directory + " exists already");
   write_run(recipe, directory);
   // The run's own definition is what it trains: random numbers depend on the lines of calls, so that another copy of
   // the definition would draw others after a resume.
@@ -170,7 +233,7 @@ Run Run::create(const Recipe& recipe, const std::string& directory) {
 
 Run Run::open(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint) {
   const std::string file = directory + "/recipe.json";
-  if (!fs::exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
+  if (!path_exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
   auto data = std::make_unique<Data>();
   data->directory = directory;
   data->recipe = Recipe::load(file, settings);
@@ -182,22 +245,33 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   return Run(std::move(data));
 }
 
+Run Run::resume(const std::string& directory, const std::vector<Setting>& settings,
+                const CheckpointChoice& checkpoint) {
+  if (checkpoint.kind == CheckpointChoice::Kind::average)
+    throw Error("a training continues from one checkpoint, not from an average: it has no moments");
+  Run run = open(directory, settings, checkpoint);
+  if (checkpoint.kind != CheckpointChoice::Kind::last) run.data_->resume = run.data_->opened;
+  run.data_->acquire();
+  return run;
+}
+
 Trainer& Run::trainer() {
   Data& d = *data_;
   if (d.trainer) return *d.trainer;
-  Trainer trainer(*d.model, d.the_batches(), d.recipe.trainer);
-  const std::vector<std::string> found = train::checkpoints(d.checkpoints());
-  if (!found.empty()) {
-    trainer.load(found.back());
-    d.saved = trainer.step();
-  }
-  return d.trainer.emplace(std::move(trainer));
+  d.acquire();
+  return d.trainer.emplace(d.continued());
 }
 
 bool Run::train(const Trainer::Callbacks& callbacks) {
   Data& d = *data_;
+  struct Released {
+    ~Released() { lock.reset(); }
+    std::optional<FileLock>& lock;
+  } const released{d.lock};  // whatever the end
   Trainer& the_trainer = trainer();
-  train::Metrics metrics(d.directory + "/metrics.jsonl", the_trainer.step());
+  d.acquire();
+  d.check_last_checkpoint();
+  train::Metrics metrics(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
   Trainer::Callbacks own;
   own.step = [&](const StepReport& report) {
     metrics.add(report);
@@ -206,7 +280,9 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
-    d.measure(evaluation);
+    d.measure(evaluation, [&] {
+      if (callbacks.interrupt && callbacks.interrupt()) throw train::Interruption();
+    });
     metrics.add(evaluation);
     d.saved = -1;  // what it found belongs to the step's checkpoint, even where there is one already
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
@@ -215,12 +291,13 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     const std::int64_t every = d.recipe.checkpoint_every;
     const bool epoch_over = the_trainer.epoch() > epoch;
     epoch = the_trainer.epoch();
-    if ((every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs)) d.save();
+    if ((every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs)) d.save(metrics);
     return callbacks.stop && callbacks.stop();
   };
+  own.interrupt = callbacks.interrupt;
   // Where an update fails, nothing is written: the last good checkpoint stays the last.
   const bool finished = the_trainer.fit(d.recipe.fit, own);
-  d.save();
+  d.save(metrics);
   return finished;
 }
 
@@ -254,7 +331,7 @@ Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vect
   const PairBatches other(pairs, pairs, train::pair_options(d.recipe, d.tokenizers));
   Evaluation evaluation = xtape::evaluate(*d.model, other);
   evaluation.step = d.step();
-  d.measure(evaluation, texts);
+  d.measure(evaluation, texts, {});
   return evaluation;
 }
 

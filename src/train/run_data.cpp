@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "durable.hpp"
+
 namespace xtape::train {
 
 namespace {
@@ -116,7 +118,7 @@ Tokenizers load_tokenizers(const std::string& directory) {
   const auto load = [&](const std::string& name) {
     return std::shared_ptr<const Tokenizer>(load_tokenizer(directory + "/" + name));
   };
-  if (!std::filesystem::exists(directory + "/source_tokenizer.json")) {
+  if (!path_exists(directory + "/source_tokenizer.json")) {
     const auto one = load("tokenizer.json");
     return {one, one};
   }

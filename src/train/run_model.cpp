@@ -1,8 +1,6 @@
 #include "run_model.hpp"
 
-#include <filesystem>
-
-#include "checkpoint.hpp"
+#include "durable.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape::train {
@@ -76,7 +74,7 @@ void write_model(const Model& model, const Recipe& recipe, const std::string& di
 }
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {
-  const bool from_file = !has_checkpoint && std::filesystem::exists(first_weights(directory));
+  const bool from_file = !has_checkpoint && path_exists(first_weights(directory));
   Model model = Model::load(recipe.definition, options_of(recipe, hyper_of(recipe), !has_checkpoint && !from_file));
   if (from_file) model.load_weights(first_weights(directory));
   play_as_said(recipe, model);

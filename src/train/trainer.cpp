@@ -61,10 +61,15 @@ struct Trainer::Data {
   Store left;                    // … and what the last micro-batch played has left
   train::State state;
   std::optional<train::Meter> meter;
+  std::function<bool()> interrupt;  // of the training at work
   double batch_seconds = 0;  // of the updates since the trainer, or the last profile, began
   double optimizer_seconds = 0;
 
   bool continues(std::uint64_t cursor) const { return batches.training_continues(cursor); }
+
+  void between() const {
+    if (interrupt && interrupt()) throw train::Interruption();
+  }
 
   /// Feeds for the micro-batch at `cursor`, which is in `batch`. The `first` of an update goes on from the last update.
   std::vector<Feed> feeds(const train::RecordedLoss& recorded, std::uint64_t cursor, bool first) const {
@@ -95,6 +100,7 @@ struct Trainer::Data {
   void note(const Evaluation& evaluation) {
     const double measure = evaluation.perplexity.value_or(evaluation.loss);
     state.evaluated = state.step;
+    state.evaluation_due = false;
     if (std::isfinite(measure) && (state.best_step < 0 || measure < state.best)) {
       state.best = measure;
       state.best_step = state.step;
@@ -143,6 +149,7 @@ StepReport Trainer::update() {
   double count = 0;
   const auto micro_batches = static_cast<std::uint64_t>(d.options.accumulate);
   for (std::uint64_t i = 0; i < micro_batches; ++i) {
+    d.between();
     const auto [part, counted] = d.play(d.state.cursor + i, i == 0);
     sum += part;
     count += counted;
@@ -184,7 +191,8 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 
 Evaluation Trainer::evaluate() {
   if (!data_->meter) data_->meter.emplace(data_->model);
-  Evaluation evaluation = train::evaluate(*data_->meter, data_->model, data_->batches);
+  Evaluation evaluation =
+      train::evaluate(*data_->meter, data_->model, data_->batches, [this] { data_->between(); });
   evaluation.step = step();
   return evaluation;
 }
@@ -202,29 +210,44 @@ std::int64_t Trainer::best_step() const {
   return data_->state.best_step;
 }
 
+std::int64_t Trainer::evaluated_step() const {
+  return data_->state.evaluated;
+}
+
 bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
   if (options.steps == 0 && options.epochs == 0) throw Error("a training needs a number of steps or of epochs");
   if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
     throw Error("this data has no epochs: its batches are drawn, not gone through in turn");
   const auto report_evaluation = [&] {
     const Evaluation evaluation = evaluate();
-    data_->note(evaluation);
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
+    data_->note(evaluation);  // last: the callback may measure more, and be interrupted
   };
   const auto ended = [&] {
     return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
            (options.patience > 0 && data_->state.stale >= options.patience);
   };
-  while (!ended()) {
-    const std::int64_t epoch_before = epoch();
-    const StepReport report = update();
-    if (callbacks.step) callbacks.step(report);
-    const bool due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
-                     (options.evaluate_epochs && epoch() > epoch_before);
-    if (due) report_evaluation();
-    if (!ended() && callbacks.stop && callbacks.stop()) return false;
+  struct Asked {
+    Asked(std::function<bool()>& place, const std::function<bool()>& interrupt) : of(place) { of = interrupt; }
+    ~Asked() { of = nullptr; }
+    std::function<bool()>& of;
+  };
+  const Asked asked(data_->interrupt, callbacks.interrupt);  // as long as this training lasts
+  try {
+    if (data_->state.evaluation_due) report_evaluation();
+    while (!ended()) {
+      const std::int64_t epoch_before = epoch();
+      const StepReport report = update();
+      if (callbacks.step) callbacks.step(report);
+      data_->state.evaluation_due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
+                                    (options.evaluate_epochs && epoch() > epoch_before);
+      if (data_->state.evaluation_due) report_evaluation();
+      if (!ended() && callbacks.stop && callbacks.stop()) return false;
+    }
+    if (data_->state.evaluated != step()) report_evaluation();
+  } catch (const train::Interruption&) {
+    return false;
   }
-  if (data_->state.evaluated != step()) report_evaluation();
   return true;
 }
 
@@ -251,7 +274,10 @@ void Trainer::load(const std::string& path) {
   const std::int64_t epoch_batches = d.batches.epoch_batches();
   if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
     const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
-    state.cursor = state.cursor / static_cast<std::uint64_t>(before) * static_cast<std::uint64_t>(epoch_batches);
+    const std::uint64_t epochs = state.cursor / static_cast<std::uint64_t>(before);
+    if (__builtin_mul_overflow(epochs, static_cast<std::uint64_t>(epoch_batches), &state.cursor))
+      throw FileError("checkpoint " + path + " is of epoch " + std::to_string(epochs) +
+                      ": there cannot have been so many");
   }
   state.epoch_batches = epoch_batches;
   Store carried;

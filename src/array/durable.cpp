@@ -1,0 +1,127 @@
+#include "durable.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "files.hpp"
+
+namespace xtape {
+
+namespace fs = std::filesystem;
+
+namespace {
+[[noreturn]] void fail(const std::string& what, const std::string& path) {
+  throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
+}
+
+/// What stands at `path`, as stat says it; 0: nothing.
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) return status.st_mode;
+  if (errno != ENOENT && errno != ENOTDIR) fail("look for", path);
+  return 0;
+}
+}  // namespace
+
+bool path_exists(const std::string& path) {
+  return mode_of(path) != 0;
+}
+bool is_folder(const std::string& path) {
+  return S_ISDIR(mode_of(path));
+}
+bool is_plain_file(const std::string& path) {
+  return S_ISREG(mode_of(path));
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  try {
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  } catch (const fs::filesystem_error& error) {
+    throw FileError("cannot list '" + folder + "': " + error.code().message());
+  }
+  return names;
+}
+
+void make_folders(const std::string& folder) {
+  if (path_exists(folder)) return;  // where it is no folder, whoever uses it is told so
+  const std::string above = folder_of(folder);
+  if (above != folder) make_folders(above);
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail("make", folder);
+  flush_folder(above);
+}
+
+void remove_if_possible(const std::string& path) noexcept {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+void flush_folder(const std::string& folder) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) fail("open", folder);
+  // Some file systems have nothing to flush a folder with, and say so.
+  const bool failed = fsync(file) != 0 && errno != EINVAL;
+  const int reason = errno;
+  close(file);
+  errno = reason;
+  if (failed) fail("flush", folder);
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t last = path.find_last_not_of('/');
+  const std::size_t slash = last == std::string::npos ? last : path.rfind('/', last);
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) fail("rename '" + from + "' to", to);
+  flush_folder(folder_of(to));
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  ReplacedFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+AppendedFile::AppendedFile(std::string path) : path_(std::move(path)) {
+  file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) fail(std::strerror(errno));
+}
+
+AppendedFile::~AppendedFile() {
+  close(file_);
+}
+
+void AppendedFile::fail(const std::string& reason) const {
+  throw FileError("cannot write '" + path_ + "': " + reason);
+}
+
+void AppendedFile::write(const std::string& bytes) {
+  struct stat before {};
+  if (fstat(file_, &before) != 0) fail(std::strerror(errno));
+  if (before.st_nlink == 0) fail("it has been deleted meanwhile");
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t count = ::write(file_, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const std::string reason = std::strerror(errno);
+      // Where this fails too, a part of a line is left, which whoever goes on with the file takes off.
+      [[maybe_unused]] const int failed = ftruncate(file_, before.st_size);
+      fail(reason);
+    }
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+void AppendedFile::flush() {
+  if (fsync(file_) != 0) fail(std::strerror(errno));
+}
+
+}  // namespace xtape

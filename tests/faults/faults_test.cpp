@@ -1,0 +1,172 @@
+// A training that is killed at each of its file operations goes on to the same bits; one that an operation fails ends
+// with an error, and then goes on to the same bits.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstring>
+
+#include "../train/run_files.hpp"
+#include "../train/tiny.hpp"
+#include "durable.hpp"
+#include "operations.hpp"
+#include "xtape/safetensors.hpp"
+
+using namespace xtape;
+using faults::Fault;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What a child came to.
+struct Ended {
+  bool killed = false;
+  int code = -1;  ///< 0: the work was done; 1: an error; 2: what is no error of ours.
+  std::string error;
+};
+
+/// Does `work` in a process of its own, in which the operation numbered `at` below `root` fails.
+template <class Work>
+Ended in_child(const std::string& root, Fault fault, int at, const Work& work) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    int code = 0;
+    const auto tell = [&](const char* what, int its_code) {
+      std::strncpy(faults::report().error, what, sizeof faults::report().error - 1);
+      code = its_code;
+    };
+    faults::begin(root, fault, at);
+    try {
+      work();
+    } catch (const Error& error) {
+      tell(error.what(), 1);
+    } catch (const std::exception& error) {
+      tell(error.what(), 2);
+    }
+    _exit(code);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  Ended ended;
+  ended.killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  if (WIFEXITED(status)) ended.code = WEXITSTATUS(status);
+  ended.error = faults::report().error;
+  return ended;
+}
+
+/// A folder with a recipe, and trainings in it.
+class Trainings {
+ public:
+  Trainings() {
+    in_.write("tiny.json", tiny::definition);
+    in_.write("recipe.json", tiny::recipe);
+  }
+  std::string root() const { return in_ / "runs"; }
+  std::string run() const { return in_ / "runs/run"; }
+
+  /// Goes on with the run, or begins it.
+  void train() const {
+    if (path_exists(run() + "/recipe.json")) {
+      Run::resume(run()).train();
+    } else {
+      const Recipe recipe = Recipe::load(in_ / "recipe.json", settings);
+      Run::create(recipe, run()).train();
+    }
+  }
+  /// Begins anew from what `before` holds; from nothing where it is empty.
+  void restore(const std::string& before) const {
+    fs::remove_all(root());
+    if (!before.empty()) fs::copy(before, root(), fs::copy_options::recursive);
+  }
+  std::string keep_as(const std::string& name) const {
+    fs::copy(root(), in_ / name, fs::copy_options::recursive);
+    return in_ / name;
+  }
+
+ private:
+  const std::vector<Setting> settings = {{"steps", "4"},          {"evaluate_every", "2"}, {"checkpoint_every", "1"},
+                                         {"data.held_out", "3"},  {"threads", "1"},        {"hyper.width", "4"},
+                                         {"schedule.warmup", "1"}};
+  tiny::Directory in_;
+};
+
+/// Whether every checkpoint of the run can be read.
+bool all_whole(const std::string& run) {
+  if (!fs::exists(run + "/checkpoints")) return true;
+  for (const std::string& path : train::checkpoints(run + "/checkpoints")) {
+    if (train::read_state(path).step != train::step_of_checkpoint(path)) return false;
+    load_arrays(path + "/weights.safetensors");
+    load_arrays(path + "/optimizer.safetensors");
+  }
+  return true;
+}
+
+/// Whether two runs ended at the same: weights, moments, state, and what was measured on the way.
+bool same_end(const std::string& a, const std::string& b) {
+  return names(a).back() == names(b).back() && metrics(a) == metrics(b) &&
+         same_bits(a + "/checkpoints/" + names(a).back(), b + "/checkpoints/" + names(b).back());
+}
+
+/// Makes each operation of `work`, begun on what `before` holds, fail in turn; then trains to the end.
+template <class Work>
+void fail_at_each(const Trainings& trainings, const std::string& before, const Work& work,
+                  const std::string& undisturbed) {
+  trainings.restore(before);
+  REQUIRE(in_child(trainings.root(), Fault::none, -1, work).code == 0);
+  REQUIRE(same_end(trainings.run(), undisturbed));
+  const int count = faults::report().count;
+  REQUIRE(count > 20);
+  REQUIRE(count < faults::most_operations);
+  const std::vector<faults::Operation> operations(faults::report().operations, faults::report().operations + count);
+  int tried[4] = {}, ignored = 0;
+  for (const Fault fault : {Fault::kill, Fault::no_space, Fault::io_error}) {
+    for (int at = 0; at < count; ++at) {
+      if (fault == Fault::no_space && !operations[static_cast<std::size_t>(at)].needs_room) continue;
+      const faults::Operation& operation = operations[static_cast<std::size_t>(at)];
+      CAPTURE(static_cast<int>(fault));
+      CAPTURE(at);
+      CAPTURE(std::string(operation.name));
+      CAPTURE(std::string(operation.path));
+      trainings.restore(before);
+      const Ended ended = in_child(trainings.root(), fault, at, work);
+      CAPTURE(ended.error);
+      ++tried[static_cast<int>(fault)];
+      if (fault == Fault::kill) {
+        CHECK(ended.killed);
+      } else if (ended.code == 0) {
+        ++ignored;  // what nothing depends on, such as removing an old checkpoint
+        CHECK(same_end(trainings.run(), undisturbed));
+      } else {
+        CHECK(ended.code == 1);
+        CHECK(ended.error.find(trainings.root()) != std::string::npos);
+        CHECK(ended.error.find('\n') == std::string::npos);
+      }
+      CHECK(all_whole(trainings.run()));
+      const Ended after = in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); });
+      CHECK(after.error == "");
+      CHECK(after.code == 0);
+      CHECK(same_end(trainings.run(), undisturbed));
+    }
+  }
+  MESSAGE(count << " operations: killed at " << tried[1] << ", no space at " << tried[2] << ", input/output errors at "
+                << tried[3] << "; " << ignored << " of them without harm");
+}
+
+}  // namespace
+
+TEST_CASE("killed, without space or with an error at any file operation, a training goes on to the same bits") {
+  const Trainings trainings;
+  REQUIRE(in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); }).code == 0);
+  const std::string undisturbed = trainings.keep_as("undisturbed") + "/run";
+  fail_at_each(trainings, "", [&] { trainings.train(); }, undisturbed);
+}
+
+TEST_CASE("the same while a run is resumed whose metrics are ahead, and while later checkpoints are set aside") {
+  const Trainings trainings;
+  REQUIRE(in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); }).code == 0);
+  const std::string undisturbed = trainings.keep_as("undisturbed") + "/run";
+  // Two checkpoints are left, of steps 3 and 4.
+  fail_at_each(
+      trainings, fs::path(undisturbed).parent_path().string(),
+      [&] { Run::resume(trainings.run(), {}, CheckpointChoice::parse("3")).train(); }, undisturbed);
+}
