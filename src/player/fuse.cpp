@@ -166,8 +166,12 @@ class Matcher {
 
   bool inside(std::int32_t node) const { return match_.forward.count(node) != 0 || match_.backward.count(node) != 0; }
 
-  /// No interior value is used elsewhere or asked for, and what the backward part takes stands before it.
+  /// No interior value is used elsewhere or asked for, nor what the fused op or its gradient would be given, and what the
+  /// backward part takes stands before it.
   bool closed() const {
+    for (const ValueId& id : match_.inputs)
+      if (inside(id.node)) return false;
+    if (inside(match_.cotangent.node) && !given(match_.cotangent)) return false;
     for (std::int32_t node : match_.forward)
       for (std::size_t k = 0; k < program_.node(node).outputs.size(); ++k) {
         const ValueId id{node, static_cast<std::int32_t>(k)};

@@ -86,6 +86,15 @@ TEST_CASE("no fusion where an interior value is used elsewhere or asked for") {
   CHECK(fused(s, {loss, gradients[0], gradients[1]}) == Count{0, 0});
 }
 
+TEST_CASE("no fusion where an interior value is the cotangent") {
+  Scores s;
+  const Var scaled = s.x / 1.7;
+  const Var y = softmax(masked_fill(scaled, s.mask, -infinity));
+  const Var other = s.x / 3;
+  CHECK(fused(s, grad(Vars{y}, {s.x}, {other})) == Count{1, 1});
+  CHECK(fused(s, grad(Vars{y}, {s.x}, {scaled})) == Count{0, 0});
+}
+
 TEST_CASE("no fusion where two sweeps went over the pattern") {
   Scores s;
   const Var y = softmax(s.filled(s.x, 1.7));

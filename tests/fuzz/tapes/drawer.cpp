@@ -24,7 +24,7 @@ const std::initializer_list<const char*> tame = {"tanh", "sigmoid", "own_bend"};
 Drawer::Drawer(std::uint64_t seed, const DrawOptions& options)
     : random(seed),
       focus_(options.focus),
-      program_{random.one_in(4) ? Mode::eval : Mode::train},
+      program_{random.one_in(12) ? Mode::predict : random.one_in(4) ? Mode::eval : Mode::train},
       subject_(program_.mode, Floats::as_written),
       recorder_(subject_),
       steps_(&program_.steps),
@@ -43,8 +43,9 @@ void Drawer::choose_size() {
     most_elements_ = 12000;
     calls_ = static_cast<int>(random.between(3, 8));
   } else if (kind < 19) {  // products for BLAS, register tiles and the matrix unit
-    from = {16, 24, 33, 48, 64, 80, 96, 130};
-    most_elements_ = 20000;
+    from = {16, 24, 33, 64, 80, 96, 130, 160};
+    most_elements_ = 30000;
+    if (random.one_in(2)) real_ = Dtype::float32;
     calls_ = static_cast<int>(random.between(2, 6));
   } else {  // work enough for several threads
     from = {2, 3, 64, 300, 1024, 9000};
@@ -61,6 +62,7 @@ void Drawer::choose_size() {
 }
 
 Program Drawer::run() {
+  if (program_.mode == Mode::predict) draw_tokens();
   for (std::int64_t sources = random.between(1, 3); sources > 0; --sources)
     source({random.one_in(5) ? Dtype::int64 : real_, any_shape()});
   floating();

@@ -68,6 +68,7 @@ class Drawer {
   std::int64_t work_limit() const { return 40 * most_elements_; }
   std::int64_t most_elements() const { return most_elements_; }
   Dtype real() const { return real_; }
+  bool has_past(Ref ref) const { return static_cast<bool>(subject_.tape.past_of(recorder_.at(ref))); }
 
   /// Records a call; nothing where it is refused or too big. Its first output.
   std::optional<Ref> call(const std::string& op, const Draft& draft);
@@ -88,6 +89,7 @@ class Drawer {
   bool draw_checkpoint();
   bool draw_scan();
   bool draw_grad();
+  void draw_tokens();
   Ref loss();
   void draw_body(Block& block, const Vars& arguments);
   Ref state_like(const ValueType& type);

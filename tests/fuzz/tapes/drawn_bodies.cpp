@@ -116,6 +116,15 @@ bool Drawer::draw_scan() {
   return record(step, [&] { recorder_.record_scan(step, cell); }).has_value();
 }
 
+/// Tokens with a past, and an embedding of theirs.
+void Drawer::draw_tokens() {
+  const std::int64_t rows = random.between(1, 3), places = random.between(1, 4), width = random.between(1, 5);
+  Step step{new_id(), "tokens", {}, {{"capacity", places + random.between(0, 5)}}, {Dtype::int64, {rows, places}}};
+  step.numbers = {0, 3, random.bits() >> 16};
+  record(step, [&] { recorder_.record(step); });
+  must("take", {{source({real_, {4, width}}), values_.front().ref}});
+}
+
 /// A number that depends on one or two values.
 Ref Drawer::loss() {
   const Ref x = floating();
@@ -124,6 +133,7 @@ Ref Drawer::loss() {
 }
 
 bool Drawer::draw_grad() {
+  if (program_.mode == Mode::predict) return false;
   Step step{new_id(), "grad"};
   const bool number = !random.one_in(3);
   const std::int64_t outputs = number ? 1 : random.between(1, 2), inputs = random.between(1, 2);
@@ -164,6 +174,7 @@ void Drawer::choose_outputs() {
 }
 
 void Drawer::choose_carries() {
+  if (program_.mode == Mode::predict) return;  // the caches do
   for (const Step& step : program_.steps) {
     // Not what must stay in a range: indices, divisors.
     if (step.op != "input" || random.one_in(3) || is_integer(step.type.dtype) || step.numbers.low > 0) continue;

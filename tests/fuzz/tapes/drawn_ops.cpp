@@ -477,6 +477,7 @@ Drawn top_k(Drawer& d) {
 Drawn cache(Drawer& d) {
   const Ref x = d.any([](const ValueType& type) { return type.shape.size() >= 2; });
   if (rank_of(d, x) < 2) return std::nullopt;
+  if (d.has_past(x)) return Draft{{x}};
   ValueType state = d.type(x);
   const std::int64_t axis = d.random.between(1, rank_of(d, x) - 1);
   const std::int64_t capacity = state.shape[static_cast<std::size_t>(axis)] + d.random.below(4);
@@ -496,6 +497,17 @@ Drawn pow(Drawer& d) {
   const Ref base = d.positive(x);
   if (d.random.one_in(2)) return Draft{{base, d.random.pick({2.0, 0.5, -0.5, 1.7, -1.0, 3.0})}};
   return Draft{{base, d.partner(base)}};
+}
+
+/// Divided by one less than there are at most: not by 0, and not by less.
+Drawn variance(Drawer& d) {
+  const Ref x = d.floating();
+  std::int64_t least = 2;
+  for (const std::int64_t size : d.shape(x)) least = std::min(least, size);
+  Draft draft{{x}, {{"keepdims", d.random.one_in(2)}, {"correction", least < 2 ? 0 : d.random.below(2)}}};
+  if (d.random.one_in(2)) draft.attributes.set("axis", List{d.axis_of(x)});
+  if (d.shape(x).empty()) draft.attributes = {};
+  return draft;
 }
 
 Drawn one_of_a_type(Drawer& d) { return Draft{{d.steady(d.number())}}; }
@@ -584,6 +596,7 @@ const Hint& hint_of(const std::string& op) {
       {"mul", {{}, false, true}},
       {"add", {{}, false, true}},
       {"square", {{}, false, true}},
+      {"var", {variance, false, true}},
       {"exp", {{}, false, true}},
       {"expm1", {{}, false, true}},
       {"sum", {{}, false, true}},

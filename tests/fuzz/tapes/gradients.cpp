@@ -53,6 +53,7 @@ Vars numbers_like(Tape tape, const Vars& vars, std::uint64_t seed) {
 struct Function {
   explicit Function(const Recipe& recipe) : subject(recipe.mode, Floats::twofold) {
     recipe.record(subject);
+    if (recipe.mode == Mode::predict) return;
     subject.carries.clear();
     subject.avoid_ties();
     inputs = floats_among(subject.inputs);

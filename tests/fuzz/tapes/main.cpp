@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -15,7 +16,8 @@ using namespace xtape::fuzz;
 
 namespace {
 constexpr const char* usage =
-    "tapes [--first N] [--count M] [--minutes K] [--op NAME] [--all]   draws and checks the programs of seeds\n"
+    "tapes [--first N] [--count M] [--minutes K | --seconds K] [--op NAME] [--all] [--keep]\n"
+    "                                                                  draws and checks the programs of seeds\n"
     "tapes --seed N [--op NAME]                                        prints one, and tries every check\n"
     "tapes --ops [--first N] [--count M]                               counts how often ops are drawn\n"
     "\n"
@@ -23,9 +25,11 @@ constexpr const char* usage =
     "  --all       tries every check on every program; otherwise each seed tries some\n"
     "  --keep      goes on after a failure\n";
 
+constexpr double unlimited = 1e9;
+
 struct Wanted {
-  std::uint64_t first = 0, count = 1000;
-  double minutes = 1e9;
+  std::uint64_t first = 0, count = 0;  ///< No count: 1000, or as many as the minutes allow.
+  double minutes = unlimited;
   bool all = false, one = false, keep = false, ops = false;
   DrawOptions draw;
 };
@@ -46,6 +50,8 @@ bool read(int count, char** arguments, Wanted& wanted) {
       wanted.count = std::stoull(value);
     else if (name == "--minutes")
       wanted.minutes = std::stod(value);
+    else if (name == "--seconds")
+      wanted.minutes = std::stod(value) / 60;
     else if (name == "--op")
       wanted.draw.focus = value;
     else if (name == "--seed")
@@ -85,6 +91,7 @@ int main(int count, char** arguments) {
     std::cerr << usage;
     return 2;
   }
+  if (wanted.count == 0) wanted.count = wanted.minutes < unlimited ? std::numeric_limits<std::uint64_t>::max() : 1000;
   if (wanted.ops) {
     std::map<std::string, std::size_t> counts;
     for (std::uint64_t i = 0; i < wanted.count; ++i)

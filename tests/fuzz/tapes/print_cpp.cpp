@@ -85,10 +85,13 @@ class Printer {
     const auto size = [&](const char* attribute) {
       return static_cast<std::size_t>(step.attributes.get<std::int64_t>(attribute));
     };
-    if (step.is_source()) {
+    if (step.is_source() && step.op != "tokens") {
       const Numbers& numbers = step.numbers;
       out_ << "{s." << step.op << "({" << dtype(step.type.dtype) << ", " << integers(step.type.shape) << "}, {"
            << numbers.low << ", " << numbers.high << ", " << numbers.seed << "u, " << numbers.levels << "})}";
+    } else if (step.op == "tokens") {
+      out_ << "{s.tokens(" << integers(step.type.shape) << ", " << size("capacity") << ", {" << step.numbers.low << ", "
+           << step.numbers.high << ", " << step.numbers.seed << "u})}";
     } else if (step.op == "grad") {
       const std::size_t outputs = size("outputs"), inputs = outputs + size("inputs");
       out_ << "grad(" << vars(step.operands, 0, outputs) << ", " << vars(step.operands, outputs, inputs) << ", "
@@ -140,6 +143,7 @@ std::string as_cpp(const Program& program, const Heading& heading) {
   for (const Ref ref : program.outputs) printer.out_ << "    s.give(" << value(ref) << ");\n";
   for (const auto& [input, ref] : program.carries)
     printer.out_ << "    s.carry(" << value({input, 0}) << ", " << value(ref) << ");\n";
+  if (program.mode == Mode::predict) printer.out_ << "    s.carry_states();\n";
   printer.out_ << "  }});\n}\n";
   return printer.out_.str();
 }

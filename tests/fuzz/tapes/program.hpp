@@ -35,6 +35,7 @@ struct Block;
 
 /// A call of an op, or one of these:
 /// - "input", "parameter", "constant": a source of type `type`, with `numbers`.
+/// - "tokens": in mode predict, the input that has a past, of type `type`, [b, t]; attribute `capacity`.
 /// - "checkpoint": the body on the operands.
 /// - "scan": operands are sequences, first states, and the mask where the attribute `real` is true; attributes `axis`,
 ///   `reverse`, `real`, and `sequences`, the number of those. Gives the stacked outputs, then the last states.
@@ -49,7 +50,7 @@ struct Step {
   Numbers numbers = {};
   std::vector<Block> body = {};  ///< One block, or none.
 
-  bool is_source() const { return op == "input" || op == "parameter" || op == "constant"; }
+  bool is_source() const { return op == "input" || op == "parameter" || op == "constant" || op == "tokens"; }
 };
 
 /// The body of a checkpoint or scan. It sees its arguments and what stands outside.

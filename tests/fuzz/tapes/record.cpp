@@ -52,6 +52,8 @@ Vars Recorder::recorded(const Step& step) {
   if (step.op == "input") return {subject_.input(step.type, step.numbers)};
   if (step.op == "parameter") return {subject_.parameter(step.type, step.numbers)};
   if (step.op == "constant") return {subject_.constant(step.type, step.numbers)};
+  if (step.op == "tokens")
+    return {subject_.tokens(step.type.shape, step.attributes.get<std::int64_t>("capacity"), step.numbers)};
   if (step.op == "checkpoint")
     return record_checkpoint(step, [&](const Vars& arguments) { return run(step.body[0], arguments); });
   if (step.op == "scan")
@@ -113,6 +115,7 @@ std::map<Ref, ValueType> record(const Program& program, Subject& subject) {
   for (const Step& step : program.steps) recorder.record(step);
   for (Ref ref : program.outputs) subject.give(recorder.at(ref));
   for (const auto& [input, output] : program.carries) subject.carry(recorder.at({input, 0}), recorder.at(output));
+  subject.carry_states();
   return recorder.types();
 }
 

@@ -208,7 +208,7 @@ class Shrinker {
     bool smaller = false;
     Program calm = best_.program;
     calm.mode = Mode::eval;
-    if (best_.program.mode != Mode::eval) smaller |= attempt(calm);
+    if (best_.program.mode == Mode::train) smaller |= attempt(calm);
     for (const int id : ids_in(best_.program)) {
       const auto changed = [&](const std::function<bool(Step&)>& change) {
         Program candidate = best_.program;

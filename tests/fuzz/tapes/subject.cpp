@@ -87,6 +87,17 @@ Var Subject::constant(const ValueType& type, const Numbers& numbers) {
   return tape.constant(numbers_for(mapped(type), numbers, 0));
 }
 
+Var Subject::tokens(const Shape& shape, std::int64_t capacity, const Numbers& numbers) {
+  const Var tokens = input({Dtype::int64, shape}, numbers);
+  const double most = static_cast<double>(capacity - shape[1]);
+  tape.set_past(tokens, input({Dtype::int64, {shape[0]}}, {0, most, mixed(numbers.seed)}), capacity);
+  return tokens;
+}
+
+void Subject::carry_states() {
+  for (const Carry& state : tape.states()) carries.push_back(state);
+}
+
 Vars Subject::call(const std::string& op, const std::vector<Operand>& operands, const Attributes& attributes) {
   Attributes own;
   for (const auto& [name, value] : attributes.items()) {

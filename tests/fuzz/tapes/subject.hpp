@@ -38,6 +38,9 @@ class Subject {
   Var input(const ValueType& type, const Numbers& numbers);
   Var parameter(const ValueType& type, const Numbers& numbers);
   Var constant(const ValueType& type, const Numbers& numbers);
+  /// In mode predict: token numbers [b, t] that follow some up to `capacity`.
+  Var tokens(const Shape& shape, std::int64_t capacity, const Numbers& numbers);
+  void carry_states();  ///< What caches hold is carried.
   Vars call(const std::string& op, const std::vector<Operand>& operands, const Attributes& attributes = {});
   void give(const Var& output) { outputs.push_back(output); }
   void carry(const Var& input, const Var& output) { carries.push_back({input, output}); }

@@ -1,6 +1,10 @@
 #include "trial.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "xtape/ops.hpp"
 
 namespace xtape::fuzz {
 
@@ -31,7 +35,25 @@ const std::vector<Way>& other_ways() {
   return ways;
 }
 
-Trial::Trial(const Recipe& recipe) : recipe_(recipe), arena_(make_arena()) {}
+namespace {
+/// Leaves NaN in an arena: what is read before it is written shows.
+void scribble(const std::shared_ptr<Arena>& arena) {
+  static const Array nothing = [] {
+    Array array(Dtype::float64, {1 << 14});
+    std::fill_n(array.as<double>(), array.count(), std::numeric_limits<double>::quiet_NaN());
+    return array;
+  }();
+  Tape tape;
+  const Var x = tape.input("x", nothing.shape(), Dtype::float64);
+  PlayerOptions options;
+  options.threads = 1;
+  options.arena = arena;
+  Player player(tape, {sum(cumsum(x))}, options);
+  player.play({{x, nothing}});
+}
+}  // namespace
+
+Trial::Trial(const Recipe& recipe) : recipe_(recipe), arena_(make_arena()) { scribble(arena_); }
 
 const Subject& Trial::subject(Floats floats) {
   std::unique_ptr<Subject>& subject = subjects_[floats];
