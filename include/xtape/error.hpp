@@ -10,7 +10,9 @@ namespace xtape {
 /// what would be right.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// Control characters in `message` other than line ends and tabs, and bytes that are not UTF-8, are written as \x1B:
+  /// messages quote data, and data must not steer the terminal that shows them.
+  explicit Error(const std::string& message);
 };
 
 /// Shapes that do not fit the op.

@@ -2,37 +2,21 @@
 
 #include <algorithm>
 
+#include "characters.hpp"
+
 namespace xtape {
 
 namespace {
-unsigned byte_at(std::string_view text, std::size_t at) {
-  return static_cast<unsigned char>(text[at]);
-}
-
 /// Whether the byte goes on with a character of UTF-8.
 bool continues(std::string_view text, std::size_t at) {
-  return at < text.size() && (byte_at(text, at) & 0xC0U) == 0x80U;
-}
-
-/// The bytes of the character at `at`; 0 where it is none that can be shown.
-std::size_t character(std::string_view text, std::size_t at) {
-  const unsigned lead = byte_at(text, at);
-  if (lead < 0x80) return lead < 0x20 || lead == 0x7F ? 0 : 1;
-  const std::size_t length = lead < 0xC2 || lead > 0xF4 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  for (std::size_t i = 1; i < length; ++i)
-    if (!continues(text, at + i)) return 0;
-  const unsigned second = length > 1 ? byte_at(text, at + 1) : 0;
-  const bool control = lead == 0xC2 && second < 0xA0;
-  const bool out_of_range = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) ||
-                            (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second >= 0x90);
-  return control || out_of_range ? 0 : length;
+  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
 }
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character(text, at);
+    const std::size_t length = shown_length(text, at);
     const char c = text[at];
     if (length > 0)
       shown += text.substr(at, length);

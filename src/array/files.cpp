@@ -1,7 +1,6 @@
 #include "files.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,51 +13,44 @@
 
 namespace xtape {
 
-namespace {
-/// Opens a plain file for reading. A pipe is not waited for.
-int open_plain(const std::string& path, struct stat& status) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode)) return file;
-  const std::string why = file < 0                    ? std::strerror(errno)
-                          : S_ISDIR(status.st_mode) ? "it is a directory"
-                                                    : "it is not a plain file";
-  if (file >= 0) close(file);
-  throw FileError("cannot read '" + path + "': " + why);
+OpenFile::OpenFile(const std::string& path) : path_(path) {
+  struct stat status {};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is not waited for
+  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    const std::string why = file < 0                    ? std::strerror(errno)
+                            : S_ISDIR(status.st_mode) ? "it is a directory"
+                                                      : "it is not a plain file";
+    if (file >= 0) close(file);
+    throw FileError("cannot read '" + path + "': " + why);
+  }
+  file_ = file;
+  size_ = static_cast<std::uint64_t>(status.st_size);
 }
-}  // namespace
+
+OpenFile::~OpenFile() {
+  close(file_);
+}
+
+void OpenFile::read(std::uint64_t offset, void* to, std::size_t count) const {
+  auto* bytes = static_cast<char*>(to);
+  while (count > 0) {
+    const ssize_t got = pread(file_, bytes, count, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw FileError("cannot read '" + path_ + "': " + std::strerror(errno));
+    if (got == 0)
+      throw FileError("cannot read '" + path_ + "': it ends at byte " + std::to_string(offset) + ", and had " +
+                      std::to_string(size_) + " bytes when it was opened");
+    bytes += got;
+    offset += static_cast<std::uint64_t>(got);
+    count -= static_cast<std::size_t>(got);
+  }
+}
 
 std::string read_file(const std::string& path) {
-  struct stat status {};
-  const int file = open_plain(path, status);
-  std::string bytes;
-  bytes.reserve(static_cast<std::size_t>(status.st_size));
-  char piece[1 << 16];
-  ssize_t count = 0;
-  while ((count = read(file, piece, sizeof piece)) != 0) {
-    if (count > 0) {
-      bytes.append(piece, static_cast<std::size_t>(count));
-    } else if (errno != EINTR) {
-      const std::string why = std::strerror(errno);
-      close(file);
-      throw FileError("cannot read '" + path + "': " + why);
-    }
-  }
-  close(file);
+  const OpenFile file(path);
+  std::string bytes(file.size(), '\0');
+  file.read(0, bytes.data(), bytes.size());
   return bytes;
-}
-
-MappedFile::MappedFile(const std::string& path) {
-  struct stat status {};
-  const int file = open_plain(path, status);
-  size_ = static_cast<std::size_t>(status.st_size);
-  void* data = size_ == 0 ? nullptr : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-  close(file);
-  if (data == MAP_FAILED) throw FileError("cannot map '" + path + "': " + std::strerror(errno));
-  data_ = static_cast<const std::byte*>(data);
-}
-
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
 }
 
 ReplacedFile::ReplacedFile(const std::string& path)

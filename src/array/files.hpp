@@ -1,26 +1,30 @@
-/// Files read without copying, and files that are replaced whole or not at all.
+/// Files read from any place, and files that are replaced whole or not at all.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "xtape/error.hpp"
 
 namespace xtape {
 
-/// A file's bytes in memory, mapped for reading. Throws FileError where it cannot be opened.
-class MappedFile {
+/// A plain file, read from any place and by any thread. Nothing of it is mapped: a file that another process cuts off
+/// gives an error, where a mapping would give a signal. Throws FileError where it cannot be opened.
+class OpenFile {
  public:
-  explicit MappedFile(const std::string& path);
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile();
-  const std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }
+  explicit OpenFile(const std::string& path);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
+  std::uint64_t size() const { return size_; }  ///< When it was opened.
+  /// Copies `count` bytes from byte `offset` on to `to`. Throws FileError where they are not there.
+  void read(std::uint64_t offset, void* to, std::size_t count) const;
 
  private:
-  const std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
+  std::string path_;
+  int file_ = -1;
+  std::uint64_t size_ = 0;
 };
 
 /// A plain file's bytes. Throws FileError where it cannot be read, and where the path is a directory or a pipe.

@@ -9,6 +9,7 @@
 #include "all_commands.hpp"
 #include "blas_core.hpp"
 #include "nearest.hpp"
+#include "terminal.hpp"
 
 namespace xtape::cli {
 
@@ -53,6 +54,8 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
 }
 
 int run(int count, char** words) {
+  const GuardedTerminal output(std::cout, STDOUT_FILENO);
+  const GuardedTerminal messages(std::cerr, STDERR_FILENO);
   CLI::App program("Models as JSON definitions, trained and played on an explicit tape.", "xtape");
   program.set_version_flag("--version", version);
   program.require_subcommand(1);

@@ -40,33 +40,45 @@ void Model::load_weights(const std::string& path) {
 
 void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                          const std::string& model) {
+  constexpr int most_listed = 100;
+  std::string problems;
+  int count = 0;
+  const auto list = [&](const auto& describe) {
+    if (++count <= most_listed) problems += "\n  " + describe();
+  };
   std::map<std::string, const StoredWeight*> found;
   std::vector<std::string> names;
-  std::string unexpected;
+  std::vector<const StoredWeight*> unexpected, again;
   for (const Store::Entry& entry : weights.entries()) names.push_back(entry.name);
   for (const StoredWeight& each : stored) {
     if (weights.find(each.weight) == nullptr)
-      unexpected += "\n  unexpected: " + each.described().name + did_you_mean(each.weight, names);
+      unexpected.push_back(&each);
     else if (!found.emplace(each.weight, &each).second)
-      unexpected += "\n  there twice: " + each.described().name;
+      again.push_back(&each);
   }
-  std::string problems;
   for (const Store::Entry& entry : weights.entries()) {
     const auto place = found.find(entry.name);
     if (place == found.end()) {
-      problems += "\n  missing: " + entry.name + " " + to_string(entry.array.shape());
+      list([&] { return "missing: " + entry.name + " " + to_string(entry.array.shape()); });
       continue;
     }
     const ArrayFile::Entry& described = place->second->described();
     if (described.shape != entry.array.shape())
-      problems += "\n  of another shape: " + described.name + " is " + to_string(described.shape) +
-                  ", the model's is " + to_string(entry.array.shape());
+      list([&] {
+        return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
+               to_string(entry.array.shape());
+      });
     else if (!is_floating(described.dtype))
-      problems +=
-          "\n  of another dtype: " + described.name + " is " + name_of(described.dtype) + ", weights are floats";
+      list([&] {
+        return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", weights are floats";
+      });
   }
-  problems += unexpected;
-  if (!problems.empty()) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
+  for (const StoredWeight* each : unexpected)
+    list([&] { return "unexpected: " + each->described().name + did_you_mean(each->weight, names); });
+  for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
+  if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
+  if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
+  for (const auto& [name, place] : found) place->file->check(place->entry);  // before any weight changes
   for (const Store::Entry& entry : weights.entries()) {
     const StoredWeight& place = *found.at(entry.name);
     Array shared = entry.array;

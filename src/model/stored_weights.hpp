@@ -17,8 +17,9 @@ struct StoredWeight {
 };
 
 /// Reads every weight of `weights` from its place, in memory that is theirs already; floating dtypes are converted.
-/// Throws FileError, naming `where` and model `model`, that lists every weight that is missing, unexpected, there twice
-/// or of the wrong shape or dtype, by their names in the files; then no weight has changed.
+/// Throws FileError, naming `where` and model `model`, that lists the weights (the first hundred) that are missing,
+/// unexpected, there twice or of the wrong shape or dtype, by their names in the files, and FileError where an array
+/// does not have its checksum; then no weight has changed.
 void read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                   const std::string& model);
 

@@ -6,25 +6,6 @@
 
 namespace xtape {
 
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                             : (lead & 0xF0) == 0xE0       ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  if (at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates and numbers beyond the last plane.
-  if (lead == 0xE0 && byte(1) < 0xA0) return 0;
-  if (lead == 0xED && byte(1) >= 0xA0) return 0;
-  if (lead == 0xF0 && byte(1) < 0x90) return 0;
-  if (lead == 0xF4 && byte(1) >= 0x90) return 0;
-  return length;
-}
-
 char32_t next_character(const std::string& text, std::size_t& at) {
   const std::size_t length = character_length(text, at);
   if (length == 0) throw Error("the text is not UTF-8 at byte " + std::to_string(at));

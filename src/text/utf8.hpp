@@ -4,14 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "characters.hpp"
+
 namespace xtape {
 
 /// U+FFFD, which stands for what is no character, or cannot be shown.
 constexpr char32_t replacement_character = 0xFFFD;
 constexpr std::string_view replacement_text = "\uFFFD";
-
-/// How many bytes the character at byte `at` has; 0 where no character stands there.
-std::size_t character_length(std::string_view text, std::size_t at);
 
 /// The character at byte `at`, which moves behind it. Throws Error, with the byte's place, where the text is not UTF-8.
 char32_t next_character(const std::string& text, std::size_t& at);

@@ -7,9 +7,13 @@ namespace xtape {
 
 namespace {
 
-void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
+/// In one pass: a line may hold as many of them as it is long.
+std::string replaced(const std::string& text, const std::string& what, const std::string& by) {
+  std::string result;
+  std::size_t from = 0;
+  for (std::size_t at; (at = text.find(what, from)) != std::string::npos; from = at + what.size())
+    result.append(text, from, at - from).append(by);
+  return result.append(text, from, std::string::npos);
 }
 
 bool is_digit(char c) {
@@ -45,12 +49,11 @@ std::string space_pairs(const std::string& text, const IsPair& is_pair, const ch
 
 std::vector<std::string> words_13a(const std::string& line) {
   check_utf8(line);
-  std::string text = line;
-  replace_all(text, "<skipped>", "");
-  replace_all(text, "&quot;", "\"");
-  replace_all(text, "&amp;", "&");
-  replace_all(text, "&lt;", "<");
-  replace_all(text, "&gt;", ">");
+  std::string text = replaced(line, "<skipped>", "");
+  text = replaced(text, "&quot;", "\"");
+  text = replaced(text, "&amp;", "&");
+  text = replaced(text, "&lt;", "<");
+  text = replaced(text, "&gt;", ">");
   std::string spaced = " ";
   for (const char c : text) spaced += is_mark(c) ? std::string{' ', c, ' '} : std::string{c};
   spaced += ' ';

@@ -48,4 +48,13 @@ plain=$("$xtape" --version)
 holds "OPENBLAS_CORETYPE does not fool the program" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
 holds "unless it is told so" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"
 holds "a full device is a failure" bash -c '"$0" ops >/dev/full 2>/dev/null; [ $? = 1 ]' "$xtape"
+
+# What a terminal is shown cannot steer it; a pipe or file gets every byte.
+vocabulary=$source/tests/golden/gpt2_small
+printf 'a\x1b[31mb\tc \xc2\x9b2J\n' >steering
+"$xtape" tokenize "$vocabulary" <steering >numbers
+holds "a file gets control characters as they are" cmp -s steering <("$xtape" tokenize "$vocabulary" --detokenize <numbers)
+script -qec "'$xtape' tokenize '$vocabulary' --detokenize <numbers" /dev/null | tr -d '\r' >shown
+holds "a terminal gets them escaped" [ "$(cat shown)" = "a\\x1B[31mb	c \\xC2\\x9B2J" ]
+expect 2 "" 'no_such\\x1B\[31m' show "$(printf 'no_such\x1b[31m')"
 finish

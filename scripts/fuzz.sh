@@ -1,0 +1,61 @@
+#!/bin/bash
+# Feeds whatever reads files and texts with inputs that libFuzzer makes up, under AddressSanitizer and UBSan.
+# usage: fuzz.sh [MINUTES] [TARGET…]
+#   MINUTES (10)  how long in all, two targets at a time, each for its share
+#   TARGET        of tests/fuzz/readers; all of them where none is named
+# Begins with the inputs of tests/fuzz/corpus, keeps what it finds in build-fuzz/corpus, and writes inputs that crash to
+# build-fuzz/crashes. The last line is "N executions, N crashes"; the exit code is 1 if there are crashes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
+minutes=10
+if [[ "${1:-}" =~ ^[0-9]+$ ]]; then minutes=$1; shift; fi
+build=build-fuzz
+bash scripts/setup.sh clang libclang-rt-14-dev libomp-dev
+
+cache=$(command -v ccache || true)
+[ -f "$build/build.ninja" ] ||
+  CC="$cache clang" CXX="$cache clang++" meson setup "$build" -Dfuzz=true -Db_sanitize=address,undefined \
+    -Db_lundef=false -Doptimization=1 >"/tmp/xtape-setup.$$" || { cat "/tmp/xtape-setup.$$" >&2; exit 1; }
+rm -f "/tmp/xtape-setup.$$"
+echo "building $build" >&2
+ninja -C "$build" --quiet ${JOBS:+-j "$JOBS"} tests/fuzz_readers >&2
+
+mapfile -t all < <(XTAPE_FUZZ_TARGET= "$build/tests/fuzz_readers" 2>&1 | tail -n +2)
+targets=("$@")
+[ $# -gt 0 ] || targets=("${all[@]}")
+seconds=$((minutes * 60 * 2 / ${#targets[@]}))
+[ "$seconds" -gt 0 ] || seconds=1
+mkdir -p "$build/crashes" "$build/logs"
+
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
+run() { # run TARGET: goes on after a crash until its time is over
+  local target=$1 end=$((SECONDS + seconds)) left
+  mkdir -p "$build/corpus/$target"
+  : >"$build/logs/$target"
+  while left=$((end - SECONDS)); [ "$left" -gt 0 ]; do
+    XTAPE_FUZZ_TARGET=$target "$build/tests/fuzz_readers" -max_total_time="$left" -timeout=20 -rss_limit_mb=4096 \
+      -max_len=4096 -print_final_stats=1 -verbosity=0 -artifact_prefix="$build/crashes/$target-" \
+      "$build/corpus/$target" "tests/fuzz/corpus/$target" >>"$build/logs/$target" 2>&1 && break
+    grep -q "stat::number_of_executed_units" "$build/logs/$target" || break  # it does not even begin
+  done
+}
+for target in "${targets[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n || true; done
+  run "$target" &
+done
+wait
+
+executions=0
+crashes=0
+for target in "${targets[@]}"; do
+  made=$(awk '/stat::number_of_executed_units/ {n += $2} END {print n + 0}' "$build/logs/$target")
+  found=$(find "$build/crashes" -name "$target-*" | wc -l)
+  echo "$target: $made executions, $found crashes"
+  executions=$((executions + made))
+  crashes=$((crashes + found))
+done
+echo "$executions executions, $crashes crashes"
+[ "$crashes" = 0 ]

@@ -1,0 +1,23 @@
+#include "characters.hpp"
+
+#include <doctest/doctest.h>
+
+#include "xtape/error.hpp"
+
+using namespace xtape;
+
+TEST_CASE("what could steer a terminal is written as its bytes' numbers") {
+  CHECK(escaped("a\tb\nc") == "a\tb\nc");
+  CHECK(escaped("é, €, 𝄞, \\x1B") == "é, €, 𝄞, \\x1B");
+  CHECK(escaped("\x1B[31mred\r\x7F") == "\\x1B[31mred\\x0D\\x7F");
+  CHECK(escaped(std::string("\0", 1)) == "\\x00");
+  CHECK(escaped("\u009B2J\u00A0") == "\\xC2\\x9B2J\u00A0");  // the control sequence introducer in one character
+  CHECK(escaped("\x9B\xFF\xC3") == "\\x9B\\xFF\\xC3");
+  CHECK(escaped("").empty());
+}
+
+TEST_CASE("control characters from data are escaped in error messages") {
+  const FileError error("cannot read '\x1B]0;title\x07'\nline 2");
+  CHECK(std::string(error.what()) == "cannot read '\\x1B]0;title\\x07'\nline 2");
+  CHECK(std::string(Error(error.what()).what()) == error.what());
+}

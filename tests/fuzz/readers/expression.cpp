@@ -1,0 +1,31 @@
+// A line of the expression language.
+#include "syntax.hpp"
+#include "target.hpp"
+
+namespace xtape::fuzz {
+
+namespace {
+bool same(const model::Expression& a, const model::Expression& b) {
+  if (a.form != b.form || a.text != b.text || a.children.size() != b.children.size() ||
+      a.keywords.size() != b.keywords.size())
+    return false;
+  for (std::size_t i = 0; i < a.children.size(); ++i)
+    if (!same(a.children[i], b.children[i])) return false;
+  for (std::size_t i = 0; i < a.keywords.size(); ++i)
+    if (a.keywords[i].name != b.keywords[i].name || !same(a.keywords[i].value, b.keywords[i].value)) return false;
+  return true;
+}
+}  // namespace
+
+void expression(Input input) {
+  const model::Place place{"f", "", 1};
+  const auto read = [&](const std::string& text, bool may_assign) { return model::parse_line(text, place, may_assign); };
+  const auto line = accepted([&] { return read(std::string(input), true); });
+  if (!line) return;
+  const std::string text = model::written(line->value);
+  const model::Line again = read(text, false);
+  require(same(again.value, line->value), "an expression that is written and read is the same");
+  require(model::written(again.value) == text, "and is written the same way");
+}
+
+}  // namespace xtape::fuzz

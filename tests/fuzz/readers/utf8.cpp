@@ -1,0 +1,49 @@
+// UTF-8 in pieces and as a whole; what is said of characters and words.
+#include "utf8.hpp"
+
+#include "target.hpp"
+#include "words.hpp"
+#include "words_13a.hpp"
+
+namespace xtape::fuzz {
+
+void utf8(Input input) {
+  const std::string text(input);
+  Utf8Stream whole_stream;
+  std::string whole = whole_stream.feed(text);
+  whole += whole_stream.finish();
+  require(accepted([&] { check_utf8(whole); return true; }).has_value(), "a stream gives UTF-8");
+  for (const std::size_t piece : {1U, 2U, 3U, 7U}) {
+    Utf8Stream stream;
+    std::string joined;
+    for (std::size_t at = 0; at < text.size(); at += piece) joined += stream.feed(text.substr(at, piece));
+    joined += stream.finish();
+    require(joined == whole, "a stream in pieces is the stream as a whole");
+  }
+  require(escaped(escaped(text)) == escaped(text), "what is escaped needs no escaping");
+
+  const bool valid = accepted([&] { check_utf8(text); return true; }).has_value();
+  require(!valid || whole == text, "UTF-8 goes through a stream as it is");
+  std::string again;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (character_length(text, at) == 0) break;
+    append_character(again, next_character(text, at));
+  }
+  require((at == text.size()) == valid, "a text is UTF-8 where each of its characters is");
+  require(text.compare(0, at, again) == 0, "a character is written as it was read");
+
+  const auto words = accepted([&] { return words_in(text); });
+  require(words.has_value() == valid, "words are in any UTF-8");
+  require(accepted([&] { return words_13a(text); }).has_value() == valid, "words of 13a are in any UTF-8");
+  if (!valid) return;
+  std::string joined;
+  for (const std::string& word : *words) {
+    require(!word.empty(), "a word is not empty");
+    joined += (joined.empty() ? "" : " ") + word;
+  }
+  require(words_in(joined) == *words, "words joined by spaces are the same words");
+  check_utf8(lower_cased(text));
+}
+
+}  // namespace xtape::fuzz

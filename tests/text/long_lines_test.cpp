@@ -1,0 +1,42 @@
+// Lines of megabytes. Each case takes minutes where a reader's time grows with the square of a line's length.
+#include <doctest/doctest.h>
+
+#include "temporary_file.hpp"
+#include "words.hpp"
+#include "words_13a.hpp"
+#include "xtape/bleu.hpp"
+#include "xtape/text.hpp"
+
+using namespace xtape;
+
+namespace {
+std::string repeated(const std::string& text, std::size_t bytes) {
+  std::string line;
+  while (line.size() < bytes) line += text;
+  return line;
+}
+constexpr std::size_t megabyte = 1 << 20;
+}  // namespace
+
+TEST_CASE("entities of 16 megabytes in one line are replaced in time linear in it") {
+  CHECK(words_13a(repeated("&quot;", 16 * megabyte)).size() > 2 * megabyte);
+  CHECK(words_13a(repeated("<skipped>", 16 * megabyte)).empty());
+  CHECK(words_13a("a&amp;lt;b<skip<skipped>ped>").size() == 6);  // a rule sees what the rule before it has made
+}
+
+TEST_CASE("a file of one long line, and one of empty lines alone, is read in time linear in it") {
+  const TemporaryFile one("one_line", std::string(64 * megabyte, 'a'));
+  CHECK(read_lines(one.path()).size() == 1);
+  const TemporaryFile empty("empty_lines", std::string(4 * megabyte, '\n'));
+  CHECK(read_lines(empty.path()).size() == 4 * megabyte);
+  CHECK(split_documents(std::string(4 * megabyte, '\n'), DocumentEnd::blank_line).empty());
+}
+
+TEST_CASE("tokenizers take a word of megabytes, and words by the million, in time linear in them") {
+  const std::string word(4 * megabyte, 'b');
+  CHECK(WordTokenizer({word}).encode(word) == Tokens{4});
+  CHECK(CharacterTokenizer(word).encode(word).size() == word.size());
+  const std::string line = repeated("b ", 4 * megabyte);
+  CHECK(WordTokenizer({line}).encode(line).size() == 2 * megabyte);
+  CHECK(lower_cased(repeated("Σ", megabyte)).size() == megabyte);
+}
