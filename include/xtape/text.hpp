@@ -18,6 +18,9 @@ namespace xtape {
 /// The target that no loss counts: batches hold it where there is nothing to predict.
 inline constexpr std::int32_t ignored_target = -1;
 
+/// The most tokens that a batch may have, padding included.
+inline constexpr std::int64_t most_batch_tokens = std::int64_t{1} << 31;
+
 /// The whole of a file. Throws FileError, with the path and the system's reason.
 std::string read_text(const std::string& path);
 
@@ -175,6 +178,8 @@ struct AdderOptions {
 /// are targets. An epoch goes through all training sums in a shuffled order.
 class AdderBatches : public Batches {
  public:
+  /// How many sums there are of numbers with 1 to 3 digits.
+  static std::int64_t sums(std::int64_t digits);
   /// Every line of the data, those held out too: what a tokenizer is made from.
   static std::string text(const AdderOptions& options);
   /// Throws Error where the options make no sense or `tokenizer` does not give one token a character.

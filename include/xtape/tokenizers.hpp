@@ -19,6 +19,9 @@ namespace xtape {
 
 using Tokens = std::vector<std::int32_t>;
 
+/// The most pieces that options may ask a vocabulary to have.
+inline constexpr std::int64_t most_pieces = std::int64_t{1} << 20;
+
 /// A file that belongs to a tokenizer, beside its JSON.
 struct TokenizerFile {
   std::string name;
@@ -96,7 +99,8 @@ class CharacterTokenizer : public Tokenizer {
 struct WordOptions {
   std::int64_t minimum_count = 1;  ///< Words that occur less often than this are unknown.
   bool lower_case = false;         ///< Text is lower-cased before it is looked at.
-  std::int64_t multiple = 1;       ///< The vocabulary is filled up with `<fill0>`, `<fill1>`… to a multiple of this.
+  /// The vocabulary is filled up with `<fill0>`, `<fill1>`… to a multiple of this, which is at most most_pieces.
+  std::int64_t multiple = 1;
 };
 
 /// One token a word, where words are what white space separates: for text that has been cut into words already. Pad is
@@ -140,9 +144,11 @@ struct SentencePieceOptions {
 /// is number 0, unknown 1, start 2, end 3 where the model was trained here.
 class SentencePieceTokenizer : public Tokenizer {
  public:
-  /// Trains on `lines`; the same lines and options give the same model, byte for byte. Where a unigram model finds
-  /// fewer pieces than asked for, it has those. Throws Error where the options make no sense, a line is not UTF-8, or
-  /// the vocabulary size is too low for the characters, or, for bpe, too high for the words, with the limit.
+  /// Trains on `lines`; the same lines and options give the same model, byte for byte. Words of more than 256 characters
+  /// are learnt from as several words, and NUL characters are left out. Where a unigram model finds fewer pieces than
+  /// asked for, it has those. Throws Error where the options make no sense, a line is not UTF-8, no line holds anything
+  /// but white space and control characters, or the vocabulary size is too low for the characters, or, for bpe, too
+  /// high for the words, with the limit.
   SentencePieceTokenizer(const std::vector<std::string>& lines, const SentencePieceOptions& options);
   /// From the bytes of a model, as model() gives them. Throws Error where they are not one.
   explicit SentencePieceTokenizer(const std::string& model);

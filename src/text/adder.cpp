@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "batch_size.hpp"
 #include "order.hpp"
 #include "xtape/text.hpp"
 
@@ -29,16 +30,25 @@ Line line_of(std::int64_t a, std::int64_t b, const AdderOptions& options) {
           sum + "\n"};
 }
 
+/// Those of the longest line, less its last token, which is only ever a target.
+std::int64_t columns_of(const AdderOptions& options) {
+  return 3 * options.digits + 3;
+}
+
 void check(const AdderOptions& options) {
   if (options.digits < 1 || options.digits > 3)
     throw Error("the adder adds numbers of 1 to 3 digits, not " + std::to_string(options.digits));
-  const std::int64_t sums = power_of_ten(2 * options.digits);
+  const std::int64_t sums = AdderBatches::sums(options.digits);
   if (options.held_out < 1 || options.held_out >= sums)
     throw Error("of " + std::to_string(sums) + " sums, between 1 and " + std::to_string(sums - 1) +
                 " can be held out, not " + std::to_string(options.held_out));
-  if (options.rows < 1) throw Error("a batch has at least one row");
+  check_batch_size(options.rows, columns_of(options));
 }
 }  // namespace
+
+std::int64_t AdderBatches::sums(std::int64_t digits) {
+  return power_of_ten(2 * digits);
+}
 
 std::string AdderBatches::text(const AdderOptions& options) {
   check(options);
@@ -54,7 +64,7 @@ std::string AdderBatches::text(const AdderOptions& options) {
 
 AdderBatches::AdderBatches(const Tokenizer& tokenizer, const AdderOptions& options) : options_(options) {
   check(options);
-  columns_ = 3 * options.digits + 3;  // the longest line, less its last token, which is only ever a target
+  columns_ = columns_of(options);
   const std::int64_t numbers = power_of_ten(options.digits);
   const auto order = shuffled(static_cast<std::uint32_t>(numbers * numbers), split_seed, streams::adder_split);
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -11,8 +11,12 @@ namespace xtape {
 
 CharacterTokenizer::CharacterTokenizer(const std::string& text, Unknown unknown, bool special_tokens)
     : unknown_(unknown), special_tokens_(special_tokens) {
-  std::vector<bool> seen(0x110000);
-  for (std::size_t at = 0; at < text.size();) seen[next_character(text, at)] = true;
+  std::vector<bool> seen;  // as far as the characters go
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t character = next_character(text, at);
+    if (character >= seen.size()) seen.resize(character + 1);
+    seen[character] = true;
+  }
   for (char32_t c = 0; c < seen.size(); ++c)
     if (seen[c]) characters_.push_back(c);
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,10 @@ inline constexpr std::chrono::year_month_day first_date{std::chrono::year{1900},
                                                         std::chrono::day{1}};
 inline constexpr std::chrono::year_month_day last_date{std::chrono::year{2099}, std::chrono::December,
                                                        std::chrono::day{31}};
+
+inline constexpr std::int64_t dates_count =
+    (std::chrono::sys_days(last_date) - std::chrono::sys_days(first_date)).count() + 1;
+inline constexpr std::int64_t most_written_dates = 10000000;  ///< Several times as many as there are different ones.
 
 /// How one language writes dates. Names are in lower case, and no name means something else in another language.
 struct DateLanguage {

@@ -8,8 +8,6 @@ namespace {
 using std::chrono::days;
 using std::chrono::sys_days;
 
-constexpr std::int64_t dates_count = (sys_days(last_date) - sys_days(first_date)).count() + 1;
-
 /// Writes the date of that number, counted from the first one, in a form drawn for the pair of that counter.
 void add(PairTexts& texts, std::uint32_t number, std::uint64_t counter) {
   const auto draw = [counter](std::size_t bound, std::uint64_t stream) {
@@ -28,8 +26,9 @@ SplitPairs dates(const DatesOptions& options) {
   if (options.held_out < 1 || options.held_out >= dates_count)
     throw Error("of " + std::to_string(dates_count) + " dates, between 1 and " + std::to_string(dates_count - 1) +
                 " can be held out, not " + std::to_string(options.held_out));
-  if (options.training < 1)
-    throw Error("at least 1 written date must be there to train with, not " + std::to_string(options.training));
+  if (options.training < 1 || options.training > most_written_dates)
+    throw Error("at least 1 written date must be there to train with, and at most " +
+                std::to_string(most_written_dates) + ", not " + std::to_string(options.training));
   const auto order = shuffled(static_cast<std::uint32_t>(dates_count), split_seed, streams::date_split);
   const auto held_out = static_cast<std::uint64_t>(options.held_out);
   const std::uint64_t others = order.size() - held_out;

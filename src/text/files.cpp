@@ -1,5 +1,6 @@
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -16,6 +17,11 @@ namespace {
   throw FileError("cannot read " + path + ": " + reason);
 }
 
+/// Text that compresses to less than a two-hundredth of it is none: a few kilobytes must not fill the memory. What is
+/// small in any case may.
+constexpr std::size_t most_unpacked_times = 200;
+constexpr std::size_t unpacked_in_any_case = std::size_t{64} << 20;
+
 /// The contents, uncompressed where they are compressed.
 std::string read_compressed(const std::string& path) {
   errno = 0;
@@ -25,8 +31,13 @@ std::string read_compressed(const std::string& path) {
   std::string text;
   std::vector<char> piece(1U << 17);
   int count = 0;
-  while ((count = gzread(file.get(), piece.data(), static_cast<unsigned>(piece.size()))) > 0)
+  while ((count = gzread(file.get(), piece.data(), static_cast<unsigned>(piece.size()))) > 0) {
     text.append(piece.data(), static_cast<std::size_t>(count));
+    const auto packed = static_cast<std::size_t>(std::max<z_off_t>(0, gzoffset(file.get())));
+    if (text.size() > unpacked_in_any_case && text.size() / most_unpacked_times > packed)
+      fail(path, "its first " + std::to_string(packed) + " bytes unpack to " + std::to_string(text.size()) +
+                     ", over " + std::to_string(most_unpacked_times) + " times as much, which no text does");
+  }
   // Where the file ends too early, gzread gives what there is, and only this tells.
   int state = Z_OK;
   const std::string reason = gzerror(file.get(), &state);

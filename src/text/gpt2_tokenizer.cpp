@@ -1,10 +1,9 @@
-#include <zlib.h>
-
 #include <array>
 #include <limits>
 #include <mutex>
 
 #include "byte_symbols.hpp"
+#include "crc32.hpp"
 #include "gpt2_words.hpp"
 #include "json_text.hpp"
 #include "merges.hpp"
@@ -37,10 +36,6 @@ class SeenWords {
   std::unordered_map<std::string, Tokens, Hash, std::equal_to<>> words_;
 };
 
-std::uint32_t checksum(const std::string& bytes) {
-  return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
 /// Does `read`; its errors name the file.
 template <class Read>
 void of_file(const std::string& path, const Read& read) {
@@ -62,7 +57,9 @@ std::vector<std::string> read_vocabulary(const std::string& text, const std::str
   if (entries.size() > std::numeric_limits<std::int32_t>::max()) json.fail("there are too many pieces");
   std::vector<std::string> pieces(entries.size());
   std::vector<bool> given(entries.size());
-  for (const auto& [piece, token] : entries) {
+  for (const auto& entry : entries) {
+    const std::string& piece = entry.first;
+    const JsonNode& token = entry.second;
     const auto named = [&] { return "the token of " + Json(piece).dump() + " is " + token.json().dump(); };
     if (!token.json().is_number_unsigned() || token.json().get<std::uint64_t>() >= entries.size())
       token.fail(named() + "; the tokens of " + std::to_string(entries.size()) + " pieces are the numbers from 0 to " +
@@ -216,8 +213,8 @@ std::string Gpt2Tokenizer::to_json() const {
                                        {"kind", "gpt2"},
                                        {"pieces", size()},
                                        {"end_in_text", options_.end_in_text},
-                                       {"vocab_crc32", checksum(data_->vocabulary_file)},
-                                       {"merges_crc32", checksum(data_->merges_file)}};
+                                       {"vocab_crc32", crc32_of(data_->vocabulary_file)},
+                                       {"merges_crc32", crc32_of(data_->merges_file)}};
   return json.dump(2) + "\n";
 }
 

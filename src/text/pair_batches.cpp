@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "batch_size.hpp"
 #include "order.hpp"
 #include "xtape/text.hpp"
 
@@ -73,6 +74,7 @@ class Part {
       if (static_cast<std::int64_t>(made.count) >= rows) break;
       made = {first, made.count + 1, rows, source, target};
     }
+    check_batch_size(made.rows, std::max(made.source, made.target));
     return made;
   }
 
@@ -157,8 +159,9 @@ struct PairBatches::Data {
 };
 
 PairBatches::PairBatches(std::vector<Pair> training, std::vector<Pair> validation, const PairBatchesOptions& options) {
-  if (options.rows < 1 || options.tokens < 0 || options.bucket < 1)
-    throw Error("a batch has at least one row, and lengths are rounded up to multiples of at least one");
+  if (options.rows < 1 || options.tokens < 0 || options.bucket < 1 || options.bucket > most_batch_tokens)
+    throw Error("a batch has at least one row, and lengths are rounded up to multiples of 1 to " +
+                std::to_string(most_batch_tokens));
   data_ = std::make_unique<Data>(std::move(training), std::move(validation), options);
 }
 PairBatches::~PairBatches() = default;

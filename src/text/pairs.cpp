@@ -41,7 +41,8 @@ std::vector<Pair> pairs_of(const PairTexts& texts, const Tokenizer& source, cons
 }
 
 Array token_array(const std::vector<Tokens>& rows, std::int32_t pad, std::int64_t multiple) {
-  if (multiple < 1) throw Error("multiple must be at least 1, got " + std::to_string(multiple));
+  if (multiple < 1 || multiple > most_batch_tokens)
+    throw Error("multiple must be 1 to " + std::to_string(most_batch_tokens) + ", got " + std::to_string(multiple));
   std::size_t longest = 0;
   for (const Tokens& row : rows) longest = std::max(longest, row.size());
   const std::int64_t columns = (static_cast<std::int64_t>(longest) + multiple - 1) / multiple * multiple;

@@ -1,11 +1,12 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
-#include <zlib.h>
 
 #include <nlohmann/json.hpp>
 
+#include "crc32.hpp"
 #include "special_tokens.hpp"
 #include "utf8.hpp"
+#include "words.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 
@@ -16,18 +17,39 @@ namespace {
 using sentencepiece::SentencePieceProcessor;
 using sentencepiece::util::Status;
 
-/// Lines in memory, as the library's trainer wants to see them.
+/// Lines in memory, as the library's trainer can take them. It ends the program, or crashes, at words of some ten
+/// thousand characters, and takes the NUL character for the end of a sentence.
 class Lines : public sentencepiece::SentenceIterator {
  public:
-  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
-  bool done() const override { return at_ == lines_.size(); }
-  void Next() override { ++at_; }
-  const std::string& value() const override { return lines_[at_]; }
+  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) { Next(); }
+  bool done() const override { return done_; }
+  const std::string& value() const override { return sentence_; }
   Status status() const override { return {}; }
+
+  /// A sentence is what is left of a line, up to a word that is too long.
+  void Next() override {
+    constexpr int longest_word = 256;  // characters; pieces have 16 at most
+    done_ = line_ == lines_.size();
+    if (done_) return;
+    const std::string& line = lines_[line_];
+    sentence_.clear();
+    int word = 0;
+    while (byte_ < line.size() && word < longest_word) {
+      const std::size_t begin = byte_;
+      const char32_t character = next_character(line, byte_);
+      word = is_space(character) ? 0 : word + 1;
+      if (character != U'\0') sentence_.append(line, begin, byte_ - begin);
+    }
+    if (byte_ < line.size()) return;
+    ++line_;
+    byte_ = 0;
+  }
 
  private:
   const std::vector<std::string>& lines_;
-  std::size_t at_ = 0;
+  std::size_t line_ = 0, byte_ = 0;  // where the next sentence begins
+  std::string sentence_;
+  bool done_ = false;
 };
 
 /// The library's message without the place in its sources: "file.cc(line) [condition] message".
@@ -45,32 +67,17 @@ std::string number_behind(const std::string& words, const std::string& message) 
   return message.substr(begin, message.find_first_not_of("0123456789", begin) - begin);
 }
 
-std::string train(const std::vector<std::string>& lines, const SentencePieceOptions& options) {
-  if (options.model != "unigram" && options.model != "bpe")
-    throw Error("a sentencepiece model is \"unigram\" or \"bpe\", not \"" + options.model + "\"");
-  const std::string size = std::to_string(options.vocabulary_size);
-  if (options.vocabulary_size <= special_token_count || options.vocabulary_size > INT32_MAX)
-    throw Error("a vocabulary of " + size + " pieces makes no sense");
-  bool empty = true;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    try {
-      check_utf8(lines[i]);
-    } catch (const Error& error) {
-      throw Error("line " + std::to_string(i + 1) + " of the text: " + error.what());
-    }
-    empty = empty && lines[i].empty();
-  }
-  if (empty) throw Error("there is no text to train a sentencepiece model on");
-
+/// Trains a model of that type on the lines.
+Status train(const std::vector<std::string>& lines, const std::string& type, std::int64_t size, bool lower_case,
+             std::string& model) {
   Lines sentences(lines);
-  std::string model;
   // All lines are read, in their order and by one thread, so that nothing is left to chance. (By itself the library
   // leaves out lines of more than 4192 bytes.)
-  const Status status = sentencepiece::SentencePieceTrainer::Train(
-      {{"model_type", options.model},
-       {"vocab_size", size},
-       {"hard_vocab_limit", options.model == "bpe" ? "true" : "false"},
-       {"normalization_rule_name", options.lower_case ? "nmt_nfkc_cf" : "nmt_nfkc"},
+  return sentencepiece::SentencePieceTrainer::Train(
+      {{"model_type", type},
+       {"vocab_size", std::to_string(size)},
+       {"hard_vocab_limit", type == "bpe" ? "true" : "false"},
+       {"normalization_rule_name", lower_case ? "nmt_nfkc_cf" : "nmt_nfkc"},
        {"character_coverage", "1.0"},
        {"pad_id", std::to_string(pad_token)},
        {"unk_id", std::to_string(unknown_token)},
@@ -81,6 +88,47 @@ std::string train(const std::vector<std::string>& lines, const SentencePieceOpti
        {"max_sentence_length", "1073741824"},
        {"minloglevel", "2"}},
       &sentences, &model);
+}
+
+void check(const Status& status) {
+  if (!status.ok()) throw Error("sentencepiece: " + message_of(status));
+}
+
+/// Whether normalising leaves anything of a line but spaces. The trainer ends the program where it does not: so a model
+/// of the letter "a" is asked, which normalises as the trainer does.
+bool holds_text(const std::vector<std::string>& lines, bool lower_case) {
+  const std::string space = "\u2581";
+  std::string model;
+  check(train({"a"}, "char", special_token_count + 2, lower_case, model));
+  SentencePieceProcessor processor;
+  check(processor.LoadFromSerializedProto(model));
+  for (Lines sentences(lines); !sentences.done(); sentences.Next()) {
+    std::vector<std::string> pieces;
+    check(processor.Encode(sentences.value(), &pieces));
+    for (const std::string& piece : pieces)
+      for (std::size_t at = 0; at < piece.size(); at += space.size())
+        if (piece.compare(at, space.size(), space) != 0) return true;
+  }
+  return false;
+}
+
+std::string trained(const std::vector<std::string>& lines, const SentencePieceOptions& options) {
+  if (options.model != "unigram" && options.model != "bpe")
+    throw Error("a sentencepiece model is \"unigram\" or \"bpe\", not \"" + options.model + "\"");
+  const std::string size = std::to_string(options.vocabulary_size);
+  if (options.vocabulary_size <= special_token_count || options.vocabulary_size > most_pieces)
+    throw Error("a vocabulary has " + std::to_string(special_token_count + 1) + " to " + std::to_string(most_pieces) +
+                " pieces, not " + size);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    try {
+      check_utf8(lines[i]);
+    } catch (const Error& error) {
+      throw Error("line " + std::to_string(i + 1) + " of the text: " + error.what());
+    }
+  }
+  if (!holds_text(lines, options.lower_case)) throw Error("there is no text to train a sentencepiece model on");
+  std::string model;
+  const Status status = train(lines, options.model, options.vocabulary_size, options.lower_case, model);
   if (status.ok()) return model;
   const std::string message = message_of(status);
   const std::string highest = number_behind("a value <= ", message);
@@ -93,15 +141,11 @@ std::string train(const std::vector<std::string>& lines, const SentencePieceOpti
   throw Error("training a sentencepiece model failed: " + message);
 }
 
-void check(const Status& status) {
-  if (!status.ok()) throw Error("sentencepiece: " + message_of(status));
-}
-
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(const std::vector<std::string>& lines,
                                                const SentencePieceOptions& options)
-    : SentencePieceTokenizer(train(lines, options)) {}
+    : SentencePieceTokenizer(trained(lines, options)) {}
 
 SentencePieceTokenizer::SentencePieceTokenizer(const std::string& model) : model_(model) {
   auto processor = std::make_shared<SentencePieceProcessor>();
@@ -157,9 +201,7 @@ std::string SentencePieceTokenizer::to_json() const {
       {"xtape", 1},
       {"kind", "sentencepiece"},
       {"pieces", size()},
-      {"model",
-       {{"bytes", model_.size()},
-        {"crc32", crc32_z(0, reinterpret_cast<const Bytef*>(model_.data()), model_.size())}}}};
+      {"model", {{"bytes", model_.size()}, {"crc32", crc32_of(model_)}}}};
   return json.dump(2) + "\n";
 }
 

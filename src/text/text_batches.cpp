@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "batch_size.hpp"
 #include "order.hpp"
 #include "xtape/text.hpp"
 
@@ -55,7 +56,7 @@ TextSplit split_text(const std::string& text, double fraction) {
 
 TextBatches::TextBatches(Tokens training, Tokens validation, const TextBatchesOptions& options)
     : training_(std::move(training)), validation_(std::move(validation)), options_(options) {
-  if (options.rows < 1 || options.block_size < 1) throw Error("a batch has at least one row of one token");
+  check_batch_size(options.rows, options.block_size);
   if (options.consecutive && training_strip() <= options.block_size)
     throw Error("the training part has " + std::to_string(training_.size()) + " tokens; consecutive blocks of " +
                 std::to_string(options.block_size) + " in " + std::to_string(options.rows) + " rows need at least " +

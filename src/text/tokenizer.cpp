@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "crc32.hpp"
 #include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
@@ -50,13 +51,18 @@ std::unique_ptr<Tokenizer> word_tokenizer(const JsonNode& json) {
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const std::string& path) {
   const std::string file = beside(path, stem_of(path) + ".model");
   const std::string model = read_text(file);
+  const std::string another = file + " is not the model that was saved with " + path;
+  // The library trusts a model: one that was damaged must not reach it.
+  const JsonNode saved_with = json.at("model");
+  if (saved_with.at("bytes").json() != model.size() || saved_with.at("crc32").json() != crc32_of(model))
+    throw FileError(another);
   try {
     auto tokenizer = std::make_unique<SentencePieceTokenizer>(model);
     if (saved(*tokenizer) == json.json()) return tokenizer;
   } catch (const Error& error) {
     throw FileError(file + ": " + error.what());
   }
-  throw FileError(file + " is not the model that was saved with " + path);
+  throw FileError(another);
 }
 
 std::unique_ptr<Tokenizer> gpt2_tokenizer(const fs::path& directory, const Gpt2Options& options) {

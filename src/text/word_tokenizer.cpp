@@ -64,7 +64,9 @@ bool WordTokenizer::add(const std::string& word) {
 }
 
 void WordTokenizer::fill_up(std::int64_t multiple) {
-  if (multiple < 1) throw Error("a vocabulary's size is a multiple of at least 1, not of " + std::to_string(multiple));
+  if (multiple < 1 || multiple > most_pieces)
+    throw Error("a vocabulary's size is filled up to a multiple of 1 to " + std::to_string(most_pieces) + ", not of " +
+                std::to_string(multiple));
   for (int number = 0; size() % multiple != 0; ++number) add("<fill" + std::to_string(number) + ">");
 }
 

@@ -104,9 +104,7 @@ void read_lengths(Section& root, Recipe& recipe) {
       flag = true;
       every = 0;
     } else if (!value.is_null()) {
-      if (!value.is_number_integer() || value < 0)
-        root.fail(key, "must be a whole number of updates or \"" + word + "\", not " + value.dump());
-      every = value;
+      every = root.integer(key, value, {}, "or \"" + word + "\"");
       flag = false;
     }
   };
@@ -122,8 +120,7 @@ void read_lengths(Section& root, Recipe& recipe) {
   if (keep == "all") {
     recipe.keep = 0;
   } else if (!keep.is_null()) {
-    if (!keep.is_number_integer() || keep < 1) root.fail("keep", "must be a number of at least 1, or \"all\"");
-    recipe.keep = keep;
+    recipe.keep = root.integer("keep", keep, {.low = 1}, "or \"all\"");
   }
   const Json& measures = root.value("measure");
   if (!measures.is_null() && !measures.is_array())
@@ -172,7 +169,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   recipe.search = train::read_search(root.section("search"));
   root.read("seed", recipe.trainer.seed);
   std::int64_t threads = 0;
-  root.read("threads", threads);
+  root.read("threads", threads, {0, 4096});
   recipe.trainer.threads = static_cast<int>(threads);
   root.done();
   return recipe;

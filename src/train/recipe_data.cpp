@@ -1,7 +1,20 @@
 // The parts of a recipe that say what is read: data, tokenizer, batches; and how translations are searched for.
+#include "date_forms.hpp"
+#include "number_words.hpp"
 #include "recipe_parts.hpp"
+#include "special_tokens.hpp"
 
 namespace xtape::train {
+
+namespace {
+constexpr std::int64_t longest_row = 1 << 24;  // tokens
+
+void read_split(Section& section, double& split) {
+  section.read("split", split);
+  if (!(split > 0 && split <= 1))
+    section.fail("split", "must be above 0 and at most 1: the share of the text that trains");
+}
+}  // namespace
 
 Recipe::Data read_data(Section section) {
   Recipe::Data data;
@@ -10,8 +23,8 @@ Recipe::Data read_data(Section section) {
   if (data.kind == "text") {
     if (!section.has("text")) section.fail("", "needs the key 'text', a file: give it with --set data.text=FILE");
     section.read("text", data.text);
-    section.read("split", data.split);
-    section.read("block_size", data.block_size);
+    read_split(section, data.split);
+    section.read("block_size", data.block_size, {1, longest_row});
     std::string windows = "random";
     section.read("windows", windows);
     if (windows != "random" && windows != "consecutive")
@@ -20,16 +33,16 @@ Recipe::Data read_data(Section section) {
   } else if (data.kind == "documents") {
     if (!section.has("text")) section.fail("", "needs the key 'text', a file: give it with --set data.text=FILE");
     section.read("text", data.text);
-    section.read("split", data.split);
+    read_split(section, data.split);
     std::string separator = "blank_line";
     section.read("separator", separator);
     if (separator != "blank_line" && separator != "line")
       section.fail("separator", R"(must be "blank_line" or "line", not ")" + separator + "\"");
     data.separator = separator == "line" ? DocumentEnd::line : DocumentEnd::blank_line;
-    section.read("max_length", data.max_length);
+    section.read("max_length", data.max_length, {0, longest_row});
   } else if (data.kind == "adder") {
-    section.read("digits", data.adder.digits);
-    section.read("held_out", data.adder.held_out);
+    section.read("digits", data.adder.digits, {1, 3});
+    section.read("held_out", data.adder.held_out, {1, AdderBatches::sums(data.adder.digits) - 1});
     section.read("reversed", data.adder.reversed);
     section.read("padded", data.adder.padded);
   } else if (data.kind == "parallel") {
@@ -43,13 +56,13 @@ Recipe::Data read_data(Section section) {
       section.need(key);
       section.read(key, *file);
     }
-    section.read("max_length", data.max_length);
+    section.read("max_length", data.max_length, {0, longest_row});
   } else if (data.kind == "number_words") {
-    section.read("training", data.numbers.training);
-    section.read("held_out", data.numbers.held_out);
+    section.read("held_out", data.numbers.held_out, {1, number_words_end - 1});
+    section.read("training", data.numbers.training, {1, number_words_end - data.numbers.held_out});
   } else if (data.kind == "dates") {
-    section.read("training", data.dates.training);
-    section.read("held_out", data.dates.held_out);
+    section.read("training", data.dates.training, {1, most_written_dates});
+    section.read("held_out", data.dates.held_out, {1, dates_count - 1});
   } else {
     section.fail("kind", R"(must be "text", "documents", "adder", "parallel", "number_words" or "dates", not ")" +
                              data.kind + "\"");
@@ -69,17 +82,15 @@ TokenizerSettings read_tokenizer(Section section) {
       section.fail("unknown", "must be \"error\" or \"token\", not \"" + unknown + "\"");
     if (unknown == "token") settings.unknown = CharacterTokenizer::Unknown::token;
   } else if (settings.kind == "words") {
-    section.read("minimum_count", settings.words.minimum_count);
+    section.read("minimum_count", settings.words.minimum_count, {.low = 1});
     section.read("lower_case", settings.words.lower_case);
-    section.read("multiple", settings.words.multiple);
-    if (settings.words.minimum_count < 1) section.fail("minimum_count", "must be at least 1");
-    if (settings.words.multiple < 1) section.fail("multiple", "must be at least 1");
+    section.read("multiple", settings.words.multiple, {1, most_pieces});
     section.read("vocabulary", settings.vocabulary);
   } else if (settings.kind == "sentencepiece") {
     section.read("model", settings.pieces.model);
     if (settings.pieces.model != "unigram" && settings.pieces.model != "bpe")
       section.fail("model", "must be \"unigram\" or \"bpe\", not \"" + settings.pieces.model + "\"");
-    section.read("vocabulary_size", settings.pieces.vocabulary_size);
+    section.read("vocabulary_size", settings.pieces.vocabulary_size, {special_token_count + 1, most_pieces});
     section.read("lower_case", settings.pieces.lower_case);
   } else if (settings.kind == "gpt2") {
     if (!section.has("vocab") || !section.has("merges"))
@@ -99,26 +110,24 @@ TokenizerSettings read_tokenizer(Section section) {
 }
 
 void read_batch(Section section, Recipe& recipe) {
-  section.read("size", recipe.batch_size);
-  if (recipe.data.has_texts()) {
-    section.read("tokens", recipe.batch_tokens);
-    section.read("bucket", recipe.bucket);
-    if (recipe.bucket < 1) section.fail("bucket", "must be at least 1");
+  // A row of text has block_size tokens; of other data it is known once the data is.
+  const std::int64_t columns = recipe.data.kind == "text" ? recipe.data.block_size : 1;
+  const bool texts = recipe.data.has_texts();
+  if (!texts) section.need("size");
+  section.read("size", recipe.batch_size, {texts ? 0 : 1, most_batch_tokens / columns});
+  if (texts) {
+    section.read("tokens", recipe.batch_tokens, {0, most_batch_tokens});
+    section.read("bucket", recipe.bucket, {1, longest_row});
     if ((recipe.batch_size > 0) == (recipe.batch_tokens > 0))
       section.fail("", "needs either the key 'size' (sentences) or 'tokens' (of a side), at least 1");
-  } else if (recipe.batch_size < 1) {
-    section.need("size");
-    section.fail("size", "must be at least 1");
   }
-  section.read("accumulate", recipe.trainer.accumulate);
-  if (recipe.trainer.accumulate < 1) section.fail("accumulate", "must be at least 1");
+  section.read("accumulate", recipe.trainer.accumulate, {.low = 1});
   section.done();
 }
 
 SearchOptions read_search(Section section) {
   SearchOptions options;
-  section.read("beam_size", options.beam_size);
-  if (options.beam_size < 1) section.fail("beam_size", "must be at least 1");
+  section.read("beam_size", options.beam_size, {1, 4096});
   std::string penalty = name_of(options.length_penalty);
   section.read("length_penalty", penalty);
   try {
@@ -127,10 +136,9 @@ SearchOptions read_search(Section section) {
     section.fail("length_penalty", std::string("is wrong: ") + error.what());
   }
   section.read("alpha", options.alpha);
-  section.read("max_length", options.max_length);
-  if (options.max_length < 1) section.fail("max_length", "must be at least 1");
+  section.read("max_length", options.max_length, {1, longest_row});
   section.read("length_factor", options.length_factor);
-  section.read("length_extra", options.length_extra);
+  section.read("length_extra", options.length_extra, {0, longest_row});
   section.read("early_stopping", options.early_stopping);
   section.done();
   return options;

@@ -68,8 +68,7 @@ ScheduleOptions read_schedule(Section section, std::int64_t steps) {
     section.read("steps", options.steps);
   }
   if (options.kind == Kind::noam) {
-    section.read("width", options.width);
-    check(section, "width", options.width > 0, "at least 1");
+    section.read("width", options.width, {.low = 1});
   }
   section.done();
   try {

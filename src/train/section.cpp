@@ -49,19 +49,25 @@ void Section::read(const std::string& key, double& target) {
   target = value->get<double>();
 }
 
-void Section::read(const std::string& key, std::int64_t& target) {
-  const Json* value = find(key);
-  if (value == nullptr) return;
-  const bool fits = value->is_number_unsigned() && value->get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
-  if (!fits)
-    fail(key, "must be a whole number of at least 0" +
-                  std::string(value->is_number_unsigned() ? " and below 2^63" : "") + ", not " + value->dump());
-  target = value->get<std::int64_t>();
+void Section::read(const std::string& key, std::int64_t& target, Range range) {
+  if (const Json* value = find(key)) target = integer(key, *value, range);
+}
+
+std::int64_t Section::integer(const std::string& key, const Json& value, Range range,
+                              const std::string& or_else) const {
+  // Where it does not fit into a std::int64_t, it is unsigned.
+  const bool fits = value.is_number_integer() &&
+                    !(value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX});
+  const std::int64_t number = fits ? value.get<std::int64_t>() : 0;
+  if (!fits || number < range.low || number > range.high)
+    fail(key, "must be a whole number from " + std::to_string(range.low) + " to " + std::to_string(range.high) +
+                  (or_else.empty() ? "" : " " + or_else) + ", not " + value.dump());
+  return number;
 }
 
 void Section::read(const std::string& key, std::uint64_t& target) {
   auto number = static_cast<std::int64_t>(target);
-  read(key, number);
+  read(key, number, {0, INT64_MAX});
   target = static_cast<std::uint64_t>(number);
 }
 

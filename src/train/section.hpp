@@ -10,6 +10,13 @@
 
 namespace xtape::train {
 
+/// Whole numbers of a recipe, both ends included. No count that makes sense is above `high`, and their products and
+/// sums stay far from 2^63.
+struct Range {
+  std::int64_t low = 0;
+  std::int64_t high = 1000000000000;
+};
+
 class Section {
  public:
   /// The whole recipe: `json` is what `file` says, with `settings` above it. All must outlive the section.
@@ -20,11 +27,13 @@ class Section {
   /// Overwrites `target` where the key is there. Each throws DefinitionError where the value is of another kind.
   void read(const std::string& key, std::string& target);
   void read(const std::string& key, double& target);
-  void read(const std::string& key, std::int64_t& target);  ///< Whole numbers of at least 0.
-  void read(const std::string& key, std::uint64_t& target);
+  void read(const std::string& key, std::int64_t& target, Range range = {});
+  void read(const std::string& key, std::uint64_t& target);  ///< 0 to 2^63 - 1.
   void read(const std::string& key, bool& target);
   /// The object under the key; an empty one where there is none.
   Section section(const std::string& key);
+  /// `value`, which stands under the key, as a whole number; `or_else` ("or \"all\"") says what else could stand there.
+  std::int64_t integer(const std::string& key, const Json& value, Range range, const std::string& or_else = "") const;
   /// The value under the key, whatever it is; null where there is none.
   const Json& value(const std::string& key);
   /// Fails unless the key is there.

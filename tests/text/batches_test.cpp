@@ -170,6 +170,20 @@ TEST_CASE("parts that are too short are refused") {
       1);
 }
 
+TEST_CASE("batches of more tokens than can be are refused, whatever overflows") {
+  for (const TextBatchesOptions& options :
+       {TextBatchesOptions{INT64_MAX, 8}, {8, INT64_MAX}, {INT64_MAX, INT64_MAX}, {std::int64_t{1} << 62, 4}})
+    CHECK_THROWS_WITH_AS(TextBatches(counting(0, 50), counting(50, 40), options),
+                         doctest::Contains("it has at most 2147483648 tokens"), Error);
+  const std::vector<Pair> pairs = {{{2, 4, 3}, {2, 5, 3}}};
+  CHECK_THROWS_WITH_AS(PairBatches(pairs, pairs, {.rows = INT64_MAX}), doctest::Contains("at most 2147483648 tokens"),
+                       Error);
+  CHECK_THROWS_WITH_AS(PairBatches(pairs, pairs, {.bucket = INT64_MAX}),
+                       doctest::Contains("multiples of 1 to 2147483648"), Error);
+  CHECK_THROWS_WITH_AS(PairBatches(pairs, pairs, {.tokens = INT64_MAX}), doctest::Contains("at most 2147483648 tokens"),
+                       Error);
+}
+
 TEST_CASE("draws are uniform and a shuffle is a permutation") {
   std::map<std::uint64_t, int> seen;
   for (std::uint64_t i = 0; i < 60000; ++i) ++seen[draw_below(6, 3, 1, i)];

@@ -79,3 +79,13 @@ TEST_CASE("a compressed file that is cut off or damaged is an error wherever tha
                        FileError);
   CHECK_THROWS_WITH_AS(read_lines("/tmp"), "cannot read /tmp: Is a directory", FileError);
 }
+
+TEST_CASE("a compressed file that unpacks to far more than any text does is refused before it fills the memory") {
+  const TemporaryFile file("bomb.gz", compressed(std::string(80 << 20, '\0')));
+  CHECK_THROWS_WITH_AS(read_lines(file.path()), doctest::Contains("over 200 times as much, which no text does"),
+                       FileError);
+  CHECK_THROWS_WITH_AS(read_lines(file.path()), doctest::Contains(file.path().c_str()), FileError);
+  std::string repeated;
+  for (int i = 0; i < 10000; ++i) repeated += std::string(1023, 'a') + "\n";
+  CHECK(lines_of("repeated.gz", compressed(repeated)).size() == 10000);  // a small file may be as dull as it likes
+}

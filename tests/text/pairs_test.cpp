@@ -47,5 +47,7 @@ TEST_CASE("rows of tokens fill an array up with padding") {
   CHECK(rounded.shape() == Shape{2, 4});
   CHECK(elements(rounded) == std::vector<std::int64_t>{5, 6, 7, 0, 8, 0, 0, 0});
   CHECK(token_array({}).shape() == Shape{0, 0});
-  CHECK_THROWS_WITH_AS(token_array(rows, 0, 0), "multiple must be at least 1, got 0", Error);
+  CHECK_THROWS_WITH_AS(token_array(rows, 0, 0), "multiple must be 1 to 2147483648, got 0", Error);
+  CHECK_THROWS_WITH_AS(token_array(rows, 0, INT64_MAX), "multiple must be 1 to 2147483648, got 9223372036854775807",
+                       Error);
 }

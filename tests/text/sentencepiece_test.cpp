@@ -99,7 +99,7 @@ TEST_CASE("a vocabulary size that the text does not support") {
   CHECK(trained("bpe", std::stoll(limit)).size() == std::stoll(limit));
   CHECK_THROWS_AS(trained("bpe", std::stoll(limit) + 1), Error);
   CHECK_THROWS_WITH_AS(trained("unigram", 20), doctest::Contains("20 pieces are too few"), Error);
-  CHECK_THROWS_WITH_AS(trained("bpe", 0), doctest::Contains("vocabulary of 0 pieces"), Error);
+  CHECK_THROWS_WITH_AS(trained("bpe", 0), doctest::Contains("pieces, not 0"), Error);
 }
 
 TEST_CASE("what cannot be trained on is refused") {
@@ -109,6 +109,38 @@ TEST_CASE("what cannot be trained on is refused") {
   CHECK_THROWS_WITH_AS(SentencePieceTokenizer(Strings{"", ""}, {}), doctest::Contains("there is no text"), Error);
   CHECK_THROWS_WITH_AS(SentencePieceTokenizer("no model"), "these 8 bytes are not a sentencepiece model", Error);
   CHECK_THROWS_AS(SentencePieceTokenizer(""), Error);
+}
+
+TEST_CASE("lines that hold no text do not reach sentencepiece, which would end the program") {
+  const Strings nothing[] = {{}, {""}, {" ", "   "}, {"\t\t"}, {"\x01\x02\x7F"}, {std::string(10, '\0')},
+                             {"\u200B\u200B"}, {"\u2581"}, {"\uFFFD"}, {"\uFEFF", "\u3000"}};
+  for (const Strings& texts : nothing)
+    for (const char* model : {"unigram", "bpe"})
+      CHECK_THROWS_WITH_AS(SentencePieceTokenizer(texts, {model, 20}),
+                           "there is no text to train a sentencepiece model on", Error);
+  CHECK(SentencePieceTokenizer(Strings{"", " ", "a"}, {"unigram", 20}).size() > 4);
+}
+
+TEST_CASE("a NUL character in the text is left out") {
+  const std::string nul(1, '\0');
+  CHECK(SentencePieceTokenizer(Strings{nul, "ab" + nul + "ab abc", "abc" + nul}, {"unigram", 20}).model() ==
+        SentencePieceTokenizer(Strings{"", "abab abc", "abc"}, {"unigram", 20}).model());
+}
+
+// By themselves such words end the program ("unrecoverable error") or crash it.
+TEST_CASE("a line of a megabyte without a space is trained on as words of 256 characters") {
+  std::string line;
+  for (int i = 0; line.size() < 1 << 20; ++i) line += static_cast<char>('a' + i * i % 23 % 4);
+  CHECK(SentencePieceTokenizer(Strings{line}, {"bpe", 10}).size() == 10);
+  const std::string word(256, 'a');
+  CHECK(SentencePieceTokenizer(Strings{word + word + "b", "c"}, {"bpe", 12}).model() ==
+        SentencePieceTokenizer(Strings{word, word, "b", "c"}, {"bpe", 12}).model());
+}
+
+TEST_CASE("a vocabulary of a size that makes no sense is refused with the range") {
+  for (const std::int64_t size : {std::int64_t{-1}, std::int64_t{4}, most_pieces + 1, INT64_MAX})
+    CHECK_THROWS_WITH_AS(trained("unigram", size),
+                         ("a vocabulary has 5 to 1048576 pieces, not " + std::to_string(size)).c_str(), Error);
 }
 
 TEST_CASE("lines are trained on however long they are") {
@@ -135,8 +167,12 @@ TEST_CASE("a sentencepiece tokenizer is saved and loaded with its model beside i
   const std::string bytes = tokenizer.model();
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, bytes.size() / 2, bytes.size() - 1}) {
     beside.write(bytes.substr(0, size));
-    refused(": these");
+    refused(" is not the model that was saved with");
   }
+  std::string flipped = bytes;
+  flipped[bytes.size() / 2] = static_cast<char>(flipped[bytes.size() / 2] ^ 1);
+  beside.write(flipped);
+  refused(" is not the model that was saved with");
   beside.write(trained("bpe", 99).model());
   refused(" is not the model that was saved with");
   std::filesystem::remove(beside.path());

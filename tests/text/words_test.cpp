@@ -84,6 +84,12 @@ TEST_CASE("a vocabulary is filled up to a multiple") {
   CHECK(WordTokenizer({"a b c d e"}, options).pieces({8, 9, 15}) == Strings{"e", "<fill0>", "<fill6>"});
   CHECK(WordTokenizer({"a b c <fill0>"}, options).size() == 8);
   CHECK(WordTokenizer({"a b <fill0>"}, options).pieces({4, 7}) == Strings{"<fill0>", "<fill1>"});
+  for (const std::int64_t multiple : {std::int64_t{-1}, most_pieces + 1, std::int64_t{1000000000}, INT64_MAX}) {
+    options.multiple = multiple;
+    CHECK_THROWS_WITH_AS(WordTokenizer({"a"}, options),
+                         ("a vocabulary's size is filled up to a multiple of 1 to 1048576, not of " +
+                          std::to_string(multiple)).c_str(), Error);
+  }
   options.multiple = 0;
   CHECK_THROWS_WITH_AS(WordTokenizer({"a"}, options), doctest::Contains("not of 0"), Error);
 }

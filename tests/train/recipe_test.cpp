@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tiny.hpp"
@@ -7,11 +8,13 @@
 using namespace xtape;
 
 namespace {
-/// What loading the recipe with this setting complains of.
-std::string complaint(const std::string& setting) {
+/// What loading the recipe with this setting, and perhaps others, complains of.
+std::string complaint(const std::string& setting, const std::vector<std::string>& others = {}) {
   const tiny::Directory directory;
+  std::vector<Setting> settings = {Setting::parse(setting)};
+  for (const std::string& other : others) settings.push_back(Setting::parse(other));
   try {
-    tiny::load(directory, {Setting::parse(setting)});
+    tiny::load(directory, settings);
   } catch (const DefinitionError& error) {
     return error.what();
   }
@@ -111,11 +114,11 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("optimizer.kind=adamww").find("did you mean 'adamw'?") != std::string::npos);
   CHECK(complaint("schedule.kind=cosin").find("did you mean 'cosine'?") != std::string::npos);
   CHECK(complaint("optimizer.momentum=0.9").find("'optimizer.momentum'") != std::string::npos);  // not of adamw
-  CHECK(complaint("steps=many").find("'steps' must be a whole number of at least 0, not \"many\"") !=
+  CHECK(complaint("steps=many").find("'steps' must be a whole number from 0 to 1000000000000, not \"many\"") !=
         std::string::npos);
   CHECK(complaint("steps=-1").find("'steps' must be a whole number") != std::string::npos);
   CHECK(complaint("clip=-1").find("'clip' must be at least 0") != std::string::npos);
-  CHECK(complaint("batch.size=0").find("'batch.size' must be at least 1") != std::string::npos);
+  CHECK(complaint("batch.size=0").find("'batch.size' must be a whole number from 1 to 2147483648, not 0") != std::string::npos);
   CHECK(complaint("batch.accumulate=0").find("'batch.accumulate'") != std::string::npos);
   CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
   CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
@@ -220,8 +223,8 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says("measure=[\"bleu\"]", "is for data of sentence pairs");
   says("measure=bleu", "must be a list of");
   says("measure=[\"blue\"]", "does not hold \"blue\"");
-  says("keep=0", "must be a number of at least 1, or \"all\"");
-  says("evaluate_every=\"epochs\"", "must be a whole number of updates or \"epoch\"");
+  says("keep=0", "must be a whole number from 1 to 1000000000000 or \"all\", not 0");
+  says("evaluate_every=\"epochs\"", "must be a whole number from 0 to 1000000000000 or \"epoch\", not \"epochs\"");
   says("steps=0", "needs the key 'steps' or 'epochs'");
   says("hyper.width={\"from\": \"source\"}", "source_vocabulary");
   const tiny::Directory directory;
@@ -257,6 +260,92 @@ TEST_CASE("an error about a setting names the setting, not the file's line") {
   CHECK(complaint("data.digits=many").find(", --set data.digits: 'data.digits' must be a whole number") !=
         std::string::npos);
   CHECK(complaint("hyper.width=\xFF").find("a setting or a path is not UTF-8") != std::string::npos);
-  CHECK(complaint("steps=9223372036854775808").find("below 2^63, not 9223372036854775808") != std::string::npos);
+  CHECK(complaint("steps=9223372036854775808").find("to 1000000000000, not 9223372036854775808") != std::string::npos);
   CHECK(complaint("hyper.width=" + std::string(20000, '[')) == "nothing");  // text, whatever it means
+}
+
+TEST_CASE("whole numbers outside their range are refused, with the key and the range") {
+  const std::string text = R"(data={"kind": "text", "text": "a", "split": 0.9)";
+  const std::string pairs = R"(data={"kind": "number_words", )", dates = R"(data={"kind": "dates", )";
+  const std::string words = R"(tokenizer={"kind": "words", )", pieces = R"(tokenizer={"kind": "sentencepiece", )";
+  const std::string noam = R"(schedule={"kind": "noam", "rate": 1, "warmup": 9, )", adder = R"(data={"kind": "adder", )";
+  struct Case {
+    std::string setting, key, end;
+    std::int64_t low, high;
+  };
+  const Case cases[] = {
+      {"steps=", "steps", "", 0, 1000000000000},
+      {"epochs=", "epochs", "", 0, 1000000000000},
+      {"evaluate_every=", "evaluate_every", "", 0, 1000000000000},
+      {"checkpoint_every=", "checkpoint_every", "", 0, 1000000000000},
+      {"patience=", "patience", "", 0, 1000000000000},
+      {"keep=", "keep", "", 1, 1000000000000},
+      {"threads=", "threads", "", 0, 4096},
+      {"seed=", "seed", "", 0, INT64_MAX},
+      {"batch.size=", "batch.size", "", 1, std::int64_t{1} << 31},
+      {"batch.accumulate=", "batch.accumulate", "", 1, 1000000000000},
+      {"search.beam_size=", "search.beam_size", "", 1, 4096},
+      {"search.max_length=", "search.max_length", "", 1, 1 << 24},
+      {"search.length_extra=", "search.length_extra", "", 0, 1 << 24},
+      {"schedule.warmup=", "schedule.warmup", "", 0, 1000000000000},
+      {noam + "\"width\": ", "schedule.width", "}", 1, 1000000000000},
+      {text + ", \"block_size\": ", "data.block_size", "}", 1, 1 << 24},
+      {R"(data={"kind": "documents", "text": "a", "max_length": )", "data.max_length", "}", 0, 1 << 24},
+      {adder + "\"digits\": ", "data.digits", "}", 1, 3},
+      {adder + "\"digits\": 1, \"held_out\": ", "data.held_out", "}", 1, 99},
+      {pairs + "\"held_out\": ", "data.held_out", "}", 1, 999999},
+      {pairs + "\"held_out\": 400000, \"training\": ", "data.training", "}", 1, 600000},
+      {dates + "\"held_out\": ", "data.held_out", "}", 1, 73048},
+      {dates + "\"training\": ", "data.training", "}", 1, 10000000},
+      {words + "\"multiple\": ", "tokenizer.multiple", "}", 1, 1 << 20},
+      {words + "\"minimum_count\": ", "tokenizer.minimum_count", "}", 1, 1000000000000},
+      {pieces + "\"vocabulary_size\": ", "tokenizer.vocabulary_size", "}", 5, 1 << 20},
+  };
+  for (const Case& each : cases) {
+    const std::string range = "'" + each.key + "' must be a whole number from " + std::to_string(each.low) + " to " +
+                              std::to_string(each.high);
+    const auto refused = [&](const std::string& number) {
+      const std::string found = complaint(each.setting + number + each.end);
+      CHECK_MESSAGE(found.find(range) != std::string::npos, found);
+      CHECK_MESSAGE(found.find("--set") != std::string::npos, found);
+    };
+    refused(std::to_string(each.low - 1));
+    if (each.high < INT64_MAX) refused(std::to_string(each.high + 1));
+    if (each.high < INT64_MAX) refused("9223372036854775807");
+    refused("9223372036854775808");
+    refused("18446744073709551615");
+    refused("-9223372036854775808");
+    refused("2.0");
+    refused("true");
+    CHECK(complaint(each.setting + std::to_string(each.low) + each.end).find(range) == std::string::npos);
+    CHECK(complaint(each.setting + std::to_string(each.high) + each.end).find(range) == std::string::npos);
+  }
+  for (const char* split : {"0", "1.5", "-0.5"})
+    CHECK(complaint(R"(data={"kind": "text", "text": "a", "split": )" + std::string(split) + "}")
+              .find("'data.split' must be above 0 and at most 1") != std::string::npos);
+}
+
+TEST_CASE("a batch of text has no more tokens than batches may have, whatever its size and block_size") {
+  const auto with = [&](const std::string& size) {
+    return complaint(R"(data={"kind": "text", "text": "a", "block_size": 1048576})", {"batch.size=" + size});
+  };
+  CHECK(with("2049").find("'batch.size' must be a whole number from 1 to 2048, not 2049") != std::string::npos);
+  CHECK(with("2048").find("'batch.size'") == std::string::npos);
+}
+
+TEST_CASE("a number of a recipe's file that is out of range is shown in its line") {
+  const tiny::Directory directory;
+  tiny::load(directory);
+  std::string text = read_text(directory / "recipe.json");
+  const std::string size = "\"size\": 8";
+  REQUIRE(text.find(size) != std::string::npos);
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find(size)), '\n');
+  text.replace(text.find(size), size.size(), "\"size\": 9223372036854775807");
+  const std::string file = directory.write("large.json", text);
+  CHECK_THROWS_WITH_AS(
+      Recipe::load(file),
+      doctest::Contains((file + ", line " + std::to_string(line) +
+                         ": 'batch.size' must be a whole number from 1 to 2147483648, not 9223372036854775807\n")
+                            .c_str()),
+      DefinitionError);
 }
