@@ -49,8 +49,9 @@ const Op& soft_clip_op() {
   return row;
 }
 
-Var soft_clip(const Var& x, double limit) {
-  return apply(soft_clip_op(), {x}, {{"limit", limit}})[0];
+// An Argument is a Var that notes from where it is handed over, so that errors name the caller's line.
+Var soft_clip(const Argument& x, double limit) {
+  return apply(soft_clip_op(), {x}, {{"limit", limit}}, x.caller())[0];
 }
 
 bool say(const char* what, bool right) {

@@ -27,7 +27,13 @@ struct GradcheckOptions {
   std::uint64_t seed = 0;     ///< Of the random cotangents.
 };
 /// Checks the recorded gradients of `function` at `points` (float64) against central differences, with random cotangents.
-GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function, const std::vector<xt::xarray<double>>& points,
+GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function, const std::vector<ArrayView>& points,
                           const GradcheckOptions& options = {});
+/// The same at points of any type that an ArrayView sees: xtensor's arrays, Array.
+template <class Points>
+GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function, const std::vector<Points>& points,
+                          const GradcheckOptions& options = {}) {
+  return gradcheck(function, std::vector<ArrayView>(points.begin(), points.end()), options);
+}
 
 }  // namespace xtape

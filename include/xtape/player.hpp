@@ -68,7 +68,9 @@ struct Plan {
     double bytes = 0;     ///< Read and written, every element of an operand or result once; of a scan, at every step.
   };
   struct Buffer {
-    std::string name;  ///< "#12 add", or the name of an input or parameter.
+    /// "#12 add", by the number and op of the printed tape, also where something else is played in place of this node or of
+    /// a part of it; or the name of an input or parameter.
+    std::string name;
     std::string kind;  ///< "arena", "output", "constant", "parameter", "input", "carry".
     std::size_t bytes = 0;
     std::size_t offset = 0;  ///< In the arena.
@@ -96,6 +98,7 @@ class Player {
   ~Player();
 
   /// Computes the outputs from the feeds: one for each input that the outputs need, with its shape and dtype, else Error.
+  /// Errors of the values themselves (an index out of range) name the op and the place where it was recorded.
   /// `step` is the random step: equal steps draw equal numbers. Feeds are read only during the call.
   void play(std::initializer_list<Feed> feeds = {}, std::uint64_t step = 0) {
     play(feeds.begin(), feeds.size(), step);

@@ -35,6 +35,7 @@ using Cell = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars&
 /// Random ops in it draw anew at every step. Its gradient runs the other way; gradients of weights are taken over all
 /// steps at once. Throws ShapeError where inputs differ in length or a next state has not the type of the state, and
 /// Error where the cell holds a cache, or draws in a way that cannot be drawn beforehand (categorical).
-Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options = {});
+Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options = {},
+             Caller caller = Caller::here());
 
 }  // namespace xtape

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/site.hpp"
 
 namespace xtape {
 
@@ -70,22 +71,6 @@ class Attributes {
   std::vector<std::pair<std::string, Attribute>> items_;
 };
 
-/// A part of a model, or a stretch of a program, in which nodes are recorded.
-struct Scope {
-  std::string path;   ///< The part's path: "h.0.attn". Empty outside definitions.
-  std::string where;  ///< For errors: "gpt2.json, block 'attention'". Empty outside definitions.
-};
-
-/// Where a call stands. Fixed at recording, copied to the gradient nodes and by every pass: it keys errors, profiles,
-/// random numbers and caches. The same call in a tape of another batch shape has the same site.
-struct Site {
-  std::shared_ptr<const Scope> scope;  ///< Never null in a recorded node.
-  std::int32_t line = 0;               ///< The line in the definition's file; 0 outside definitions.
-  std::int32_t occurrence = 0;         ///< Counts the calls of one op on one line of one part.
-  std::uint64_t key = 0;               ///< A hash of path, line, op and occurrence.
-};
-std::string to_string(const Site& site);  ///< "h.0.attn (gpt2.json, block 'attention', line 24)"; "" if nothing is known.
-
 /// Set where `grad` made a node: in which sweep, for which forward node.
 struct Provenance {
   std::int32_t sweep = -1;    ///< Counts the calls of `grad` on the tape; -1 for nodes that `grad` did not make.
@@ -124,7 +109,13 @@ Mode mode_named(const std::string& name);  ///< Throws Error, naming the valid n
 class Var {
  public:
   Var() = default;
-  explicit operator bool() const { return serial_ != 0; }  ///< False for an empty handle.
+  bool empty() const { return serial_ == 0; }  ///< Whether nothing was ever recorded for it. (It says nothing of sizes.)
+  // A var has no truth value while recording: `if (x > 0)`, `x > 0 ? a : b`, `!x`, `x && y` do not compile.
+#if defined(__cpp_deleted_function)
+  explicit operator bool() const = delete("a var has no truth value: write where(c, a, b), ~x, x & y, or x.empty()");
+#else
+  explicit operator bool() const = delete;  // write where(c, a, b), ~x, x & y, or x.empty()
+#endif
   const Shape& shape() const { return type().shape; }
   Dtype dtype() const { return type().dtype; }
   const ValueType& type() const;  ///< Valid until the tape grows.
@@ -151,23 +142,59 @@ struct Carry {
   Array memory = {};  ///< Where the state is held, of its type; empty: the player makes its own.
 };
 
-/// A var, or a number literal that takes the dtype of the vars beside it.
+/// A number as it stands in a program, exactly: a bool, an integer or a double. Throws Error for an integer beyond int64.
+class Literal {
+ public:
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  Literal(T value) : value_(held(value)) {}  // NOLINT: converts by intent
+  const std::variant<bool, std::int64_t, double>& value() const { return value_; }
+  bool is_whole() const { return !std::holds_alternative<double>(value_); }  ///< An integer or bool.
+
+ private:
+  template <class T>
+  static std::variant<bool, std::int64_t, double> held(T value) {
+    if constexpr (std::is_same<T, bool>::value) {
+      return value;
+    } else if constexpr (std::is_floating_point<T>::value) {
+      return static_cast<double>(value);
+    } else {
+      const auto integer = static_cast<std::int64_t>(value);
+      if (std::is_unsigned<T>::value && integer < 0) too_large(static_cast<std::uint64_t>(value));
+      return integer;
+    }
+  }
+  [[noreturn]] static void too_large(std::uint64_t value);
+
+  std::variant<bool, std::int64_t, double> value_;
+};
+std::string to_string(const Literal& literal);
+
+/// A var as the argument of a function: it notes the place of the call. Functions that record take their first var so.
+class Argument : public Var {
+ public:
+  Argument(const Var& var, Caller caller = Caller::here()) : Var(var), caller_(caller) {}  // NOLINT: converts by intent
+  const Caller& caller() const { return caller_; }
+
+ private:
+  Caller caller_;
+};
+
+/// A var, or a literal that takes the dtype of the vars beside it; and the place of the call that it is an operand of.
 class Operand {
  public:
-  Operand(const Var& var) : var_(var) {}                                          // NOLINT: converts by intent
+  Operand(const Argument& argument) : var_(argument), caller_(argument.caller()) {}           // NOLINT: converts by intent
+  Operand(const Var& var, Caller caller = Caller::here()) : var_(var), caller_(caller) {}     // NOLINT: converts by intent
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  Operand(T literal) : literal_(static_cast<double>(literal)), is_literal_(true),  // NOLINT: converts by intent
-                       is_whole_(std::is_integral<T>::value) {}
-  bool is_literal() const { return is_literal_; }
-  bool is_whole() const { return is_whole_; }  ///< An integer or bool literal.
-  double literal() const { return literal_; }
+  Operand(T literal, Caller caller = Caller::here()) : literal_(literal), caller_(caller) {}  // NOLINT: converts by intent
+  bool is_literal() const { return literal_.has_value(); }
+  const Literal& literal() const { return literal_.value(); }
   const Var& var() const { return var_; }
+  const Caller& caller() const { return caller_; }
 
  private:
   Var var_;
-  double literal_ = 0;
-  bool is_literal_ = false;
-  bool is_whole_ = false;
+  std::optional<Literal> literal_;
+  Caller caller_;
 };
 
 /// A handle on an append-only list of nodes. Moving or copying the handle does nothing to its vars: they belong to the
@@ -179,14 +206,18 @@ class Tape {
 
   /// A value fed at every play. Throws Error where an input of that name exists, ShapeError where no array can have that
   /// shape.
-  Var input(const std::string& name, const Shape& shape, Dtype dtype = Dtype::float32);
+  Var input(const std::string& name, const Shape& shape, Dtype dtype = Dtype::float32, Caller caller = Caller::here());
   /// An array of `store`, read at every play (and written by nobody but its owner). One node per array.
-  Var parameter(const Store& store, const std::string& name);
-  Var parameter(const std::string& name, const Array& array);  ///< The same, for an array held by the caller.
-  Var parameter(const std::string& name, const ArrayView& initial) { return parameter(name, Array(initial)); }
+  Var parameter(const Store& store, const std::string& name, Caller caller = Caller::here());
+  /// The same, for an array held by the caller.
+  Var parameter(const std::string& name, const Array& array, Caller caller = Caller::here());
+  Var parameter(const std::string& name, const ArrayView& initial, Caller caller = Caller::here()) {
+    return parameter(name, Array(initial), caller);
+  }
   /// A fixed array (copied).
-  Var constant(const ArrayView& values);
-  Var constant(double value, Dtype dtype);  ///< Of rank 0.
+  Var constant(const ArrayView& values, Caller caller = Caller::here());
+  /// Of rank 0. Throws DtypeError where `value` goes into an integer dtype and is not an integer of its range.
+  Var constant(const Literal& value, Dtype dtype, Caller caller = Caller::here());
 
   Mode mode() const;
   std::size_t size() const;
@@ -219,7 +250,8 @@ class Tape {
     bool fixed_before_;
     Provenance of_before_;
   };
-  /// Nodes recorded while the guard lives stand on `line` of `scope`.
+  /// Nodes recorded while the guard lives stand on `line` of `scope`. Where it says `where`, that is their place, and not
+  /// the program's line.
   Guard in_scope(std::shared_ptr<const Scope> scope, std::int32_t line);
   /// Nodes recorded while the guard lives have exactly this site: for those that stand in for the node of that site.
   Guard in_site(const Site& site);
@@ -237,6 +269,11 @@ class Tape {
   ValueId append(Node node);
   void add_adjoint(const Adjoint& adjoint);
   std::int32_t new_sweep();
+  /// Nodes recorded while the guard lives belong to a call of `op` (null: of each node's own) from `caller`, unless they
+  /// belong to a call further out.
+  Guard in_call(const Op* op, const Caller& caller);
+  /// Nodes recorded while the guard lives belong to calls of their own.
+  Guard out_of_call();
   /// Nodes recorded while the guard lives have this provenance, and the site of node `of.forward` (where there is one).
   Guard in_sweep(Provenance of);
   /// Drops the nodes from `size` on; their handles become stale.
@@ -263,13 +300,16 @@ std::ostream& operator<<(std::ostream& out, const Tape& tape);
 
 /// Records the call of `op`: completes and checks the attributes, gives literals their dtype, promotes mixed operands
 /// (bool < int32 < int64 < float; two float widths are an error), applies the shape rule, and appends the node. Throws
-/// without a trace on the tape. `tape` is needed only where no operand is a var.
-Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {});
-Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {});
+/// without a trace on the tape. `tape` is needed only where no operand is a var. The call stands at `caller` or, in the
+/// library's own functions, at its first operand's.
+Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
+           Caller caller = Caller::here());
+Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
+           Caller caller = Caller::here());
 
 /// Records what `function` records on `inputs`, then encloses it as the body of one node whose interior values are not
 /// kept for the backward part but computed again there, with the same random numbers. What `function` uses besides its
 /// inputs (parameters, other vars) becomes an input of the node too.
-Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs);
+Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, Caller caller = Caller::here());
 
 }  // namespace xtape

@@ -56,8 +56,8 @@ StepPlayer& Predictor::Data::step_player(std::int64_t tokens) {
                                        Array(Dtype::int64, {count, tokens}),
                                        Array(Dtype::int64, {count}),
                                        {}});
-  if (made.recording.tokens) made.feeds.emplace_back(made.recording.tokens, made.tokens);
-  if (made.recording.past) made.feeds.emplace_back(made.recording.past, made.past);
+  if (!made.recording.tokens.empty()) made.feeds.emplace_back(made.recording.tokens, made.tokens);
+  if (!made.recording.past.empty()) made.feeds.emplace_back(made.recording.past, made.past);
   return made;
 }
 

@@ -33,7 +33,7 @@ class Sweep {
     for (std::size_t i = 0; i < outputs.size(); ++i) contribute(outputs[i].id(), cotangents[i]);
     for (std::size_t index = finish; index-- > begin_;) visit(index);
     for (auto& wanted : wanted_)  // those that stand before `begin_` were not visited
-      if (!wanted.second) wanted.second = total(wanted.first);
+      if (wanted.second.empty()) wanted.second = total(wanted.first);
     Vars gradients;
     for (const Var& input : inputs) gradients.push_back(wanted_.at(key_of(input.id())));
     return gradients;
@@ -80,7 +80,7 @@ class Sweep {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const std::uint64_t key = key_of({static_cast<std::int32_t>(index), static_cast<std::int32_t>(i)});
       cotangents.push_back(total(key));
-      reached |= static_cast<bool>(cotangents.back());
+      reached |= !cotangents.back().empty();
       const auto wanted = wanted_.find(key);
       if (wanted != wanted_.end()) wanted->second = cotangents.back();
     }
@@ -102,13 +102,13 @@ class Sweep {
     const auto in_sweep = tape_.in_sweep({number_, forward});
     const auto in_site = tape_.in_site(node.site);  // which may be another one than `forward`'s: attention's dropout
     for (std::size_t i = 0; i < cotangents.size() && forward_ < 0; ++i)
-      if (cotangents[i]) tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
+      if (!cotangents[i].empty()) tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
     Vars gradients;
     if (op.gradient) gradients = op.gradient(call);
     if (gradients.empty()) gradients = through_expansion(call, forward);
     check(call, gradients);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!gradients[i] || !call.needs[i]) continue;
+      if (gradients[i].empty() || !call.needs[i]) continue;
       contribute(node.inputs[i], gradients[i]);
       if (forward_ < 0) tape_.add_adjoint({number_, index, false, static_cast<std::int32_t>(i), gradients[i].id()});
     }
@@ -123,7 +123,7 @@ class Sweep {
     Vars reached;
     Vars cotangents;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (!call.cotangents[i]) continue;
+      if (call.cotangents[i].empty()) continue;
       reached.push_back(outputs[i]);
       cotangents.push_back(call.cotangents[i]);
     }
@@ -148,7 +148,7 @@ class Sweep {
       throw Error(call.op.name + ": its gradient rule gave " + std::to_string(gradients.size()) + " vars for " +
                   std::to_string(call.inputs.size()) + " inputs");
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (gradients[i] && call.needs[i] && gradients[i].type() != call.inputs[i].type())
+      if (!gradients[i].empty() && call.needs[i] && gradients[i].type() != call.inputs[i].type())
         throw Error(call.op.name + ": its gradient rule gave " + to_string(gradients[i].type()) + " for input " +
                     std::to_string(i) + ", which is " + to_string(call.inputs[i].type()));
   }
@@ -184,9 +184,11 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
 }
 }  // namespace
 
-Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
+namespace {
+Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const Caller& caller) {
   check_arguments(outputs, inputs, cotangents);
   Tape tape = outputs[0].tape();
+  const auto in_call = tape.in_call(nullptr, caller);
   const std::size_t size = tape.size();
   try {
     std::size_t begin = size;
@@ -198,7 +200,7 @@ Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
       for (const Var& output : outputs) seeds.push_back(ones_like(output));
     Vars gradients = Sweep(tape, number, begin).run(outputs, inputs, seeds);
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (!gradients[i]) gradients[i] = zeros_like(inputs[i]);
+      if (gradients[i].empty()) gradients[i] = zeros_like(inputs[i]);
     return gradients;
   } catch (...) {
     tape.truncate(size);
@@ -206,8 +208,19 @@ Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
   }
 }
 
-Vars grad(const Var& output, const Vars& inputs) {
-  return grad(Vars{output}, inputs);
+}  // namespace
+
+Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents, Caller caller) {
+  try {
+    return record_gradients(outputs, inputs, cotangents, caller);
+  } catch (Error& error) {
+    error.name_place(to_string(caller));
+    throw;
+  }
+}
+
+Vars grad(const Var& output, const Vars& inputs, Caller caller) {
+  return grad(Vars{output}, inputs, {}, caller);
 }
 
 }  // namespace xtape

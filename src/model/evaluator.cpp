@@ -255,7 +255,7 @@ Value Evaluator::index(const Expression& expression, const At& at) {
     } else if (each.form == Form::range) {
       const std::int64_t step = integer(each.children[2], 1);
       if (step <= 0) fail(at, each.children[2].column, "a step is positive: flip(x, axis) turns an axis round");
-      axes.push_back({AxisIndex::Kind::range, 0, integer(each.children[0], 0), integer(each.children[1], end), step});
+      axes.push_back({AxisIndex::Kind::range, 0, integer(each.children[0], 0), integer(each.children[1], open_end), step});
     } else {
       axes.push_back({AxisIndex::Kind::at, integer(each, 0), 0, 0, 0});
     }

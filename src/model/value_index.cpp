@@ -17,7 +17,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
   const auto take_whole = [&](std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       start.push_back(0);
-      stop.push_back(end);
+      stop.push_back(open_end);
       step.push_back(1);
     }
   };
@@ -40,7 +40,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
         start.push_back(axis.start);
         stop.push_back(axis.stop);
         step.push_back(axis.step);
-        narrows = narrows || axis.start != 0 || axis.stop != end || axis.step != 1;
+        narrows = narrows || axis.start != 0 || axis.stop != open_end || axis.step != 1;
         ++result_axis;
         break;
       case Kind::at: {

@@ -1,6 +1,5 @@
 // Recording a call: attributes completed, dtypes promoted, shapes checked, node appended.
 #include <algorithm>
-#include <cmath>
 
 #include "nearest.hpp"
 #include "xtape/op.hpp"
@@ -106,7 +105,7 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands) {
     if (!promotes(accept)) continue;
     floating |= accept == Accept::floating;
     if (operands[i].is_literal()) {
-      (operands[i].is_whole() ? whole : fraction) = true;
+      (operands[i].literal().is_whole() ? whole : fraction) = true;
       continue;
     }
     const Dtype dtype = operands[i].var().dtype();
@@ -127,15 +126,6 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands) {
   return *common;
 }
 
-/// A double holds a literal: as an integer it must be whole, exact and within the dtype.
-void check_literal(double literal, Dtype dtype) {
-  if (!is_integer(dtype)) return;
-  const double limit = dtype == Dtype::int32 ? 2147483648.0 : 9007199254740992.0;  // 2^31, 2^53
-  if (std::floor(literal) != literal || literal < -limit || literal >= limit)
-    throw DtypeError("the literal " + to_string(Attribute(literal)) + " does not fit " + name_of(dtype) +
-                     ": use a constant");
-}
-
 Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
   const Dtype common = common_dtype(op, operands);
   Vars inputs;
@@ -146,7 +136,6 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
                           : spec.accept == Accept::integer ? Dtype::int64
                           : spec.accept == Accept::mask    ? Dtype::boolean
                                                            : Dtype::float32;
-      check_literal(operands[i].literal(), dtype);
       inputs.push_back(tape.constant(operands[i].literal(), dtype));
       continue;
     }
@@ -161,24 +150,23 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
   return inputs;
 }
 
-template <class E>
-[[noreturn]] void rethrow_named(const Op& op, const E& error) {
-  const std::string text = error.what();
-  throw E(text.compare(0, op.name.size() + 1, op.name + ":") == 0 ? text : op.name + ": " + text);
+/// Where the call stands: at `caller` or, where that is not known, at the first operand's.
+Caller place_of(const std::vector<Operand>& operands, const Caller& caller) {
+  if (caller.known()) return caller;
+  const auto known = [](const Operand& operand) { return operand.caller().known(); };
+  const auto found = std::find_if(operands.begin(), operands.end(), known);
+  return found == operands.end() ? Caller{} : found->caller();
 }
 
+/// Runs `body`; its errors name the op and its place.
 template <class Body>
-Vars naming_the_op(const Op& op, const Body& body) {
+Vars naming(const Op& op, const Caller& caller, const Body& body) {
   try {
     return body();
-  } catch (const ShapeError& error) {
-    rethrow_named(op, error);
-  } catch (const DtypeError& error) {
-    rethrow_named(op, error);
-  } catch (const HandleError& error) {
-    rethrow_named(op, error);
-  } catch (const Error& error) {
-    rethrow_named(op, error);
+  } catch (Error& error) {
+    error.name_op(op.name);
+    error.name_place(to_string(caller));
+    throw;
   }
 }
 }  // namespace
@@ -200,13 +188,16 @@ Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& 
   return outputs;
 }
 
-Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes) {
-  return naming_the_op(op, [&] {
+Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes,
+           Caller caller) {
+  const Caller place = place_of(operands, caller);
+  return naming(op, place, [&] {
     for (const Operand& operand : operands)
       if (!operand.is_literal() && operand.var().tape() != tape)
         throw HandleError("its operands are of two tapes");
     check_arity(op, operands.size());
     const Attributes complete = completed(op, attributes);
+    const auto in_call = tape.in_call(&op, place);
     Rollback rollback(tape);
     const Vars inputs = promoted(tape, op, operands);
     Vars outputs = op.record ? op.record(tape, op, inputs, complete) : record_call(tape, op, inputs, complete);
@@ -216,15 +207,18 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
   });
 }
 
-Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes) {
-  for (const Operand& operand : operands)
-    if (!operand.is_literal())
-      return naming_the_op(op, [&] { return apply(operand.var().tape(), op, operands, attributes); });
-  throw HandleError(op.name + ": at least one operand must be a var; where none is, give the tape");
+Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes, Caller caller) {
+  const auto is_var = [](const Operand& operand) { return !operand.is_literal(); };
+  const auto first = std::find_if(operands.begin(), operands.end(), is_var);
+  const Caller place = place_of(operands, caller);
+  return naming(op, place, [&] {
+    if (first == operands.end()) throw HandleError("at least one operand must be a var; where none is, give the tape");
+    return apply(first->var().tape(), op, operands, attributes, place);
+  });
 }
 
 Var GradientCall::cotangent(std::size_t output) const {
-  return cotangents[output] ? cotangents[output] : zeros_like(outputs[output]);
+  return cotangents[output].empty() ? zeros_like(outputs[output]) : cotangents[output];
 }
 
 }  // namespace xtape

@@ -332,22 +332,22 @@ Var minimum(const Operand& a, const Operand& b) {
 Var mod(const Operand& a, const Operand& b) {
   return apply(mod_op(), {a, b})[0];
 }
-Var neg(const Var& x) {
+Var neg(const Argument& x) {
   return apply(neg_op(), {x})[0];
 }
-Var abs(const Var& x) {
+Var abs(const Argument& x) {
   return apply(abs_op(), {x})[0];
 }
-Var sign(const Var& x) {
+Var sign(const Argument& x) {
   return apply(sign_op(), {x})[0];
 }
-Var square(const Var& x) {
+Var square(const Argument& x) {
   return apply(square_op(), {x})[0];
 }
-Var floor(const Var& x) {
+Var floor(const Argument& x) {
   return apply(floor_op(), {x})[0];
 }
-Var clip(const Var& x, double low, double high) {
+Var clip(const Argument& x, double low, double high) {
   return apply(clip_op(), {x}, {{"low", low}, {"high", high}})[0];
 }
 

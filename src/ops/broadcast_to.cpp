@@ -40,7 +40,7 @@ const Op& broadcast_to_op() {
 }
 }  // namespace
 
-Var broadcast_to(const Var& x, const Shape& shape) {
+Var broadcast_to(const Argument& x, const Shape& shape) {
   return apply(broadcast_to_op(), {x}, {{"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}})[0];
 }
 

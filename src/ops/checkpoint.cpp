@@ -1,4 +1,5 @@
 // checkpoint: a stretch of tape as a body, whose interior values are computed again where the gradient needs them.
+#include "calls.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -41,14 +42,14 @@ Vars checkpoint_gradient(const GradientCall& call) {
   for (const Var& input : call.inputs) inputs.push_back(enter(input));
   Vars cotangents;
   for (const Var& cotangent : call.cotangents) {
-    if (!cotangent) continue;
+    if (cotangent.empty()) continue;
     cotangents.push_back(enter(cotangent));
     outer.push_back(cotangent);
   }
   const Vars results = inline_body(*body, *call.node.body, inputs);
   Vars reached;
   for (std::size_t i = 0; i < results.size(); ++i)
-    if (call.cotangents[i]) reached.push_back(results[i]);
+    if (!call.cotangents[i].empty()) reached.push_back(results[i]);
   Vars wanted;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (call.needs[i]) wanted.push_back(inputs[i]);
@@ -63,7 +64,8 @@ Vars checkpoint_gradient(const GradientCall& call) {
 }
 }  // namespace
 
-Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs) {
+namespace {
+Vars record_checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, const Caller& caller) {
   if (inputs.empty()) throw Error("checkpoint: needs at least one input");
   Tape tape = inputs[0].tape();
   const auto check = [&](const Vars& vars, const char* what) {
@@ -78,9 +80,20 @@ Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& in
     if (results.empty()) throw Error("checkpoint: the function gives no result");
     check(results, "inputs and results");
     const auto [body, outer] = tape.enclose(size, results);
+    const auto in_call = tape.in_call(&checkpoint_op(), caller);
     return record_call(tape, checkpoint_op(), outer, {}, body);
   } catch (...) {
     tape.truncate(size);
+    throw;
+  }
+}
+}  // namespace
+
+Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, Caller caller) {
+  try {
+    return record_checkpoint(function, inputs, caller);
+  } catch (Error& error) {
+    error.name_place(to_string(caller));
     throw;
   }
 }

@@ -97,13 +97,13 @@ Var greater(const Operand& a, const Operand& b) {
 Var greater_equal(const Operand& a, const Operand& b) {
   return apply(greater_equal_op(), {a, b})[0];
 }
-Var logical_and(const Var& a, const Var& b) {
+Var logical_and(const Argument& a, const Var& b) {
   return apply(logical_and_op(), {a, b})[0];
 }
-Var logical_or(const Var& a, const Var& b) {
+Var logical_or(const Argument& a, const Var& b) {
   return apply(logical_or_op(), {a, b})[0];
 }
-Var logical_not(const Var& x) {
+Var logical_not(const Argument& x) {
   return apply(logical_not_op(), {x})[0];
 }
 

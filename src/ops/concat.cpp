@@ -1,4 +1,5 @@
 // concat, stack, split and unstack: arrays side by side, and taken apart again.
+#include "calls.hpp"
 #include "copy.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -124,7 +125,7 @@ void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Sha
 
 /// x[..., start : start + size, ...] along one axis.
 Var stretch(const Var& x, std::size_t axis, std::int64_t start, std::int64_t size) {
-  std::vector<std::int64_t> starts(axis, 0), stops(axis, end);
+  std::vector<std::int64_t> starts(axis, 0), stops(axis, open_end);
   starts.push_back(start);
   stops.push_back(start + size);
   return slice(x, starts, stops);
@@ -214,24 +215,26 @@ const Op& unstack_op() {
 }
 }  // namespace
 
-Var concat(const Vars& xs, std::int64_t axis) {
-  return apply(concat_op(), {xs.begin(), xs.end()}, {{"axis", axis}})[0];
+Var concat(const Vars& xs, std::int64_t axis, Caller caller) {
+  return apply(concat_op(), {xs.begin(), xs.end()}, {{"axis", axis}}, caller)[0];
 }
-Var stack(const Vars& xs, std::int64_t axis) {
-  return apply(stack_op(), {xs.begin(), xs.end()}, {{"axis", axis}})[0];
+Var stack(const Vars& xs, std::int64_t axis, Caller caller) {
+  return apply(stack_op(), {xs.begin(), xs.end()}, {{"axis", axis}}, caller)[0];
 }
-Vars split(const Var& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
+Vars split(const Argument& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
   return apply(split_op(), {x}, {{"sizes", sizes}, {"axis", axis}});
 }
-Vars split(const Var& x, std::int64_t parts, std::int64_t axis) {
-  const std::int64_t size = x.size(axis);
-  if (parts < 1 || size % parts != 0)
-    throw ShapeError("split: axis " + std::to_string(axis) + " of " + to_string(x.shape()) + " does not divide into " +
-                     std::to_string(parts) + " equal parts");
-  check_parts("split", parts, normal_axis(axis, x.rank()), x.shape());
-  return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), size / parts), axis);
+Vars split(const Argument& x, std::int64_t parts, std::int64_t axis) {
+  return as_call(x.tape(), &split_op(), x.caller(), [&] {
+    const std::int64_t size = x.size(axis);
+    if (parts < 1 || size % parts != 0)
+      throw ShapeError("split: axis " + std::to_string(axis) + " of " + to_string(x.shape()) +
+                       " does not divide into " + std::to_string(parts) + " equal parts");
+    check_parts("split", parts, normal_axis(axis, x.rank()), x.shape());
+    return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), size / parts), axis);
+  });
 }
-Vars unstack(const Var& x, std::int64_t axis) {
+Vars unstack(const Argument& x, std::int64_t axis) {
   return apply(unstack_op(), {x}, {{"axis", axis}});
 }
 

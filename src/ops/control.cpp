@@ -78,7 +78,7 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
   const Var& x = inputs[0];
   const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), x.rank());
   const Var past = tape.past_of(x);
-  if (!past) return inputs;
+  if (past.empty()) return inputs;
   Shape shape = x.shape();
   shape[axis] = tape.capacity();
   const Var state = tape.input("cache " + std::to_string(tape.states().size()), shape, x.dtype());
@@ -128,10 +128,10 @@ const Op& cache_op() {
 }
 }  // namespace
 
-Var stop_gradient(const Var& x) {
+Var stop_gradient(const Argument& x) {
   return apply(stop_gradient_op(), {x})[0];
 }
-Var cache(const Var& x, std::int64_t axis) {
+Var cache(const Argument& x, std::int64_t axis) {
   return apply(cache_op(), {x}, {{"axis", axis}})[0];
 }
 

@@ -161,7 +161,7 @@ const Op& cross_entropy_op() {
     op.kernel = cross_entropy_kernel;
     op.expand = expand_cross_entropy;
     op.gradient = [](const GradientCall& call) {
-      if (call.cotangents[2]) return Vars{};  // of second derivatives: left to the expansion
+      if (!call.cotangents[2].empty()) return Vars{};  // of second derivatives: left to the expansion
       const Vars dlogits =
           apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},
                 call.attributes());
@@ -172,8 +172,8 @@ const Op& cross_entropy_op() {
   return row;
 }
 
-std::pair<Var, Var> cross_entropy(const Var& logits, const Var& targets, std::int64_t ignore, double label_smoothing,
-                                  std::int64_t smoothing_excludes) {
+std::pair<Var, Var> cross_entropy(const Argument& logits, const Var& targets, std::int64_t ignore,
+                                  double label_smoothing, std::int64_t smoothing_excludes) {
   const Vars results =
       apply(cross_entropy_op(), {logits, targets},
             {{"ignore", ignore}, {"label_smoothing", label_smoothing}, {"smoothing_excludes", smoothing_excludes}});

@@ -40,7 +40,7 @@ const Op& cumsum_op() {
 }
 }  // namespace
 
-Var cumsum(const Var& x, std::int64_t axis, bool reverse) {
+Var cumsum(const Argument& x, std::int64_t axis, bool reverse) {
   return apply(cumsum_op(), {x}, {{"axis", axis}, {"reverse", reverse}})[0];
 }
 

@@ -101,10 +101,10 @@ const Op& diag_embed_op() {
 }
 }  // namespace
 
-Var diagonal(const Var& x, std::int64_t axis1, std::int64_t axis2) {
+Var diagonal(const Argument& x, std::int64_t axis1, std::int64_t axis2) {
   return apply(diagonal_op(), {x}, {{"axis1", axis1}, {"axis2", axis2}})[0];
 }
-Var diag_embed(const Var& x) {
+Var diag_embed(const Argument& x) {
   return apply(diag_embed_op(), {x})[0];
 }
 

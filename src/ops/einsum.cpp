@@ -307,8 +307,8 @@ const Op& einsum_add_op() {
 }
 }  // namespace
 
-Var einsum(const std::string& equation, const Vars& operands) {
-  return apply(einsum_op(), {operands.begin(), operands.end()}, {{"equation", equation}})[0];
+Var einsum(const std::string& equation, const Vars& operands, Caller caller) {
+  return apply(einsum_op(), {operands.begin(), operands.end()}, {{"equation", equation}}, caller)[0];
 }
 
 void list_einsum(OpTable& table) {

@@ -253,49 +253,49 @@ const Op& gelu_op() {
 }
 }  // namespace
 
-Var sqrt(const Var& x) {
+Var sqrt(const Argument& x) {
   return apply(sqrt_op(), {x})[0];
 }
-Var rsqrt(const Var& x) {
+Var rsqrt(const Argument& x) {
   return apply(rsqrt_op(), {x})[0];
 }
-Var exp(const Var& x) {
+Var exp(const Argument& x) {
   return apply(exp_op(), {x})[0];
 }
-Var expm1(const Var& x) {
+Var expm1(const Argument& x) {
   return apply(expm1_op(), {x})[0];
 }
-Var log(const Var& x) {
+Var log(const Argument& x) {
   return apply(log_op(), {x})[0];
 }
-Var log1p(const Var& x) {
+Var log1p(const Argument& x) {
   return apply(log1p_op(), {x})[0];
 }
-Var sin(const Var& x) {
+Var sin(const Argument& x) {
   return apply(sin_op(), {x})[0];
 }
-Var cos(const Var& x) {
+Var cos(const Argument& x) {
   return apply(cos_op(), {x})[0];
 }
-Var tanh(const Var& x) {
+Var tanh(const Argument& x) {
   return apply(tanh_op(), {x})[0];
 }
-Var erf(const Var& x) {
+Var erf(const Argument& x) {
   return apply(erf_op(), {x})[0];
 }
-Var sigmoid(const Var& x) {
+Var sigmoid(const Argument& x) {
   return apply(sigmoid_op(), {x})[0];
 }
-Var relu(const Var& x) {
+Var relu(const Argument& x) {
   return apply(relu_op(), {x})[0];
 }
-Var silu(const Var& x) {
+Var silu(const Argument& x) {
   return apply(silu_op(), {x})[0];
 }
-Var softplus(const Var& x) {
+Var softplus(const Argument& x) {
   return apply(softplus_op(), {x})[0];
 }
-Var gelu(const Var& x, const std::string& approximate) {
+Var gelu(const Argument& x, const std::string& approximate) {
   return apply(gelu_op(), {x}, {{"approximate", approximate}})[0];
 }
 

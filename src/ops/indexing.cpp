@@ -132,7 +132,7 @@ Kernel scatter_add_kernel(const KernelCall& call) {
                        });
 }
 
-using Adjoint = Var (*)(const Var& x, const Var& indices, const Var& part, std::int64_t axis);
+using Adjoint = Var (*)(const Argument& x, const Var& indices, const Var& part, std::int64_t axis);
 
 /// Where x is nothing but zeros, the addend takes its place.
 std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoint record) {
@@ -273,19 +273,19 @@ const Op& one_hot_op() {
 }
 }  // namespace
 
-Var take(const Var& x, const Var& indices, std::int64_t axis) {
+Var take(const Argument& x, const Var& indices, std::int64_t axis) {
   return apply(take_op(), {x, indices}, {{"axis", axis}})[0];
 }
-Var gather(const Var& x, const Var& indices, std::int64_t axis) {
+Var gather(const Argument& x, const Var& indices, std::int64_t axis) {
   return apply(gather_op(), {x, indices}, {{"axis", axis}})[0];
 }
-Var index_add(const Var& x, const Var& indices, const Var& part, std::int64_t axis) {
+Var index_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis) {
   return apply(index_add_op(), {x, indices, part}, {{"axis", axis}})[0];
 }
-Var scatter_add(const Var& x, const Var& indices, const Var& part, std::int64_t axis) {
+Var scatter_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis) {
   return apply(scatter_add_op(), {x, indices, part}, {{"axis", axis}})[0];
 }
-Var one_hot(const Var& indices, std::int64_t classes, Dtype dtype) {
+Var one_hot(const Argument& indices, std::int64_t classes, Dtype dtype) {
   return apply(one_hot_op(), {indices}, {{"classes", classes}, {"dtype", dtype}})[0];
 }
 

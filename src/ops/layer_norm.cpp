@@ -118,7 +118,7 @@ const Op& layer_norm_grad_op() {
 }
 
 Vars layer_norm_gradient(const GradientCall& call) {
-  if (call.cotangents[1] || call.cotangents[2]) return {};  // of second derivatives: left to the expansion
+  if (!call.cotangents[1].empty() || !call.cotangents[2].empty()) return {};  // of second derivatives: left to the expansion
   std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1], call.outputs[2]};
   if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
   return xtape::apply(layer_norm_grad_op(), operands, {{"bias", call.inputs.size() > 2}});
@@ -151,13 +151,13 @@ const Op& layer_norm_op() {
 }
 }  // namespace
 
-Var layer_norm(const Var& x, double epsilon) {
+Var layer_norm(const Argument& x, double epsilon) {
   return apply(layer_norm_op(), {x}, {{"epsilon", epsilon}})[0];
 }
-Var layer_norm(const Var& x, const Var& weight, double epsilon) {
+Var layer_norm(const Argument& x, const Var& weight, double epsilon) {
   return apply(layer_norm_op(), {x, weight}, {{"epsilon", epsilon}})[0];
 }
-Var layer_norm(const Var& x, const Var& weight, const Var& bias, double epsilon) {
+Var layer_norm(const Argument& x, const Var& weight, const Var& bias, double epsilon) {
   return apply(layer_norm_op(), {x, weight, bias}, {{"epsilon", epsilon}})[0];
 }
 

@@ -59,7 +59,7 @@ const Op& log_softmax_op() {
 }
 }  // namespace
 
-Var log_softmax(const Var& x, std::int64_t axis) {
+Var log_softmax(const Argument& x, std::int64_t axis) {
   return apply(log_softmax_op(), {x}, {{"axis", axis}})[0];
 }
 

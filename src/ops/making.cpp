@@ -169,7 +169,7 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
     const Var& tokens = inputs[0];
     const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), tokens.rank());
     const Var past = tape.past_of(tokens);
-    if (!past) return Vars{meaning.from_start(tape, tokens.shape()[axis])};
+    if (past.empty()) return Vars{meaning.from_start(tape, tokens.shape()[axis])};
     if (axis == 0 || tokens.size(0) != past.size(0))
       throw ShapeError("what continues " + std::to_string(past.size(0)) + " rows must have them along axis 0, and " +
                        "places along another; got " + to_string(tokens.shape()) + " and axis " + std::to_string(axis));
@@ -216,31 +216,31 @@ const Op& causal_mask_op() {
 }
 }  // namespace
 
-Var zeros(Tape tape, const Shape& shape, Dtype dtype) {
-  return apply(tape, zeros_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}})[0];
+Var zeros(Tape tape, const Shape& shape, Dtype dtype, Caller caller) {
+  return apply(tape, zeros_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}}, caller)[0];
 }
-Var ones(Tape tape, const Shape& shape, Dtype dtype) {
-  return apply(tape, ones_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}})[0];
+Var ones(Tape tape, const Shape& shape, Dtype dtype, Caller caller) {
+  return apply(tape, ones_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}}, caller)[0];
 }
-Var full(Tape tape, const Shape& shape, double value, Dtype dtype) {
-  return apply(tape, full_op(), {}, {{"shape", shape_value(shape)}, {"value", value}, {"dtype", dtype}})[0];
+Var full(Tape tape, const Shape& shape, double value, Dtype dtype, Caller caller) {
+  return apply(tape, full_op(), {}, {{"shape", shape_value(shape)}, {"value", value}, {"dtype", dtype}}, caller)[0];
 }
-Var zeros_like(const Var& x) {
-  return zeros(x.tape(), x.shape(), x.dtype());
+Var zeros_like(const Argument& x) {
+  return zeros(x.tape(), x.shape(), x.dtype(), x.caller());
 }
-Var ones_like(const Var& x) {
-  return ones(x.tape(), x.shape(), x.dtype());
+Var ones_like(const Argument& x) {
+  return ones(x.tape(), x.shape(), x.dtype(), x.caller());
 }
-Var iota(Tape tape, const Shape& shape, std::int64_t axis, Dtype dtype) {
-  return apply(tape, iota_op(), {}, {{"shape", shape_value(shape)}, {"axis", axis}, {"dtype", dtype}})[0];
+Var iota(Tape tape, const Shape& shape, std::int64_t axis, Dtype dtype, Caller caller) {
+  return apply(tape, iota_op(), {}, {{"shape", shape_value(shape)}, {"axis", axis}, {"dtype", dtype}}, caller)[0];
 }
-Var eye(Tape tape, std::int64_t rows, std::int64_t columns, Dtype dtype) {
-  return apply(tape, eye_op(), {}, {{"rows", rows}, {"columns", columns}, {"dtype", dtype}})[0];
+Var eye(Tape tape, std::int64_t rows, std::int64_t columns, Dtype dtype, Caller caller) {
+  return apply(tape, eye_op(), {}, {{"rows", rows}, {"columns", columns}, {"dtype", dtype}}, caller)[0];
 }
-Var positions(const Var& tokens, std::int64_t axis) {
+Var positions(const Argument& tokens, std::int64_t axis) {
   return apply(positions_op(), {tokens}, {{"axis", axis}})[0];
 }
-Var causal_mask(const Var& tokens, std::int64_t axis) {
+Var causal_mask(const Argument& tokens, std::int64_t axis) {
   return apply(causal_mask_op(), {tokens}, {{"axis", axis}})[0];
 }
 

@@ -56,7 +56,7 @@ const Op& matmul_op() {
 }
 }  // namespace
 
-Var matmul(const Var& a, const Var& b) {
+Var matmul(const Argument& a, const Var& b) {
   return apply(matmul_op(), {a, b})[0];
 }
 

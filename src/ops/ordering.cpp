@@ -82,10 +82,10 @@ const Op& top_k_op() {
 }
 }  // namespace
 
-Var argmax(const Var& x, std::int64_t axis, bool keepdims) {
+Var argmax(const Argument& x, std::int64_t axis, bool keepdims) {
   return apply(argmax_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
 }
-std::pair<Var, Var> top_k(const Var& x, std::int64_t k) {
+std::pair<Var, Var> top_k(const Argument& x, std::int64_t k) {
   const Vars outputs = apply(top_k_op(), {x}, {{"k", k}});
   return {outputs[0], outputs[1]};
 }

@@ -74,7 +74,7 @@ Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
   const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), x.rank());
   const std::int64_t size = x.shape()[axis];
   if (size == 0) return {x};
-  std::vector<std::int64_t> start(x.rank(), 0), stop(x.rank(), end), before(x.rank(), 0);
+  std::vector<std::int64_t> start(x.rank(), 0), stop(x.rank(), open_end), before(x.rank(), 0);
   stop[axis] = size - 1;
   before[axis] = 1;
   return {pad(slice(x, start, stop), before, start, attributes.get<double>("value"))};
@@ -170,13 +170,14 @@ const Op& tile_op() {
 }
 }  // namespace
 
-Var pad(const Var& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after, double value) {
+Var pad(const Argument& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
+        double value) {
   return apply(pad_op(), {x}, {{"before", before}, {"after", after}, {"value", value}})[0];
 }
-Var shift_right(const Var& x, std::int64_t axis, double value) {
+Var shift_right(const Argument& x, std::int64_t axis, double value) {
   return apply(shift_right_op(), {x}, {{"axis", axis}, {"value", value}})[0];
 }
-Var tile(const Var& x, const std::vector<std::int64_t>& repeats) {
+Var tile(const Argument& x, const std::vector<std::int64_t>& repeats) {
   return apply(tile_op(), {x}, {{"repeats", repeats}})[0];
 }
 

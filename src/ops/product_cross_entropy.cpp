@@ -122,7 +122,7 @@ Vars expand_product_cross_entropy(const ExpandCall& call) {
 
 Vars product_cross_entropy_gradient(const GradientCall& call) {
   const bool second = std::any_of(call.cotangents.begin() + 2, call.cotangents.end(),
-                                  [](const Var& cotangent) { return static_cast<bool>(cotangent); });
+                                  [](const Var& cotangent) { return !cotangent.empty(); });
   // Left to the expansion: second derivatives, and where one of the two products need not be made.
   if (second || !call.needs[0] || !call.needs[1]) return {};
   const Var dsum = call.cotangent();

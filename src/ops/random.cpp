@@ -156,17 +156,17 @@ const Op& dropout_op() {
 }
 }  // namespace
 
-Var uniform(Tape tape, const Shape& shape, double low, double high, Dtype dtype) {
+Var uniform(Tape tape, const Shape& shape, double low, double high, Dtype dtype, Caller caller) {
   return apply(tape, uniform_op(), {},
-               {{"shape", shape_value(shape)}, {"low", low}, {"high", high}, {"dtype", dtype}})[0];
+               {{"shape", shape_value(shape)}, {"low", low}, {"high", high}, {"dtype", dtype}}, caller)[0];
 }
-Var bernoulli(Tape tape, const Shape& shape, double p) {
-  return apply(tape, bernoulli_op(), {}, {{"shape", shape_value(shape)}, {"p", p}})[0];
+Var bernoulli(Tape tape, const Shape& shape, double p, Caller caller) {
+  return apply(tape, bernoulli_op(), {}, {{"shape", shape_value(shape)}, {"p", p}}, caller)[0];
 }
-Var categorical(const Var& logits) {
+Var categorical(const Argument& logits) {
   return apply(categorical_op(), {logits})[0];
 }
-Var dropout(const Var& x, double rate) {
+Var dropout(const Argument& x, double rate) {
   return apply(dropout_op(), {x}, {{"rate", rate}})[0];
 }
 

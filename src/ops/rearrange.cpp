@@ -222,7 +222,7 @@ const Op& rearrange_op() {
 }
 }  // namespace
 
-Var rearrange(const Var& x, const std::string& pattern, const NamedSizes& sizes) {
+Var rearrange(const Argument& x, const std::string& pattern, const NamedSizes& sizes) {
   return apply(rearrange_op(), {x}, {{"pattern", pattern}, {"sizes", sizes}})[0];
 }
 

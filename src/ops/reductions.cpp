@@ -165,27 +165,27 @@ const Op& all_op() {
   return row;
 }
 
-Var reduce(const Op& op, const Var& x, const Axes& axis, bool keepdims) {
+Var reduce(const Op& op, const Argument& x, const Axes& axis, bool keepdims) {
   return apply(op, {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
 }
 }  // namespace
 
-Var sum(const Var& x, const Axes& axis, bool keepdims) {
+Var sum(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(sum_op(), x, axis, keepdims);
 }
-Var mean(const Var& x, const Axes& axis, bool keepdims) {
+Var mean(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(mean_op(), x, axis, keepdims);
 }
-Var max(const Var& x, const Axes& axis, bool keepdims) {
+Var max(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(max_op(), x, axis, keepdims);
 }
-Var min(const Var& x, const Axes& axis, bool keepdims) {
+Var min(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(min_op(), x, axis, keepdims);
 }
-Var any(const Var& x, const Axes& axis, bool keepdims) {
+Var any(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(any_op(), x, axis, keepdims);
 }
-Var all(const Var& x, const Axes& axis, bool keepdims) {
+Var all(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(all_op(), x, axis, keepdims);
 }
 

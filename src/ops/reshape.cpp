@@ -183,13 +183,13 @@ const Op& squeeze_op() {
 }
 }  // namespace
 
-Var reshape(const Var& x, const Shape& shape) {
+Var reshape(const Argument& x, const Shape& shape) {
   return apply(reshape_op(), {x}, {{"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}})[0];
 }
-Var expand_dims(const Var& x, std::int64_t axis) {
+Var expand_dims(const Argument& x, std::int64_t axis) {
   return apply(expand_dims_op(), {x}, {{"axis", axis}})[0];
 }
-Var squeeze(const Var& x, const Axes& axis) {
+Var squeeze(const Argument& x, const Axes& axis) {
   return apply(squeeze_op(), {x}, {{"axis", axis}})[0];
 }
 

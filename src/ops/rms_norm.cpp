@@ -112,7 +112,7 @@ const Op& rms_norm_op() {
       return Vars{call.inputs.size() > 1 ? y * call.inputs[1] : y, squeeze(rstd, {-1})};
     };
     op.gradient = [](const GradientCall& call) {
-      if (call.cotangents[1]) return Vars{};  // of second derivatives: left to the expansion
+      if (!call.cotangents[1].empty()) return Vars{};  // of second derivatives: left to the expansion
       std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1]};
       if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
       return xtape::apply(rms_norm_grad_op(), operands);
@@ -125,10 +125,10 @@ const Op& rms_norm_op() {
 }
 }  // namespace
 
-Var rms_norm(const Var& x, double epsilon) {
+Var rms_norm(const Argument& x, double epsilon) {
   return apply(rms_norm_op(), {x}, {{"epsilon", epsilon}})[0];
 }
-Var rms_norm(const Var& x, const Var& weight, double epsilon) {
+Var rms_norm(const Argument& x, const Var& weight, double epsilon) {
   return apply(rms_norm_op(), {x, weight}, {{"epsilon", epsilon}})[0];
 }
 

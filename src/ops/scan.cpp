@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "calls.hpp"
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
@@ -43,7 +44,7 @@ Vars unrolled(const ExpandCall& call) {
     Vars inputs;
     for (std::size_t k = 0; k < form.sequences(); ++k) {
       const auto axis = static_cast<std::size_t>(form.input_axes[k]);
-      std::vector<std::int64_t> start(axis, 0), stop(axis, end);
+      std::vector<std::int64_t> start(axis, 0), stop(axis, open_end);
       start.push_back(place);
       stop.push_back(place + 1);
       inputs.push_back(squeeze(slice(call.inputs[k], start, stop), {form.input_axes[k]}));
@@ -181,8 +182,8 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   const std::size_t rank = inputs[0].rank();
   const auto axis = static_cast<std::int64_t>(normal_axis(options.axis, rank));
   Vars sequences = inputs;
-  if (options.real) sequences.push_back(options.real);
-  if (options.real && options.real.dtype() != Dtype::boolean)
+  if (!options.real.empty()) sequences.push_back(options.real);
+  if (!options.real.empty() && options.real.dtype() != Dtype::boolean)
     throw DtypeError("scan: 'real' must be bool, got " + to_string(options.real.type()));
   const std::int64_t length = length_of(sequences, axis);
 
@@ -190,8 +191,11 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   for (const Var& x : sequences) slices.push_back(record_call(tape, step_slice_op(), {x}, {{"axis", axis}})[0]);
   for (const Var& first : init) states.push_back(record_call(tape, step_state_op(), {first}, {})[0]);
   const std::size_t caches = tape.states().size();
-  auto [outputs, next] =
-      cell(Vars(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(inputs.size())), states);
+  const auto call_cell = [&] {
+    const auto out_of_call = tape.out_of_call();  // what it records has lines of its own
+    return cell(Vars(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(inputs.size())), states);
+  };
+  auto [outputs, next] = call_cell();
   if (tape.states().size() != caches)
     throw Error("scan: a cell cannot hold a cache: what it carries must be its states");
   for (const Vars* vars : {&outputs, &next})
@@ -203,7 +207,7 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
     if (static_cast<std::int64_t>(output.rank()) < axis)
       throw ShapeError("scan: an output of shape " + to_string(output.shape()) + " cannot be stacked along axis " +
                        std::to_string(axis));
-  if (options.real) keep_where_unreal(slices.back(), states, outputs, next);
+  if (!options.real.empty()) keep_where_unreal(slices.back(), states, outputs, next);
   if (stack_states) outputs.insert(outputs.end(), next.begin(), next.end());
 
   Vars results = outputs;
@@ -245,22 +249,24 @@ Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs
 }
 }  // namespace
 
-Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
+Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options, Caller caller) {
   if (inputs.empty()) throw Error("scan: needs at least one input, whose length is the number of steps");
   Tape tape = inputs[0].tape();
   const auto check = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("scan: its inputs and states are of two tapes");
   };
-  for (const Var& input : inputs) check(input);
-  for (const Var& first : init) check(first);
-  if (options.real) check(options.real);
   const std::size_t size = tape.size();
   try {
-    Var past;
-    for (const Var& input : inputs)
-      if (!past) past = tape.past_of(input);
-    return past ? scan_on(tape, past, cell, inputs, init, options)
-                : record_scan(tape, cell, inputs, init, options, false);
+    return as_call(tape, &scan_op(), caller, [&] {
+      for (const Var& input : inputs) check(input);
+      for (const Var& first : init) check(first);
+      if (!options.real.empty()) check(options.real);
+      Var past;
+      for (const Var& input : inputs)
+        if (past.empty()) past = tape.past_of(input);
+      return past.empty() ? record_scan(tape, cell, inputs, init, options, false)
+                          : scan_on(tape, past, cell, inputs, init, options);
+    });
   } catch (...) {
     tape.truncate(size);
     throw;

@@ -201,7 +201,7 @@ Vars scan_gradient(const GradientCall& call) {
     return cotangents.back().id();
   };
   for (std::size_t k = 0; k < form.stacked(); ++k)
-    if (call.cotangents[k]) step.set_sequence(reach(k), {call.cotangents[k], form.output_axes[k]});
+    if (!call.cotangents[k].empty()) step.set_sequence(reach(k), {call.cotangents[k], form.output_axes[k]});
   for (std::size_t k = form.stacked(); k < results.size(); ++k)
     if (is_floating(results[k].dtype())) step.set_state(reach(k), call.cotangent(k));
 

@@ -119,13 +119,13 @@ const Op& cast_op() {
 }
 }  // namespace
 
-Var where(const Var& condition, const Operand& a, const Operand& b) {
+Var where(const Argument& condition, const Operand& a, const Operand& b) {
   return apply(where_op(), {condition, a, b})[0];
 }
-Var masked_fill(const Var& x, const Var& mask, double value) {
+Var masked_fill(const Argument& x, const Var& mask, double value) {
   return apply(masked_fill_op(), {x, mask}, {{"value", value}})[0];
 }
-Var cast(const Var& x, Dtype dtype) {
+Var cast(const Argument& x, Dtype dtype) {
   return apply(cast_op(), {x}, {{"dtype", dtype}})[0];
 }
 

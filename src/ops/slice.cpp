@@ -23,11 +23,11 @@ Stretch stretch_of(std::int64_t start, std::int64_t stop, std::int64_t step, std
   const bool forward = step > 0;
   const std::int64_t least = forward ? 0 : -1, most = forward ? size : size - 1;
   const auto placed = [&](std::int64_t index) {
-    if (index == end) return most;
+    if (index == open_end) return most;
     return std::clamp(index < 0 ? index + size : index, least, most);
   };
   const std::int64_t first = placed(start);
-  const std::int64_t last = stop == end && !forward ? -1 : placed(stop);
+  const std::int64_t last = stop == open_end && !forward ? -1 : placed(stop);
   const std::int64_t to_last = last - first - (forward ? 1 : -1);  // no further than here lies the last element
   const bool any = forward ? first < last : first > last;
   const std::int64_t count = any ? to_last / step + 1 : 0;  // one sign above and below: rounded towards the first
@@ -51,7 +51,7 @@ std::vector<Stretch> slice_of(const Call& call) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < from.size(); ++i) {
     const std::int64_t by = entry(step, i, 1);
-    stretches.push_back(stretch_of(entry(start, i, by > 0 ? 0 : end), entry(stop, i, end), by, from[i]));
+    stretches.push_back(stretch_of(entry(start, i, by > 0 ? 0 : open_end), entry(stop, i, open_end), by, from[i]));
   }
   return stretches;
 }
@@ -159,7 +159,7 @@ const Op& update_slice_op() {
         const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
         const std::int64_t past = stretch.step > 0 ? last + 1 : last - 1;
         first.push_back(stretch.count > 0 ? stretch.start : 0);
-        stop.push_back(stretch.count == 0 ? 0 : past < 0 ? end : past);
+        stop.push_back(stretch.count == 0 ? 0 : past < 0 ? open_end : past);
         by.push_back(stretch.step);
       }
       Vars gradients(2);
@@ -213,15 +213,15 @@ const Op& flip_op() {
 }
 }  // namespace
 
-Var slice(const Var& x, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& stop,
+Var slice(const Argument& x, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& stop,
           const std::vector<std::int64_t>& step) {
   return apply(slice_op(), {x}, {{"start", start}, {"stop", stop}, {"step", step}})[0];
 }
-Var update_slice(const Var& x, const Var& part, const std::vector<std::int64_t>& start,
+Var update_slice(const Argument& x, const Var& part, const std::vector<std::int64_t>& start,
                  const std::vector<std::int64_t>& step) {
   return apply(update_slice_op(), {x, part}, {{"start", start}, {"step", step}})[0];
 }
-Var flip(const Var& x, const Axes& axis) {
+Var flip(const Argument& x, const Axes& axis) {
   return apply(flip_op(), {x}, {{"axis", axis}})[0];
 }
 

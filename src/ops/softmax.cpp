@@ -64,7 +64,7 @@ const Op& softmax_op() {
 }
 }  // namespace
 
-Var softmax(const Var& x, std::int64_t axis) {
+Var softmax(const Argument& x, std::int64_t axis) {
   return apply(softmax_op(), {x}, {{"axis", axis}})[0];
 }
 

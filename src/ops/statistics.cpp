@@ -92,10 +92,10 @@ const Op& logsumexp_op() {
 }
 }  // namespace
 
-Var var(const Var& x, const Axes& axis, bool keepdims, std::int64_t correction) {
+Var var(const Argument& x, const Axes& axis, bool keepdims, std::int64_t correction) {
   return apply(var_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}, {"correction", correction}})[0];
 }
-Var logsumexp(const Var& x, const Axes& axis, bool keepdims) {
+Var logsumexp(const Argument& x, const Axes& axis, bool keepdims) {
   return apply(logsumexp_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
 }
 

@@ -66,7 +66,7 @@ const Op& transpose_op() {
 }
 }  // namespace
 
-Var transpose(const Var& x, const Axes& axes) {
+Var transpose(const Argument& x, const Axes& axes) {
   return apply(transpose_op(), {x}, {{"axes", axes}})[0];
 }
 

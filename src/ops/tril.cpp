@@ -60,10 +60,10 @@ const Op& triu_op() {
 }
 }  // namespace
 
-Var tril(const Var& x, std::int64_t diagonal) {
+Var tril(const Argument& x, std::int64_t diagonal) {
   return apply(tril_op(), {x}, {{"diagonal", diagonal}})[0];
 }
-Var triu(const Var& x, std::int64_t diagonal) {
+Var triu(const Argument& x, std::int64_t diagonal) {
   return apply(triu_op(), {x}, {{"diagonal", diagonal}})[0];
 }
 

@@ -48,9 +48,9 @@ Program accumulate_pass(const Program& program) {
       const ValueId other = node.inputs[0].node == terms[i] ? node.inputs[1] : node.inputs[0];
       const auto in_site = rewriter.tape().in_site(term.site);
       const Var sum = term.op->accumulate(term, rewriter.now(term.inputs), rewriter.now(other));
-      if (sum) {
+      if (!sum.empty()) {
         rewriter.replace({index, 0}, sum);
-        rewriter.close_region(program.regions[i]);
+        rewriter.close(index);
         continue;
       }
     }

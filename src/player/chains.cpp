@@ -102,7 +102,7 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
   const std::int32_t placed = rewriter.tape().append(std::move(chain)).node;
   for (std::size_t k = 0; k < given.size(); ++k)
     rewriter.replace(given[k], rewriter.tape().var({placed, static_cast<std::int32_t>(k)}));
-  rewriter.close_region(program.regions[static_cast<std::size_t>(members.back())]);
+  rewriter.close(members.back());
 }
 }  // namespace
 

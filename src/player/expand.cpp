@@ -33,7 +33,10 @@ Program expand_pass(const Program& program, bool all) {
       const auto in_site = rewriter.tape().in_site(node.site);
       const Vars outputs = node.op->expand({*node.op, node, rewriter.tape(), rewriter.now(node.inputs)});
       for (std::size_t k = 0; k < outputs.size(); ++k) rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
-      rewriter.close_region(node.body ? rewriter.new_region() : current.regions[i]);
+      if (node.body)
+        rewriter.close_in_new_region(index);
+      else
+        rewriter.close(index);
     }
     current = rewriter.finish();
   }

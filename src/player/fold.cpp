@@ -87,7 +87,7 @@ Program fold_pass(const Program& program) {
     }
     const auto in_site = rewriter.tape().in_site(node.site);
     for (const std::size_t k : folded[i]) rewriter.replace(values[k], rewriter.tape().constant(arrays[k]));
-    rewriter.close_region(program.regions[i]);
+    rewriter.close(index);
   }
   return rewriter.finish();
 }

@@ -229,7 +229,7 @@ class Matcher {
     const Vars fused = record_call(trial, *pattern_.op, inputs, match_.attributes);
     const Vars gradients = fused_gradients(match_, *pattern_.op, inputs, fused, cotangent);
     return std::all_of(match_.gradients.begin(), match_.gradients.end(), [&](const auto& gradient) {
-      return gradient.first < gradients.size() && gradients[gradient.first] &&
+      return gradient.first < gradients.size() && !gradients[gradient.first].empty() &&
              gradients[gradient.first].type() == program_.tape.type(gradient.second);
     });
   }
@@ -245,7 +245,7 @@ void record_backward(const Program& program, const Match& match, const Op& op, c
   const auto in_site = rewriter.tape().in_site(program.node(match.root).site);
   const Vars gradients = fused_gradients(match, op, rewriter.now(match.inputs), fused, rewriter.now(match.cotangent));
   for (const auto& gradient : match.gradients) rewriter.replace(gradient.second, gradients[gradient.first]);
-  rewriter.close_region(program.regions[static_cast<std::size_t>(match.first_backward)]);
+  rewriter.close(match.first_backward);
 }
 
 Program fuse_one(const Program& program, const Pattern& pattern) {
@@ -280,7 +280,7 @@ Program fuse_one(const Program& program, const Pattern& pattern) {
       for (std::size_t k = 0; k < pattern.outputs.size(); ++k)
         if (pattern.outputs[k].node == pattern.root().node)
           rewriter.replace({index, pattern.outputs[k].output}, fused[m][k]);
-      rewriter.close_region(program.regions[i]);
+      rewriter.close(index);
     } else if (match_of_backward[i] >= 0) {
       const auto m = static_cast<std::size_t>(match_of_backward[i]);
       record_backward(program, matches[m], *pattern.op, fused[m], rewriter);

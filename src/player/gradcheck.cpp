@@ -18,21 +18,23 @@ Var with_random_cotangents(Tape& tape, const Vars& outputs, std::mt19937_64& ran
     Array cotangent(Dtype::float64, output.shape());
     for (std::int64_t i = 0; i < cotangent.count(); ++i) cotangent.as<double>()[i] = normal(random);
     const Var part = sum(output * tape.constant(cotangent));
-    total = total ? total + part : part;
+    total = total.empty() ? part : total + part;
   }
-  if (!total) throw Error("gradcheck: the function gives no float64 output");
+  if (total.empty()) throw Error("gradcheck: the function gives no float64 output");
   return total;
 }
 }  // namespace
 
 GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
-                          const std::vector<xt::xarray<double>>& points, const GradcheckOptions& options) {
+                          const std::vector<ArrayView>& points, const GradcheckOptions& options) {
   std::mt19937_64 random(options.seed);
   Tape tape;
   Vars inputs;
   std::vector<Array> values;
-  for (const auto& point : points) {
-    values.emplace_back(ArrayView(point));
+  for (const ArrayView& point : points) {
+    if (point.dtype() != Dtype::float64)
+      throw DtypeError(std::string("gradcheck: differences need points of float64, got ") + name_of(point.dtype()));
+    values.emplace_back(point);
     inputs.push_back(tape.input(std::to_string(inputs.size()), values.back().shape(), Dtype::float64));
   }
   Var scalar = with_random_cotangents(tape, function(inputs), random);

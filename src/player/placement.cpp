@@ -102,10 +102,8 @@ void Placements::set(ValueId id, const Placement& placement) {
 }
 
 Placement Placements::make(ValueId id) {
-  const Node& node = program_.node(id.node);
-  const std::string name = "#" + std::to_string(id.node) + " " + node.op->name;
   const ValueType& type = program_.tape.type(id);
-  const int buffer = make_buffer(name, requested(id) ? BufferKind::output : BufferKind::arena, bytes_of(type));
+  const int buffer = make_buffer(program_.label(id), requested(id) ? BufferKind::output : BufferKind::arena, bytes_of(type));
   const Placement placement{buffer, Layout::dense(type.shape)};
   set(id, placement);
   return placement;

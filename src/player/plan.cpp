@@ -73,7 +73,7 @@ class Planner {
       places_.set({index, 0}, {places_.make_outside(node.name, number), found->second});
       return;
     }
-    const std::string name = node.name.empty() ? "#" + std::to_string(index) + " " + node.op->name : node.name;
+    const std::string name = node.name.empty() ? program_.label({index, 0}) : node.name;
     const int buffer = places_.make_buffer(name, kind, bytes);
     const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
     Array given = held ? node.storage : Array();
@@ -117,7 +117,7 @@ class Planner {
     const auto made = dense_copies_.find(key);
     if (made != dense_copies_.end()) return made->second;
     const ValueType& type = program_.tape.type(id);
-    const Placement copy = places_.make_copy_of(type, "copy of #" + std::to_string(id.node), places_.last_use(id));
+    const Placement copy = places_.make_copy_of(type, "copy of " + program_.label(id), places_.last_use(id));
     add_copy(type, place, copy, site);
     dense_copies_.emplace(key, copy);
     return copy;
@@ -232,7 +232,7 @@ class Planner {
                                     is_carried_by(id, places_.resolved(place.buffer));
       if (!(kind == BufferKind::output || written_by_carry) || !place.layout.contiguous()) {
         const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
-        const Placement copy{places_.make_buffer("output of #" + std::to_string(id.node), BufferKind::output, bytes),
+        const Placement copy{places_.make_buffer("output of " + program_.label(id), BufferKind::output, bytes),
                              Layout::dense(type.shape)};
         add_copy(type, place, copy, program_.node(id.node).site);
         place = copy;

@@ -84,14 +84,23 @@ struct Player::Data {
     if (options.profile) seconds.assign(steps.size(), 0);
   }
 
+  void run_one(std::size_t index, std::uint64_t step) const {
+    try {
+      steps[index].run(step, threads);
+    } catch (Error& error) {
+      name_call(error, planned.steps[index].site);
+      throw;
+    }
+  }
+
   void run_steps(std::uint64_t step) {
     if (!options.profile) {
-      for (const ReadyStep& ready : steps) ready.run(step, threads);
+      for (std::size_t i = 0; i < steps.size(); ++i) run_one(i, step);
       return;
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto start = std::chrono::steady_clock::now();
-      steps[i].run(step, threads);
+      run_one(i, step);
       seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
     ++measured;
@@ -116,7 +125,7 @@ struct Player::Data {
     plan.arena_bytes = planned.arena_bytes;
   }
 
-  void feed(const Feed& feed) {
+  void feed(const Feed& feed, const Feed* earlier) {
     const Node& node = feed.var.node();
     if (feed.var.tape() != tape) throw HandleError("play: a feed's var is of another tape");
     if (node.op != &input_op()) throw Error("play: only inputs are fed, not the output of " + node.op->name);
@@ -132,15 +141,21 @@ struct Player::Data {
     for (const Carry& carry : options.carries)
       if (carry.input.id() == feed.var.id())
         throw Error("play: input '" + node.name + "' is carried from play to play, so it is not fed: write carried()");
-    if (found == planned.inputs.end()) return;  // nothing that is played needs it
+    const auto same = [&](const Feed& other) { return other.var.id() == feed.var.id(); };
+    const auto twice = [&] { return "play: input '" + node.name + "' is fed twice"; };
+    if (found == planned.inputs.end()) {  // nothing that is played needs it
+      if (std::any_of(earlier, &feed, same)) throw Error(twice());
+      return;
+    }
     const auto index = static_cast<std::size_t>(found - planned.inputs.begin());
+    if (fed[index]) throw Error(twice());
     feed.values.copy_to(planned.buffers[static_cast<std::size_t>(found->buffer)].array.data());
     fed[index] = 1;
   }
 
   void feed_all(const Feed* feeds, std::size_t count) {
     std::fill(fed.begin(), fed.end(), char{0});
-    for (std::size_t i = 0; i < count; ++i) feed(feeds[i]);
+    for (std::size_t i = 0; i < count; ++i) feed(feeds[i], feeds);
     for (std::size_t i = 0; i < fed.size(); ++i)
       if (!fed[i])
         throw Error("play: input '" + planned.inputs[i].name + "' (" + to_string(planned.inputs[i].type) +
@@ -256,7 +271,7 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
   std::string mild;  // minus infinity is what masks are made of: named only if nothing is worse
   for (std::size_t i = 0; i < slow.data_->steps.size(); ++i) {
     const ReadyStep& ready = slow.data_->steps[i];
-    ready.run(step, slow.data_->threads);
+    slow.data_->run_one(i, step);
     const PlannedStep& planned = slow.data_->planned.steps[i];
     for (std::size_t k = 0; k < ready.out.size(); ++k) {
       const Bad bad = worst(ready.out[k], planned.types[k]);

@@ -28,6 +28,7 @@ Program pruned(const Program& from) {
     if (node.of.forward >= 0) node.of.forward = map[static_cast<std::size_t>(node.of.forward)];
     map[i] = to.tape.append(std::move(node)).node;
     to.regions.push_back(from.regions[i]);
+    to.origins.push_back(from.origins[i]);
   }
   for (Adjoint adjoint : from.tape.adjoints()) {
     adjoint.forward = map[static_cast<std::size_t>(adjoint.forward)];
@@ -45,6 +46,8 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
   Program whole(tape.mode());
   whole.tape = tape;  // the same list: nothing is recorded on it, it is only read
   whole.regions.assign(tape.size(), 0);
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    whole.origins.emplace_back(tape.node(i).outputs.size(), Origin{static_cast<std::int32_t>(i), tape.node(i).op});
   const auto own = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("a player's vars must be of its tape");
     return var.id();
@@ -65,6 +68,11 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
     whole.outputs.push_back(own(carry.output));
   }
   return pruned(whole);
+}
+
+std::string Program::label(ValueId id) const {
+  const Origin& origin = origins[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+  return "#" + std::to_string(origin.node) + " " + origin.op->name;
 }
 
 std::vector<std::vector<std::vector<std::int32_t>>> users_of(const Tape& tape) {
@@ -103,14 +111,33 @@ void Rewriter::keep(std::int32_t index) {
   const std::int32_t fresh = to_.tape.append(std::move(node)).node;
   for (std::size_t i = 0; i < map_[static_cast<std::size_t>(index)].size(); ++i)
     map_[static_cast<std::size_t>(index)][i] = {fresh, static_cast<std::int32_t>(i)};
-  close_region(from_.regions[static_cast<std::size_t>(index)]);
+  begin_origins();
+  to_.origins.back() = from_.origins[static_cast<std::size_t>(index)];
+  close(index);
 }
 
 void Rewriter::replace(ValueId old, const Var& fresh) {
-  map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)] = fresh.id();
+  const ValueId id = fresh.id();
+  map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)] = id;
+  begin_origins();
+  Origin& origin = to_.origins[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+  if (origin.node < 0) origin = from_.origins[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)];
 }
 
-void Rewriter::close_region(std::int32_t region) { to_.regions.resize(to_.tape.size(), region); }
+/// Outputs of fresh nodes come from nowhere yet.
+void Rewriter::begin_origins() {
+  for (std::size_t i = to_.origins.size(); i < to_.tape.size(); ++i)
+    to_.origins.emplace_back(to_.tape.node(i).outputs.size());
+}
+
+void Rewriter::close(std::int32_t index, std::int32_t region) {
+  begin_origins();
+  const Origin& whole = from_.origins[static_cast<std::size_t>(index)][0];
+  for (std::size_t i = to_.regions.size(); i < to_.tape.size(); ++i)
+    for (Origin& origin : to_.origins[i])
+      if (origin.node < 0) origin = whole;  // a part of it
+  to_.regions.resize(to_.tape.size(), region);
+}
 
 Program Rewriter::finish() {
   for (const ValueId& id : from_.outputs) to_.outputs.push_back(now_id(id));

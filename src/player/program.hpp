@@ -9,6 +9,12 @@
 
 namespace xtape {
 
+/// Which node of the caller's tape a value comes from: it stands for it, or for a part of it.
+struct Origin {
+  std::int32_t node = -1;
+  const Op* op = nullptr;
+};
+
 struct Program {
   explicit Program(Mode mode) : tape(mode) {}
 
@@ -17,9 +23,12 @@ struct Program {
   std::vector<std::pair<ValueId, ValueId>> carries;    ///< (input, output); an input that nothing reads is {-1, 0}.
   std::vector<std::int32_t> regions;                   ///< Per node: 0, or the number of the body that it came out of.
   std::int32_t region_count = 1;
+  std::vector<std::vector<Origin>> origins;            ///< Per node and output.
 
   Var var(ValueId id) const { return tape.var(id); }
   const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }
+  /// "#12 add": as the printed tape of the caller has it.
+  std::string label(ValueId id) const;
 };
 
 /// The nodes of `tape` that `outputs` and the carries' outputs need.
@@ -43,14 +52,17 @@ class Rewriter {
   Var now(ValueId old) const { return to_.tape.var(now_id(old)); }
   Vars now(const std::vector<ValueId>& old) const;
   bool known(ValueId old) const;
-  /// Nodes recorded on the tape since the last call belong to `region`.
-  void close_region(std::int32_t region);
-  std::int32_t new_region() { return to_.region_count++; }
+  /// What was recorded on the tape since the last call stands for node `index` of the last program, in its region …
+  void close(std::int32_t index) { close(index, from_.regions[static_cast<std::size_t>(index)]); }
+  /// … or in a region of its own, because it came out of a body.
+  void close_in_new_region(std::int32_t index) { close(index, to_.region_count++); }
   /// The next program, without what nothing needs.
   Program finish();
 
  private:
   ValueId now_id(ValueId old) const;
+  void close(std::int32_t index, std::int32_t region);
+  void begin_origins();
 
   const Program& from_;
   Program to_;

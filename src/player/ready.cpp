@@ -8,6 +8,11 @@
 
 namespace xtape {
 
+void name_call(Error& error, const Site& site) {
+  if (site.op != nullptr) error.name_op(site.op->name);
+  error.name_place(to_string(site));
+}
+
 void ReadyStep::run(std::uint64_t step, int threads) const {
   if (followers.empty()) {
     kernel.run(frame(step));

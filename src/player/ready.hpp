@@ -7,6 +7,9 @@
 
 namespace xtape {
 
+/// Says of an error that arose while playing which of the user's calls it is of, if it does not say so already.
+void name_call(Error& error, const Site& site);
+
 struct ReadyStep {
   Kernel kernel;
   std::vector<const void*> in;

@@ -6,6 +6,7 @@
 #include "copy.hpp"
 #include "passes.hpp"
 #include "plan.hpp"
+#include "ready.hpp"
 #include "scratch.hpp"
 
 namespace xtape {
@@ -68,7 +69,7 @@ Program scan_pass(const Program& program) {
     std::int32_t next = 0;
     for (std::size_t k = 0; k < used.size(); ++k)
       if (used[k]) rewriter.replace({index, static_cast<std::int32_t>(k)}, rewriter.tape().var({placed, next++}));
-    rewriter.close_region(program.regions[i]);
+    rewriter.close(index);
   }
   return rewriter.finish();
 }
@@ -105,6 +106,7 @@ std::byte* address(const Operand& operand, const Frame& frame) {
 struct BodyStep {
   Kernel kernel;
   std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // where its pointers begin
+  Site site;
 };
 
 /// Copies a state: where the scan begins into the body's memory, where it ends out of it.
@@ -135,13 +137,22 @@ class ScanRun {
     for (const BodyStep& part : steps_)
       if (part.kernel.prepare) part.kernel.prepare(frame_of(part, frame.step));
     for (std::int64_t step = 0; step < form_.length; ++step) {
-      for (const BodyStep& part : steps_) part.kernel.run(frame_of(part, frame.step));
+      for (const BodyStep& part : steps_) run(part, frame);
       for (const std::size_t i : moving_) pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride;
     }
     for (const StateCopies& state : states_) state.leave(address(state.after, frame), frame.out[state.output]);
   }
 
  private:
+  void run(const BodyStep& part, const Frame& frame) const {
+    try {
+      part.kernel.run(frame_of(part, frame.step));
+    } catch (Error& error) {
+      name_call(error, part.site);
+      throw;
+    }
+  }
+
   /// A slice of a stacked array.
   static Layout slice_of(const Layout& layout, std::int64_t axis) {
     Layout slice = layout;
@@ -249,6 +260,7 @@ class ScanRun {
     made.prepared = operands_.size();
     operands_.push_back(own(step.kernel.prepared_bytes));
     made.kernel = std::move(step.kernel);
+    made.site = step.site;
     cost_ += step.cost;
     steps_.push_back(std::move(made));
   }

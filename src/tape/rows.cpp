@@ -95,14 +95,23 @@ std::string to_string(const Attribute& value) {
 
 std::string to_string(const ValueType& type) { return std::string(name_of(type.dtype)) + " " + to_string(type.shape); }
 
+std::string to_string(const Literal& literal) {
+  return std::visit([](auto value) { return to_string(Attribute(value)); }, literal.value());
+}
+
+std::string to_string(const Caller& caller) {
+  if (!caller.known()) return "";
+  const std::string file = caller.file;
+  return file.substr(file.find_last_of("/\\") + 1) + ", line " + std::to_string(caller.line);
+}
+
 std::string to_string(const Site& site) {
-  if (!site.scope || (site.scope->path.empty() && site.scope->where.empty())) return "";
-  std::string text = site.scope->path;
-  if (!site.scope->where.empty()) {
-    const std::string place = site.scope->where + (site.line > 0 ? ", line " + std::to_string(site.line) : "");
-    text += text.empty() ? place : " (" + place + ")";
-  }
-  return text;
+  if (!site.scope) return to_string(site.caller);
+  const Scope& scope = *site.scope;
+  const std::string line = site.line > 0 ? ", line " + std::to_string(site.line) : "";
+  const std::string place = scope.where.empty() ? to_string(site.caller) : scope.where + line;
+  if (scope.path.empty() || place.empty()) return scope.path + place;
+  return scope.path + " (" + place + ")";
 }
 
 void OpTable::add(const Op& op) {

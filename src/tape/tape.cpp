@@ -1,7 +1,10 @@
 #include "xtape/tape.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "calls.hpp"
 #include "tape_data.hpp"
 #include "xtape/op.hpp"
 
@@ -35,6 +38,7 @@ std::uint64_t place_hash(const Site& site, const Op& op) {
 Site next_site(TapeData& data, const Op& op) {
   if (data.site_is_fixed) return data.site;
   Site site = data.site;
+  if (site.op == nullptr) site.op = &op;
   const std::uint64_t place = place_hash(site, op);
   site.occurrence = data.occurrences[place]++;
   data.counted.push_back(place);
@@ -80,6 +84,53 @@ Tape Var::tape() const {
   return Tape(tape_.lock());
 }
 
+// Literals ----------------------------------------------------------------------------------------------------------
+
+void Literal::too_large(std::uint64_t value) {
+  throw DtypeError("the literal " + std::to_string(value) + " does not fit int64, the widest integer dtype");
+}
+
+namespace {
+/// The literal as the integer T. Throws DtypeError where it is another number.
+template <class T>
+T integer_of(const Literal& literal) {
+  std::int64_t integer = 0;
+  bool fits = true;
+  if (const auto* number = std::get_if<double>(&literal.value())) {
+    constexpr double beyond = 9223372036854775808.0;  // 2^63
+    fits = *number >= -beyond && *number < beyond && std::floor(*number) == *number;
+    if (fits) integer = static_cast<std::int64_t>(*number);
+  } else {
+    integer = std::visit([](auto value) { return static_cast<std::int64_t>(value); }, literal.value());
+  }
+  using Limits = std::numeric_limits<T>;
+  if (!fits || integer < Limits::min() || integer > Limits::max())
+    throw DtypeError("the literal " + to_string(literal) + " does not fit " + name_of(dtype_of<T>()) +
+                     ", which holds the integers from " + std::to_string(Limits::min()) + " to " +
+                     std::to_string(Limits::max()));
+  return static_cast<T>(integer);
+}
+
+Array array_of(const Literal& literal, Dtype dtype) {
+  Array array(dtype, {});
+  const auto put = [&](auto* element) {
+    using T = std::remove_pointer_t<decltype(element)>;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      *element = integer_of<T>(literal);
+    else
+      *element = std::visit([](auto value) { return static_cast<T>(value); }, literal.value());
+  };
+  switch (dtype) {
+    case Dtype::float32: put(array.as<float>()); break;
+    case Dtype::float64: put(array.as<double>()); break;
+    case Dtype::int32: put(array.as<std::int32_t>()); break;
+    case Dtype::int64: put(array.as<std::int64_t>()); break;
+    case Dtype::boolean: put(array.as<bool>()); break;
+  }
+  return array;
+}
+}  // namespace
+
 // Tape --------------------------------------------------------------------------------------------------------------
 
 Tape::Tape() : Tape(Mode::train) {}
@@ -89,47 +140,47 @@ Tape::Tape(Mode mode) : data_(std::make_shared<TapeData>()) {
   data_->site.scope = std::make_shared<const Scope>();
 }
 
-Var Tape::input(const std::string& name, const Shape& shape, Dtype dtype) {
-  if (data_->inputs.count(name) != 0) throw Error("the tape already has an input named '" + name + "'");
-  Node node;
-  node.op = &input_op();
-  node.outputs = {{dtype, shape}};
-  node.name = name;
-  return var(append(std::move(node)));
+Var Tape::input(const std::string& name, const Shape& shape, Dtype dtype, Caller caller) {
+  return as_call(*this, &input_op(), caller, [&] {
+    if (data_->inputs.count(name) != 0) throw Error("the tape already has an input named '" + name + "'");
+    Node node;
+    node.op = &input_op();
+    node.outputs = {{dtype, shape}};
+    node.name = name;
+    return var(append(std::move(node)));
+  });
 }
 
-Var Tape::parameter(const Store& store, const std::string& name) { return parameter(name, store.at(name)); }
-
-Var Tape::parameter(const std::string& name, const Array& array) {
-  if (!array) throw Error("parameter '" + name + "': the array is empty");
-  const auto known = data_->parameters.find(array.data());
-  if (known != data_->parameters.end()) return var({known->second, 0});
-  Node node;
-  node.op = &parameter_op();
-  node.outputs = {{array.dtype(), array.shape()}};
-  node.name = name;
-  node.storage = array;
-  return var(append(std::move(node)));
+Var Tape::parameter(const Store& store, const std::string& name, Caller caller) {
+  return as_call(*this, &parameter_op(), caller, [&] { return parameter(name, store.at(name)); });
 }
 
-Var Tape::constant(const ArrayView& values) {
-  Node node;
-  node.op = &constant_op();
-  node.outputs = {{values.dtype(), values.shape()}};
-  node.storage = Array(values);
-  return var(append(std::move(node)));
+Var Tape::parameter(const std::string& name, const Array& array, Caller caller) {
+  return as_call(*this, &parameter_op(), caller, [&] {
+    if (!array) throw Error("parameter '" + name + "': the array is empty");
+    const auto known = data_->parameters.find(array.data());
+    if (known != data_->parameters.end()) return var({known->second, 0});
+    Node node;
+    node.op = &parameter_op();
+    node.outputs = {{array.dtype(), array.shape()}};
+    node.name = name;
+    node.storage = array;
+    return var(append(std::move(node)));
+  });
 }
 
-Var Tape::constant(double value, Dtype dtype) {
-  Array array(dtype, {});
-  switch (dtype) {
-    case Dtype::float32: *array.as<float>() = static_cast<float>(value); break;
-    case Dtype::float64: *array.as<double>() = value; break;
-    case Dtype::int32: *array.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
-    case Dtype::int64: *array.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
-    case Dtype::boolean: *array.as<bool>() = value != 0; break;
-  }
-  return constant(array);
+Var Tape::constant(const ArrayView& values, Caller caller) {
+  return as_call(*this, &constant_op(), caller, [&] {
+    Node node;
+    node.op = &constant_op();
+    node.outputs = {{values.dtype(), values.shape()}};
+    node.storage = Array(values);
+    return var(append(std::move(node)));
+  });
+}
+
+Var Tape::constant(const Literal& value, Dtype dtype, Caller caller) {
+  return as_call(*this, &constant_op(), caller, [&] { return constant(array_of(value, dtype)); });
 }
 
 Mode Tape::mode() const { return data_->mode; }
@@ -292,6 +343,24 @@ Tape::Guard::~Guard() {
   tape_->site = std::move(site_before_);
   tape_->site_is_fixed = fixed_before_;
   tape_->of = of_before_;
+}
+
+Tape::Guard Tape::in_call(const Op* op, const Caller& caller) {
+  Site site = data_->site;
+  if (!data_->site_is_fixed && site.op == nullptr && !site.caller.known()) {
+    site.op = op;
+    if (site.scope->where.empty()) site.caller = caller;
+  }
+  return Guard(data_, std::move(site), data_->site_is_fixed, data_->of);
+}
+
+Tape::Guard Tape::out_of_call() {
+  Site site = data_->site;
+  if (!data_->site_is_fixed) {
+    site.op = nullptr;
+    site.caller = {};
+  }
+  return Guard(data_, std::move(site), data_->site_is_fixed, data_->of);
 }
 
 Tape::Guard Tape::in_scope(std::shared_ptr<const Scope> scope, std::int32_t line) {

@@ -1,4 +1,5 @@
-// An outside program: fits y = 2 x + 1 with the installed library and says whether that worked.
+// An outside program: fits y = 2 x + 1 with the installed library and says whether that worked. Its arrays may be others than
+// the library's: they are seen as views.
 #include <cmath>
 #include <cstdio>
 #include <xtape/xtape.hpp>
@@ -29,7 +30,10 @@ int main() {
     bias.as<float>()[0] -= 0.3F * static_cast<float>(player.scalar(gradients[1]));
   }
   const bool right = std::fabs(weight.as<float>()[0] - 2) < 1e-3F && std::fabs(bias.as<float>()[0] - 1) < 1e-3F;
+  const xt::xarray<double> points = {{0.5, -1.0}, {2.0, 0.1}};
+  const auto cubes = [](const xtape::Vars& vars) { return xtape::Vars{vars[0] * vars[0] * vars[0]}; };
+  const bool checked = xtape::gradcheck(cubes, {points}).passed;
   std::printf("weight %.4f, bias %.4f, loss %.2g\n", static_cast<double>(weight.as<float>()[0]),
               static_cast<double>(bias.as<float>()[0]), player.scalar(loss));
-  return right ? 0 : 1;
+  return right && checked ? 0 : 1;
 }

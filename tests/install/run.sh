@@ -42,18 +42,29 @@ meson install -C "$build" --no-rebuild --destdir "$work/root" >"$work/log" 2>&1 
   echo "0 passed, 1 failed"
   exit 1
 }
-pc=$(find "$work/root" -name xtape.pc)
-prefix="$work/root$(sed -n 's/^prefix=//p' "$pc")"
+# Everything below runs on the folder moved away from where it was installed.
+installed=$(cd "$(dirname "$(find "$work/root" -name libxtape.a -o -name libxtape.so)")/.." && pwd)
+while [ ! -d "$installed/include/xtape" ]; do installed=$(dirname "$installed"); done
+prefix="$work/moved"
+mv "$installed" "$prefix"
+pc=$(find "$prefix" -name xtape.pc)
 libraries=$(cd "$(dirname "$pc")/.." && pwd)
 export PKG_CONFIG_PATH=$(dirname "$pc") LD_LIBRARY_PATH="$libraries"
-ask() { pkg-config --define-variable=prefix="$prefix" "$@" xtape; }
-XTAPE_MODELS=$(ask --variable=models) # where they are while the whole stands below DESTDIR
+ask() { pkg-config "$@" xtape; }
+XTAPE_MODELS=$(ask --variable=models)
 export XTAPE_MODELS OMP_NUM_THREADS=1
 
 no_flags_leak() {
   local words
   words="$(ask --cflags) $(ask --static --libs) $(grep -h -v '^ *#' "$libraries"/cmake/xtape/*.cmake)"
   ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|pcre2|sentencepiece|zlib)' "$pc"
+}
+only_places_in_the_folder() { # no file says where the whole was installed
+  ! grep -rn "${installed#"$work/root"}" "$pc" "$libraries/cmake/xtape" && [ "$(realpath "$(ask --variable=prefix)")" = "$prefix" ] &&
+    [ -f "$XTAPE_MODELS/gpt2.json" ]
+}
+no_xtensor_type_in_the_library() { # so that its flags and its user's need not agree
+  ! nm -C "$libraries"/libxtape.* | grep -E '^[^ ]* *[TWVu] xtape::.*\bxt::'
 }
 with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
   local from=$1 to=$2
@@ -93,6 +104,8 @@ finds_models() ( # the installed program, away from the sources
 )
 
 check "no compiler flags or private packages in xtape.pc and xtapeConfig.cmake" no_flags_leak
+check "xtape.pc and xtapeConfig.cmake after the folder has moved" only_places_in_the_folder
+check "no function of the library takes or gives an xtensor type" no_xtensor_type_in_the_library
 check "pkg-config, C++20, other array type: xsimd and -march=native" program
 each_example by_pkg_config
 check "CMake find_package" cmake_builds

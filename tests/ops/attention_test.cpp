@@ -8,10 +8,12 @@ namespace {
 const std::pair<std::string, std::string> by_position{"bqhe,bkhe->bhqk", "bhqk,bkhd->bqhd"};
 const std::pair<std::string, std::string> by_head{"bhqe,bhke->bhqk", "bhqk,bhkd->bhqd"};
 
-Vars attend(const Vars& inputs, const std::pair<std::string, std::string>& equations = by_position, double rate = 0) {
+Vars attend(const Vars& inputs, const std::pair<std::string, std::string>& equations = by_position, double rate = 0,
+            Caller caller = Caller::here()) {
   return apply(
       builtin_ops().at("attention"), {inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]},
-      {{"scores", equations.first}, {"outputs", equations.second}, {"rate", rate}, {"draws", std::int64_t{77}}});
+      {{"scores", equations.first}, {"outputs", equations.second}, {"rate", rate}, {"draws", std::int64_t{77}}},
+      caller);
 }
 
 xt::xarray<bool> mask_of(const std::vector<std::size_t>& shape, const std::function<bool(std::size_t)>& hidden) {

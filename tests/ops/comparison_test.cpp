@@ -25,7 +25,7 @@ void check_comparison(Comparison op, const xt::xarray<bool>& less_same_greater, 
   CHECK(grad(sum(where(op(x, 2), x, 0)), {x})[0].shape() == Shape{3});
 }
 
-xt::xarray<bool> logic(Var (*op)(const Var&, const Var&)) {
+xt::xarray<bool> logic(Var (*op)(const Argument&, const Var&)) {
   return played<bool>([op](const Vars& x) { return op(x[0], x[1]); },
                       {{true, true, false, false}, {true, false, true, false}})
       .to<bool>();

@@ -49,7 +49,7 @@ TEST_CASE("op cache: a piece goes where its row's past ends, in place, and never
     const Var x = tape.input("x", {3, 2, 2, 1});  // pieces of two along axis 2
     const Var past = tape.input("past", {3}, Dtype::int64);
     tape.set_past(x, past, 4);
-    const Var whole = cache(x, 2);
+    const Caller at = Caller::here(); const Var whole = cache(x, 2);
     PlayerOptions options;
     options.carries = tape.states();
     options.passes.in_place = in_place;
@@ -70,7 +70,7 @@ TEST_CASE("op cache: a piece goes where its row's past ends, in place, and never
       CHECK(player.carried(tape.states()[0].input).to<float>() == wanted);
     }
     CHECK_THROWS_WITH_AS(player.play({{x, piece}, {past, xt::xarray<std::int64_t>{0, -1, 0}}}),
-                         "cache: row 1 cannot have -1 positions behind it", Error);
+                         (to_string(at) + ": cache: row 1 cannot have -1 positions behind it").c_str(), Error);
   }
 }
 

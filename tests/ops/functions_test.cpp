@@ -9,7 +9,7 @@
 using namespace xtape;
 
 namespace {
-using Unary = Var (*)(const Var&);
+using Unary = Var (*)(const Argument&);
 using Reference = double (*)(double);
 
 template <class T>

@@ -146,8 +146,8 @@ TEST_CASE("op product_cross_entropy: mistakes") {
   const Var weight = tape.input("weight", {5, 4});
   const Var classes = tape.input("classes", {2, 3}, Dtype::int64);
   const auto call = [&](const std::string& equation, const std::vector<Operand>& inputs, double smoothing = 0,
-                        std::int64_t excluded = -1) {
-    return apply(row(), inputs, attributes_of(equation, -100, smoothing, excluded));
+                        std::int64_t excluded = -1, Caller caller = Caller::here()) {
+    return apply(row(), inputs, attributes_of(equation, -100, smoothing, excluded), caller);
   };
   for (const char* equation : {"btd,vd->bvt", "btd,vd->btd", "btd,vd->tbv", "btd,vd->bt", "btd,td->btd"})
     CHECK_THROWS_WITH_AS(call(equation, {x, weight, classes}),

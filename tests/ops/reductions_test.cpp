@@ -10,7 +10,7 @@
 using namespace xtape;
 
 namespace {
-using Reduction = Var (*)(const Var&, const Axes&, bool);
+using Reduction = Var (*)(const Argument&, const Axes&, bool);
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 Array random_array(const Shape& shape, std::uint64_t seed) {

@@ -106,12 +106,12 @@ TEST_CASE("sizes: slices with the greatest steps, starts and stops are NumPy's")
     std::vector<std::int64_t> indices;
   };
   for (const Example& example :
-       {Example{0, end, most, {0}}, Example{2, end, most, {2}}, Example{-1, end, most - 1, {4}},
-        Example{0, most - 1, 2, {0, 2, 4}}, Example{end, end, least, {4}}, Example{3, end, least + 1, {3}},
-        Example{end, least, -1, {4, 3, 2, 1, 0}}, Example{least, end, 1, {0, 1, 2, 3, 4}},
-        Example{least, most - 1, most, {0}}, Example{most - 1, end, 1, {}}, Example{most - 1, least, -4, {4, 0}},
-        Example{least, end, -1, {}}, Example{most - 1, least, least, {4}}, Example{0, least, 1, {}},
-        Example{1, end, two_to(62), {1}}, Example{0, end, 4, {0, 4}}}) {
+       {Example{0, open_end, most, {0}}, Example{2, open_end, most, {2}}, Example{-1, open_end, most - 1, {4}},
+        Example{0, most - 1, 2, {0, 2, 4}}, Example{open_end, open_end, least, {4}}, Example{3, open_end, least + 1, {3}},
+        Example{open_end, least, -1, {4, 3, 2, 1, 0}}, Example{least, open_end, 1, {0, 1, 2, 3, 4}},
+        Example{least, most - 1, most, {0}}, Example{most - 1, open_end, 1, {}}, Example{most - 1, least, -4, {4, 0}},
+        Example{least, open_end, -1, {}}, Example{most - 1, least, least, {4}}, Example{0, least, 1, {}},
+        Example{1, open_end, two_to(62), {1}}, Example{0, open_end, 4, {0, 4}}}) {
     CAPTURE(example.start);
     CAPTURE(example.stop);
     CAPTURE(example.step);
@@ -127,14 +127,14 @@ TEST_CASE("sizes: slices with the greatest steps, starts and stops are NumPy's")
 TEST_CASE("sizes: slices of the longest arrays have the sizes that NumPy gives") {
   Tape tape;
   const Var x = repeated(tape, {most}, Dtype::boolean);
-  CHECK(slice(x, {0}, {end}, {2}).shape() == Shape{two_to(62)});
-  CHECK(slice(x, {0}, {end}, {most - 1}).shape() == Shape{2});
-  CHECK(slice(x, {end}, {end}, {least}).shape() == Shape{1});
-  CHECK(slice(x, {end}, {end}, {-(most - 1)}).shape() == Shape{2});
-  CHECK(slice(x, {-2}, {end}, {1}).shape() == Shape{2});
-  CHECK(slice(x, {least}, {end}, {1}).shape() == Shape{most});
+  CHECK(slice(x, {0}, {open_end}, {2}).shape() == Shape{two_to(62)});
+  CHECK(slice(x, {0}, {open_end}, {most - 1}).shape() == Shape{2});
+  CHECK(slice(x, {open_end}, {open_end}, {least}).shape() == Shape{1});
+  CHECK(slice(x, {open_end}, {open_end}, {-(most - 1)}).shape() == Shape{2});
+  CHECK(slice(x, {-2}, {open_end}, {1}).shape() == Shape{2});
+  CHECK(slice(x, {least}, {open_end}, {1}).shape() == Shape{most});
   const Var numbers = repeated(tape, {two_to(58)});
-  const Var two = slice(numbers, {1}, {end}, {two_to(57)});
+  const Var two = slice(numbers, {1}, {open_end}, {two_to(57)});
   CHECK(two.shape() == Shape{2});
   CHECK(grad(sum(two), {numbers})[0].shape() == numbers.shape());
 }

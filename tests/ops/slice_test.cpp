@@ -12,10 +12,10 @@ TEST_CASE("op slice: follows Python") {
     std::vector<std::int64_t> indices;
   };
   for (const Example& example :
-       {Example{0, end, 1, {0, 1, 2, 3, 4, 5, 6}}, Example{2, 5, 1, {2, 3, 4}}, Example{-3, -1, 1, {4, 5}},
-        Example{1, 100, 3, {1, 4}}, Example{5, 2, 1, {}}, Example{end, end, -1, {6, 5, 4, 3, 2, 1, 0}},
+       {Example{0, open_end, 1, {0, 1, 2, 3, 4, 5, 6}}, Example{2, 5, 1, {2, 3, 4}}, Example{-3, -1, 1, {4, 5}},
+        Example{1, 100, 3, {1, 4}}, Example{5, 2, 1, {}}, Example{open_end, open_end, -1, {6, 5, 4, 3, 2, 1, 0}},
         Example{5, 1, -2, {5, 3}}, Example{-1, -100, -3, {6, 3, 0}}, Example{-100, 2, 1, {0, 1}},
-        Example{100, 4, -1, {6, 5}}, Example{0, end, -1, {0}}}) {
+        Example{100, 4, -1, {6, 5}}, Example{0, open_end, -1, {0}}}) {
     CAPTURE(example.start);
     CAPTURE(example.stop);
     CAPTURE(example.step);
@@ -32,7 +32,7 @@ TEST_CASE("op slice: of several axes, of views, and of some axes only") {
   const Doubles x = numbers({4, 5, 3});
   CHECK(played_one(
             [](const Vars& v) {
-              return slice(transpose(v[0]), {1, end}, {end, end}, {1, -2});
+              return slice(transpose(v[0]), {1, open_end}, {open_end, open_end}, {1, -2});
             },
             {x}) == made_from({2, 3, 4}, [&](const Shape& i) {
           return element(x, {i[2], 4 - 2 * i[1], i[0] + 1});

@@ -130,10 +130,10 @@ TEST_CASE("what carries refuse") {
 TEST_CASE("looking for what is not finite starts from the states as they are") {
   Tape tape;
   const Var h = tape.input("h", {2});
-  const Var next = sqrt(h);
+  const Caller at = Caller::here(); const Var next = sqrt(h);
   Player player = carrying(tape, {next}, {{h, next}});
   CHECK(player.first_not_finite({}).empty());
   player.carried(h).as<float>()[1] = -1;
-  CHECK(player.first_not_finite({}) == "sqrt -> float32 (2,)");
+  CHECK(player.first_not_finite({}) == "sqrt -> float32 (2,) at " + to_string(at));
   CHECK(player.carried(h).as<float>()[1] == -1);
 }

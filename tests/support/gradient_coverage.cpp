@@ -21,7 +21,7 @@ GradcheckReport counted_gradcheck(const std::function<Vars(const Vars&)>& functi
   std::optional<Tape> tape;
   const auto keeps_tape = [&](const Vars& inputs) {
     Vars outputs = function(inputs);
-    if (!outputs.empty() && outputs[0]) tape = outputs[0].tape();
+    if (!outputs.empty() && !outputs[0].empty()) tape = outputs[0].tape();
     return outputs;
   };
   const GradcheckReport report = gradcheck(keeps_tape, points, options);

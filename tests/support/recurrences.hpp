@@ -17,7 +17,7 @@ inline Scanned scanned(const Cell& cell, const Vars& inputs, const Vars& init, c
 }
 
 inline Var at_step(const Var& x, std::int64_t axis, std::int64_t step) {
-  std::vector<std::int64_t> start(static_cast<std::size_t>(axis), 0), stop(static_cast<std::size_t>(axis), end);
+  std::vector<std::int64_t> start(static_cast<std::size_t>(axis), 0), stop(static_cast<std::size_t>(axis), open_end);
   start.push_back(step);
   stop.push_back(step + 1);
   return squeeze(slice(x, start, stop), {axis});
@@ -33,7 +33,7 @@ inline Scanned by_hand(const Cell& cell, const Vars& inputs, const Vars& init, c
     Vars slices;
     for (const Var& x : inputs) slices.push_back(at_step(x, options.axis, place));
     auto [outputs, next] = cell(slices, states);
-    if (options.real) {
+    if (!options.real.empty()) {
       const auto mask = [&](const Var& x) {
         Shape shape = at_step(options.real, options.axis, place).shape();
         while (shape.size() < x.rank()) shape.push_back(1);

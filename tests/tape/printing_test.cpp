@@ -26,7 +26,7 @@ TEST_CASE("one line a node") {
   std::ostringstream out;
   out << small_tape();
   const std::string text = out.str();
-  CHECK(text.find("#0 input 'x'() -> float32 (2, 3)\n") == 0);
+  CHECK(text.find("#0 input 'x'() -> float32 (2, 3)  at printing_test.cpp, line 18\n") == 0);
   CHECK(text.find("\n#1 square(#0) -> float32 (2, 3)  at h.0 (net.json, block 'mix', line 7)\n") != std::string::npos);
   CHECK(text.find("\n#2 sum(#1, axis=(0,), keepdims=false) -> float32 (3,)") != std::string::npos);
   CHECK(text.find("  of #2") != std::string::npos);
@@ -40,10 +40,10 @@ TEST_CASE("bodies are printed inside their node") {
   std::ostringstream out;
   out << tape;
   CHECK(out.str() ==
-        "#0 input 'x'() -> float32 (2,)\n"
-        "#1 checkpoint(#0) -> float32 (2,)\n"
+        "#0 input 'x'() -> float32 (2,)  at printing_test.cpp, line 38\n"
+        "#1 checkpoint(#0) -> float32 (2,)  at printing_test.cpp, line 39\n"
         "    #0 input 'in0'() -> float32 (2,)\n"
-        "    #1 tanh(#0) -> float32 (2,)\n"
+        "    #1 tanh(#0) -> float32 (2,)  at printing_test.cpp, line 39\n"
         "    gives #1\n");
 }
 

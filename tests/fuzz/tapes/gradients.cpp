@@ -36,7 +36,7 @@ Var inner(const Vars& a, const Vars& b) {
   Var total;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const Var product = sum(a[i] * b[i]);
-    total = total ? total + product : product;
+    total = total.empty() ? product : total + product;
   }
   return total;
 }
