@@ -128,6 +128,7 @@ class Model {
   const Signature& signature(const std::string& function) const;
 
   /// Makes the inputs of `function` on `tape`, for sizes given by name: inputs(tape, "loss", {{"b", 4}, {"t", 64}}).
+  /// The tape's default dtype becomes the model's, here and in `record`.
   NamedVars inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const;
   /// Records `function` on `tape`, whose mode it follows, and returns its results by name. `inputs` are any vars of
   /// that tape, one for each declared input; dtypes and sizes are checked. Throws DefinitionError with file, block and

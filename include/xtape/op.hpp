@@ -32,7 +32,16 @@ struct InputSpec {
   Arity arity = Arity::one;
 };
 
-enum class AttributeType : std::uint8_t { boolean, integer, number, text, integers, dtype, named_sizes };
+enum class AttributeType : std::uint8_t {
+  boolean,
+  integer,
+  number,   ///< A double.
+  element,  ///< A number that becomes an element of an array: an integer that no double is stays one.
+  text,
+  integers,
+  dtype,  ///< A Dtype or its name; 'float' is the tape's default dtype, 'int' int64.
+  named_sizes
+};
 const char* name_of(AttributeType type);
 
 struct AttributeSpec {
@@ -71,6 +80,12 @@ struct Call {
   bool flag(const std::string& name) const { return get<bool>(name); }
   std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
   double number(const std::string& name) const { return get<double>(name); }
+  /// An attribute of type `element`. Throws DtypeError unless it fits the dtype.
+  Literal element(const std::string& name, Dtype dtype) const {
+    const Literal number = attributes.number(name);
+    require_fits(number, dtype, name);
+    return number;
+  }
   const std::string& text(const std::string& name) const { return get<std::string>(name); }
   const std::vector<std::int64_t>& integers(const std::string& name) const {
     return get<std::vector<std::int64_t>>(name);

@@ -1,6 +1,7 @@
 /// The ops as C++ functions, under NumPy's and PyTorch's names and argument order. Each records one call on the tape of its
 /// arguments; shapes broadcast as in NumPy. docs/ops.md gives every formula, attribute and shape rule. Literals take the
-/// dtype of the vars beside them. Every call notes the program's file and line, for errors now and while playing: by its
+/// dtype of the vars beside them; where neither a var nor an argument says which float is meant, it is the tape's default
+/// dtype. Every call notes the program's file and line, for errors now and while playing: by its
 /// first argument (an Argument is a Var that notes where it is handed over, an Operand likewise) or by `caller`.
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -25,7 +27,9 @@ using Axes = std::vector<std::int64_t>;  ///< Negative axes count from the back;
 Var add(const Operand& a, const Operand& b);
 Var sub(const Operand& a, const Operand& b);
 Var mul(const Operand& a, const Operand& b);
-Var div(const Operand& a, const Operand& b);  ///< True division: integers give float32.
+Var div(const Operand& a, const Operand& b);  ///< True division: integers give the tape's default dtype.
+/// The quotient rounded down, as Python's `//`. Integers divided by 0 give 0, as in NumPy.
+Var floor_divide(const Operand& a, const Operand& b);
 Var pow(const Operand& a, const Operand& b);
 Var maximum(const Operand& a, const Operand& b);  ///< Ties send half of the gradient each way; NaN wins.
 Var minimum(const Operand& a, const Operand& b);
@@ -50,9 +54,10 @@ Var gelu(const Argument& x, const std::string& approximate = "none");  ///< appr
 Var silu(const Argument& x);
 Var softplus(const Argument& x);
 Var floor(const Argument& x);
-Var clip(const Argument& x, double low, double high);
+/// Of integers, bounds are whole or infinite.
+Var clip(const Argument& x, const Literal& low, const Literal& high);
 Var where(const Argument& condition, const Operand& a, const Operand& b);  ///< condition: bool.
-Var masked_fill(const Argument& x, const Var& mask, double value);         ///< `value` where `mask` is true.
+Var masked_fill(const Argument& x, const Var& mask, const Literal& value);  ///< `value` where `mask` is true.
 Var cast(const Argument& x, Dtype dtype);
 Var equal(const Operand& a, const Operand& b);
 Var not_equal(const Operand& a, const Operand& b);
@@ -100,27 +105,28 @@ Var logsumexp(const Argument& x, const Axes& axis = {}, bool keepdims = false); 
 Var any(const Argument& x, const Axes& axis = {}, bool keepdims = false);
 Var all(const Argument& x, const Axes& axis = {}, bool keepdims = false);
 Var argmax(const Argument& x, std::int64_t axis = -1, bool keepdims = false);  ///< int64; the first of equals.
-Var cumsum(const Argument& x, std::int64_t axis = -1, bool reverse = false);
+Var cumsum(const Argument& x, std::int64_t axis = -1, bool reverse = false);  ///< Integers and bool give int64.
 /// Values (descending) and int64 indices along the last axis.
 std::pair<Var, Var> top_k(const Argument& x, std::int64_t k);
 
 // Making ----------------------------------------------------------------------------------------------------------------
-Var zeros(Tape tape, const Shape& shape, Dtype dtype = Dtype::float32, Caller caller = Caller::here());
-Var ones(Tape tape, const Shape& shape, Dtype dtype = Dtype::float32, Caller caller = Caller::here());
-Var full(Tape tape, const Shape& shape, double value, Dtype dtype = Dtype::float32, Caller caller = Caller::here());
+Var zeros(Tape tape, const Shape& shape, std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
+Var ones(Tape tape, const Shape& shape, std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
+Var full(Tape tape, const Shape& shape, const Literal& value, std::optional<Dtype> dtype = std::nullopt,
+         Caller caller = Caller::here());
 Var zeros_like(const Argument& x);
 Var ones_like(const Argument& x);
 /// The index along `axis`.
 Var iota(Tape tape, const Shape& shape, std::int64_t axis = 0, Dtype dtype = Dtype::int64,
          Caller caller = Caller::here());
-Var eye(Tape tape, std::int64_t rows, std::int64_t columns, Dtype dtype = Dtype::float32,
+Var eye(Tape tape, std::int64_t rows, std::int64_t columns, std::optional<Dtype> dtype = std::nullopt,
         Caller caller = Caller::here());
 /// int64 [t]: 0 … t-1 for t = the size along `axis`. Where the tokens have a past (Tape::set_past): [b, t], from it on.
 Var positions(const Argument& tokens, std::int64_t axis = -1);
 /// bool [t, t], true where key > query: what is hidden. Where the tokens have a past: [b, 1, t, capacity].
 Var causal_mask(const Argument& tokens, std::int64_t axis = -1);
-Var uniform(Tape tape, const Shape& shape, double low = 0, double high = 1, Dtype dtype = Dtype::float32,
-            Caller caller = Caller::here());
+Var uniform(Tape tape, const Shape& shape, double low = 0, double high = 1,
+            std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
 Var bernoulli(Tape tape, const Shape& shape, double p, Caller caller = Caller::here());  ///< bool, true with probability p.
 Var categorical(const Argument& logits);  ///< int64 [...]: drawn from softmax(logits) over the last axis.
 
@@ -143,11 +149,11 @@ inline constexpr std::int64_t open_end = std::numeric_limits<std::int64_t>::max(
 Var update_slice(const Argument& x, const Var& part, const std::vector<std::int64_t>& start,
                  const std::vector<std::int64_t>& step = {});  ///< x with `part` written at `start`.
 Var pad(const Argument& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
-        double value = 0);
+        const Literal& value = 0);
 Var flip(const Argument& x, const Axes& axis);
 Var expand_dims(const Argument& x, std::int64_t axis);
 Var squeeze(const Argument& x, const Axes& axis = {});  ///< Empty: every axis of size 1.
-Var shift_right(const Argument& x, std::int64_t axis = 1, double value = 0);  ///< Drops the last, puts `value` first.
+Var shift_right(const Argument& x, std::int64_t axis = 1, const Literal& value = 0);  ///< Drops the last, puts `value` first.
 
 // Products --------------------------------------------------------------------------------------------------------------
 Var einsum(const std::string& equation, const Vars& operands, Caller caller = Caller::here());
@@ -166,7 +172,7 @@ Var gather(const Argument& x, const Var& indices, std::int64_t axis);    ///< El
 Var index_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis = 0);
 /// The adjoint of gather.
 Var scatter_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis = 0);
-Var one_hot(const Argument& indices, std::int64_t classes, Dtype dtype = Dtype::float32);
+Var one_hot(const Argument& indices, std::int64_t classes, std::optional<Dtype> dtype = std::nullopt);
 Var tril(const Argument& x, std::int64_t diagonal = 0);
 Var triu(const Argument& x, std::int64_t diagonal = 0);
 

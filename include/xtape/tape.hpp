@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/literal.hpp"
 #include "xtape/site.hpp"
 
 namespace xtape {
@@ -47,6 +48,8 @@ using NamedSizes = std::vector<std::pair<std::string, std::int64_t>>;
 /// The value of an attribute.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, Dtype, NamedSizes>;
 std::string to_string(const Attribute& value);
+/// An integer or a double as an attribute.
+Attribute attribute_of(const Literal& number);
 
 /// A node's attributes, by name, in the order of the op's row.
 class Attributes {
@@ -63,6 +66,8 @@ class Attributes {
     if (value == nullptr || !std::holds_alternative<T>(*value)) missing(name);
     return std::get<T>(*value);
   }
+  /// The value of an attribute of type `number` or `element`.
+  Literal number(const std::string& name) const;
   const std::vector<std::pair<std::string, Attribute>>& items() const { return items_; }
   friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }
 
@@ -142,33 +147,6 @@ struct Carry {
   Array memory = {};  ///< Where the state is held, of its type; empty: the player makes its own.
 };
 
-/// A number as it stands in a program, exactly: a bool, an integer or a double. Throws Error for an integer beyond int64.
-class Literal {
- public:
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  Literal(T value) : value_(held(value)) {}  // NOLINT: converts by intent
-  const std::variant<bool, std::int64_t, double>& value() const { return value_; }
-  bool is_whole() const { return !std::holds_alternative<double>(value_); }  ///< An integer or bool.
-
- private:
-  template <class T>
-  static std::variant<bool, std::int64_t, double> held(T value) {
-    if constexpr (std::is_same<T, bool>::value) {
-      return value;
-    } else if constexpr (std::is_floating_point<T>::value) {
-      return static_cast<double>(value);
-    } else {
-      const auto integer = static_cast<std::int64_t>(value);
-      if (std::is_unsigned<T>::value && integer < 0) too_large(static_cast<std::uint64_t>(value));
-      return integer;
-    }
-  }
-  [[noreturn]] static void too_large(std::uint64_t value);
-
-  std::variant<bool, std::int64_t, double> value_;
-};
-std::string to_string(const Literal& literal);
-
 /// A var as the argument of a function: it notes the place of the call. Functions that record take their first var so.
 class Argument : public Var {
  public:
@@ -204,9 +182,10 @@ class Tape {
   Tape();
   explicit Tape(Mode mode);
 
-  /// A value fed at every play. Throws Error where an input of that name exists, ShapeError where no array can have that
-  /// shape.
-  Var input(const std::string& name, const Shape& shape, Dtype dtype = Dtype::float32, Caller caller = Caller::here());
+  /// A value fed at every play, of the default dtype where none is given. Throws Error where an input of that name exists,
+  /// ShapeError where no array can have that shape.
+  Var input(const std::string& name, const Shape& shape, std::optional<Dtype> dtype = std::nullopt,
+            Caller caller = Caller::here());
   /// An array of `store`, read at every play (and written by nobody but its owner). One node per array.
   Var parameter(const Store& store, const std::string& name, Caller caller = Caller::here());
   /// The same, for an array held by the caller.
@@ -216,10 +195,14 @@ class Tape {
   }
   /// A fixed array (copied).
   Var constant(const ArrayView& values, Caller caller = Caller::here());
-  /// Of rank 0. Throws DtypeError where `value` goes into an integer dtype and is not an integer of its range.
+  /// Of rank 0. Throws DtypeError where `value` goes into an integer dtype or bool and is not one of its numbers.
   Var constant(const Literal& value, Dtype dtype, Caller caller = Caller::here());
 
   Mode mode() const;
+  /// The dtype of floats that nothing else says: of literals alone, of what division and functions such as `sqrt` and
+  /// `mean` make of integers, of `zeros` and its like. float32 at first. What is recorded stays as it is.
+  Dtype default_dtype() const;
+  void set_default_dtype(Dtype dtype);  ///< Throws DtypeError unless `dtype` is float32 or float64.
   std::size_t size() const;
   const Node& node(std::size_t index) const;
   const ValueType& type(ValueId id) const;
@@ -264,6 +247,9 @@ class Tape {
 
   // The rest serves gradients and passes.
 
+  /// A tape without nodes, of this one's mode and default dtype.
+  Tape blank() const;
+
   /// Appends `node` as it stands, unchecked but for its inputs' indices and for its outputs, which must be types that
   /// arrays can have: throws ShapeError, with the op and its operands, where checked_bytes does. Its serial is set here.
   ValueId append(Node node);
@@ -299,9 +285,9 @@ Vars inline_body(Tape tape, const Tape& body, const Vars& inputs);
 std::ostream& operator<<(std::ostream& out, const Tape& tape);
 
 /// Records the call of `op`: completes and checks the attributes, gives literals their dtype, promotes mixed operands
-/// (bool < int32 < int64 < float; two float widths are an error), applies the shape rule, and appends the node. Throws
-/// without a trace on the tape. `tape` is needed only where no operand is a var. The call stands at `caller` or, in the
-/// library's own functions, at its first operand's.
+/// (bool < int32 < int64 < float; two float widths are an error; a float that no var says has the tape's default dtype),
+/// applies the shape rule, and appends the node. Throws without a trace on the tape. `tape` is needed only where no operand
+/// is a var. The call stands at `caller` or, in the library's own functions, at its first operand's.
 Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
 Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},

@@ -36,8 +36,9 @@ class LongSum {
 }  // namespace
 
 void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse, void* out, int threads) {
-  with_number(dtype, [&](auto scalar) {
+  with_scalar(dtype, [&](auto scalar) {
     using T = decltype(scalar);
+    using Out = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
     const auto [outer, size, inner] = extent;
     const std::int64_t grain = std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(1, size));
     const std::int64_t step = reverse ? -inner : inner;
@@ -46,9 +47,10 @@ void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse
                  [=, size = size, inner = inner](std::int64_t begin, std::int64_t finish) {
                    for (std::int64_t unit = begin; unit < finish; ++unit) {
                      const std::int64_t first = unit / inner * size * inner + unit % inner + start;
-                     LongSum<T> sum;
+                     LongSum<Out> sum;
                      for (std::int64_t i = 0; i < size; ++i)
-                       static_cast<T*>(out)[first + i * step] = sum.add(static_cast<const T*>(in)[first + i * step]);
+                       static_cast<Out*>(out)[first + i * step] =
+                           sum.add(static_cast<Out>(static_cast<const T*>(in)[first + i * step]));
                    }
                  });
   });

@@ -6,7 +6,8 @@
 
 namespace xtape {
 
-/// out[o, i, j] is the sum of in[o, 0 … i, j], or of in[o, i …, j] in reverse. `out` may be `in`.
+/// out[o, i, j] is the sum of in[o, 0 … i, j], or of in[o, i …, j] in reverse. Floats give floats of the same dtype, and
+/// `out` may then be `in`; integers and bool give int64.
 void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse, void* out, int threads);
 
 }  // namespace xtape

@@ -11,10 +11,10 @@ namespace {
 constexpr std::int64_t fill_grain = 1 << 14;  // below this, waking a thread costs more than it saves
 }
 
-void fill_with(void* out, Dtype dtype, std::int64_t count, double value, int threads) {
+void fill_with(void* out, Dtype dtype, std::int64_t count, const Literal& value, int threads) {
   with_scalar(dtype, [&](auto scalar) {
     using T = decltype(scalar);
-    const T element = static_cast<T>(value);
+    const T element = value.as<T>();
     T* elements = static_cast<T*>(out);
     parallel_for(threads, count, fill_grain, [elements, element](std::int64_t begin, std::int64_t finish) {
       std::fill(elements + begin, elements + finish, element);

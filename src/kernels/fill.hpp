@@ -3,11 +3,12 @@
 
 #include <cstdint>
 
-#include "xtape/array.hpp"
+#include "xtape/literal.hpp"
 
 namespace xtape {
 
-void fill_with(void* out, Dtype dtype, std::int64_t count, double value, int threads);
+/// `value` must fit the dtype.
+void fill_with(void* out, Dtype dtype, std::int64_t count, const Literal& value, int threads);
 
 /// Every element becomes its index along `axis`. Not for bool.
 void fill_indices(void* out, Dtype dtype, const Shape& shape, std::size_t axis, int threads);

@@ -21,19 +21,14 @@ bool holds_vars(const Value& value) {
   return !vars.empty();
 }
 
-Dtype named_dtype(const std::string& text, Dtype model_dtype) {
-  return text == "float" ? model_dtype : text == "int" ? Dtype::int64 : dtype_named(text);
-}
-
 class OpBinder {
  public:
-  OpBinder(const Op& op, Dtype model_dtype) : op_(op), model_dtype_(model_dtype), inputs_(op.inputs.size()) {}
+  explicit OpBinder(const Op& op) : op_(op), inputs_(op.inputs.size()) {}
 
   OpCall run(const Arguments& arguments) {
     for (const auto& each : arguments.positional) positional(each);
     for (const auto& each : arguments.named) named(each);
     if (!sizes_.empty()) call_.attributes.set(sizes_name_, sizes_);
-    for (const AttributeSpec& spec : op_.attributes) default_dtype(spec);
     gather_operands(arguments);
     return std::move(call_);
   }
@@ -139,15 +134,14 @@ class OpBinder {
     } else if (const auto* number = value.as<double>()) {
       call_.attributes.set(spec.name, *number);
     } else if (const auto* text = value.as<std::string>()) {
-      if (spec.type == AttributeType::dtype) {
+      if (spec.type == AttributeType::dtype && *text != "float" && *text != "int") {
         try {
-          call_.attributes.set(spec.name, named_dtype(*text, model_dtype_));
+          dtype_named(*text);
         } catch (const DtypeError& error) {
           throw BindingError{column, error.what()};
         }
-      } else {
-        call_.attributes.set(spec.name, *text);
       }
+      call_.attributes.set(spec.name, *text);
     } else if (const auto* tuple = value.as<Tuple>()) {
       std::vector<std::int64_t> integers;
       for (const Value& each : *tuple) {
@@ -159,13 +153,6 @@ class OpBinder {
     } else {
       refuse(name_of(spec.type));
     }
-  }
-
-  /// Where the row would make float32, a model of float64 means its own dtype.
-  void default_dtype(const AttributeSpec& spec) {
-    if (spec.type != AttributeType::dtype || !spec.initial || call_.attributes.find(spec.name) != nullptr) return;
-    if (const auto* initial = std::get_if<Dtype>(&*spec.initial); initial != nullptr && *initial == Dtype::float32)
-      call_.attributes.set(spec.name, model_dtype_);
   }
 
   void gather_operands(const Arguments& arguments) {
@@ -198,7 +185,6 @@ class OpBinder {
   }
 
   const Op& op_;
-  Dtype model_dtype_;
   std::vector<std::vector<Operand>> inputs_;
   std::size_t next_input_ = 0, next_attribute_ = 0;
   NamedSizes sizes_;
@@ -207,8 +193,8 @@ class OpBinder {
 };
 }  // namespace
 
-OpCall bind_op(const Op& op, const Arguments& arguments, Dtype model_dtype) {
-  return OpBinder(op, model_dtype).run(arguments);
+OpCall bind_op(const Op& op, const Arguments& arguments) {
+  return OpBinder(op).run(arguments);
 }
 
 }  // namespace xtape::model

@@ -113,6 +113,6 @@ struct BindingError {
   std::string message;
 };
 /// Sorts the arguments of a call of `op` into operands and attributes. Throws BindingError.
-OpCall bind_op(const Op& op, const Arguments& arguments, Dtype model_dtype);
+OpCall bind_op(const Op& op, const Arguments& arguments);
 
 }  // namespace xtape::model

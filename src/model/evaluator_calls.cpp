@@ -78,7 +78,7 @@ Value Evaluator::require(const Expression& expression, const At& at) {
 Value Evaluator::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
   if (!tape_) fail(at, expression.column, "op '" + op.name + "' makes an array: only sizes and numbers are known here");
   try {
-    const OpCall bound = bind_op(op, arguments, world_.dtype);
+    const OpCall bound = bind_op(op, arguments);
     const Vars outputs = apply(*tape_, op, bound.operands, bound.attributes);
     if (outputs.size() == 1) return outputs[0];
     return Tuple(outputs.begin(), outputs.end());

@@ -91,6 +91,7 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
   if (symbol == "-") return sub(a, b);
   if (symbol == "*") return mul(a, b);
   if (symbol == "/") return div(a, b);
+  if (symbol == "//") return floor_divide(a, b);
   if (symbol == "**") return pow(a, b);
   if (symbol == "%") return mod(a, b);
   if (symbol == "==") return equal(a, b);
@@ -99,7 +100,6 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
   if (symbol == "<=") return less_equal(a, b);
   if (symbol == ">") return greater(a, b);
   if (symbol == ">=") return greater_equal(a, b);
-  if (symbol == "//") throw Error("'//' divides sizes, not arrays: use floor(a / b)");
   if (a.is_literal() || b.is_literal()) cannot(symbol, left, right);
   return symbol == "and" ? logical_and(a.var(), b.var()) : logical_or(a.var(), b.var());
 }

@@ -26,7 +26,7 @@ class Rollback {
 };
 
 /// `value` as the attribute's type, where nothing is lost; else nothing.
-std::optional<Attribute> coerced(const Attribute& value, AttributeType type) {
+std::optional<Attribute> coerced(const Attribute& value, AttributeType type, Dtype default_dtype) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   switch (type) {
     case AttributeType::boolean:
@@ -39,6 +39,13 @@ std::optional<Attribute> coerced(const Attribute& value, AttributeType type) {
       if (std::holds_alternative<double>(value)) return value;
       if (integer != nullptr) return static_cast<double>(*integer);
       break;
+    case AttributeType::element: {
+      if (std::holds_alternative<double>(value)) return value;
+      if (integer == nullptr) break;
+      const auto real = static_cast<double>(*integer);
+      if (Literal(real).fits(Dtype::int64) && static_cast<std::int64_t>(real) == *integer) return real;
+      return value;
+    }
     case AttributeType::text:
       if (std::holds_alternative<std::string>(value)) return value;
       break;
@@ -48,7 +55,8 @@ std::optional<Attribute> coerced(const Attribute& value, AttributeType type) {
       break;
     case AttributeType::dtype:
       if (std::holds_alternative<Dtype>(value)) return value;
-      if (const auto* name = std::get_if<std::string>(&value)) return dtype_named(*name);
+      if (const auto* name = std::get_if<std::string>(&value))
+        return *name == "float" ? default_dtype : *name == "int" ? Dtype::int64 : dtype_named(*name);
       break;
     case AttributeType::named_sizes:
       if (std::holds_alternative<NamedSizes>(value)) return value;
@@ -57,7 +65,7 @@ std::optional<Attribute> coerced(const Attribute& value, AttributeType type) {
   return std::nullopt;
 }
 
-Attributes completed(const Op& op, const Attributes& given) {
+Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype) {
   std::vector<std::string> names;
   for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
   for (const auto& item : given.items())
@@ -67,7 +75,7 @@ Attributes completed(const Op& op, const Attributes& given) {
   for (const AttributeSpec& spec : op.attributes) {
     const Attribute* value = given.find(spec.name);
     if (value == nullptr && !spec.initial) throw Error("attribute '" + spec.name + "' must be given: " + spec.doc);
-    const std::optional<Attribute> fitting = coerced(value != nullptr ? *value : *spec.initial, spec.type);
+    const std::optional<Attribute> fitting = coerced(value != nullptr ? *value : *spec.initial, spec.type, default_dtype);
     if (!fitting)
       throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", got " +
                   to_string(value != nullptr ? *value : *spec.initial));
@@ -95,7 +103,7 @@ const InputSpec& spec_of(const Op& op, std::size_t input) {
 bool promotes(Accept accept) { return accept == Accept::value || accept == Accept::floating; }
 
 /// The dtype that the operands which promote together come to.
-Dtype common_dtype(const Op& op, const std::vector<Operand>& operands) {
+Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype default_dtype) {
   std::optional<Dtype> common;
   bool fraction = false;
   bool whole = false;
@@ -120,14 +128,14 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands) {
     };
     if (rank(dtype) > rank(*common)) common = dtype;
   }
-  if (!common) common = fraction ? Dtype::float32 : Dtype::int64;
+  if (!common) common = fraction ? default_dtype : Dtype::int64;
   if (*common == Dtype::boolean && whole) common = Dtype::int64;
-  if (!is_floating(*common) && (fraction || floating)) common = Dtype::float32;
+  if (!is_floating(*common) && (fraction || floating)) common = default_dtype;
   return *common;
 }
 
 Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
-  const Dtype common = common_dtype(op, operands);
+  const Dtype common = common_dtype(op, operands, tape.default_dtype());
   Vars inputs;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const InputSpec& spec = spec_of(op, i);
@@ -135,7 +143,7 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
       const Dtype dtype = promotes(spec.accept)            ? common
                           : spec.accept == Accept::integer ? Dtype::int64
                           : spec.accept == Accept::mask    ? Dtype::boolean
-                                                           : Dtype::float32;
+                                                           : tape.default_dtype();
       inputs.push_back(tape.constant(operands[i].literal(), dtype));
       continue;
     }
@@ -196,7 +204,7 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
       if (!operand.is_literal() && operand.var().tape() != tape)
         throw HandleError("its operands are of two tapes");
     check_arity(op, operands.size());
-    const Attributes complete = completed(op, attributes);
+    const Attributes complete = completed(op, attributes, tape.default_dtype());
     const auto in_call = tape.in_call(&op, place);
     Rollback rollback(tape);
     const Vars inputs = promoted(tape, op, operands);

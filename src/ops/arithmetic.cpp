@@ -85,7 +85,7 @@ const Op& mul_op() {
 const Op& div_op() {
   static const Op row = [] {
     const auto quotient = [](auto a, auto b) { return a / b; };
-    Op op = binary("div", "a / b, true division: integers are cast to float32 first.", quotient,
+    Op op = binary("div", "a / b, true division: integers are cast to the tape's default dtype first.", quotient,
                    [](const GradientCall& call) {
                      const Var g = call.cotangent() / call.inputs[1];
                      return per_operand(
@@ -94,7 +94,7 @@ const Op& div_op() {
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
       Vars floats = inputs;
       for (Var& input : floats)
-        if (is_integer(input.dtype())) input = cast(input, Dtype::float32);
+        if (is_integer(input.dtype())) input = cast(input, tape.default_dtype());
       return record_call(tape, self, floats, attributes);
     };
     op.tile = [quotient](const KernelCall& call) {
@@ -137,12 +137,54 @@ const Op& minimum_op() {
   return row;
 }
 
+/// The quotient of integers, rounded down. Division by zero gives 0, as NumPy does; -1 must not reach the processor's
+/// division, where the lowest integer would trap: its negative wraps, as products of integers do.
+template <class T>
+T floor_quotient(T a, T b) {
+  using Unsigned = std::make_unsigned_t<T>;
+  if (b == 0) return 0;
+  if (b == T{-1}) return static_cast<T>(Unsigned{0} - static_cast<Unsigned>(a));
+  const T quotient = static_cast<T>(a / b);
+  return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
+}
+
+/// As CPython divides floats: a - remainder is a multiple of b but for rounding, so that the quotient is whole but for it.
+struct FloorQuotient {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (b == 0) return a / b;
+      const T r = std::fmod(a, b);
+      T quotient = (a - r) / b;
+      if (r != 0 && (r < 0) != (b < 0)) quotient -= 1;
+      if (quotient == 0) return std::copysign(T{0}, a / b);
+      const T down = std::floor(quotient);
+      return quotient - down > T{0.5} ? down + 1 : down;
+    } else {
+      return floor_quotient(a, b);
+    }
+  }
+};
+
+const Op& floor_divide_op() {
+  static const Op row = [] {
+    Op op = binary("floor_divide",
+                   "The greatest whole number that is not greater than a / b, as Python's `//`, of integers exactly. "
+                   "Integers divided by 0 give 0, as in NumPy; floats inf or NaN. No gradient flows.",
+                   FloorQuotient{}, nullptr);
+    op.differentiable = false;
+    return op;
+  }();
+  return row;
+}
+
 struct Remainder {
   template <class T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
       const T r = std::fmod(a, b);
-      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+      if (r == 0) return std::copysign(r, b);
+      return (r < 0) != (b < 0) ? r + b : r;
     } else {
       // Division by zero gives 0, as NumPy does; by -1 always 0 too, and the lowest integer by -1 would trap.
       if (b == 0 || b == T{-1}) return 0;
@@ -158,7 +200,7 @@ const Op& mod_op() {
              Remainder{}, [](const GradientCall& call) {
                const Var g = call.cotangent();
                return per_operand(
-                   call, [&] { return g; }, [&] { return -(g * floor(call.inputs[0] / call.inputs[1])); });
+                   call, [&] { return g; }, [&] { return -(g * floor_divide(call.inputs[0], call.inputs[1])); });
              });
   return row;
 }
@@ -269,38 +311,61 @@ const Op& square_op() {
   return row;
 }
 
+/// A bound of clip as an element: what lies beyond the dtype's own bounds becomes these. Throws DtypeError where a bound
+/// of integers is not whole, or where it would force a result that the dtype does not have.
+template <class T>
+T clip_bound(const Attributes& attributes, const char* name) {
+  const Literal bound = attributes.number(name);
+  constexpr Dtype dtype = dtype_of<T>();
+  if constexpr (std::is_integral_v<T>) {
+    const bool low = name[0] == 'l';
+    const bool no_bound = !bound.fits(dtype) && (low ? bound.real() < 0 : bound.real() > 0) &&
+                          (std::isinf(bound.real()) || std::floor(bound.real()) == bound.real());
+    if (no_bound) return low ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  }
+  require_fits(bound, dtype, name);
+  return bound.as<T>();
+}
+
 const Op& clip_op() {
   static const Op row = [] {
     Op op = unary(
-        "clip", "minimum(maximum(x, low), high). The gradient passes where low <= x <= high, bounds included.",
+        "clip",
+        "minimum(maximum(x, low), high), of x's dtype: for integers the bounds must be whole or infinite. The gradient "
+        "passes where low <= x <= high, bounds included.",
         [](auto x) { return x; },
         [](const GradientCall& call) {
           const Var& x = call.inputs[0];
-          const Var inside = (x >= call.attributes().get<double>("low")) & (x <= call.attributes().get<double>("high"));
+          const Var inside = (x >= call.attributes().number("low").real()) & (x <= call.attributes().number("high").real());
           return Vars{where(inside, call.cotangent(), 0)};
         });
-    op.inputs = {{"x", Accept::floating}};
-    op.attributes = {{"low", AttributeType::number, "The least result; -inf for none.", std::nullopt},
-                     {"high", AttributeType::number, "The greatest result; inf for none.", std::nullopt}};
+    op.attributes = {{"low", AttributeType::element, "The least result; -inf for none.", std::nullopt},
+                     {"high", AttributeType::element, "The greatest result; inf for none.", std::nullopt}};
     op.shape = [](const Call& call) {
-      const double low = call.number("low"), high = call.number("high");
-      if (!(low <= high))
-        throw Error("low must not be above high, got low " + to_string(Attribute{low}) + " and high " +
-                    to_string(Attribute{high}));
-      return same_number_dtype(call);
+      const std::vector<ValueType> types = same_number_dtype(call);
+      with_number(call.dtype(0), [&](auto scalar) {
+        using T = decltype(scalar);
+        if (!(clip_bound<T>(call.attributes, "low") <= clip_bound<T>(call.attributes, "high")))
+          throw Error("low must not be above high, got low " + to_string(call.attributes.number("low")) +
+                      " and high " + to_string(call.attributes.number("high")));
+      });
+      return types;
     };
     op.tile = [](const KernelCall& call) {
-      const double low = call.number("low"), high = call.number("high");
-      const auto cut = [low, high](auto x) {
-        using T = decltype(x);
-        const T least = static_cast<T>(low), most = static_cast<T>(high);
-        return x < least ? least : x > most ? most : x;
-      };
-      return unary_loop(call.dtype(0), cut);
+      return with_number(call.dtype(0), [&](auto scalar) {
+        using T = decltype(scalar);
+        const T least = clip_bound<T>(call.attributes, "low"), most = clip_bound<T>(call.attributes, "high");
+        return loop_tile<T, T>([least, most](T x) { return x < least ? least : x > most ? most : x; });
+      });
     };
     op.expand = [](const ExpandCall& call) {
-      return Vars{minimum(maximum(call.inputs[0], call.attributes().get<double>("low")),
-                          call.attributes().get<double>("high"))};
+      return with_number(call.inputs[0].dtype(), [&](auto scalar) {
+        using T = decltype(scalar);
+        Tape tape = call.tape;
+        const Var low = tape.constant(clip_bound<T>(call.attributes(), "low"), dtype_of<T>());
+        const Var above = maximum(call.inputs[0], low);
+        return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes(), "high"), dtype_of<T>()))};
+      });
     };
     return op;
   }();
@@ -319,6 +384,9 @@ Var mul(const Operand& a, const Operand& b) {
 }
 Var div(const Operand& a, const Operand& b) {
   return apply(div_op(), {a, b})[0];
+}
+Var floor_divide(const Operand& a, const Operand& b) {
+  return apply(floor_divide_op(), {a, b})[0];
 }
 Var pow(const Operand& a, const Operand& b) {
   return apply(pow_op(), {a, b})[0];
@@ -347,13 +415,13 @@ Var square(const Argument& x) {
 Var floor(const Argument& x) {
   return apply(floor_op(), {x})[0];
 }
-Var clip(const Argument& x, double low, double high) {
-  return apply(clip_op(), {x}, {{"low", low}, {"high", high}})[0];
+Var clip(const Argument& x, const Literal& low, const Literal& high) {
+  return apply(clip_op(), {x}, {{"low", attribute_of(low)}, {"high", attribute_of(high)}})[0];
 }
 
 void list_arithmetic(OpTable& table) {
-  for (const Op* op : {&add_op(), &sub_op(), &mul_op(), &div_op(), &pow_op(), &maximum_op(), &minimum_op(), &mod_op(),
-                       &neg_op(), &abs_op(), &sign_op(), &square_op(), &floor_op(), &clip_op()})
+  for (const Op* op : {&add_op(), &sub_op(), &mul_op(), &div_op(), &floor_divide_op(), &pow_op(), &maximum_op(),
+                       &minimum_op(), &mod_op(), &neg_op(), &abs_op(), &sign_op(), &square_op(), &floor_op(), &clip_op()})
     table.add(*op);
 }
 

@@ -33,7 +33,7 @@ const Op& checkpoint_op() {
 }
 
 Vars checkpoint_gradient(const GradientCall& call) {
-  auto body = std::make_shared<Tape>(call.inputs[0].tape().mode());
+  auto body = std::make_shared<Tape>(call.inputs[0].tape().blank());
   Vars outer = call.inputs;
   Vars inputs;
   const auto enter = [&](const Var& var) {

@@ -13,14 +13,13 @@ const Op& cumsum_op() {
     op.name = "cumsum";
     op.doc =
         "Along `axis`, the sum of the elements up to and including each; in reverse, from each to the last. float32 is "
-        "summed in double, float64 with compensation. Gradient: the cumsum of the cotangent in the other direction.";
+        "summed in double, float64 with compensation, integers and bool as int64. Gradient: the cumsum of the cotangent in the other direction.";
     op.inputs = {{"x"}};
     op.attributes = {{"axis", AttributeType::integer, "The axis along which it sums.", std::int64_t{-1}},
                      {"reverse", AttributeType::boolean, "Whether it sums from the end.", false}};
     op.shape = [](const Call& call) -> std::vector<ValueType> {
-      if (call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: cast to a number first");
       normal_axis(call.integer("axis"), call.shape(0).size());
-      return {call.inputs[0]};
+      return {{is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64, call.shape(0)}};
     };
     op.kernel = [](const KernelCall& call) {
       const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));

@@ -251,7 +251,7 @@ const Op& one_hot_op() {
     op.doc = "1 at the class that each index names and 0 elsewhere, classes last. An index outside gives zeros alone.";
     op.inputs = {{"indices", Accept::integer}};
     op.attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
-                     {"dtype", AttributeType::dtype, "Of the result.", Dtype::float32}};
+                     float_dtype_spec("Of the result.")};
     op.differentiable = false;
     op.shape = [](const Call& call) {
       if (call.integer("classes") < 0) throw ShapeError("classes must be at least 0");
@@ -285,8 +285,8 @@ Var index_add(const Argument& x, const Var& indices, const Var& part, std::int64
 Var scatter_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis) {
   return apply(scatter_add_op(), {x, indices, part}, {{"axis", axis}})[0];
 }
-Var one_hot(const Argument& indices, std::int64_t classes, Dtype dtype) {
-  return apply(one_hot_op(), {indices}, {{"classes", classes}, {"dtype", dtype}})[0];
+Var one_hot(const Argument& indices, std::int64_t classes, std::optional<Dtype> dtype) {
+  return apply(one_hot_op(), {indices}, {{"classes", classes}, {"dtype", dtype_value(dtype)}})[0];
 }
 
 void list_indexing(OpTable& table) {

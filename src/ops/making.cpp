@@ -20,12 +20,18 @@ Attribute shape_value(const Shape& shape) {
   return std::vector<std::int64_t>(shape.begin(), shape.end());
 }
 
+AttributeSpec float_dtype_spec(const std::string& doc) {
+  return {"dtype", AttributeType::dtype, doc + " 'float' is the tape's default dtype.", std::string("float")};
+}
+
+Attribute dtype_value(const std::optional<Dtype>& dtype) {
+  if (dtype) return *dtype;
+  return std::string("float");
+}
+
 namespace {
 AttributeSpec shape_spec() {
   return {"shape", AttributeType::integers, "The shape of the result.", std::nullopt};
-}
-AttributeSpec dtype_spec(Dtype initial) {
-  return {"dtype", AttributeType::dtype, "The dtype of the result.", initial};
 }
 
 std::vector<ValueType> typed_shape(const Call& call) {
@@ -33,11 +39,11 @@ std::vector<ValueType> typed_shape(const Call& call) {
 }
 
 /// A row whose kernel fills its output with one value.
-Op filling(const char* name, const char* doc, double (*value)(const Attributes&)) {
+Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&)) {
   Op op;
   op.name = name;
   op.doc = doc;
-  op.attributes = {shape_spec(), dtype_spec(Dtype::float32)};
+  op.attributes = {shape_spec(), float_dtype_spec("The dtype of the result.")};
   op.kind = Kind::making;
   op.shape = typed_shape;
   op.kernel = [value](const KernelCall& call) {
@@ -58,21 +64,25 @@ Op filling(const char* name, const char* doc, double (*value)(const Attributes&)
 }  // namespace
 
 const Op& zeros_op() {
-  static const Op row = filling("zeros", "Zeros.", [](const Attributes&) { return 0.0; });
+  static const Op row = filling("zeros", "Zeros.", [](const Attributes&) { return Literal(0); });
   return row;
 }
 
 namespace {
 const Op& ones_op() {
-  static const Op row = filling("ones", "Ones.", [](const Attributes&) { return 1.0; });
+  static const Op row = filling("ones", "Ones.", [](const Attributes&) { return Literal(1); });
   return row;
 }
 
 const Op& full_op() {
   static const Op row = [] {
     Op op = filling("full", "One value, everywhere.",
-                    [](const Attributes& attributes) { return attributes.get<double>("value"); });
-    op.attributes.insert(op.attributes.begin() + 1, {"value", AttributeType::number, "The value.", std::nullopt});
+                    [](const Attributes& attributes) { return attributes.number("value"); });
+    op.attributes.insert(op.attributes.begin() + 1, {"value", AttributeType::element, "The value.", std::nullopt});
+    op.shape = [](const Call& call) {
+      call.element("value", call.get<Dtype>("dtype"));
+      return typed_shape(call);
+    };
     return op;
   }();
   return row;
@@ -85,14 +95,13 @@ const Op& iota_op() {
     op.doc = "Each element is its index along `axis`.";
     op.attributes = {shape_spec(),
                      {"axis", AttributeType::integer, "The axis that is counted.", std::int64_t{0}},
-                     dtype_spec(Dtype::int64)};
+                     {"dtype", AttributeType::dtype, "The dtype of the result.", Dtype::int64}};
     op.kind = Kind::making;
     op.shape = [](const Call& call) {
       const std::vector<ValueType> types = typed_shape(call);
       const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
       if (types[0].dtype == Dtype::boolean) throw DtypeError("a bool cannot count: use a number dtype");
-      if (types[0].dtype == Dtype::int32 && types[0].shape[axis] > std::int64_t{1} << 31)
-        throw DtypeError("int32 cannot count to " + std::to_string(types[0].shape[axis] - 1) + ": use int64");
+      require_fits(std::max<std::int64_t>(0, types[0].shape[axis] - 1), types[0].dtype, "the last index");
       return types;
     };
     op.kernel = [](const KernelCall& call) {
@@ -116,7 +125,7 @@ const Op& eye_op() {
     op.attributes = {
         {"rows", AttributeType::integer, "The number of rows.", std::nullopt},
         {"columns", AttributeType::integer, "The number of columns; -1: as many as rows.", std::int64_t{-1}},
-        dtype_spec(Dtype::float32)};
+        float_dtype_spec("The dtype of the result.")};
     op.kind = Kind::making;
     op.shape = [](const Call& call) -> std::vector<ValueType> {
       const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
@@ -216,14 +225,16 @@ const Op& causal_mask_op() {
 }
 }  // namespace
 
-Var zeros(Tape tape, const Shape& shape, Dtype dtype, Caller caller) {
-  return apply(tape, zeros_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}}, caller)[0];
+Var zeros(Tape tape, const Shape& shape, std::optional<Dtype> dtype, Caller caller) {
+  return apply(tape, zeros_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype_value(dtype)}}, caller)[0];
 }
-Var ones(Tape tape, const Shape& shape, Dtype dtype, Caller caller) {
-  return apply(tape, ones_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype}}, caller)[0];
+Var ones(Tape tape, const Shape& shape, std::optional<Dtype> dtype, Caller caller) {
+  return apply(tape, ones_op(), {}, {{"shape", shape_value(shape)}, {"dtype", dtype_value(dtype)}}, caller)[0];
 }
-Var full(Tape tape, const Shape& shape, double value, Dtype dtype, Caller caller) {
-  return apply(tape, full_op(), {}, {{"shape", shape_value(shape)}, {"value", value}, {"dtype", dtype}}, caller)[0];
+Var full(Tape tape, const Shape& shape, const Literal& value, std::optional<Dtype> dtype, Caller caller) {
+  const Attributes attributes{
+      {"shape", shape_value(shape)}, {"value", attribute_of(value)}, {"dtype", dtype_value(dtype)}};
+  return apply(tape, full_op(), {}, attributes, caller)[0];
 }
 Var zeros_like(const Argument& x) {
   return zeros(x.tape(), x.shape(), x.dtype(), x.caller());
@@ -234,8 +245,8 @@ Var ones_like(const Argument& x) {
 Var iota(Tape tape, const Shape& shape, std::int64_t axis, Dtype dtype, Caller caller) {
   return apply(tape, iota_op(), {}, {{"shape", shape_value(shape)}, {"axis", axis}, {"dtype", dtype}}, caller)[0];
 }
-Var eye(Tape tape, std::int64_t rows, std::int64_t columns, Dtype dtype, Caller caller) {
-  return apply(tape, eye_op(), {}, {{"rows", rows}, {"columns", columns}, {"dtype", dtype}}, caller)[0];
+Var eye(Tape tape, std::int64_t rows, std::int64_t columns, std::optional<Dtype> dtype, Caller caller) {
+  return apply(tape, eye_op(), {}, {{"rows", rows}, {"columns", columns}, {"dtype", dtype_value(dtype)}}, caller)[0];
 }
 Var positions(const Argument& tokens, std::int64_t axis) {
   return apply(positions_op(), {tokens}, {{"axis", axis}})[0];

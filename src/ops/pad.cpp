@@ -21,9 +21,10 @@ const Op& pad_op() {
     op.inputs = {{"x", Accept::any}};
     op.attributes = {{"before", AttributeType::integers, "How many stand before x along each axis.", std::nullopt},
                      {"after", AttributeType::integers, "How many stand after x along each axis.", std::nullopt},
-                     {"value", AttributeType::number, "What they are.", 0.0}};
+                     {"value", AttributeType::element, "What they are.", 0.0}};
     op.shape = [](const Call& call) {
       const auto &before = call.integers("before"), &after = call.integers("after");
+      call.element("value", call.dtype(0));
       Shape shape = call.shape(0);
       bool fits = before.size() == shape.size() && after.size() == shape.size();
       for (std::size_t i = 0; fits && i < shape.size(); ++i) {
@@ -42,7 +43,7 @@ const Op& pad_op() {
       for (std::size_t i = 0; i < inside.shape.size(); ++i)
         inside.offset += call.integers("before")[i] * inside.strides[i];
       const auto fill = with_scalar(call.dtype(0), [&](auto zero) {
-        const auto value = static_cast<decltype(zero)>(call.number("value"));
+        const auto value = call.attributes.number("value").as<decltype(zero)>();
         return make_fill(call.dtype(0), call.out[0], &value, call.threads);
       });
       return Kernel{[fill, copy = make_copy(call.dtype(0), call.in[0], inside, call.threads)](const Frame& frame) {
@@ -58,7 +59,7 @@ const Op& pad_op() {
     };
     op.expand = [](const ExpandCall& call) {
       const ValueType& type = call.node.outputs[0];
-      const Var ground = full(call.tape, type.shape, call.attributes().get<double>("value"), type.dtype);
+      const Var ground = full(call.tape, type.shape, call.attributes().number("value"), type.dtype);
       return Vars{update_slice(ground, call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("before"))};
     };
     op.strided_in = true;
@@ -70,6 +71,7 @@ const Op& pad_op() {
 
 /// x as it is when predicting; else without its last slice, and `value` before the first.
 Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
+  require_fits(attributes.number("value"), x.dtype(), "value");
   if (tape.mode() == Mode::predict) return {x};
   const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), x.rank());
   const std::int64_t size = x.shape()[axis];
@@ -77,7 +79,7 @@ Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
   std::vector<std::int64_t> start(x.rank(), 0), stop(x.rank(), open_end), before(x.rank(), 0);
   stop[axis] = size - 1;
   before[axis] = 1;
-  return {pad(slice(x, start, stop), before, start, attributes.get<double>("value"))};
+  return {pad(slice(x, start, stop), before, start, attributes.number("value"))};
 }
 
 const Op& shift_right_op() {
@@ -91,9 +93,10 @@ const Op& shift_right_op() {
         "and pad.";
     op.inputs = {{"x", Accept::any}};
     op.attributes = {{"axis", AttributeType::integer, "The axis to move along.", std::int64_t{1}},
-                     {"value", AttributeType::number, "What comes first.", 0.0}};
+                     {"value", AttributeType::element, "What comes first.", 0.0}};
     op.shape = [](const Call& call) {
       normal_axis(call.integer("axis"), call.shape(0).size());
+      call.element("value", call.dtype(0));
       return std::vector<ValueType>{call.inputs[0]};
     };
     op.record = [](Tape& tape, const Op&, const Vars& inputs, const Attributes& attributes) {
@@ -171,11 +174,11 @@ const Op& tile_op() {
 }  // namespace
 
 Var pad(const Argument& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
-        double value) {
-  return apply(pad_op(), {x}, {{"before", before}, {"after", after}, {"value", value}})[0];
+        const Literal& value) {
+  return apply(pad_op(), {x}, {{"before", before}, {"after", after}, {"value", attribute_of(value)}})[0];
 }
-Var shift_right(const Argument& x, std::int64_t axis, double value) {
-  return apply(shift_right_op(), {x}, {{"axis", axis}, {"value", value}})[0];
+Var shift_right(const Argument& x, std::int64_t axis, const Literal& value) {
+  return apply(shift_right_op(), {x}, {{"axis", axis}, {"value", attribute_of(value)}})[0];
 }
 Var tile(const Argument& x, const std::vector<std::int64_t>& repeats) {
   return apply(tile_op(), {x}, {{"repeats", repeats}})[0];

@@ -32,7 +32,7 @@ const Op& uniform_op() {
     op.attributes = {shape_spec(),
                      {"low", AttributeType::number, "The least possible number.", 0.0},
                      {"high", AttributeType::number, "What all numbers are below (unless it is `low`).", 1.0},
-                     {"dtype", AttributeType::dtype, "float32 or float64.", Dtype::float32}};
+                     float_dtype_spec("float32 or float64.")};
     op.kind = Kind::making;
     op.shape = [](const Call& call) -> std::vector<ValueType> {
       const double low = call.number("low"), high = call.number("high");
@@ -156,9 +156,9 @@ const Op& dropout_op() {
 }
 }  // namespace
 
-Var uniform(Tape tape, const Shape& shape, double low, double high, Dtype dtype, Caller caller) {
+Var uniform(Tape tape, const Shape& shape, double low, double high, std::optional<Dtype> dtype, Caller caller) {
   return apply(tape, uniform_op(), {},
-               {{"shape", shape_value(shape)}, {"low", low}, {"high", high}, {"dtype", dtype}}, caller)[0];
+               {{"shape", shape_value(shape)}, {"low", low}, {"high", high}, {"dtype", dtype_value(dtype)}}, caller)[0];
 }
 Var bernoulli(Tape tape, const Shape& shape, double p, Caller caller) {
   return apply(tape, bernoulli_op(), {}, {{"shape", shape_value(shape)}, {"p", p}}, caller)[0];

@@ -177,7 +177,7 @@ Vars scan_gradient(const GradientCall& call) {
   const ScanForm form(call.attributes());
   const Tape& body = *call.node.body;
   const Tape outer = call.inputs[0].tape();
-  Tape tape(outer.mode());
+  Tape tape = outer.blank();
   ScanStep step(outer, tape, form.length, !form.reverse);
   const std::vector<ValueId> ids = body.inputs();
   const std::size_t first_state = form.sequences();

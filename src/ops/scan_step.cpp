@@ -148,7 +148,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   form.length = length_;
   form.reverse = reverse_;
   form.states = static_cast<std::int64_t>(states_.size());
-  auto body = std::make_shared<Tape>(step_.mode());
+  auto body = std::make_shared<Tape>(step_.blank());
   Vars inputs;                    // of the scan
   std::map<Key, ValueId> inside;  // value of the step -> value of the body
   const auto enter = [&](ValueId id, const Var& from) {

@@ -1,5 +1,4 @@
 // Choosing between values, and between dtypes, element by element.
-#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -44,20 +43,17 @@ const Op& masked_fill_op() {
     op.name = "masked_fill";
     op.doc = "value where the mask is true, x elsewhere. No gradient flows to what was filled over.";
     op.inputs = {{"x"}, {"mask", Accept::mask}};
-    op.attributes = {{"value", AttributeType::number, "What is filled in.", std::nullopt}};
+    op.attributes = {{"value", AttributeType::element, "What is filled in.", std::nullopt}};
     op.kind = Kind::elementwise;
     op.shape = [](const Call& call) -> std::vector<ValueType> {
       require_numbers(call);
-      const double value = call.number("value");
-      if (is_integer(call.dtype(0)) && !(std::isfinite(value) && value == std::floor(value)))
-        throw DtypeError(std::string("x is ") + name_of(call.dtype(0)) + ", which cannot hold the value " +
-                         to_string(Attribute{value}));
+      call.element("value", call.dtype(0));
       return {{call.dtype(0), broadcast_inputs(call)}};
     };
     op.tile = [](const KernelCall& call) {
       return with_number(call.dtype(0), [&](auto scalar) {
         using T = decltype(scalar);
-        const T value = static_cast<T>(call.number("value"));
+        const T value = call.attributes.number("value").as<T>();
         return loop_tile<T, T, bool>([value](T x, bool mask) { return mask ? value : x; });
       });
     };
@@ -65,7 +61,9 @@ const Op& masked_fill_op() {
       return Vars{sum_to(masked_fill(call.cotangent(), call.inputs[1], 0), call.inputs[0].shape()), Var()};
     };
     op.expand = [](const ExpandCall& call) {
-      return Vars{where(call.inputs[1], call.attributes().get<double>("value"), call.inputs[0])};
+      Tape tape = call.tape;
+      const Var value = tape.constant(call.attributes().number("value"), call.inputs[0].dtype());
+      return Vars{where(call.inputs[1], value, call.inputs[0])};
     };
     op.overwrites = {0};
     return op;
@@ -122,8 +120,8 @@ const Op& cast_op() {
 Var where(const Argument& condition, const Operand& a, const Operand& b) {
   return apply(where_op(), {condition, a, b})[0];
 }
-Var masked_fill(const Argument& x, const Var& mask, double value) {
-  return apply(masked_fill_op(), {x, mask}, {{"value", value}})[0];
+Var masked_fill(const Argument& x, const Var& mask, const Literal& value) {
+  return apply(masked_fill_op(), {x, mask}, {{"value", attribute_of(value)}})[0];
 }
 Var cast(const Argument& x, Dtype dtype) {
   return apply(cast_op(), {x}, {{"dtype", dtype}})[0];

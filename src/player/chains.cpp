@@ -64,7 +64,7 @@ class Groups {
 void record_chain(const Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
   std::vector<std::int32_t> members = groups.members(group);
   std::reverse(members.begin(), members.end());
-  auto body = std::make_shared<Tape>(program.tape.mode());
+  auto body = std::make_shared<Tape>(program.tape.blank());
   Node chain;
   std::vector<std::pair<ValueId, ValueId>> inside;  // (value of the program, value of the body)
   const auto find = [&](ValueId id) -> ValueId {

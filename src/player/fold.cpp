@@ -41,7 +41,7 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
 /// `values`, computed all together: a chain of thousands of constants is one play.
 std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
                             const std::vector<ValueId>& values) {
-  Tape tape(program.tape.mode());
+  Tape tape = program.tape.blank();
   std::vector<std::int32_t> placed(program.tape.size(), -1);
   const auto here = [&](ValueId id) { return ValueId{placed[static_cast<std::size_t>(id.node)], id.output}; };
   for (std::size_t i = 0; i < program.tape.size(); ++i) {

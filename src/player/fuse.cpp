@@ -19,8 +19,8 @@ struct Pattern {
   ValueId root() const { return outputs.at(0); }
 };
 
-Pattern pattern_of(const Op& op, const FuseSample& sample, Mode mode) {
-  Pattern pattern{&op, sample.attributes, Tape(mode), {}, {}};
+Pattern pattern_of(const Op& op, const FuseSample& sample, const Tape& like) {
+  Pattern pattern{&op, sample.attributes, like.blank(), {}, {}};
   for (std::size_t i = 0; i < sample.inputs.size(); ++i)
     pattern.inputs.push_back(
         pattern.tape.input("in" + std::to_string(i), sample.inputs[i].shape, sample.inputs[i].dtype));
@@ -88,7 +88,7 @@ class Matcher {
       sample.inputs.push_back(program_.tape.type(id));
     }
     try {
-      return stands_at(root, pattern_of(*pattern_.op, sample, program_.tape.mode()), true);
+      return stands_at(root, pattern_of(*pattern_.op, sample, program_.tape), true);
     } catch (const Error&) {
       return false;
     }
@@ -218,7 +218,7 @@ class Matcher {
   bool gradient_fits() const {
     if (match_.backward.empty()) return true;
     if (!pattern_.op->gradient) return false;
-    Tape trial(program_.tape.mode());
+    Tape trial = program_.tape.blank();
     const auto enter = [&](ValueId id) {
       const ValueType& type = program_.tape.type(id);
       return trial.input("in" + std::to_string(trial.size()), type.shape, type.dtype);
@@ -296,7 +296,7 @@ Program fuse_pass(const Program& program) {
   Program current = program;
   for (const auto& row : builtin_ops().rows())
     for (const FuseSample& sample : row.second->fuses)
-      current = fuse_one(current, pattern_of(*row.second, sample, program.tape.mode()));
+      current = fuse_one(current, pattern_of(*row.second, sample, program.tape));
   return current;
 }
 

@@ -29,6 +29,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
                           const std::vector<ArrayView>& points, const GradcheckOptions& options) {
   std::mt19937_64 random(options.seed);
   Tape tape;
+  tape.set_default_dtype(Dtype::float64);
   Vars inputs;
   std::vector<Array> values;
   for (const ArrayView& point : points) {

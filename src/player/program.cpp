@@ -15,7 +15,7 @@ std::vector<bool> needed(const Tape& tape, const std::vector<ValueId>& outputs) 
 
 Program pruned(const Program& from) {
   const std::vector<bool> need = needed(from.tape, from.outputs);
-  Program to(from.tape.mode());
+  Program to(from.tape);
   to.region_count = from.region_count;
   std::vector<std::int32_t> map(from.tape.size(), -1);
   const auto moved = [&](ValueId id) {
@@ -43,7 +43,7 @@ Program pruned(const Program& from) {
 
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
   if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
-  Program whole(tape.mode());
+  Program whole(tape);
   whole.tape = tape;  // the same list: nothing is recorded on it, it is only read
   whole.regions.assign(tape.size(), 0);
   for (std::size_t i = 0; i < tape.size(); ++i)
@@ -87,7 +87,7 @@ std::vector<std::vector<std::vector<std::int32_t>>> users_of(const Tape& tape) {
   return users;
 }
 
-Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape.mode()), map_(from.tape.size()) {
+Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), map_(from.tape.size()) {
   to_.region_count = from.region_count;
   for (std::size_t i = 0; i < map_.size(); ++i) map_[i].resize(from.tape.node(i).outputs.size());
 }

@@ -16,7 +16,8 @@ struct Origin {
 };
 
 struct Program {
-  explicit Program(Mode mode) : tape(mode) {}
+  /// Empty, for nodes of `like` or what takes their place.
+  explicit Program(const Tape& like) : tape(like.blank()) {}
 
   Tape tape;
   std::vector<ValueId> outputs;                        ///< What the player was asked for, and then the carries' outputs.

@@ -17,7 +17,7 @@ namespace {
 /// The same scan with those of its stacked outputs alone that `used` names.
 Node narrowed(const Node& node, const std::vector<bool>& used) {
   const Tape& body = *node.body;
-  auto kept = std::make_shared<Tape>(body.mode());
+  auto kept = std::make_shared<Tape>(body.blank());
   Vars inputs;
   for (const ValueId& id : body.inputs()) {
     const ValueType& type = body.type(id);

@@ -1,6 +1,5 @@
 // The rows of what comes from outside a tape, the attributes, and the table of ops.
 #include <algorithm>
-#include <cstdio>
 
 #include "nearest.hpp"
 #include "xtape/op.hpp"
@@ -37,7 +36,8 @@ const char* name_of(AttributeType type) {
   switch (type) {
     case AttributeType::boolean: return "true or false";
     case AttributeType::integer: return "an integer";
-    case AttributeType::number: return "a number";
+    case AttributeType::number:
+    case AttributeType::element: return "a number";
     case AttributeType::text: return "a text";
     case AttributeType::integers: return "integers";
     case AttributeType::dtype: return "a dtype";
@@ -60,6 +60,18 @@ const Attribute* Attributes::find(const std::string& name) const {
   return nullptr;
 }
 
+Literal Attributes::number(const std::string& name) const {
+  const Attribute* value = find(name);
+  if (value != nullptr)
+    if (const auto* integer = std::get_if<std::int64_t>(value)) return *integer;
+  return get<double>(name);
+}
+
+Attribute attribute_of(const Literal& number) {
+  if (number.is_whole()) return number.integer();
+  return number.real();
+}
+
 void Attributes::missing(const std::string& name) const {
   throw Error("attribute '" + name + (find(name) ? "' is of another type than the one asked for" : "' is not set"));
 }
@@ -68,14 +80,7 @@ std::string to_string(const Attribute& value) {
   struct Visitor {
     std::string operator()(bool b) const { return b ? "true" : "false"; }
     std::string operator()(std::int64_t i) const { return std::to_string(i); }
-    std::string operator()(double d) const {
-      char text[32];
-      for (int digits : {6, 9, 17}) {  // the shortest of these that reads back as the same number
-        std::snprintf(text, sizeof text, "%.*g", digits, d);
-        if (std::strtod(text, nullptr) == d) break;
-      }
-      return text;
-    }
+    std::string operator()(double d) const { return to_string(Literal(d)); }
     std::string operator()(const std::string& s) const { return "'" + s + "'"; }
     std::string operator()(const std::vector<std::int64_t>& list) const {
       std::string text = "(";
@@ -94,10 +99,6 @@ std::string to_string(const Attribute& value) {
 }
 
 std::string to_string(const ValueType& type) { return std::string(name_of(type.dtype)) + " " + to_string(type.shape); }
-
-std::string to_string(const Literal& literal) {
-  return std::visit([](auto value) { return to_string(Attribute(value)); }, literal.value());
-}
 
 std::string to_string(const Caller& caller) {
   if (!caller.known()) return "";

@@ -1,8 +1,6 @@
 #include "xtape/tape.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "calls.hpp"
 #include "tape_data.hpp"
@@ -84,53 +82,6 @@ Tape Var::tape() const {
   return Tape(tape_.lock());
 }
 
-// Literals ----------------------------------------------------------------------------------------------------------
-
-void Literal::too_large(std::uint64_t value) {
-  throw DtypeError("the literal " + std::to_string(value) + " does not fit int64, the widest integer dtype");
-}
-
-namespace {
-/// The literal as the integer T. Throws DtypeError where it is another number.
-template <class T>
-T integer_of(const Literal& literal) {
-  std::int64_t integer = 0;
-  bool fits = true;
-  if (const auto* number = std::get_if<double>(&literal.value())) {
-    constexpr double beyond = 9223372036854775808.0;  // 2^63
-    fits = *number >= -beyond && *number < beyond && std::floor(*number) == *number;
-    if (fits) integer = static_cast<std::int64_t>(*number);
-  } else {
-    integer = std::visit([](auto value) { return static_cast<std::int64_t>(value); }, literal.value());
-  }
-  using Limits = std::numeric_limits<T>;
-  if (!fits || integer < Limits::min() || integer > Limits::max())
-    throw DtypeError("the literal " + to_string(literal) + " does not fit " + name_of(dtype_of<T>()) +
-                     ", which holds the integers from " + std::to_string(Limits::min()) + " to " +
-                     std::to_string(Limits::max()));
-  return static_cast<T>(integer);
-}
-
-Array array_of(const Literal& literal, Dtype dtype) {
-  Array array(dtype, {});
-  const auto put = [&](auto* element) {
-    using T = std::remove_pointer_t<decltype(element)>;
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-      *element = integer_of<T>(literal);
-    else
-      *element = std::visit([](auto value) { return static_cast<T>(value); }, literal.value());
-  };
-  switch (dtype) {
-    case Dtype::float32: put(array.as<float>()); break;
-    case Dtype::float64: put(array.as<double>()); break;
-    case Dtype::int32: put(array.as<std::int32_t>()); break;
-    case Dtype::int64: put(array.as<std::int64_t>()); break;
-    case Dtype::boolean: put(array.as<bool>()); break;
-  }
-  return array;
-}
-}  // namespace
-
 // Tape --------------------------------------------------------------------------------------------------------------
 
 Tape::Tape() : Tape(Mode::train) {}
@@ -140,12 +91,12 @@ Tape::Tape(Mode mode) : data_(std::make_shared<TapeData>()) {
   data_->site.scope = std::make_shared<const Scope>();
 }
 
-Var Tape::input(const std::string& name, const Shape& shape, Dtype dtype, Caller caller) {
+Var Tape::input(const std::string& name, const Shape& shape, std::optional<Dtype> dtype, Caller caller) {
   return as_call(*this, &input_op(), caller, [&] {
     if (data_->inputs.count(name) != 0) throw Error("the tape already has an input named '" + name + "'");
     Node node;
     node.op = &input_op();
-    node.outputs = {{dtype, shape}};
+    node.outputs = {{dtype.value_or(default_dtype()), shape}};
     node.name = name;
     return var(append(std::move(node)));
   });
@@ -180,10 +131,35 @@ Var Tape::constant(const ArrayView& values, Caller caller) {
 }
 
 Var Tape::constant(const Literal& value, Dtype dtype, Caller caller) {
-  return as_call(*this, &constant_op(), caller, [&] { return constant(array_of(value, dtype)); });
+  return as_call(*this, &constant_op(), caller, [&] {
+    require_fits(value, dtype, "the literal");
+    Array array(dtype, {});
+    switch (dtype) {
+      case Dtype::float32: *array.as<float>() = value.as<float>(); break;
+      case Dtype::float64: *array.as<double>() = value.as<double>(); break;
+      case Dtype::int32: *array.as<std::int32_t>() = value.as<std::int32_t>(); break;
+      case Dtype::int64: *array.as<std::int64_t>() = value.as<std::int64_t>(); break;
+      case Dtype::boolean: *array.as<bool>() = value.as<bool>(); break;
+    }
+    return constant(array);
+  });
 }
 
 Mode Tape::mode() const { return data_->mode; }
+Dtype Tape::default_dtype() const { return data_->default_dtype; }
+
+void Tape::set_default_dtype(Dtype dtype) {
+  if (!is_floating(dtype))
+    throw DtypeError(std::string("the default dtype is float32 or float64, not ") + name_of(dtype));
+  data_->default_dtype = dtype;
+}
+
+Tape Tape::blank() const {
+  Tape tape(mode());
+  tape.set_default_dtype(default_dtype());
+  return tape;
+}
+
 std::size_t Tape::size() const { return data_->nodes.size(); }
 const Node& Tape::node(std::size_t index) const { return data_->nodes.at(index); }
 const ValueType& Tape::type(ValueId id) const {
@@ -287,7 +263,7 @@ void Tape::truncate(std::size_t size) {
 }
 
 std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {
-  auto body = std::make_shared<Tape>(mode());
+  auto body = std::make_shared<Tape>(blank());
   std::vector<Node> region(data_->nodes.begin() + static_cast<std::ptrdiff_t>(size), data_->nodes.end());
   std::vector<ValueId> result_ids;
   for (const Var& result : results) result_ids.push_back(result.id());

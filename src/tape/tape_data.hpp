@@ -15,6 +15,7 @@ struct TapeData {
   static constexpr std::size_t no_enclosed = static_cast<std::size_t>(-1);
 
   Mode mode = Mode::train;
+  Dtype default_dtype = Dtype::float32;
   std::deque<Node> nodes;  // a deque: references to nodes survive appending
   std::vector<Adjoint> adjoints;
   std::vector<ValueId> results;

@@ -135,6 +135,41 @@ TEST_CASE("op mod: the remainder has the sign of the divisor") {
   CHECK(y.to<std::int32_t>() == xt::xarray<std::int32_t>{0, 0, 2});
 }
 
+TEST_CASE("op mod: exact multiples leave a zero of the divisor's sign, infinite divisors what Python says") {
+  const Array y = played<double>([](const Vars& x) { return mod(x[0], x[1]); },
+                                 {{-6, 6, -1, 1, 5}, {3, -3, inf, -inf, inf}});
+  CHECK(y.to<double>() == xt::xarray<double>{0, 0, inf, -inf, 5});
+  CHECK(!std::signbit(y.as<double>()[0]));
+  CHECK(std::signbit(y.as<double>()[1]));
+}
+
+TEST_CASE("op floor_divide: quotients rounded down, as Python's") {
+  check_binary(floor_divide, [](auto a, auto b) {
+    return std::floor(static_cast<double>(a) / static_cast<double>(b));
+  });
+  const auto divide = [](const Vars& x) { return floor_divide(x[0], x[1]); };
+  const Array y = played<double>(divide, {{7, -7, 1, -1, 1, -1, 0.3, 6}, {2, 2, inf, inf, 0, 0, 0.1, -0.5}});
+  CHECK(y.to<double>() == xt::xarray<double>{3, -4, 0, -1, inf, -inf, 2, -12});  // 0.3 is less than 3 times 0.1
+  CHECK(std::isnan(played<double>(divide, {{0}, {0}}).as<double>()[0]));
+  CHECK(std::isnan(played<double>(divide, {{inf}, {2}}).as<double>()[0]));
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  CHECK_FALSE(floor_divide(x, 2).node().op->differentiable);
+  CHECK(grad(sum(floor_divide(x, 2) * x), {x})[0].shape() == Shape{2});
+}
+
+TEST_CASE("op floor_divide: integers are divided exactly, and neither 0 nor -1 stops the process") {
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
+  const auto divide = [](const Vars& x) { return floor_divide(x[0], x[1]); };
+  const Array y = played<std::int64_t>(divide, {{greatest, lowest, -7, 7, 7, lowest, lowest, 5},
+                                                {2, 3, 2, -2, 0, -1, greatest, lowest}});
+  CHECK(y.to<std::int64_t>() ==
+        xt::xarray<std::int64_t>{4611686018427387903, -3074457345618258603, -4, -4, 0, lowest, -2, -1});
+  constexpr auto lowest32 = std::numeric_limits<std::int32_t>::min();
+  CHECK(played<std::int32_t>(divide, {{lowest32, lowest32, -1}, {-1, 0, 3}}).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{lowest32, 0, -1});
+}
+
 TEST_CASE("op neg: changes the sign") {
   CHECK(played<std::int32_t>([](const Vars& x) { return -x[0]; }, {{1, -2, 0}}).to<std::int32_t>() ==
         xt::xarray<std::int32_t>{-1, 2, 0});
@@ -214,4 +249,31 @@ TEST_CASE("arithmetic on long arrays agrees in every element, whatever the threa
     REQUIRE(close(one.as<float>()[i], (v * 3 - v / 7) * std::abs(v) + std::max(v, 2.0), 1e-5));
     REQUIRE(one.as<float>()[i] == three.as<float>()[i]);
   }
+}
+
+TEST_CASE("op clip: integers stay what they are, exactly, with bounds of any size") {
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  const auto clipped = [&](const Literal& low, const Literal& high) {
+    return played<std::int64_t>([&](const Vars& x) { return clip(x[0], low, high); }, {{lowest, -5, odd, greatest}})
+        .to<std::int64_t>();
+  };
+  using Row = xt::xarray<std::int64_t>;
+  CHECK(clipped(-inf, inf) == Row{lowest, -5, odd, greatest});
+  CHECK(clipped(-odd, odd) == Row{-odd, -5, odd, odd});
+  CHECK(clipped(0, 1e300) == Row{0, 0, odd, greatest});
+  CHECK(clipped(odd, greatest) == Row{odd, odd, odd, greatest});
+  CHECK(played<std::int32_t>([](const Vars& x) { return clip(x[0], -3000000000, 7); }, {{-9, 9}}).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{-9, 7});
+  Tape tape;
+  const Var x = tape.parameter("x", xt::xarray<std::int64_t>{1, odd});
+  CHECK(evaluate(clip(x, odd - 1, inf)).to<std::int64_t>() == Row{odd - 1, odd});  // as its expansion does
+  const Var i = tape.input("i", {2}, Dtype::int32);
+  CHECK_THROWS_WITH_AS(clip(i, 0.5, 2),
+                       "clip: low 0.5 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use a float dtype",
+                       DtypeError);
+  CHECK_THROWS_WITH_AS(clip(i, 3000000000, inf),
+                       "clip: low 3000000000 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
 }

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "golden.hpp"
 #include "play.hpp"
 
@@ -93,4 +95,35 @@ TEST_CASE("op causal_mask: true where the key comes after the query") {
       CHECK(mask(1, 0, query, key) == second(query, key));
     }
   CHECK(causal_mask(predicting.source).shape() == Shape{2, 2});
+}
+
+TEST_CASE("op full: integers are exact, and a value that does not fit is an error that says what would") {
+  Tape tape;
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  CHECK(*fast(full(tape, {}, odd, Dtype::int64)).as<std::int64_t>() == odd);
+  CHECK(*evaluate(full(tape, {}, odd, Dtype::int64)).as<std::int64_t>() == odd);
+  CHECK(*fast(full(tape, {}, 3000000000, Dtype::int64)).as<std::int64_t>() == 3000000000);
+  CHECK(*fast(full(tape, {}, 2.0, Dtype::int32)).as<std::int32_t>() == 2);
+  CHECK_THROWS_WITH_AS(full(tape, {1}, 3000000000, Dtype::int32),
+                       "full: value 3000000000 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
+  CHECK_THROWS_WITH_AS(full(tape, {1}, 2.5, Dtype::int32),
+                       "full: value 2.5 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use a float dtype", DtypeError);
+  CHECK_THROWS_WITH_AS(full(tape, {1}, 1e19, Dtype::int64),
+                       "full: value 1e+19 does not fit int64, "
+                       "which holds the integers from -9223372036854775808 to 9223372036854775807: use a float dtype",
+                       DtypeError);
+  CHECK_THROWS_WITH_AS(full(tape, {1}, 2, Dtype::boolean),
+                       "full: value 2 does not fit bool, "
+                       "which holds 0 and 1: use int64", DtypeError);
+  CHECK_THROWS_AS(full(tape, {1}, std::numeric_limits<double>::quiet_NaN(), Dtype::int64), DtypeError);
+  CHECK_THROWS_AS(full(tape, {1}, std::numeric_limits<std::uint64_t>::max(), Dtype::int64), DtypeError);
+}
+
+TEST_CASE("op iota: an index that its dtype cannot hold is an error") {
+  Tape tape;
+  CHECK_THROWS_WITH_AS(iota(tape, {3000000000}, 0, Dtype::int32),
+                       "iota: the last index 2999999999 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
 }

@@ -72,3 +72,23 @@ TEST_CASE("op tile: repeats an array along its axes") {
   CHECK_THROWS_WITH_AS(tile(tape.input("x", {2, 3}), {2}),
                        "tile: repeats (2,) must have one count of at least 0 for every axis of (2, 3)", ShapeError);
 }
+
+TEST_CASE("op pad: the value of integers is exact, or an error") {
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  CHECK(played<std::int64_t>([](const Vars& x) { return pad(x[0], {1}, {0}, odd); }, {{7}}).to<std::int64_t>() ==
+        xt::xarray<std::int64_t>{odd, 7});
+  Tape tape;
+  CHECK_THROWS_WITH_AS(pad(tape.input("x", {2}, Dtype::int32), {1}, {1}, 0.5),
+                       "pad: value 0.5 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use a float dtype", DtypeError);
+}
+
+TEST_CASE("op shift_right: the value of integers is exact, or an error, in every mode") {
+  for (Mode mode : {Mode::train, Mode::predict}) {
+    Tape tape(mode);
+    CHECK_THROWS_WITH_AS(shift_right(tape.input("x", {2}, Dtype::int64), 0, -1.5),
+                         "shift_right: value -1.5 does not fit int64, "
+                         "which holds the integers from -9223372036854775808 to 9223372036854775807: use a float dtype",
+                         DtypeError);
+  }
+}

@@ -85,3 +85,16 @@ TEST_CASE("op cast: every pair of dtypes, rounding, limits, gradients") {
   const Var g = grad(sum(square(cast(d, Dtype::float32))), {d})[0];
   CHECK(fast(g).to<double>() == xt::xarray<double>{1, 4});
 }
+
+TEST_CASE("op masked_fill: the value of integers is exact, or an error") {
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  Tape tape;
+  const Var x = tape.parameter("x", xt::xarray<std::int64_t>{1, 2});
+  const Var filled = masked_fill(x, x > 1, odd);
+  CHECK(fast(filled).to<std::int64_t>() == xt::xarray<std::int64_t>{1, odd});
+  CHECK(evaluate(filled).to<std::int64_t>() == xt::xarray<std::int64_t>{1, odd});
+  const Var i = tape.input("i", {2}, Dtype::int32);
+  CHECK_THROWS_WITH_AS(masked_fill(i, i > 1, 3000000000),
+                       "masked_fill: value 3000000000 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
+}

@@ -181,7 +181,7 @@ TEST_CASE("sizes: one_hot, eye and diag_embed refuse results that no array can h
 TEST_CASE("sizes: int32 does not count beyond itself") {
   Tape tape;
   CHECK(says(refusal<DtypeError>(tape, [&] { iota(tape, {two_to(31) + 1}, 0, Dtype::int32); }),
-             {"iota: int32 cannot count to 2147483648: use int64"}));
+             {"iota: the last index 2147483648 does not fit int32", "use int64"}));
   CHECK(iota(tape, {two_to(31)}, 0, Dtype::int32).shape() == Shape{two_to(31)});
   // one_hot's meaning counts classes: an index must not hit another class 2^32 further on.
   const Var i = tape.input("i", {2}, Dtype::int32);

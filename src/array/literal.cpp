@@ -1,0 +1,47 @@
+#include "xtape/literal.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace xtape {
+
+void Literal::too_large(std::uint64_t value) {
+  throw DtypeError("the literal " + std::to_string(value) + " does not fit int64, the widest integer dtype");
+}
+
+bool Literal::fits(Dtype dtype) const {
+  if (is_floating(dtype)) return true;
+  if (dtype == Dtype::boolean) return real() == 0 || real() == 1;
+  const bool narrow = dtype == Dtype::int32;
+  if (is_whole_)
+    return !narrow || (integer_ >= std::numeric_limits<std::int32_t>::min() &&
+                       integer_ <= std::numeric_limits<std::int32_t>::max());
+  const double limit = narrow ? 2147483648.0 : 9223372036854775808.0;  // 2^31, 2^63
+  return std::floor(real_) == real_ && real_ >= -limit && real_ < limit;
+}
+
+std::string to_string(const Literal& literal) {
+  if (literal.is_whole()) return std::to_string(literal.integer());
+  char text[32];
+  for (int digits : {6, 9, 17}) {
+    std::snprintf(text, sizeof text, "%.*g", digits, literal.real());
+    if (std::strtod(text, nullptr) == literal.real()) break;
+  }
+  return text;
+}
+
+void require_fits(const Literal& literal, Dtype dtype, const std::string& what) {
+  if (literal.fits(dtype)) return;
+  const auto range = [](auto zero) {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    return "the integers from " + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max());
+  };
+  const std::string held = dtype == Dtype::boolean ? "0 and 1"
+                           : dtype == Dtype::int32 ? range(std::int32_t{})
+                                                   : range(std::int64_t{});
+  throw DtypeError(what + " " + to_string(literal) + " does not fit " + name_of(dtype) + ", which holds " + held +
+                   ": use " + (literal.fits(Dtype::int64) ? "int64" : "a float dtype"));
+}
+
+}  // namespace xtape
