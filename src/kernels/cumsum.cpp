@@ -24,13 +24,14 @@ class LongSum {
       // An infinite sum has lost a NaN, not a remainder.
       return std::abs(next) <= std::numeric_limits<double>::max() ? next + lost_ : next;
     } else {
-      sum_ += x;
+      sum_ = wrapping_sum(sum_, static_cast<Sum>(x));
       return static_cast<T>(sum_);
     }
   }
 
  private:
-  std::conditional_t<std::is_floating_point_v<T>, double, T> sum_ = 0;
+  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  Sum sum_ = 0;
   double lost_ = 0;
 };
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "scalar.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -52,7 +53,7 @@ void add_slices(T* out, const Index* indices, const T* part, const Picking& pick
       for (std::int64_t p = 0; p < picking.picked; ++p) {
         T* to = out + (o * picking.axis + indices[p]) * picking.inner;
         const T* from = part + (o * picking.picked + p) * picking.inner;
-        for (std::int64_t i = begin; i < finish; ++i) to[i] += from[i];
+        for (std::int64_t i = begin; i < finish; ++i) to[i] = wrapping_sum(to[i], from[i]);
       }
   });
 }
@@ -72,7 +73,8 @@ void add_elements(T* out, const Index* indices, const T* part, const Picking& pi
   each_column(picking, threads, [&](std::int64_t o, std::int64_t i) {
     for (std::int64_t p = 0; p < picking.picked; ++p) {
       const std::int64_t at = (o * picking.picked + p) * picking.inner + i;
-      out[(o * picking.axis + indices[at]) * picking.inner + i] += part[at];
+      T& to = out[(o * picking.axis + indices[at]) * picking.inner + i];
+      to = wrapping_sum(to, part[at]);
     }
   });
 }

@@ -155,10 +155,11 @@ PlannedProduct make_product(const Product& given) {
       return made<float>(product);
     case Dtype::float64:
       return made<double>(product);
+    // Products of integers wrap, as NumPy's do; C++ says so of unsigned ones alone.
     case Dtype::int32:
-      return made<std::int32_t>(product);
+      return made<std::uint32_t>(product);
     case Dtype::int64:
-      return made<std::int64_t>(product);
+      return made<std::uint64_t>(product);
     default:
       throw DtypeError("there is no product of bool arrays: cast them to numbers");
   }

@@ -28,9 +28,9 @@ template <class T>
 std::function<void(const T* a, const T* b, T* c, void* scratch)> make_loops(const LoopsPlan& plan);
 extern template std::function<void(const float*, const float*, float*, void*)> make_loops(const LoopsPlan&);
 extern template std::function<void(const double*, const double*, double*, void*)> make_loops(const LoopsPlan&);
-extern template std::function<void(const std::int32_t*, const std::int32_t*, std::int32_t*, void*)> make_loops(
+extern template std::function<void(const std::uint32_t*, const std::uint32_t*, std::uint32_t*, void*)> make_loops(
     const LoopsPlan&);
-extern template std::function<void(const std::int64_t*, const std::int64_t*, std::int64_t*, void*)> make_loops(
+extern template std::function<void(const std::uint64_t*, const std::uint64_t*, std::uint64_t*, void*)> make_loops(
     const LoopsPlan&);
 
 }  // namespace xtape

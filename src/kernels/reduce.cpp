@@ -25,7 +25,7 @@ struct Add {
   }
   template <class T>
   T operator()(T a, T b) const {
-    return a + b;
+    return wrapping_sum(a, b);
   }
 };
 struct Greatest {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "xtape/array.hpp"
 
@@ -26,6 +27,16 @@ auto with_number(Dtype dtype, const F& f) {
 template <class F>
 auto with_scalar(Dtype dtype, const F& f) {
   return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
+}
+
+/// What sums, differences and products of T are computed in. Those of integers wrap, as NumPy's do; C++ says so of
+/// unsigned integers alone.
+template <class T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
+template <class T>
+T wrapping_sum(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
 }
 
 }  // namespace xtape

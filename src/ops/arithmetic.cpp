@@ -40,6 +40,15 @@ Op unary(const char* name, const char* doc, const F& f, GradientRule gradient) {
   return op;
 }
 
+/// `f`, computed so that integers wrap.
+template <class F>
+auto wrapping(const F& f) {
+  return [f](auto... x) {
+    using T = std::common_type_t<decltype(x)...>;
+    return static_cast<T>(f(static_cast<Wrapping<T>>(x)...));
+  };
+}
+
 /// The gradients of a broadcasting binary op: `to_a` and `to_b` record them in the shape of the output.
 template <class A, class B>
 Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
@@ -51,7 +60,7 @@ Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
 
 const Op& add_op() {
   static const Op row = binary(
-      "add", "a + b.", [](auto a, auto b) { return a + b; },
+      "add", "a + b. Integers wrap.", wrapping([](auto a, auto b) { return a + b; }),
       [](const GradientCall& call) {
         const Var g = call.cotangent();
         return per_operand(
@@ -62,7 +71,7 @@ const Op& add_op() {
 
 const Op& sub_op() {
   static const Op row = binary(
-      "sub", "a - b.", [](auto a, auto b) { return a - b; },
+      "sub", "a - b. Integers wrap.", wrapping([](auto a, auto b) { return a - b; }),
       [](const GradientCall& call) {
         const Var g = call.cotangent();
         return per_operand(
@@ -73,7 +82,7 @@ const Op& sub_op() {
 
 const Op& mul_op() {
   static const Op row = binary(
-      "mul", "a * b.", [](auto a, auto b) { return a * b; },
+      "mul", "a * b. Integers wrap.", wrapping([](auto a, auto b) { return a * b; }),
       [](const GradientCall& call) {
         const Var g = call.cotangent();
         return per_operand(
@@ -269,13 +278,23 @@ const Op& pow_op() {
 
 const Op& neg_op() {
   static const Op row = unary(
-      "neg", "-x.", [](auto x) { return -x; }, [](const GradientCall& call) { return Vars{-call.cotangent()}; });
+      "neg", "-x.", wrapping([](auto x) { return -x; }), [](const GradientCall& call) { return Vars{-call.cotangent()}; });
   return row;
 }
 
+struct Magnitude {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::abs(x);
+    else
+      return x < 0 ? static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(x)) : x;
+  }
+};
+
 const Op& abs_op() {
   static const Op row = unary(
-      "abs", "|x|. The gradient at 0 is 0.", [](auto x) { return std::abs(x); },
+      "abs", "|x|. The gradient at 0 is 0.", Magnitude{},
       [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
   return row;
 }
@@ -303,7 +322,7 @@ const Op& floor_op() {
 const Op& square_op() {
   static const Op row = [] {
     Op op = unary(
-        "square", "x * x.", [](auto x) { return x * x; },
+        "square", "x * x.", wrapping([](auto x) { return x * x; }),
         [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; });
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };
     return op;

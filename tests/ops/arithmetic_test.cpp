@@ -277,3 +277,34 @@ TEST_CASE("op clip: integers stay what they are, exactly, with bounds of any siz
                        "clip: low 3000000000 does not fit int32, "
                        "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
 }
+
+/// What two's complement gives where the result does not fit.
+template <class T>
+void check_wrapping() {
+  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  const auto values = [](const std::function<Var(const Vars&)>& function,
+                         std::initializer_list<std::initializer_list<T>> points) {
+    return played<T>(function, points).template to<T>();
+  };
+  CHECK(values([](const Vars& x) { return x[0] + x[1]; }, {{most, least}, {T{1}, T{-1}}}) == listed<T>({least, most}));
+  CHECK(values([](const Vars& x) { return x[0] - x[1]; }, {{most, least}, {T{-1}, T{1}}}) == listed<T>({least, most}));
+  CHECK(values([](const Vars& x) { return x[0] * x[1]; }, {{most, least}, {T{2}, T{-1}}}) == listed<T>({T{-2}, least}));
+  CHECK(values([](const Vars& x) { return -x[0]; }, {{least, most}}) == listed<T>({least, T(-most)}));
+  CHECK(values([](const Vars& x) { return abs(x[0]); }, {{least, most}}) == listed<T>({least, most}));
+  CHECK(values([](const Vars& x) { return square(x[0]); }, {{most, least}}) == listed<T>({1, 0}));
+  CHECK(values([](const Vars& x) { return einsum("i,i->", {x[0], x[1]}); }, {{most, most}, {T{1}, T{1}}})() == T{-2});
+  Tape tape;
+  const Var x = tape.constant(listed<T>({most, 0})), ones = tape.constant(listed<T>({1, 1}));
+  const Var zeros = tape.constant(xt::xarray<std::int64_t>{0, 0});
+  CHECK(fast(index_add(x, zeros, ones)).template to<T>() == listed<T>({T(least + 1), 0}));
+  CHECK(fast(scatter_add(x, zeros, ones)).template to<T>() == listed<T>({T(least + 1), 0}));
+}
+
+TEST_CASE("integers wrap where a sum or a product does not fit, as in NumPy") {
+  check_wrapping<std::int32_t>();
+  check_wrapping<std::int64_t>();
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+  CHECK(played<std::int64_t>([](const Vars& x) { return sum(x[0]); }, {{most, 1}}).to<std::int64_t>()() == least);
+  CHECK(played<std::int64_t>([](const Vars& x) { return cumsum(x[0]); }, {{most, 1}}).to<std::int64_t>() ==
+        listed<std::int64_t>({most, least}));
+}
