@@ -22,13 +22,13 @@ cache=$(command -v ccache || true)
 rm -f "/tmp/xtape-setup.$$"
 
 # A suite is a program of its own, or a script about the program xtape. "install" builds outside programs, which know
-# nothing of sanitizers, against the library: it has no meaning here.
+# nothing of sanitizers, against the library: it has no meaning here, and neither has "mutants", which reads sources.
 if [ $# -gt 0 ]; then
   suites=("$@")
 else
   mapfile -t suites < <(meson introspect --tests "$build" | python3 -c '
 import json, sys
-print(*(test["name"] for test in json.load(sys.stdin) if test["name"] != "install"), sep="\n")')
+print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("install", "mutants")), sep="\n")')
 fi
 targets=()
 for suite in "${suites[@]}"; do

@@ -1,8 +1,8 @@
 /// The ops as C++ functions, under NumPy's and PyTorch's names and argument order. Each records one call on the tape of its
 /// arguments; shapes broadcast as in NumPy. docs/ops.md gives every formula, attribute and shape rule. Literals take the
 /// dtype of the vars beside them; where neither a var nor an argument says which float is meant, it is the tape's default
-/// dtype. Every call notes the program's file and line, for errors now and while playing: by its
-/// first argument (an Argument is a Var that notes where it is handed over, an Operand likewise) or by `caller`.
+/// dtype. Each call notes the file and line of the program that makes it, for errors while recording and while playing. An
+/// Argument or Operand notes the line on which a var is handed over; functions without one take a Caller.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 3
@@ -69,9 +69,9 @@ Var logical_and(const Argument& a, const Var& b);
 Var logical_or(const Argument& a, const Var& b);
 Var logical_not(const Argument& x);
 
-// Operators of vars and numbers of any arithmetic type.
+// Operators of vars, and of vars with operands or numbers of any arithmetic type.
 template <class T>
-using VarOfNumber = std::enable_if_t<std::is_arithmetic<T>::value, Var>;
+using VarOfNumber = std::enable_if_t<std::is_arithmetic<T>::value || std::is_same<T, Operand>::value, Var>;
 #define XTAPE_OPERATOR(symbol, function)                                                                         \
   inline Var operator symbol(const Argument& a, const Argument& b) { return function(a, b); }                    \
   template <class T>                                                                                             \

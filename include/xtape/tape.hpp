@@ -164,6 +164,10 @@ class Operand {
   Operand(const Var& var, Caller caller = Caller::here()) : var_(var), caller_(caller) {}     // NOLINT: converts by intent
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
   Operand(T literal, Caller caller = Caller::here()) : literal_(literal), caller_(caller) {}  // NOLINT: converts by intent
+  /// The same operand, of a call from `caller` where its own is not known.
+  Operand(const Operand& other, const Caller& caller) : Operand(other) {
+    if (!caller_.known()) caller_ = caller;
+  }
   bool is_literal() const { return literal_.has_value(); }
   const Literal& literal() const { return literal_.value(); }
   const Var& var() const { return var_; }

@@ -64,6 +64,7 @@ void remove_if_possible(const std::string& path) noexcept {
 
 void flush_folder(const std::string& folder) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0 && errno == EACCES) return;  // a folder that may be written but not read cannot be flushed
   if (file < 0) fail("open", folder);
   // Some file systems have nothing to flush a folder with, and say so.
   const bool failed = fsync(file) != 0 && errno != EINVAL;

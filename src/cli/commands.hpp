@@ -51,7 +51,8 @@ auto of_the_input(const Work& work) {
   }
 }
 
-/// From here on SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag; a second one ends the program at once.
+/// From here on SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag; a second SIGINT or SIGTERM ends the
+/// program at once.
 void catch_interrupt();
 bool interrupted();
 int interrupting_signal();  ///< 0 before one came.

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "definition_words.hpp"
+#include "durable.hpp"
 #include "run_words.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
@@ -18,7 +19,7 @@ struct Words {
 };
 
 void write(const Words& words) {
-  if (std::filesystem::exists(words.folder)) throw WrongInput(words.folder + " exists already");
+  if (path_exists(words.folder)) throw WrongInput(words.folder + " exists already");
   if (is_hugging_face(words.source)) {
     save_hugging_face(open_hugging_face(words.source), words.folder, words.source);
   } else {

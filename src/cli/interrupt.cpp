@@ -10,10 +10,13 @@ namespace {
 constexpr int caught[] = {SIGINT, SIGTERM, SIGHUP};
 volatile sig_atomic_t received = 0;
 
-/// The first signal is noted; the next one, whichever it is, ends the program.
+/// The first signal is noted. The next SIGINT or SIGTERM ends the program. A SIGHUP does not: systemd sends one right
+/// after SIGTERM, and under nohup it means nothing.
 void on_signal(int signal) {
-  received = signal;
-  for (const int each : caught) ::signal(each, SIG_DFL);
+  if (received == 0) received = signal;
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
+  ::signal(SIGHUP, SIG_IGN);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "durable.hpp"
 #include "gnuplot.hpp"
 #include "metrics.hpp"
 #include "nearest.hpp"
@@ -102,8 +103,8 @@ std::string name_of(const std::string& run) {
 
 Curves curves_of(const std::string& run, const Words& words) {
   const std::filesystem::path file = std::filesystem::path(run) / "metrics.jsonl";
-  if (!std::filesystem::exists(file))
-    throw WrongInput(run + (std::filesystem::exists(std::filesystem::path(run) / "recipe.json")
+  if (!path_exists(file.string()))
+    throw WrongInput(run + (path_exists(run + "/recipe.json")
                                 ? " has no metrics: it was not trained yet"
                                 : " is not a run: it has no metrics.jsonl"));
   const std::vector<train::Measured> lines = train::read_metrics(file.string());

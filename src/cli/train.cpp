@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
 #include "progress.hpp"
@@ -39,7 +40,7 @@ std::string default_directory(const std::string& name) {
 }
 
 bool is_run(const std::string& path) {
-  return std::filesystem::exists(path + "/recipe.json");
+  return path_exists(path + "/recipe.json");
 }
 
 std::vector<Setting> settings_of(const Words& words) {
@@ -69,7 +70,7 @@ Run begun(const Words& words) {
   if (is_run(words.recipe)) throw WrongInput(words.recipe + " is a run: --resume continues it");
   const Recipe recipe = Recipe::load(words.recipe, settings_of(words));
   const std::string out = words.out.empty() ? default_directory(recipe.name) : words.out;
-  if (std::filesystem::exists(out))
+  if (path_exists(out))
     throw WrongInput(out + (is_run(out) ? " is a run already: --resume continues it" : " exists already"));
   return Run::create(recipe, out);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "calls.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -102,7 +103,8 @@ class Sweep {
     const auto in_sweep = tape_.in_sweep({number_, forward});
     const auto in_site = tape_.in_site(node.site);  // which may be another one than `forward`'s: attention's dropout
     for (std::size_t i = 0; i < cotangents.size() && forward_ < 0; ++i)
-      if (!cotangents[i].empty()) tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
+      if (!cotangents[i].empty())
+        tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
     Vars gradients;
     if (op.gradient) gradients = op.gradient(call);
     if (gradients.empty()) gradients = through_expansion(call, forward);
@@ -182,9 +184,7 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
                        ", its output " + to_string(outputs[i].type()));
   }
 }
-}  // namespace
 
-namespace {
 Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const Caller& caller) {
   check_arguments(outputs, inputs, cotangents);
   Tape tape = outputs[0].tape();
@@ -211,12 +211,7 @@ Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotan
 }  // namespace
 
 Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents, Caller caller) {
-  try {
-    return record_gradients(outputs, inputs, cotangents, caller);
-  } catch (Error& error) {
-    error.name_place(to_string(caller));
-    throw;
-  }
+  return at_place(caller, [&] { return record_gradients(outputs, inputs, cotangents, caller); });
 }
 
 Vars grad(const Var& output, const Vars& inputs, Caller caller) {

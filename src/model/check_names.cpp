@@ -37,7 +37,7 @@ class Checker {
   void computation(const std::vector<Input>& inputs, const Computation& computation,
                    const std::vector<Function>* functions) {
     functions_ = functions;
-    check_sizes(inputs, computation, known_);
+    check_sizes(inputs, computation, sizes_);
     for (const Input& input : inputs) {
       known_.insert(input.name);
       for (const Line& dim : input.dims)

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "definition.hpp"
+#include "durable.hpp"
 #include "files.hpp"
 #include "hugging_face_files.hpp"
 #include "stored_weights.hpp"
@@ -116,9 +117,9 @@ std::vector<ArrayFile> weight_files(const std::string& folder) {
   std::vector<ArrayFile> files;
   const std::string one = folder + "/" + weights_file;
   const std::string index = folder + "/" + index_file;
-  if (fs::exists(one)) {
+  if (path_exists(one)) {
     files.emplace_back(one);
-  } else if (fs::exists(index)) {
+  } else if (path_exists(index)) {
     std::set<std::string> names;
     for (const auto& [tensor, file] : JsonNode(read_file(index), index, JsonErrors::file).at("weight_map").entries()) {
       if (fs::path(file.text()).has_parent_path() || file.text().empty())
@@ -190,7 +191,7 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
   ModelOptions chosen = options;
   chosen.hyper = overrides_of(*read, config, options.hyper);
   chosen.initialise = false;
-  if (!options.initialise && !fs::exists(folder + "/" + weights_file) && !fs::exists(folder + "/" + index_file))
+  if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
     return Model::load(path, chosen);
   const std::vector<ArrayFile> files = weight_files(folder);
   std::vector<model::StoredWeight> stored = stored_weights(files, *read->hugging_face);

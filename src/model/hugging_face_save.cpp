@@ -85,7 +85,7 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
 
 JsonNode model::read_config(const std::string& folder) {
   const std::string file = folder + "/" + config_file;
-  if (!fs::exists(file)) throw FileError(folder + " has no " + config_file + ": it is no folder of a model");
+  if (!path_exists(file)) throw FileError(folder + " has no " + config_file + ": it is no folder of a model");
   const JsonNode config(read_file(file), file, JsonErrors::definition);
   if (!config.is_object()) config.fail("an object belongs here");
   return config;

@@ -55,8 +55,15 @@ std::optional<Attribute> coerced(const Attribute& value, AttributeType type, Dty
       break;
     case AttributeType::dtype:
       if (std::holds_alternative<Dtype>(value)) return value;
-      if (const auto* name = std::get_if<std::string>(&value))
-        return *name == "float" ? default_dtype : *name == "int" ? Dtype::int64 : dtype_named(*name);
+      if (const auto* name = std::get_if<std::string>(&value)) {
+        if (*name == "float") return default_dtype;
+        if (*name == "int") return Dtype::int64;
+        try {
+          return dtype_named(*name);
+        } catch (const DtypeError& error) {
+          throw DtypeError(error.what() + std::string("; 'float' is the default float dtype, 'int' is int64"));
+        }
+      }
       break;
     case AttributeType::named_sizes:
       if (std::holds_alternative<NamedSizes>(value)) return value;

@@ -278,7 +278,8 @@ const Op& pow_op() {
 
 const Op& neg_op() {
   static const Op row = unary(
-      "neg", "-x.", wrapping([](auto x) { return -x; }), [](const GradientCall& call) { return Vars{-call.cotangent()}; });
+      "neg", "-x.", wrapping([](auto x) { return -x; }),
+      [](const GradientCall& call) { return Vars{-call.cotangent()}; });
   return row;
 }
 
@@ -355,7 +356,8 @@ const Op& clip_op() {
         [](auto x) { return x; },
         [](const GradientCall& call) {
           const Var& x = call.inputs[0];
-          const Var inside = (x >= call.attributes().number("low").real()) & (x <= call.attributes().number("high").real());
+          const Attributes& bounds = call.attributes();
+          const Var inside = (x >= bounds.number("low").real()) & (x <= bounds.number("high").real());
           return Vars{where(inside, call.cotangent(), 0)};
         });
     op.attributes = {{"low", AttributeType::element, "The least result; -inf for none.", std::nullopt},

@@ -90,12 +90,7 @@ Vars record_checkpoint(const std::function<Vars(const Vars&)>& function, const V
 }  // namespace
 
 Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, Caller caller) {
-  try {
-    return record_checkpoint(function, inputs, caller);
-  } catch (Error& error) {
-    error.name_place(to_string(caller));
-    throw;
-  }
+  return at_place(caller, [&] { return record_checkpoint(function, inputs, caller); });
 }
 
 void list_checkpoint(OpTable& table) { table.add(checkpoint_op()); }

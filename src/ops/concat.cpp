@@ -118,7 +118,8 @@ constexpr std::int64_t most_parts = 1 << 20;
 
 void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Shape& shape) {
   if (parts > most_parts)
-    throw ShapeError(std::string(op) + ": axis " + std::to_string(axis) + " of " + to_string(shape) + " would be taken apart into " +
+    throw ShapeError(std::string(op) + ": axis " + std::to_string(axis) + " of " + to_string(shape) +
+                     " would be taken apart into " +
                      std::to_string(parts) + " arrays; at most " + std::to_string(most_parts) +
                      " can be: take slices, or scan along it");
 }
@@ -225,7 +226,7 @@ Vars split(const Argument& x, const std::vector<std::int64_t>& sizes, std::int64
   return apply(split_op(), {x}, {{"sizes", sizes}, {"axis", axis}});
 }
 Vars split(const Argument& x, std::int64_t parts, std::int64_t axis) {
-  return as_call(x.tape(), &split_op(), x.caller(), [&] {
+  return at_place(x.caller(), [&] {
     const std::int64_t size = x.size(axis);
     if (parts < 1 || size % parts != 0)
       throw ShapeError("split: axis " + std::to_string(axis) + " of " + to_string(x.shape()) +

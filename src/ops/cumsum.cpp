@@ -13,7 +13,8 @@ const Op& cumsum_op() {
     op.name = "cumsum";
     op.doc =
         "Along `axis`, the sum of the elements up to and including each; in reverse, from each to the last. float32 is "
-        "summed in double, float64 with compensation, integers and bool as int64. Gradient: the cumsum of the cotangent in the other direction.";
+        "summed in double, float64 with compensation, integers and bool as int64. Gradient: the cumsum of the "
+        "cotangent in the other direction.";
     op.inputs = {{"x"}};
     op.attributes = {{"axis", AttributeType::integer, "The axis along which it sums.", std::int64_t{-1}},
                      {"reverse", AttributeType::boolean, "Whether it sums from the end.", false}};

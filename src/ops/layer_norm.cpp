@@ -118,7 +118,8 @@ const Op& layer_norm_grad_op() {
 }
 
 Vars layer_norm_gradient(const GradientCall& call) {
-  if (!call.cotangents[1].empty() || !call.cotangents[2].empty()) return {};  // of second derivatives: left to the expansion
+  // Of second derivatives: left to the expansion.
+  if (!call.cotangents[1].empty() || !call.cotangents[2].empty()) return {};
   std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1], call.outputs[2]};
   if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
   return xtape::apply(layer_norm_grad_op(), operands, {{"bias", call.inputs.size() > 2}});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "calls.hpp"
 #include "fill.hpp"
 #include "threads.hpp"
 #include "xtape/op.hpp"
@@ -237,10 +238,10 @@ Var full(Tape tape, const Shape& shape, const Literal& value, std::optional<Dtyp
   return apply(tape, full_op(), {}, attributes, caller)[0];
 }
 Var zeros_like(const Argument& x) {
-  return zeros(x.tape(), x.shape(), x.dtype(), x.caller());
+  return at_place(x.caller(), [&] { return zeros(x.tape(), x.shape(), x.dtype(), x.caller()); });
 }
 Var ones_like(const Argument& x) {
-  return ones(x.tape(), x.shape(), x.dtype(), x.caller());
+  return at_place(x.caller(), [&] { return ones(x.tape(), x.shape(), x.dtype(), x.caller()); });
 }
 Var iota(Tape tape, const Shape& shape, std::int64_t axis, Dtype dtype, Caller caller) {
   return apply(tape, iota_op(), {}, {{"shape", shape_value(shape)}, {"axis", axis}, {"dtype", dtype}}, caller)[0];

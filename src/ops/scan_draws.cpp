@@ -20,7 +20,7 @@ Tape with_draws_apart(const Tape& body) {
   Tape current = body;
   for (bool again = true; again;) {
     again = false;
-    Tape next(current.mode());
+    Tape next = current.blank();
     std::vector<Vars> now(current.size());
     const auto var_of = [&](ValueId id) {
       return now[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];

@@ -103,7 +103,8 @@ void Placements::set(ValueId id, const Placement& placement) {
 
 Placement Placements::make(ValueId id) {
   const ValueType& type = program_.tape.type(id);
-  const int buffer = make_buffer(program_.label(id), requested(id) ? BufferKind::output : BufferKind::arena, bytes_of(type));
+  const BufferKind kind = requested(id) ? BufferKind::output : BufferKind::arena;
+  const int buffer = make_buffer(program_.label(id), kind, bytes_of(type));
   const Placement placement{buffer, Layout::dense(type.shape)};
   set(id, placement);
   return placement;

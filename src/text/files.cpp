@@ -33,6 +33,7 @@ std::string read_compressed(const std::string& path) {
   int count = 0;
   while ((count = gzread(file.get(), piece.data(), static_cast<unsigned>(piece.size()))) > 0) {
     text.append(piece.data(), static_cast<std::size_t>(count));
+    if (gzdirect(file.get()) != 0) continue;  // not compressed; and a pipe has no offset
     const auto packed = static_cast<std::size_t>(std::max<z_off_t>(0, gzoffset(file.get())));
     if (text.size() > unpacked_in_any_case && text.size() / most_unpacked_times > packed)
       fail(path, "its first " + std::to_string(packed) + " bytes unpack to " + std::to_string(text.size()) +

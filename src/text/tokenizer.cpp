@@ -58,7 +58,7 @@ std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const s
     throw FileError(another);
   try {
     auto tokenizer = std::make_unique<SentencePieceTokenizer>(model);
-    if (saved(*tokenizer) == json.json()) return tokenizer;
+    if (json.at("pieces").json() == tokenizer->size()) return tokenizer;
   } catch (const Error& error) {
     throw FileError(file + ": " + error.what());
   }

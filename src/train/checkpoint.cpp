@@ -32,8 +32,16 @@ void put_in_place(const std::string& from, const std::string& to) {
     if (errno != EINVAL && errno != ENOSYS)
       throw FileError("cannot replace '" + to + "': " + std::strerror(errno));
     // The file system knows no exchange. Where it stops in between, the checkpoint before is the last one.
-    remove_if_possible(to + ".replaced" + unfinished);
-    rename_path(to, to + ".replaced" + unfinished);
+    const std::string before = to + ".replaced" + unfinished;
+    remove_if_possible(before);
+    rename_path(to, before);
+    try {
+      rename_path(from, to);
+    } catch (const FileError&) {
+      if (!path_exists(to)) rename_path(before, to);
+      throw;
+    }
+    return;
   }
   rename_path(from, to);
 }

@@ -54,8 +54,8 @@ const std::string& cut_back(const std::string& path, std::int64_t step, std::int
   std::istringstream lines(text);
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, false);  // a crash may have cut the last line short
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
+    const Json json = measurement(line);  // a crash may have cut the last line short
+    if (json.is_null()) continue;
     const auto at = json["step"].get<std::int64_t>();
     const bool again = at > step || (at == step && evaluated < step && json.contains(evaluation_key));
     if (!again) kept += line + "\n";

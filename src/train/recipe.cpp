@@ -64,12 +64,15 @@ void apply(Json& root, const Setting& setting) {
       throw DefinitionError("--set " + setting.key + ": '" + setting.key.substr(0, dot) + "' holds no keys");
     object = &child;
   }
+  std::error_code failed;
+  const fs::path here = fs::current_path(failed);
+  if (failed) throw FileError("the working folder cannot be found: " + failed.message());
   Json& value = (*object)[setting.key.substr(at)];
   value = value_of(setting);
   // A path is text even where it could be read as JSON, as "2020" could.
   for (const char* key : path_keys)
-    if (setting.key == key) value = resolved(key, setting.value, fs::current_path());
-  resolve_paths(root, fs::current_path(), setting.key + ".");
+    if (setting.key == key) value = resolved(key, setting.value, here);
+  resolve_paths(root, here, setting.key + ".");
 }
 
 HyperSetting read_hyper(const Section& section, const std::string& name, const Json& value) {

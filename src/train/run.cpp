@@ -24,6 +24,16 @@ std::string text_in_run(const Recipe& recipe) {
 constexpr const char* lock_file = "lock";
 constexpr const char* checkpoints_folder = "checkpoints";
 
+/// Whether a file or folder of that name is what a crash left of a write: NAME.writing or NAME.writing-PROCESS.
+bool is_unfinished(const std::string& name) {
+  const std::string mark = ".writing";
+  const std::size_t at = name.rfind(mark);
+  if (at == std::string::npos) return false;
+  const std::string rest = name.substr(at + mark.size());
+  return rest.empty() ||
+         (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of("0123456789", 1) == std::string::npos);
+}
+
 /// The files of a new run but metrics and checkpoints, in a folder that may hold what a crash left of an earlier try.
 void write_files(const Model& model, const Recipe& recipe, const train::Tokenizers& tokenizers,
                  const std::string& folder) {
@@ -44,6 +54,10 @@ void write_run(const Recipe& recipe, const std::string& directory) {
   train::check_loss(model, *batches);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   const std::string beside = directory + ".writing";
+  // The lock is the first file that a new run gets, and metrics come only once the run is in its place.
+  if (path_exists(beside) && !names_in(beside).empty() &&
+      (!path_exists(beside + "/" + lock_file) || path_exists(beside + "/metrics.jsonl")))
+    throw FileError(beside + " is not what an earlier try left, and a new run is made there: move it away");
   make_folders(beside);
   const FileLock lock(beside + "/" + lock_file, directory);
   try {
@@ -88,7 +102,7 @@ struct Run::Data {
     if (lock) return;
     lock.emplace(directory + "/" + lock_file, directory);
     for (const std::string& name : names_in(directory))  // what crashes left
-      if (name.find(".writing") != std::string::npos) remove_if_possible(directory + "/" + name);
+      if (is_unfinished(name)) remove_if_possible(directory + "/" + name);
   }
   std::int64_t step() const { return trainer ? trainer->step() : opened; }
 

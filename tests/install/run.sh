@@ -60,8 +60,8 @@ no_flags_leak() {
   ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|pcre2|sentencepiece|zlib)' "$pc"
 }
 only_places_in_the_folder() { # no file says where the whole was installed
-  ! grep -rn "${installed#"$work/root"}" "$pc" "$libraries/cmake/xtape" && [ "$(realpath "$(ask --variable=prefix)")" = "$prefix" ] &&
-    [ -f "$XTAPE_MODELS/gpt2.json" ]
+  ! grep -rn "${installed#"$work/root"}" "$pc" "$libraries/cmake/xtape" &&
+    [ "$(realpath "$(ask --variable=prefix)")" = "$(realpath "$prefix")" ] && [ -f "$XTAPE_MODELS/gpt2.json" ]
 }
 no_xtensor_type_in_the_library() { # so that its flags and its user's need not agree
   ! nm -C "$libraries"/libxtape.* | grep -E '^[^ ]* *[TWVu] xtape::.*\bxt::'

@@ -72,7 +72,7 @@ TEST_CASE("a literal that does not fit its integer dtype is an error") {
   const Var x = tape.input("x", {2}, Dtype::int32);
   CHECK_THROWS_WITH_AS(x + 3000000000LL,
                        "add: the literal 3000000000 does not fit int32, which holds the integers from -2147483648 to "
-                       "2147483647",
+                       "2147483647: use int64",
                        DtypeError);
   const Var y = tape.input("y", {2}, Dtype::int64);
   CHECK((y + (1LL << 60)).dtype() == Dtype::int64);

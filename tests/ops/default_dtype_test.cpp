@@ -87,6 +87,7 @@ TEST_CASE("bodies of checkpoints and scans, and their gradients, have the tape's
 TEST_CASE("what a player expands has the tape's default dtype") {
   Tape tape = in_float64();
   const Var hits = one_hot(iota(tape, {2}), 2);
-  const Player player(tape, {hits, logsumexp(iota(tape, {3}))});
+  Player player(tape, {hits, logsumexp(iota(tape, {3}))});
+  player.play();
   CHECK(player.view(hits).dtype() == Dtype::float64);
 }

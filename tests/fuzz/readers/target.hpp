@@ -1,6 +1,6 @@
 /// Fuzz targets for what reads files and texts. A target is a function on any bytes that returns where all is well: input
 /// that is wrong is refused with an xtape::Error, and of input that is read an invariant holds. scripts/fuzz.sh runs
-/// the targets under libFuzzer; the suite `fuzz_readers` replays the inputs that are kept in tests/fuzz/corpus.
+/// the targets under libFuzzer; the suite `readers` replays the inputs that are kept in tests/fuzz/corpus.
 #pragma once
 
 #include <optional>
