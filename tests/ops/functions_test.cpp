@@ -163,7 +163,7 @@ TEST_CASE("op tanh: right at every magnitude") {
 }
 
 TEST_CASE("op pow: right at every magnitude, of subnormal numbers too") {
-  check_magnitudes([](const Var& x) { return pow(x, 0.25); }, [](long double x) { return std::pow(x, 0.25L); }, 1.5);
+  check_magnitudes([](const Argument& x) { return pow(x, 0.25); }, [](long double x) { return std::pow(x, 0.25L); }, 1.5);
 }
 
 TEST_CASE("op logsumexp: right where its sum is subnormal") {

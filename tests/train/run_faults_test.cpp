@@ -84,6 +84,9 @@ TEST_CASE("a new run that was cut off while it was made is begun again") {
   const tiny::Directory directory;
   fs::create_directories(directory / "run.writing/checkpoints");
   write(directory / "run.writing/definition.json", "{cut sh");
+  CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory), directory / "run"),
+                       doctest::Contains("run.writing is not what an earlier try left"), FileError);  // it may be a user's
+  write(directory / "run.writing/lock", "");  // the first file that a new run gets
   Run run = Run::create(tiny::load(directory), directory / "run/");
   CHECK(run.directory() == directory / "run");
   CHECK(!fs::exists(directory / "run.writing"));

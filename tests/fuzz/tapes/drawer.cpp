@@ -331,6 +331,12 @@ void Drawer::draw_attributes(const Op& op, Draft& draft) {
       case AttributeType::number:
         draft.attributes.set(spec.name, static_cast<double>(random.between(0, 16)) / 16);
         break;
+      case AttributeType::element:
+        if (random.one_in(2))
+          draft.attributes.set(spec.name, random.between(0, 4));
+        else
+          draft.attributes.set(spec.name, static_cast<double>(random.between(0, 16)) / 16);
+        break;
       case AttributeType::text:
         if (const auto words = words_of(spec.name); !words.empty()) draft.attributes.set(spec.name, random.pick(words));
         break;

@@ -68,7 +68,7 @@ class Drawer {
   std::int64_t work_limit() const { return 40 * most_elements_; }
   std::int64_t most_elements() const { return most_elements_; }
   Dtype real() const { return real_; }
-  bool has_past(Ref ref) const { return static_cast<bool>(subject_.tape.past_of(recorder_.at(ref))); }
+  bool has_past(Ref ref) const { return !subject_.tape.past_of(recorder_.at(ref)).empty(); }
 
   /// Records a call; nothing where it is refused or too big. Its first output.
   std::optional<Ref> call(const std::string& op, const Draft& draft);

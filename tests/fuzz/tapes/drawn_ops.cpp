@@ -588,6 +588,7 @@ const Hint& hint_of(const std::string& op) {
       // What needs numbers away from 0, and what makes great ones.
       {"div", {{}, false, true, false, 1}},
       {"mod", {{}, false, false, true, 1}},
+      {"floor_divide", {{}, false, false, true, 1}},
       {"log", {{}, false, false, false, 0}},
       {"sqrt", {{}, false, false, false, 0}},
       {"rsqrt", {{}, false, false, false, 0}},
