@@ -236,6 +236,7 @@ class Parser {
       ++at_;
       return node(Form::ellipsis, column, "", {});
     }
+    if (at_any({",", "]"})) fail(token().column, "an index or a slice belongs here");
     const auto bound = [&] {
       return at_any({":", ",", "]"}) ? node(Form::none, token().column, "", {}) : expression();
     };

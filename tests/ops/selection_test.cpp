@@ -44,7 +44,8 @@ TEST_CASE("op masked_fill: fills where the mask is true, no gradient there") {
   check_gradients_at([](const Var& v) { return square(masked_fill(v, v > 1, 3)); }, {0.5, 2.0});
   check_golden("ops_pointwise.json", "masked_fill");
   const Var whole = tape.input("whole", {2}, Dtype::int32);
-  CHECK_THROWS_WITH_AS(masked_fill(whole, mask, 0.5), "masked_fill: x is int32, which cannot hold the value 0.5",
+  CHECK_THROWS_WITH_AS(masked_fill(whole, mask, 0.5), "masked_fill: value 0.5 does not fit int32, "
+                       "which holds the integers from -2147483648 to 2147483647: use a float dtype",
                        DtypeError);
   CHECK_THROWS_AS(masked_fill(whole, mask, -inf), DtypeError);
 }

@@ -510,6 +510,12 @@ Drawn variance(Drawer& d) {
   return draft;
 }
 
+/// By a number that no quotient is near a multiple of.
+Drawn divided_down(Drawer& d) {
+  if (d.random.one_in(2)) return Draft{{d.steady(d.number()), 0.75}};
+  return Draft{{d.steady(d.number()), d.random.between(1, 3)}};
+}
+
 Drawn one_of_a_type(Drawer& d) { return Draft{{d.steady(d.number())}}; }
 }  // namespace
 
@@ -588,7 +594,7 @@ const Hint& hint_of(const std::string& op) {
       // What needs numbers away from 0, and what makes great ones.
       {"div", {{}, false, true, false, 1}},
       {"mod", {{}, false, false, true, 1}},
-      {"floor_divide", {{}, false, false, true, 1}},
+      {"floor_divide", {divided_down, false, false, true}},
       {"log", {{}, false, false, false, 0}},
       {"sqrt", {{}, false, false, false, 0}},
       {"rsqrt", {{}, false, false, false, 0}},
