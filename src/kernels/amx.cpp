@@ -99,8 +99,8 @@ XTAPE_AMX inline __m512i high_halves(__m512i x, __m512i y) {
 }
 
 /// A step in its three parts: bfloat16 numbers nearest to the numbers, nearest to what remains, and what remains then,
-/// which has no more bits. Terms j and j + 16 stand together: the unit only wants both sides alike. Rounding can turn
-/// the bits of what is no number into a number's, but what remains of it is none, to the last part.
+/// which has no more bits. Terms j and j + 16 stand together: the unit only wants both sides alike. Rounding can turn a
+/// NaN's bits into a number's, but the remainder is NaN, to the last part.
 XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to) {
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u)), half = _mm512_set1_epi32(0x8000);
   for (int i = 0; i < panel_lines; ++i) {
@@ -116,11 +116,22 @@ XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to
   }
 }
 
+/// The sizes noted beside a panel, for `least_sound`. Each is of a lane's numbers other than 0 and NaN; where there are
+/// none, `least` is the greatest float.
+struct Noted {
+  alignas(64) float least[panel_lines];
+  alignas(64) float greatest[panel_lines];
+};
+static_assert(sizeof(Noted) == noted_bytes);
+
+inline const Noted& noted(const Panels& panels, int i) {
+  return *reinterpret_cast<const Noted*>(static_cast<const char*>(panels.data) + (i + 1) * panels.stride - noted_bytes);
+}
+
 /// One step of one panel. `lines_are_rows`: the tile's rows are the panel's lines (as on the left), not its terms (as
 /// on the right).
 template <bool lines_are_rows, bool terms_run>
-XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to,
-                                float* greatest) {
+XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to, Noted& noted) {
   constexpr std::int64_t half = step_terms / 2;
   Lines first, second;
   if constexpr (terms_run) {
@@ -130,13 +141,17 @@ XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::in
     load(from.data, from.term, terms, lines, first);
     load(from.data + half * from.term, from.term, terms - half, lines, second);
   }
-  constexpr int greater_size = 0xb;
-  __m512 sizes = _mm512_load_ps(greatest), others = sizes;
-  for (int i = 0; i < panel_lines; ++i) {
-    sizes = _mm512_range_ps(sizes, first[i], greater_size);
-    others = _mm512_range_ps(others, second[i], greater_size);
-  }
-  _mm512_store_ps(greatest, _mm512_max_ps(sizes, others));
+  // NaN is left out because a signalling one makes `range` forget the sizes before it.
+  constexpr int lesser_size = 0xa, greater_size = 0xb;
+  __m512 least = _mm512_load_ps(noted.least), greatest = _mm512_load_ps(noted.greatest);
+  for (int i = 0; i < panel_lines; ++i)
+    for (const __m512& x : {first[i], second[i]}) {
+      const __mmask16 counted = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+      least = _mm512_mask_range_ps(least, counted, least, x, lesser_size);
+      greatest = _mm512_mask_range_ps(greatest, counted, greatest, x, greater_size);
+    }
+  _mm512_store_ps(noted.least, least);
+  _mm512_store_ps(noted.greatest, greatest);
   if constexpr (terms_run != lines_are_rows) {
     transpose(first);
     transpose(second);
@@ -149,10 +164,13 @@ XTAPE_AMX void pack(const Operand& from, std::int64_t lines, std::int64_t terms,
   const auto step = [&](std::int64_t line, std::int64_t term) XTAPE_AMX {
     const Operand here{from.data + line * from.line + term * from.term, from.line, from.term};
     char* panel = static_cast<char*>(panels) + line / panel_lines * stride;
-    float* greatest = reinterpret_cast<float*>(panel + stride) - panel_lines;
-    if (term == 0) std::fill_n(greatest, panel_lines, 0.0f);
+    Noted& noted = *reinterpret_cast<Noted*>(panel + stride - noted_bytes);
+    if (term == 0) {
+      std::fill_n(noted.least, panel_lines, std::numeric_limits<float>::max());
+      std::fill_n(noted.greatest, panel_lines, 0.0f);
+    }
     pack_step<lines_are_rows, terms_run>(here, lines - line, terms - term, panel + term / step_terms * step_bytes,
-                                         greatest);
+                                         noted);
   };
   // What runs in memory is walked innermost.
   if constexpr (terms_run) {
@@ -259,14 +277,18 @@ XTAPE_AMX inline std::array<__mmask16, 2> lanes_of(std::int64_t columns) {
 }
 
 XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels& right) {
-  const auto greatest = [](const Panels& panels) XTAPE_AMX {
-    __m512 sizes = _mm512_setzero_ps();
-    for (int i = 1; i <= panels.count; ++i)
-      sizes = _mm512_max_ps(sizes, _mm512_load_ps(reinterpret_cast<const float*>(
-                                                      static_cast<const char*>(panels.data) + i * panels.stride) -
-                                                  panel_lines));
-    return _mm512_reduce_max_ps(sizes);
+  const auto least = [](const Panels& panels) XTAPE_AMX {
+    return _mm512_reduce_min_ps(
+        _mm512_min_ps(_mm512_load_ps(noted(panels, 0).least), _mm512_load_ps(noted(panels, panels.count - 1).least)));
   };
+  const auto greatest = [](const Panels& panels) XTAPE_AMX {
+    return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_load_ps(noted(panels, 0).greatest),
+                                              _mm512_load_ps(noted(panels, panels.count - 1).greatest)));
+  };
+  // Parts are multiples of the unit in the last place of their side's least size, products and sums of the product of
+  // both units. With these sizes none of them but 0 is below 2^-126.
+  const float a = least(left), b = least(right);
+  if (a >= 0x1p-102f && b >= 0x1p-102f && a * b >= 0x1p-78f) return 0;
   // A term loses less than 2^-125 of either number, times the other, and six sums of less than 2^-126.
   const float dropped = 0x1p-124f * (greatest(left) + greatest(right) + 2);
   constexpr float half_a_unit = 0x1p-25f;

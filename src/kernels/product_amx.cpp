@@ -15,6 +15,7 @@ namespace xtape {
 namespace {
 constexpr std::int64_t most_terms = 256;   // of a chunk, which is summed in the unit's registers
 constexpr std::int64_t apart_bytes = 128;  // between panels: at steps of 4 KiB they would share few places of a cache
+static_assert(apart_bytes >= amx::noted_bytes);
 constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all
 constexpr std::int64_t most_prepared_bytes = 32 << 20;  // more is split anew sooner than read
 constexpr std::int64_t whole_from = 8;              // from so many on, a task is a whole product
@@ -242,8 +243,8 @@ class AmxProduct {
     return bits == 0;
   }
 
-  /// What is known of lines of zeros in one chunk, a bit for each of a block's lines; the last blocks of lines that were
-  /// asked for, since each meets many of the other side.
+  /// What is known of lines of zeros in one chunk, a bit for each of a block's lines; the last blocks of lines that
+  /// were asked for, since each meets many of the other side.
   struct ZeroLines {
     std::int64_t first = -1;
     std::uint32_t known = 0, zero = 0;
@@ -261,7 +262,8 @@ class AmxProduct {
     return lines.zero;
   }
 
-  /// Whether all of a block's sums that are not sound are 0, and of a row or column of zeros: then they are right.
+  /// Whether all of a block's sums that are not sound are 0, and of a row or column of zeros: then they are right. Only
+  /// tiny or infinite numbers make a 0 not sound.
   bool zeros_explain(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left, float least,
                      const float* sums, Zeros& zeros) const {
     const std::int64_t rows = std::min(amx::block_lines, plan_.m - top);
@@ -277,8 +279,8 @@ class AmxProduct {
     return to_explain == 0 || (to_explain & ~zero_lines(arrays, chunk, 1, left, to_explain, zeros)) == 0;
   }
 
-  /// A block in plain arithmetic, where the unit's has lost something: parts of infinite numbers are no numbers, and tiny
-  /// ones are taken for 0.
+  /// A block in plain arithmetic, where the unit's has lost something: some parts of an infinite number are NaN, and
+  /// the unit takes tiny parts for 0.
   void multiply_plainly(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left,
                         float* sums) const {
     constexpr std::int64_t width = amx::block_lines;

@@ -308,3 +308,65 @@ TEST_CASE("products on the matrix unit: lines of zeros beside tiny numbers, infi
   CHECK(std::isinf(c[static_cast<std::size_t>(2 * n + 7)]));
   CHECK(c[static_cast<std::size_t>(3 * n + 8)] == 0);
 }
+
+namespace {
+/// What least_sound says of up to 32 rows of a [m, k] and up to 32 columns of b [k, n], in one chunk.
+float least_sound(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
+                  const std::vector<float>& b) {
+  const std::int64_t stride = amx::steps_of(k) * amx::step_bytes + amx::noted_bytes;
+  Scratch left(static_cast<std::size_t>(2 * stride)), right(static_cast<std::size_t>(2 * stride));
+  amx::pack_left({a.data(), k, 1}, m, k, left.data(), stride);
+  amx::pack_right({b.data(), 1, n}, n, k, right.data(), stride);
+  const auto count = [](std::int64_t lines) { return lines > amx::panel_lines ? 2 : 1; };
+  return amx::least_sound(k, {left.data(), stride, count(m)}, {right.data(), stride, count(n)});
+}
+}  // namespace
+
+TEST_CASE("on the matrix unit exact zeros among the sums are sound where no number is tiny") {
+  if (without_unit()) return;
+  std::mt19937 random(9);
+  constexpr std::int64_t k = 256;
+  for (const std::int64_t n : {std::int64_t{30}, std::int64_t{110}}) {  // one block, and a whole product
+    const std::int64_t m = n;
+    std::vector<float> one_hot(static_cast<std::size_t>(m * k)), signs(one_hot.size()), b = drawn(k * n, random, 0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(m); ++i) one_hot[i * k + random() % k] = 1;
+    for (float& each : signs) each = random() % 2 == 0 ? 1.0f : -1.0f;
+    for (float& each : b) each = random() % 2 == 0 ? 0.0f : std::copysign(1 + std::abs(each), each);
+    std::vector<float> more_signs(b.size());
+    for (float& each : more_signs) each = random() % 2 == 0 ? 1.0f : -1.0f;
+    for (const auto& [left, right] : {std::pair(&one_hot, &b), std::pair(&signs, &more_signs)}) {
+      if (m <= amx::block_lines) {
+        CHECK(least_sound(m, k, n, *left, *right) == 0);
+        continue;
+      }
+      const Multiplied done = multiply(m, k, n, *left, *right);
+      CHECK(done.way == ProductWay::amx);
+      CHECK(std::count(done.c.begin(), done.c.end(), 0.0f) > 100);
+      CHECK(worst_error(m, k, n, *left, *right, done.c) == 0);
+    }
+  }
+}
+
+TEST_CASE("on the matrix unit one tiny number of a panel gives its sums a bound, beside zeros and NaN too") {
+  if (without_unit()) return;
+  constexpr std::int64_t k = 70, lines = 20;
+  const std::vector<float> ones(static_cast<std::size_t>(lines * k), 1.0f);
+  const auto with = [&](std::size_t at, std::initializer_list<float> numbers) {
+    std::vector<float> changed = ones;
+    for (float each : numbers) changed[at] = each, at += k;  // the next line's, so of the same lane or the next
+    return changed;
+  };
+  const float signalling = std::bit_cast<float>(0x7f800001u);
+  CHECK(least_sound(lines, k, lines, ones, ones) == 0);
+  CHECK(least_sound(lines, k, lines, with(0, {0x1p-39f}), with(3, {-0x1p-39f})) == 0);
+  CHECK(least_sound(lines, k, lines, with(0, {0x1p-39f}), with(3, {0x1p-40f})) > 0);
+  for (const std::size_t at : {0u, 20u, 69u, 16 * 70u})  // in each half of a step, the last step and the second panel
+    for (const std::vector<float>& tiny :
+         {with(at, {0x1p-103f}), with(at, {-1e-40f, 0.0f}), with(at, {1e-40f, signalling})}) {
+      CHECK(least_sound(lines, k, lines, tiny, ones) > 0);
+      CHECK(least_sound(lines, k, lines, ones, tiny) > 0);
+    }
+  // A signalling NaN does not make the greatest sizes forgotten.
+  CHECK(least_sound(lines, k, lines, with(0, {1e-40f, 0x1p100f, signalling}), ones) >=
+        least_sound(lines, k, lines, with(0, {1e-40f, 0x1p100f}), ones));
+}
