@@ -366,6 +366,11 @@ TEST_CASE("on the matrix unit one tiny number of a panel gives its sums a bound,
       CHECK(least_sound(lines, k, lines, tiny, ones) > 0);
       CHECK(least_sound(lines, k, lines, ones, tiny) > 0);
     }
+  // The parts of numbers below 2^-102 are subnormal, whatever the other side.
+  const std::vector<float> large(ones.size(), 0x1p60f), tiny = with(5, {0x1p-103f});
+  CHECK(least_sound(lines, k, lines, tiny, large) > 0);
+  CHECK(least_sound(lines, k, lines, large, tiny) > 0);
+  CHECK(least_sound(lines, k, lines, with(5, {0x1p-102f}), large) == 0);
   // A signalling NaN does not make the greatest sizes forgotten.
   CHECK(least_sound(lines, k, lines, with(0, {1e-40f, 0x1p100f, signalling}), ones) >=
         least_sound(lines, k, lines, with(0, {1e-40f, 0x1p100f}), ones));
