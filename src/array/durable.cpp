@@ -53,8 +53,12 @@ void make_folders(const std::string& folder) {
   if (path_exists(folder)) return;  // where it is no folder, whoever uses it is told so
   const std::string above = folder_of(folder);
   if (above != folder) make_folders(above);
+  make_folder(folder);
+}
+
+void make_folder(const std::string& folder) {
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail("make", folder);
-  flush_folder(above);
+  flush_folder(folder_of(folder));
 }
 
 void remove_if_possible(const std::string& path) noexcept {

@@ -17,6 +17,8 @@ bool is_plain_file(const std::string& path);  ///< … and of a file.
 std::vector<std::string> names_in(const std::string& folder);
 /// Makes the folder, and those above it that are missing. Throws FileError.
 void make_folders(const std::string& folder);
+/// The same, where those above it are there: a folder that was deleted meanwhile is not made again.
+void make_folder(const std::string& folder);
 /// Removes the file or folder at `path` as far as it can be removed.
 void remove_if_possible(const std::string& path) noexcept;
 /// Waits until the names in a folder are on the disk. Throws FileError.

@@ -52,7 +52,7 @@ void write_checkpoint(const std::string& path, const Store& weights, const Store
   const std::string beside = path + unfinished;
   remove_if_possible(beside);
   try {
-    make_folders(beside);
+    make_folder(beside);
     save_arrays(beside + "/weights.safetensors", weights);
     save_arrays(beside + "/optimizer.safetensors", optimizer);
     if (!carried.entries().empty()) save_arrays(beside + carried_file, carried);
