@@ -126,7 +126,7 @@ class Trainer {
 
   /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors, state.json and, where the
   /// next batch goes on from carried states, carried.safetensors; written beside it, flushed to the disk, then renamed
-  /// to it.
+  /// to it. Throws FileError where the folder above is missing.
   void save(const std::string& path) const;
   /// Continues from a checkpoint: the updates that follow are, to the bit, those of the run that wrote it. Where an
   /// epoch has another number of batches now, the one that was begun starts again. Throws FileError where it is not one

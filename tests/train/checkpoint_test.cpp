@@ -65,6 +65,7 @@ TEST_CASE("what a crash between writing and renaming leaves is not a checkpoint,
 TEST_CASE("killed at any instant, a writer leaves a complete checkpoint") {
   const tiny::Directory directory;
   const std::string place = directory / "checkpoints";
+  fs::create_directory(place);
   write_checkpoint(place + "/" + checkpoint_name(0), store_of(0), store_of(0), {0, 0, 0});
   for (int round = 0; round < 12; ++round) {
     const pid_t writer = fork();
