@@ -5,9 +5,6 @@ cd "$(dirname "$0")/.."
 directory=${1:-build}
 [ $# -eq 0 ] || shift
 
-if [ ! -f "$directory/build.ninja" ]; then
-  meson setup "$directory" "$@" >"/tmp/xtape-setup.$$" || { cat "/tmp/xtape-setup.$$" >&2; rm -f "/tmp/xtape-setup.$$"; exit 1; }
-  rm -f "/tmp/xtape-setup.$$"
-fi
+bash scripts/configure.sh "$directory" "$@"
 echo "building $directory" >&2
 ninja -C "$directory" --quiet >&2

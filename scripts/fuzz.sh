@@ -1,30 +1,23 @@
 #!/bin/bash
 # Feeds whatever reads files and texts with inputs that libFuzzer makes up, under AddressSanitizer and UBSan.
 # usage: fuzz.sh [MINUTES] [TARGET…]
-#   MINUTES (10)  how long in all, two targets at a time, each for its share
+#   MINUTES (10)  how long in all, JOBS (2) targets at a time, each for its share
 #   TARGET        of tests/fuzz/readers; all of them where none is named
-# Begins with the inputs of tests/fuzz/corpus, keeps what it finds in build-fuzz/corpus, and writes inputs that crash to
-# build-fuzz/crashes. The last line is "N executions, N crashes"; the exit code is 1 if there are crashes.
+# Begins with the inputs of tests/fuzz/corpus, keeps what it finds in build-address/corpus, and writes inputs that crash to
+# build-address/crashes. The last line is "N executions, N crashes"; the exit code is 1 if there are crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 minutes=10
 if [[ "${1:-}" =~ ^[0-9]+$ ]]; then minutes=$1; shift; fi
-build=build-fuzz
-bash scripts/setup.sh clang libclang-rt-14-dev libomp-dev
-
-cache=$(command -v ccache || true)
-[ -f "$build/build.ninja" ] ||
-  CC="$cache clang" CXX="$cache clang++" meson setup "$build" -Dfuzz=true -Db_sanitize=address,undefined \
-    -Db_lundef=false -Doptimization=1 >"/tmp/xtape-setup.$$" || { cat "/tmp/xtape-setup.$$" >&2; exit 1; }
-rm -f "/tmp/xtape-setup.$$"
-echo "building $build" >&2
-ninja -C "$build" --quiet ${JOBS:+-j "$JOBS"} tests/fuzz_readers >&2
+build=build-address
+bash scripts/build_sanitized.sh address tests/fuzz_readers
 
 mapfile -t all < <(XTAPE_FUZZ_TARGET= "$build/tests/fuzz_readers" 2>&1 | tail -n +2)
 targets=("$@")
 [ $# -gt 0 ] || targets=("${all[@]}")
-seconds=$((minutes * 60 * 2 / ${#targets[@]}))
+jobs=${JOBS:-2}
+seconds=$((minutes * 60 * jobs / ${#targets[@]}))
 [ "$seconds" -gt 0 ] || seconds=1
 mkdir -p "$build/crashes" "$build/logs"
 touch "$build/begun"
@@ -44,7 +37,7 @@ run() { # run TARGET: goes on after a crash until its time is over
   done
 }
 for target in "${targets[@]}"; do
-  while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n || true; done
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
   run "$target" &
 done
 wait

@@ -10,32 +10,23 @@ unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 kind=address
 case "${1:-}" in address | thread) kind=$1; shift ;; esac
 build=build-$kind
-bash scripts/setup.sh clang libomp-dev
+bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
-# The kernels without optimisation would take hours.
-options=(-Db_lundef=false -Doptimization=1)
-if [ "$kind" = address ]; then options+=(-Db_sanitize=address,undefined); else options+=(-Db_sanitize=thread); fi
-cache=$(command -v ccache || true)
-[ -f "$build/build.ninja" ] ||
-  CC="$cache clang" CXX="$cache clang++" meson setup "$build" "${options[@]}" >"/tmp/xtape-setup.$$" ||
-  { cat "/tmp/xtape-setup.$$" >&2; exit 1; }
-rm -f "/tmp/xtape-setup.$$"
-
-# A suite is a program of its own, or a script about the program xtape. "install" builds outside programs, which know
-# nothing of sanitizers, against the library: it has no meaning here, and neither has "mutants", which reads sources.
+# A suite is a program of its own, or a script about the program xtape. Three have no meaning here: "install" builds outside
+# programs, which know nothing of sanitizers, against the library; "faults" defines calls of the C library itself, as the
+# sanitizers do; "mutants" reads sources.
 if [ $# -gt 0 ]; then
   suites=("$@")
 else
   mapfile -t suites < <(meson introspect --tests "$build" | python3 -c '
 import json, sys
-print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("install", "mutants")), sep="\n")')
+print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("faults", "install", "mutants")), sep="\n")')
 fi
 targets=()
 for suite in "${suites[@]}"; do
   if [ -f "tests/cli/$suite.sh" ] || [ "$suite" = cli ]; then targets+=(src/cli/xtape); else targets+=("tests/${suite}_test"); fi
 done
-echo "building $build" >&2
-ninja -C "$build" --quiet ${JOBS:+-j "$JOBS"} "${targets[@]}" >&2
+bash scripts/build_sanitized.sh "$kind" "${targets[@]}"
 
 # OpenBLAS stays on the thread that calls it: its own threads are not instrumented, and nothing of ours counts on them.
 export OPENBLAS_NUM_THREADS=1

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Runs every test of the build directories given, one after the other, and adds up what they report.
+"""Runs every test of the build directories given, and adds up what they report.
 
-usage: run.py [--patience N] BUILD_DIRECTORY[:SUITE,SUITE…] …
+usage: run.py [--patience N] [--jobs N] BUILD_DIRECTORY[:SUITE,SUITE…] …
 
-With --patience, every test may take N times as long as the build says: a sanitized one is slow.
+  --patience  every test may take N times as long as the build says: a sanitized one is slow
+  --jobs      how many tests run at once (2): most of them use one processor
 
 A test reports in doctest's words ("[doctest] test cases: 3 | 3 passed | …") or with a last line "3 passed, 0 failed".
 One that reports nothing, runs nothing, dies or takes too long counts as a failure. The last line printed is "N passed,
 N failed", and the exit code is 1 unless the second N is 0."""
-import json, os, re, subprocess, sys, time
+import argparse, concurrent.futures, json, os, re, subprocess, sys, time
 
 DOCTEST = re.compile(r"\[doctest\] test cases:\s*\d+ \|\s*(\d+) passed \|\s*(\d+) failed \|\s*(\d+) skipped")
 PLAIN = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
@@ -24,16 +25,19 @@ def tests_of(directory, wanted):
 
 
 def run(test, directory, patience):
-    """What the test printed, its exit code (None: too slow)."""
-    environment = {**os.environ, **test["env"]}
+    """What the test printed, its exit code (None: too slow), and the seconds that it took."""
+    # Threads that spin while they wait would take the processor from the other tests.
+    environment = {"OMP_WAIT_POLICY": "passive", **os.environ, **test["env"]}
+    start = time.time()
     try:
         done = subprocess.run(test["cmd"], cwd=test["workdir"] or directory, env=environment,
                               timeout=test["timeout"] * patience, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return done.stdout.decode(errors="replace"), done.returncode
+        output, code = done.stdout.decode(errors="replace"), done.returncode
     except subprocess.TimeoutExpired as late:
-        return (late.stdout or b"").decode(errors="replace"), None
+        output, code = (late.stdout or b"").decode(errors="replace"), None
     except OSError as error:
-        return f"cannot be run: {error}\n", 127
+        output, code = f"cannot be run: {error}\n", 127
+    return output, code, time.time() - start
 
 
 def counts(output, code):
@@ -44,26 +48,30 @@ def counts(output, code):
     return passed, failed, skipped
 
 
-def main(words):
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser.add_argument("--patience", type=float, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("directories", nargs="+")
+    words = parser.parse_args()
     total_passed = total_failed = total_skipped = 0
-    patience = 1
-    if words[:1] == ["--patience"]:
-        patience, words = float(words[1]), words[2:]
-    for word in words:
-        directory, _, wanted = word.partition(":")
-        for test in tests_of(directory, [name for name in wanted.split(",") if name]):
-            start = time.time()
-            output, code = run(test, directory, patience)
+    with concurrent.futures.ThreadPoolExecutor(words.jobs) as workers:
+        running = []
+        for word in words.directories:
+            directory, _, wanted = word.partition(":")
+            for test in tests_of(directory, [name for name in wanted.split(",") if name]):
+                running.append((directory, test, workers.submit(run, test, directory, words.patience)))
+        for directory, test, done in running:
+            output, code, seconds = done.result()
             passed, failed, skipped = counts(output, code)
             note = f", {skipped} SKIPPED" if skipped else ""
             if code is None:
-                note += f", stopped after {test['timeout'] * patience:g} s"
+                note += f", stopped after {test['timeout'] * words.patience:g} s"
             elif failed and passed == 0:
                 note += f", exit code {code}, no case passed"
             if failed:
                 print(output)
-            print(f"{directory}: {test['name']}: {passed} passed, {failed} failed{note} ({time.time() - start:.1f} s)",
-                  flush=True)
+            print(f"{directory}: {test['name']}: {passed} passed, {failed} failed{note} ({seconds:.1f} s)", flush=True)
             total_passed += passed
             total_failed += failed
             total_skipped += skipped
@@ -74,4 +82,4 @@ def main(words):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -30,7 +30,7 @@ class Error : public std::runtime_error {
   }
 
  private:
-  void put_in_front(const std::string& name) { longer_ = std::make_shared<const std::string>(name + ": " + what()); }
+  void put_in_front(const std::string& name);
 
   std::shared_ptr<const std::string> longer_;  // shared, since copying an exception must not throw
   bool placed_ = false;

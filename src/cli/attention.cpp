@@ -13,7 +13,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct AttentionArguments {
   std::string run;
   std::string checkpoint = "last";
   std::string source;
@@ -63,7 +63,7 @@ std::vector<double> mean_of(const Attention& attention, std::int64_t layer) {
   return mean;
 }
 
-HeatMaps maps_of(const Attention& attention, const Words& words) {
+HeatMaps maps_of(const Attention& attention, const AttentionArguments& words) {
   const std::int64_t layers = attention.weights.shape()[0];
   const std::int64_t heads = attention.weights.shape()[1];
   const std::int64_t layer = words.layer == 0 ? layers : counted("--layer", words.layer, layers, "layers");
@@ -88,7 +88,7 @@ HeatMaps maps_of(const Attention& attention, const Words& words) {
   return maps;
 }
 
-void draw_attention(const Words& words) {
+void draw_attention(const AttentionArguments& words) {
   Run run = of_the_input([&] { return Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint)); });
   const std::vector<Attention> all = of_the_input([&] { return run.attention(words.source, words.target); });
   draw(maps_of(chosen(all, words.which), words), words.out);
@@ -98,7 +98,7 @@ void draw_attention(const Words& words) {
 
 void add_attention(CLI::App& program) {
   CLI::App* command = program.add_subcommand("attention", "Draw what a run's model attends to, as heat maps");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<AttentionArguments>();
   command->add_option("RUN", words->run, "A run directory")->required();
   add_checkpoint(*command, words->checkpoint);
   command->add_option("--source", words->source, "What is read; of a run that generates text, the text")->required();

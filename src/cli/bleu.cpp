@@ -11,7 +11,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct BleuArguments {
   std::string hypotheses;
   std::string references;
   BleuOptions options;
@@ -34,7 +34,7 @@ void print(const Bleu& bleu) {
 
 void add_bleu(CLI::App& program) {
   CLI::App* command = program.add_subcommand("bleu", "Score a translation against its reference by BLEU");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<BleuArguments>();
   command->add_option("HYP", words->hypotheses, "The translation, a text file, one sentence a line; may be a .gz")
       ->required();
   command->add_option("REF", words->references, "The reference translation, likewise")->required();

@@ -9,7 +9,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct CheckArguments {
   DefinitionWords definition;
   std::string with;
 };
@@ -28,7 +28,7 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
   return sizes;
 }
 
-void check(const Words& words) {
+void check(const CheckArguments& words) {
   const std::string path = find_definition(words.definition.definition);
   const auto definition = model::read_definition(path);
   if (definition->model == nullptr) {
@@ -51,7 +51,7 @@ void check(const Words& words) {
 
 void add_check(CLI::App& program) {
   CLI::App* command = program.add_subcommand("check", "Check a definition: every name, and every shape by recording");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<CheckArguments>();
   add_definition(*command, words->definition);
   command->add_option("--with", words->with, "Sizes to record for, such as b=2,t=8, where the small ones do not fit");
   command->callback([words] { of_the_input([&] { check(*words); }); });

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t sampled_batches = 20;  // as nanoGPT's published losses are averaged
 
-struct Words {
+struct EvalArguments {
   std::string run;
   std::string checkpoint = "last";
   std::string source;
@@ -34,7 +34,7 @@ std::string text_of(const std::string& path) {
 }
 
 /// A text of any length, by windows.
-void evaluate_on_text(const Words& words) {
+void evaluate_on_text(const EvalArguments& words) {
   const std::string text = text_of(words.text);
   TextModel opened(words.run, words.checkpoint);
   TextWindows windows;
@@ -48,7 +48,7 @@ void evaluate_on_text(const Words& words) {
             << "\nbits_per_byte " << bits / static_cast<double>(text.size()) << '\n';
 }
 
-void evaluate(const Words& words) {
+void evaluate(const EvalArguments& words) {
   if (!words.text.empty()) {
     evaluate_on_text(words);
     return;
@@ -78,7 +78,7 @@ void evaluate(const Words& words) {
 void add_eval(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("eval", "Evaluate a run on its whole validation part, or a model on a text");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<EvalArguments>();
   command->add_option("RUN", words->run, "A run directory; with --text also a folder as the Hugging Face Hub has it")
       ->required();
   add_checkpoint(*command, words->checkpoint);

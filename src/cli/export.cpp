@@ -13,12 +13,12 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct ExportArguments {
   std::string source, folder;
   std::string checkpoint = "last";
 };
 
-void write(const Words& words) {
+void write(const ExportArguments& words) {
   if (path_exists(words.folder)) throw WrongInput(words.folder + " exists already");
   if (is_hugging_face(words.source)) {
     save_hugging_face(open_hugging_face(words.source), words.folder, words.source);
@@ -34,7 +34,7 @@ void write(const Words& words) {
 void add_export(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "export", "Write a run's model as a folder with config.json and model.safetensors, as transformers reads it");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<ExportArguments>();
   command
       ->add_option("RUN", words->source, "A run directory, or such a folder: its weights become float32, in one file")
       ->required();

@@ -18,7 +18,7 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-struct Words {
+struct GenerateArguments {
   std::string source;
   std::string checkpoint = "last";
   std::vector<std::string> prompts;
@@ -66,7 +66,7 @@ void end_line(const std::string& text) {
 }
 
 /// Text as it is made.
-void stream_one(TextModel& opened, const std::string& prompt, const Tokens& tokens, Words& words, Timings& timings) {
+void stream_one(TextModel& opened, const std::string& prompt, const Tokens& tokens, GenerateArguments& words, Timings& timings) {
   TextStream stream(opened.tokenizer(), tokens.back(), words.stops);
   std::string last = prompt;
   const auto print = [&](const std::string& text) {
@@ -86,7 +86,7 @@ void stream_one(TextModel& opened, const std::string& prompt, const Tokens& toke
 
 /// All texts, one after another, when the last is done.
 void print_many(TextModel& opened, const std::vector<std::string>& prompts, const std::vector<Tokens>& tokens,
-                const Words& words, Timings& timings) {
+                const GenerateArguments& words, Timings& timings) {
   std::vector<TextStream> streams;
   std::vector<std::string> texts;
   const auto samples = static_cast<std::size_t>(words.options.samples);
@@ -107,7 +107,7 @@ void print_many(TextModel& opened, const std::vector<std::string>& prompts, cons
   }
 }
 
-void generate_texts(Words words) {
+void generate_texts(GenerateArguments words) {
   if (!words.prompts_file.empty())
     for (const std::string& line : of_the_input([&] { return read_lines(words.prompts_file); }))
       words.prompts.push_back(line);
@@ -133,7 +133,7 @@ void generate_texts(Words words) {
 
 void add_generate(CLI::App& program) {
   CLI::App* command = program.add_subcommand("generate", "Continue texts with the model of a run or of a folder");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<GenerateArguments>();
   GenerateOptions& options = words->options;
   command->add_option("SOURCE", words->source, "A run directory, or a folder as the Hugging Face Hub has it")
       ->required();

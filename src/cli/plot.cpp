@@ -14,7 +14,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct PlotArguments {
   std::vector<std::string> runs;
   std::string out;
   std::string metric = "loss";
@@ -101,7 +101,7 @@ std::string name_of(const std::string& run) {
   throw WrongInput(run + " has measured no '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + list);
 }
 
-Curves curves_of(const std::string& run, const Words& words) {
+Curves curves_of(const std::string& run, const PlotArguments& words) {
   const std::filesystem::path file = std::filesystem::path(run) / "metrics.jsonl";
   if (!path_exists(file.string()))
     throw WrongInput(run + (path_exists(run + "/recipe.json")
@@ -136,7 +136,7 @@ constexpr Colour colours[] = {{"#b3cde8", "#1f5fa8"}, {"#f7cfa6", "#c85a00"}, {"
 
 class Drawing {
  public:
-  Drawing(const Words& words) : words_(words) {}
+  Drawing(const PlotArguments& words) : words_(words) {}
 
   void add(const Curves& curves, const std::string& name) {
     const Colour& colour = colours[added_++ % std::size(colours)];
@@ -202,14 +202,14 @@ class Drawing {
     front_ += (front_.empty() ? "" : ", ") + curve(points, style, title);
   }
 
-  const Words& words_;
+  const PlotArguments& words_;
   std::ostringstream data_;
   std::string behind_, front_;  // the light lines of all runs lie behind everything else
   double widest_title_ = 0;     // in letters' sizes
   std::size_t added_ = 0, blocks_ = 0;
 };
 
-void plot(const Words& words) {
+void plot(const PlotArguments& words) {
   std::vector<Curves> all = of_the_input([&] {
     std::vector<Curves> read;
     for (const std::string& run : words.runs) read.push_back(curves_of(run, words));
@@ -228,7 +228,7 @@ void plot(const Words& words) {
 
 void add_plot(CLI::App& program) {
   CLI::App* command = program.add_subcommand("plot", "Draw how the loss of runs fell, or another of their metrics");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<PlotArguments>();
   command->add_option("RUN", words->runs, "Run directories, drawn in one picture")->required();
   add_picture(*command, words->out);
   command

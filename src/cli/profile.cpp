@@ -12,7 +12,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct ProfileArguments {
   std::string recipe;
   std::vector<std::string> set;
   std::int64_t steps = 5;
@@ -96,7 +96,7 @@ void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bo
   std::cout << json.dump(2) << '\n';
 }
 
-void profile_recipe(const Words& words) {
+void profile_recipe(const ProfileArguments& words) {
   const Recipe recipe = of_the_input([&] {
     std::vector<Setting> settings = parse_settings(words.set);
     if (!words.threads.empty()) settings.push_back({"threads", words.threads});
@@ -112,7 +112,7 @@ void profile_recipe(const Words& words) {
 
 void add_profile(CLI::App& program) {
   CLI::App* command = program.add_subcommand("profile", "Measure where the time of a recipe's updates goes");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<ProfileArguments>();
   command->add_option("RECIPE", words->recipe, "A recipe file")->required();
   add_settings(*command, words->set);
   command->add_option("--steps", words->steps, "Updates to measure, after as many to warm up")

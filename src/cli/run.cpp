@@ -11,7 +11,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct RunArguments {
   DefinitionWords definition;
   std::string function, in, out, weights, mode = "eval";
   bool grad = false;
@@ -77,7 +77,7 @@ struct Work {
   NamedVars inputs, results;
 };
 
-Work prepared(const Words& words, Model& model) {
+Work prepared(const RunArguments& words, Model& model) {
   if (!words.weights.empty()) model.load_weights(words.weights);
   const Signature& signature = model.signature(words.function);
   Work work{Tape(mode_named(words.mode)), arrays_for(signature, words.in), {}, {}};
@@ -93,7 +93,7 @@ Work prepared(const Words& words, Model& model) {
   return work;
 }
 
-void run(const Words& words) {
+void run(const RunArguments& words) {
   Model model = of_the_input([&] { return load_model(words.definition, words.weights.empty()); });
   const Work work = of_the_input([&] { return prepared(words, model); });
   Vars outputs;
@@ -114,7 +114,7 @@ void run(const Words& words) {
 
 void add_run(CLI::App& program) {
   CLI::App* command = program.add_subcommand("run", "Play one function of a definition on arrays from a file");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<RunArguments>();
   add_definition(*command, words->definition);
   command->add_option("FUNCTION", words->function, "The function to play")->required();
   command->add_option("--in", words->in, "Its inputs by name, as safetensors")->required();

@@ -10,7 +10,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct ShowArguments {
   DefinitionWords definition;
   std::string tape, with, mode = "eval", format = "text";
   bool grad = false;
@@ -94,7 +94,7 @@ void print_model(const Model& model) {
   std::cout << grouped(model.parameter_count()) << " parameters\n";
 }
 
-void print_tape(const Model& model, const Words& words) {
+void print_tape(const Model& model, const ShowArguments& words) {
   Tape tape(mode_named(words.mode));
   const NamedVars inputs = model.inputs(tape, words.tape, sizes_of(words.with));
   const NamedVars results = model.record(tape, words.tape, inputs);
@@ -111,7 +111,7 @@ void print_tape(const Model& model, const Words& words) {
     std::cout << tape;
 }
 
-void show(const Words& words) {
+void show(const ShowArguments& words) {
   const Model model = load_model(words.definition, false);
   if (words.tape.empty())
     print_model(model);
@@ -123,7 +123,7 @@ void show(const Words& words) {
 
 void add_show(CLI::App& program) {
   CLI::App* command = program.add_subcommand("show", "Print a definition's parts and weights, or what it records");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<ShowArguments>();
   add_definition(*command, words->definition);
   auto* tape = command->add_option("--tape", words->tape, "Print the tape of this function instead");
   command->add_option("--with", words->with, "The sizes to record for, such as b=2,t=8")->needs(tape);

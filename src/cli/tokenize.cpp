@@ -11,7 +11,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct TokenizeArguments {
   std::string run;
   bool pieces = false;
   bool detokenize = false;
@@ -29,13 +29,13 @@ Tokens numbers_of(const std::string& line) {
     } catch (const std::exception&) {
       read = 0;
     }
-    if (read != word.size()) throw WrongInput("'" + word + "' is no number of a token");
+    if (read != word.size()) throw WrongInput("'" + word + "' is not the number of a token");
     tokens.push_back(number);
   }
   return tokens;
 }
 
-std::string line_of(const Tokenizer& tokenizer, const std::string& line, const Words& words) {
+std::string line_of(const Tokenizer& tokenizer, const std::string& line, const TokenizeArguments& words) {
   if (words.detokenize) return tokenizer.decode(numbers_of(line));
   const Tokens tokens = tokenizer.encode(line);
   std::string text;
@@ -48,7 +48,7 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const W
 }
 
 /// The tokenizer of a run, or of a directory that holds GPT-2's vocabulary and no run.
-std::shared_ptr<const Tokenizer> tokenizer_of(const Words& words) {
+std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& words) {
   namespace fs = std::filesystem;
   if (fs::exists(fs::path(words.run) / "vocab.json") && !fs::exists(fs::path(words.run) / "recipe.json"))
     return load_tokenizer(words.run);
@@ -56,7 +56,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const Words& words) {
   return {run, words.target ? &run->tokenizer() : &run->source_tokenizer()};
 }
 
-void tokenize(const Words& words) {
+void tokenize(const TokenizeArguments& words) {
   const auto found = of_the_input([&] { return tokenizer_of(words); });
   const Tokenizer& tokenizer = *found;
   catch_interrupt();
@@ -81,7 +81,7 @@ void tokenize(const Words& words) {
 void add_tokenize(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "tokenize", "Turn lines of the standard input into the numbers of a run's tokens, or back");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<TokenizeArguments>();
   command->add_option("RUN", words->run, "A run directory, or one with the vocab.json and merges.txt of GPT-2")
       ->required();
   auto* pieces = command->add_flag("--pieces", words->pieces, "Write the tokens as text in place of numbers");

@@ -20,7 +20,7 @@
 namespace xtape::cli {
 namespace {
 
-struct Words {
+struct TrainArguments {
   std::string recipe;
   std::string out;
   std::string from;
@@ -43,7 +43,7 @@ bool is_run(const std::string& path) {
   return path_exists(path + "/recipe.json");
 }
 
-std::vector<Setting> settings_of(const Words& words) {
+std::vector<Setting> settings_of(const TrainArguments& words) {
   std::vector<Setting> settings = parse_settings(words.set);
   if (words.seed) settings.push_back({"seed", std::to_string(*words.seed)});
   if (!words.from.empty()) settings.push_back({"from", words.from});
@@ -51,7 +51,7 @@ std::vector<Setting> settings_of(const Words& words) {
   return settings;
 }
 
-Run continued(const Words& words) {
+Run continued(const TrainArguments& words) {
   const CheckpointChoice checkpoint = CheckpointChoice::parse(words.checkpoint);
   if (is_run(words.recipe) && (words.out.empty() || words.out == words.recipe))
     return Run::resume(words.recipe, settings_of(words), checkpoint);
@@ -66,7 +66,7 @@ Run continued(const Words& words) {
   return run;
 }
 
-Run begun(const Words& words) {
+Run begun(const TrainArguments& words) {
   if (is_run(words.recipe)) throw WrongInput(words.recipe + " is a run: --resume continues it");
   const Recipe recipe = Recipe::load(words.recipe, settings_of(words));
   const std::string out = words.out.empty() ? default_directory(recipe.name) : words.out;
@@ -105,7 +105,7 @@ std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
 
-void train(const Words& words) {
+void train(const TrainArguments& words) {
   outlive_readers();
   Run run = of_the_input([&] {
     Run made = words.resume ? continued(words) : begun(words);
@@ -152,7 +152,7 @@ void train(const Words& words) {
 
 void add_train(CLI::App& program) {
   CLI::App* command = program.add_subcommand("train", "Train by a recipe, or continue a run");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<TrainArguments>();
   command->add_option("RECIPE", words->recipe, "A recipe file, or with --resume a run directory")->required();
   command->add_option("--out", words->out, "The run directory (default: runs/NAME-DATE)");
   add_settings(*command, words->set);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t lines_at_once = 1024;  // sorted by length among themselves, so that batches waste little
 
-struct Words {
+struct TranslateArguments {
   std::string run;
   std::string checkpoint = "last";
   std::optional<std::int64_t> beam;
@@ -25,7 +25,7 @@ struct Words {
   bool uncached = false;
 };
 
-SearchOptions options_of(const Words& words, const Recipe& recipe) {
+SearchOptions options_of(const TranslateArguments& words, const Recipe& recipe) {
   SearchOptions options = recipe.search;
   if (words.beam) options.beam_size = *words.beam;
   if (words.length_penalty) {
@@ -44,7 +44,7 @@ SearchOptions options_of(const Words& words, const Recipe& recipe) {
 }
 
 /// One line a translation; with n-best, `line ||| text ||| score`.
-void write(std::int64_t number, const Translation& translation, const Words& words) {
+void write(std::int64_t number, const Translation& translation, const TranslateArguments& words) {
   if (!translation.problem.empty()) std::cerr << "line " << number << ": " << translation.problem << '\n';
   if (words.n_best == 1) {
     std::cout << (translation.candidates.empty() ? "" : translation.candidates[0].text) << '\n';
@@ -55,7 +55,7 @@ void write(std::int64_t number, const Translation& translation, const Words& wor
   if (translation.candidates.empty()) std::cout << number << " |||  ||| 0\n";
 }
 
-void translate(const Words& words) {
+void translate(const TranslateArguments& words) {
   std::vector<Setting> settings;
   if (words.threads > 0) settings.push_back({"threads", std::to_string(words.threads)});
   Run run = of_the_input([&] { return Run::open(words.run, settings, CheckpointChoice::parse(words.checkpoint)); });
@@ -78,7 +78,7 @@ void translate(const Words& words) {
 void add_translate(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("translate", "Translate the lines of the standard input with a run's model");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<TranslateArguments>();
   command->add_option("RUN", words->run, "A run directory")->required();
   add_checkpoint(*command, words->checkpoint);
   command->add_option("--beam", words->beam, "How many hypotheses are followed; 1: greedy (default: the recipe's)")

@@ -6,6 +6,7 @@
 
 #include "lanes.hpp"
 #include "threads.hpp"
+#include "vector_math.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {
@@ -34,7 +35,7 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
     if constexpr (with_sum)
       plain += sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(part + i); });
     total += sum_of_lanes<T>(
-        length, [&](std::int64_t i, const auto& lanes) { return xsimd::exp(lanes.load(part + i, lowest) - by); });
+        length, [&](std::int64_t i, const auto& lanes) { return vector_math::clipped_exp(lanes.load(part + i, lowest) - by); });
   }
   if (total == 0) return {0, plain};
   return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};
@@ -127,7 +128,7 @@ void cross_entropy_grad(const T* logits, const Target* targets, const T* logsume
       const Batch scale(dsum);
       const Batch less(spread);
       for_lanes<T>(call.classes, [&](std::int64_t i, const auto& lanes) {
-        lanes.store(out + i, (xsimd::exp(lanes.load(row + i) - shift) - less) * scale);
+        lanes.store(out + i, (vector_math::clipped_exp(lanes.load(row + i) - shift) - less) * scale);
       });
       out[targets[r]] -= on_target * dsum;
       if (call.excluded >= 0) out[call.excluded] += spread * dsum;

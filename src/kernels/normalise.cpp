@@ -135,7 +135,8 @@ void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* w
     }
   });
   if (dweight != nullptr) add_chunks(parts, chunks, 2 * length, length, dweight, threads);
-  if (dbias != nullptr) add_chunks(parts + length, chunks, 2 * length, length, dbias, threads);
+  // Of no rows there is no scratch.
+  if (dbias != nullptr) add_chunks(chunks > 0 ? parts + length : parts, chunks, 2 * length, length, dbias, threads);
 }
 
 std::int64_t norm_grad_rows(std::int64_t rows) {

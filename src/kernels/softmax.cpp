@@ -6,6 +6,7 @@
 #include "lanes.hpp"
 #include "loops.hpp"
 #include "threads.hpp"
+#include "vector_math.hpp"
 
 namespace xtape {
 
@@ -74,7 +75,7 @@ void softmax_row(const T* x, T* y, std::int64_t count) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   const Batch shift(finite_max(x, count));
   const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-    const Batch e = xsimd::exp(lanes.load(x + i, lowest) - shift);
+    const Batch e = vector_math::clipped_exp(lanes.load(x + i, lowest) - shift);
     lanes.store(y + i, e);
     return e;
   });
@@ -88,7 +89,7 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   const Batch shift(finite_max(x, count));
   const double total = sum_of_lanes<T>(
-      count, [&](std::int64_t i, const auto& lanes) { return xsimd::exp(lanes.load(x + i, lowest) - shift); });
+      count, [&](std::int64_t i, const auto& lanes) { return vector_math::clipped_exp(lanes.load(x + i, lowest) - shift); });
   const Batch logarithm(total == 0 ? T{0} : static_cast<T>(std::log(total)));
   for_lanes<T>(count,
                [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm); });
@@ -159,7 +160,7 @@ void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, 
     const double sum = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[1] + i); });
     const Batch total(static_cast<T>(sum));
     for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-      lanes.store(out + i, lanes.load(in[1] + i) - xsimd::exp(lanes.load(in[0] + i)) * total);
+      lanes.store(out + i, lanes.load(in[1] + i) - vector_math::clipped_exp(lanes.load(in[0] + i)) * total);
     });
   });
 }

@@ -41,16 +41,57 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   for (std::int64_t j = i; j < count; ++j) out[j] = result[static_cast<std::size_t>(j - i)];
 }
 
+/// f(x), by the C library's `rest` for float64 numbers of at least `limit` in size and for NaN: on its way xsimd turns its
+/// argument into an integer, one lane after the other, which is undefined where no integer is so large.
+template <class T, class F, class Rest>
+xsimd::batch<T> within(const xsimd::batch<T>& x, T limit, const F& f, const Rest& rest) {
+  using Batch = xsimd::batch<T>;
+  if constexpr (sizeof(T) == 4) return f(x);
+  const auto inside = xsimd::abs(x) < Batch(limit);
+  if (xsimd::all(inside)) return f(x);
+  std::array<T, Batch::size> lanes, computed;
+  x.store_unaligned(lanes.data());
+  f(xsimd::select(inside, x, Batch(T{0}))).store_unaligned(computed.data());
+  for (std::size_t i = 0; i < lanes.size(); ++i)
+    if (!(std::abs(lanes[i]) < limit)) computed[i] = rest(lanes[i]);
+  return Batch::load_unaligned(computed.data());
+}
+
+/// e^x, but 0 or infinity a little too early at both ends: where the result is subnormal or nearly infinite.
+template <class T>
+xsimd::batch<T> clipped_exp(const xsimd::batch<T>& x) {
+  const auto rest = [](T lane) { return std::exp(lane); };
+  return within(x, T{746}, [](const auto& inside) { return xsimd::exp(inside); }, rest);
+}
+
+template <class T>
+xsimd::batch<T> sin(const xsimd::batch<T>& x) {
+  const auto rest = [](T lane) { return std::sin(lane); };
+  return within(x, std::numeric_limits<T>::infinity(), [](const auto& inside) { return xsimd::sin(inside); }, rest);
+}
+
+template <class T>
+xsimd::batch<T> cos(const xsimd::batch<T>& x) {
+  const auto rest = [](T lane) { return std::cos(lane); };
+  return within(x, std::numeric_limits<T>::infinity(), [](const auto& inside) { return xsimd::cos(inside); }, rest);
+}
+
+template <class T>
+xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
+  const auto rest = [](T lane) { return std::tanh(lane); };
+  return within(x, T{373}, [](const auto& inside) { return xsimd::tanh(inside); }, rest);
+}
+
 /// e^x. xsimd's version ends too early at both sides, where the result is nearly infinite and where it is subnormal.
 template <class T>
 xsimd::batch<T> exp(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   constexpr T near = sizeof(T) == 4 ? 87 : 708, beyond = sizeof(T) == 4 ? 104 : 746;  // from there on 0 or infinity
-  const Batch y = xsimd::exp(x);
+  const Batch y = clipped_exp(x);
   const Batch size = xsimd::abs(x);
   const auto at_an_end = (size > Batch(near)) & (size < Batch(beyond));
   if (!xsimd::any(at_an_end)) return y;
-  const Batch root = xsimd::exp(x * Batch(T(0.5)));
+  const Batch root = clipped_exp(x * Batch(T(0.5)));
   return xsimd::select(at_an_end, root * root, y);
 }
 
@@ -58,7 +99,8 @@ xsimd::batch<T> exp(const xsimd::batch<T>& x) {
 template <class T>
 xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
-  const Batch y = xsimd::expm1(x);
+  const auto rest = [](T lane) { return std::expm1(lane); };
+  const Batch y = within(x, T{746}, [](const auto& inside) { return xsimd::expm1(inside); }, rest);
   const auto large = x > Batch(T{80});  // where 1 is less than half a unit in the last place
   return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
 }
@@ -122,7 +164,7 @@ xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch half(T(0.5));
   const Batch below = xsimd::fma(half, vector_math::erf(x * Batch(T(M_SQRT1_2))), half);
-  const Batch density = xsimd::exp(x * x * Batch(T(-0.5))) * Batch(T(M_SQRT1_2 * 0.5 * M_2_SQRTPI));
+  const Batch density = clipped_exp(x * x * Batch(T(-0.5))) * Batch(T(M_SQRT1_2 * 0.5 * M_2_SQRTPI));
   return xsimd::fma(x, density, below);
 }
 

@@ -147,11 +147,11 @@ class Builder {
 
   void give_parts(Part& part, const PartSpec& spec, const Context& context) {
     const Block& block = *part.block;
-    for (const auto& [name, given] : spec.parts) {
-      if (!takes_part(block, name))
+    for (const PartSpec& given : spec.parts) {
+      if (!takes_part(block, given.name))
         fail(given.place,
-             "block '" + block.name + "' takes no part '" + name + "'" + did_you_mean(name, settable(block)));
-      part.given[name] = {&given, context.part, context.locals};
+             "block '" + block.name + "' takes no part '" + given.name + "'" + did_you_mean(given.name, settable(block)));
+      part.given[given.name] = {&given, context.part, context.locals};
     }
     for (const auto& [name, line] : spec.settings)
       if (takes_part(block, name)) part.given[name] = handed_on(name, line, context);

@@ -16,7 +16,7 @@ using Names = std::set<std::string>;
 /// The names of one block or function, line by line.
 class Checker {
  public:
-  Checker(const Definition& home, const Block& block, const OpTable& ops) : home_(home), block_(block), ops_(ops) {
+  Checker(const Definition& home, const Block& block, const OpTable& ops) : block_(block), ops_(ops) {
     for (const Parameter& each : home.hyper) known_.insert(each.name);
     for (const Parameter& each : block.parameters) known_.insert(each.name);
     sizes_ = known_;
@@ -131,7 +131,6 @@ class Checker {
 
   static std::vector<std::string> list_of(const Names& names) { return {names.begin(), names.end()}; }
 
-  const Definition& home_;
   const Block& block_;
   const OpTable& ops_;
   const Line* line_ = nullptr;
@@ -150,7 +149,7 @@ void check_part(Checker& checker, const PartSpec& part) {
     // What may be the name of a given part is looked at when parts are made.
     if (line.value.form != Form::name) checker.size(line, more);
   }
-  for (const auto& [name, given] : part.parts) check_part(checker, given);
+  for (const PartSpec& given : part.parts) check_part(checker, given);
 }
 
 void check_shared(Checker& checker, const Block& block) {

@@ -65,8 +65,8 @@ struct PartSpec {
   std::optional<Line> choice;  ///< Instead of `block`: an expression whose value is the block's name.
   std::optional<Line> repeat, when;
   bool checkpoint = false;
-  std::vector<std::pair<std::string, Line>> settings;   ///< Of the block's parameters.
-  std::vector<std::pair<std::string, PartSpec>> parts;  ///< For the block's parts that are declared as null.
+  std::vector<std::pair<std::string, Line>> settings;  ///< Of the block's parameters.
+  std::vector<PartSpec> parts;  ///< For the block's parts that are declared as null.
 };
 
 struct Block {

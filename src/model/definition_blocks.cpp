@@ -167,7 +167,7 @@ PartSpec read_part(const std::string& name, const JsonNode& node, const Definiti
     else if (key == "checkpoint")
       part.checkpoint = value.flag();
     else if (value.is_object())
-      part.parts.emplace_back(key, read_part(key, value, home));
+      part.parts.push_back(read_part(key, value, home));
     else
       part.settings.emplace_back(key, read_expression(value));
   }

@@ -10,6 +10,15 @@ std::string joined(const std::vector<Expression>& expressions, std::size_t first
   return list;
 }
 
+std::string quoted(const std::string& text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') literal += '\\';
+    literal += c;
+  }
+  return literal + "'";
+}
+
 bool needs_parentheses(const Expression& expression) {
   return expression.form == Form::binary || expression.form == Form::unary;
 }
@@ -28,7 +37,7 @@ std::string written(const Expression& expression) {
     case Form::name:
       return expression.text;
     case Form::text:
-      return "'" + expression.text + "'";
+      return quoted(expression.text);
     case Form::none:
       return "none";
     case Form::ellipsis:

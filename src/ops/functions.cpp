@@ -78,21 +78,21 @@ const Op& log1p_op() {
 
 const Op& sin_op() {
   static const Op row = function(
-      "sin", "The sine of x, in radians.", [](const auto& x) { return xsimd::sin(x); },
+      "sin", "The sine of x, in radians.", [](const auto& x) { return vector_math::sin(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0])}; });
   return row;
 }
 
 const Op& cos_op() {
   static const Op row = function(
-      "cos", "The cosine of x, in radians.", [](const auto& x) { return xsimd::cos(x); },
+      "cos", "The cosine of x, in radians.", [](const auto& x) { return vector_math::cos(x); },
       [](const GradientCall& call) { return Vars{-(call.cotangent() * sin(call.inputs[0]))}; });
   return row;
 }
 
 const Op& tanh_op() {
   static const Op row = function(
-      "tanh", "The hyperbolic tangent of x.", [](const auto& x) { return xsimd::tanh(x); },
+      "tanh", "The hyperbolic tangent of x.", [](const auto& x) { return vector_math::tanh(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * (1 - square(call.outputs[0]))}; });
   return row;
 }

@@ -102,7 +102,7 @@ const Op& iota_op() {
       const std::vector<ValueType> types = typed_shape(call);
       const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
       if (types[0].dtype == Dtype::boolean) throw DtypeError("a bool cannot count: use a number dtype");
-      require_fits(std::max<std::int64_t>(0, types[0].shape[axis] - 1), types[0].dtype, "the last index");
+      require_fits(std::max<std::int64_t>(1, types[0].shape[axis]) - 1, types[0].dtype, "the last index");
       return types;
     };
     op.kernel = [](const KernelCall& call) {

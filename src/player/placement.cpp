@@ -221,7 +221,9 @@ bool Placements::may_overwrite(std::int32_t index, std::size_t input, const Valu
   if (buffer_last_[static_cast<std::size_t>(buffer)] > index) return false;
   if (held.kind == BufferKind::carry)
     return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
-      return carry.first.node >= 0 && resolved(of(carry.first).buffer) == buffer && carry.second == ValueId{index, 0};
+      if (carry.second != ValueId{index, 0} || carry.first.node < 0) return false;
+      const Placement& state = of(carry.first);  // empty where that input stands further on
+      return state && resolved(state.buffer) == buffer;
     });
   return held.kind == BufferKind::arena;
 }

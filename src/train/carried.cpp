@@ -58,7 +58,7 @@ std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const st
                 to_string(states) + ", and that one left other states");
   std::vector<Feed> feeds;
   for (const auto& [name, var] : inputs) {
-    const auto state = std::find_if(states.begin(), states.end(), [&](const auto& each) { return each.name == name; });
+    const auto state = std::find_if(states.begin(), states.end(), [&input = name](const auto& each) { return each.name == input; });
     if (state == states.end())
       feeds.emplace_back(var, batch.at(name));
     else

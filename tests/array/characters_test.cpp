@@ -20,4 +20,9 @@ TEST_CASE("control characters from data are escaped in error messages") {
   const FileError error("cannot read '\x1B]0;title\x07'\nline 2");
   CHECK(std::string(error.what()) == "cannot read '\\x1B]0;title\\x07'\nline 2");
   CHECK(std::string(Error(error.what()).what()) == error.what());
+
+  Error placed("shapes differ");
+  placed.name_op("ad\x1B[2Jd");
+  placed.name_place("h\x1B[2J, line 3");
+  CHECK(std::string(placed.what()) == "h\\x1B[2J, line 3: ad\\x1B[2Jd: shapes differ");
 }

@@ -14,8 +14,9 @@ expect 0 "^whole: step 30  validation loss [0-9.]+  exact match [0-9.]+ % of 20$
 holds "the run is whole" [ -s whole/definition.json -a -s whole/recipe.json -a -s whole/tokenizer.json -a -s whole/metrics.jsonl ]
 holds "two checkpoints are kept" [ "$(ls whole/checkpoints)" = "00000020
 00000030" ]
-# A limit on address space, far below the machine's memory. (Sanitizers reserve more before a program begins.)
-limited() (ulimit -v 3000000 && "$xtape" "$@" >out 2>err)
+# A limit on address space, far below the machine's memory. (Sanitizers reserve more before a program begins,
+# and what they say of it is no report.)
+limited() (ulimit -v 3000000 && ASAN_OPTIONS= UBSAN_OPTIONS= "$xtape" "$@" >out 2>err)
 limited --version &&
   holds "a limit on address space stops no training" \
     limited train "$recipe" --out limited "${small[@]}" --set steps=10 --threads 2

@@ -65,7 +65,7 @@ expect 0 "^[0-9]+ [0-9]+ [0-9]+$" "" tokenize run <words
 "$xtape" tokenize run <words >numbers
 expect 0 "^duzentos e um$" "" tokenize run --detokenize <numbers
 expect 0 "^<unk> <unk> <unk>$" "" tokenize run --target --pieces <words
-expect 2 "" "line 1: 'duzentos' is no number of a token" tokenize run --detokenize <words
+expect 2 "" "line 1: 'duzentos' is not the number of a token" tokenize run --detokenize <words
 expect 2 "" "line 1: token 99999" tokenize run --detokenize <<<99999
 
 { printf 'sete %.0s' $(seq 40000); echo; echo "dois"; } >long # longer than what is read at once

@@ -103,8 +103,9 @@ TEST_CASE("products on the matrix unit agree with plain loops, whatever the size
 TEST_CASE("rows that a product tells of are finished, each told of once") {
   std::mt19937 random(7);
   // In one chunk of terms, in some, in tiles, and in more than one stage.
-  for (const auto& [m, k, n] :
+  for (const std::array<std::int64_t, 3>& sizes :
        {std::array<std::int64_t, 3>{403, 64, 96}, {403, 700, 96}, {150, 40, 40}, {330, 9000, 310}}) {
+    const std::int64_t m = sizes[0], k = sizes[1], n = sizes[2];
     const std::vector<float> a = drawn(m * k, random, 1), b = drawn(k * n, random, 1);
     for (int threads : {1, 2, 3})
       for (bool swapped : {false, true}) {  // c as the product of the operands in either order
@@ -183,7 +184,7 @@ TEST_CASE("what no cache would hold is not prepared") {
   CHECK(small.prepared_bytes > static_cast<std::size_t>(plan.m * plan.k) * 6);
 }
 
-TEST_CASE("on the matrix unit infinite numbers stay infinite, and what is no number stays none") {
+TEST_CASE("on the matrix unit infinity stays infinity and NaN stays NaN") {
   if (without_unit()) return;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::int64_t m = 90, k = 600, n = 75;
@@ -250,8 +251,9 @@ TEST_CASE("products on the matrix unit keep their digits where products are tiny
   if (without_unit()) return;
   std::mt19937 random(3);
   constexpr std::int64_t m = 96, k = 300, n = 112;
-  for (const auto& [left, right] : {std::pair(1e-30f, 1e-5f), std::pair(1e-5f, 1e-30f), std::pair(1e-20f, 1e-18f),
-                                    std::pair(1e-38f, 1.0f), std::pair(1e-41f, 1e3f), std::pair(1e-37f, 1e30f)}) {
+  for (const auto& scales : {std::pair(1e-30f, 1e-5f), std::pair(1e-5f, 1e-30f), std::pair(1e-20f, 1e-18f),
+                             std::pair(1e-38f, 1.0f), std::pair(1e-41f, 1e3f), std::pair(1e-37f, 1e30f)}) {
+    const float left = scales.first, right = scales.second;
     CAPTURE(left);
     CAPTURE(right);
     std::vector<float> a = drawn(m * k, random, 0), b = drawn(k * n, random, 0);

@@ -141,7 +141,8 @@ TEST_CASE("the products of models run as matrix products without rearranging any
                                                                        {"btf", "df", "btd"},
                                                                        {"btd", "btf", "df"},
                                                                        {"btd", "btf", "fd"}}) {
-    CAPTURE(a + "," + b + "->" + c);
+    const std::string equation = a + "," + b + "->" + c;
+    CAPTURE(equation);
     const PlannedProduct planned = check_product<float>({a, b, c, sizes}, random, false, dense);
     CHECK(planned.way == expected);
     CHECK((planned.scratch_bytes == 0) == (expected == ProductWay::blas));  // the others pack operands
@@ -150,7 +151,8 @@ TEST_CASE("the products of models run as matrix products without rearranging any
   const std::map<char, std::int64_t> heads{{'b', 2}, {'q', 24}, {'k', 24}, {'h', 3}, {'e', 16}};
   for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{
            {"bqhe", "bkhe", "bhqk"}, {"bhqk", "bkhe", "bqhe"}, {"bhqk", "bqhe", "bkhe"}, {"bqhe", "bkhe", "bhkq"}}) {
-    CAPTURE(a + "," + b + "->" + c);
+    const std::string equation = a + "," + b + "->" + c;
+    CAPTURE(equation);
     const PlannedProduct planned = check_product<float>({a, b, c, heads}, random, true, dense);
     CHECK(planned.way != ProductWay::loops);
     CHECK(planned.packed == 0);

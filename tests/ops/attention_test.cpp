@@ -48,7 +48,7 @@ TEST_CASE("op attention: the kernel and that of its gradient agree with products
   for (const auto& [queries, keys] : {std::pair<std::size_t, std::size_t>{7, 9}, {150, 150}, {130, 201}, {1, 70}})
     for (double rate : {0.0, 0.3})
       for (const xt::xarray<bool>& hidden :
-           {causal(queries, keys), mask_of({2, 1, 1, keys}, [&](std::size_t i) { return i % keys > 5; }),
+           {causal(queries, keys), mask_of({2, 1, 1, keys}, [width = keys](std::size_t i) { return i % width > 5; }),
             mask_of({queries, 1}, [](std::size_t i) { return i % 3 == 1; }),
             mask_of({}, [](std::size_t) { return false; }),
             mask_of({2, 3, queries, keys}, [](std::size_t i) { return i % 7 == 0; })}) {

@@ -15,7 +15,9 @@ namespace {
 template <class Check>
 void for_every_row(const Check& check) {
   REQUIRE(builtin_ops().rows().size() >= 60);
-  for (const auto& [name, row] : builtin_ops().rows()) {
+  for (const auto& each : builtin_ops().rows()) {
+    const auto& name = each.first;
+    const auto& row = each.second;
     CAPTURE(name);
     check(*row);
   }

@@ -85,6 +85,18 @@ TEST_CASE("two states with one next value, a delay line, and a turned state") {
   CHECK(view.carried(c).as<float>()[1] == 0);
 }
 
+TEST_CASE("a state's input may be recorded after the next value of another") {
+  Tape tape;
+  const Var a = tape.input("a", {2});
+  const Var next_a = a + 1.0;
+  const Var b = tape.input("b", {2});
+  const Var next_b = b + next_a;
+  Player player = carrying(tape, {next_b}, {{b, next_b}, {a, next_a}});
+  for (int i = 0; i < 3; ++i) player.play();
+  CHECK(player.carried(a).as<float>()[0] == 3);
+  CHECK(player.carried(b).as<float>()[0] == 6);
+}
+
 TEST_CASE("two players share a state whose memory they are given") {
   Array memory(Dtype::float32, {4});
   const Array first = memory.first({2});

@@ -167,11 +167,15 @@ TEST_CASE("no word means two months, two weekdays, or a month and a weekday") {
   const Names names;
   CHECK(names.months.size() > 90);
   CHECK(names.weekdays.size() > 50);
-  for (const auto& [word, meanings] : names.months) {
-    CHECK_MESSAGE(meanings.size() == 1, word);
-    CHECK_MESSAGE(!names.weekdays.contains(word), word);
+  for (const auto& month : names.months) {
+    CAPTURE(month.first);
+    CHECK(month.second.size() == 1);
+    CHECK(!names.weekdays.contains(month.first));
   }
-  for (const auto& [word, meanings] : names.weekdays) CHECK_MESSAGE(meanings.size() == 1, word);
+  for (const auto& weekday : names.weekdays) {
+    CAPTURE(weekday.first);
+    CHECK(weekday.second.size() == 1);
+  }
 }
 
 TEST_CASE("in every form a date reads back as itself, its weekday right, with no word of its form") {

@@ -130,7 +130,7 @@ TEST_CASE("a NUL character in the text is left out") {
 // By themselves such words end the program ("unrecoverable error") or crash it.
 TEST_CASE("a line of a megabyte without a space is trained on as words of 256 characters") {
   std::string line;
-  for (int i = 0; line.size() < 1 << 20; ++i) line += static_cast<char>('a' + i * i % 23 % 4);
+  for (unsigned i = 0; line.size() < 1 << 20; ++i) line += static_cast<char>('a' + i * i % 23 % 4);
   CHECK(SentencePieceTokenizer(Strings{line}, {"bpe", 10}).size() == 10);
   const std::string word(256, 'a');
   CHECK(SentencePieceTokenizer(Strings{word + word + "b", "c"}, {"bpe", 12}).model() ==

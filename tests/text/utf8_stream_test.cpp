@@ -68,7 +68,9 @@ TEST_CASE("what is not UTF-8 becomes U+FFFD in a stream, a beginning as a whole"
       {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},  // beyond the last plane
       {"\xF5\x80", "\uFFFD\uFFFD"},
   };
-  for (const auto& [bytes, expected] : cases) {
+  for (const auto& each : cases) {
+    const auto& bytes = each.first;
+    const auto& expected = each.second;
     CAPTURE(expected);
     CHECK(at_once(bytes) == expected);
     CHECK(byte_by_byte(bytes) == expected);

@@ -124,7 +124,9 @@ TEST_CASE("a state that no run can be in is refused by file, key and value") {
       {"\"best\": 2.5", "\"best\": 1e999"},     {"\"best\": 2.5", "\"worst\": 1"},
       {"\"evaluated\": 5", "\"evaluated\": 9"}, {"\"evaluations_since\": 0", "\"evaluations_since\": -1"},
       {"\"xtape\": 1", "\"xtape\": 2"},         {"\"step\": 5, ", ""}};
-  for (const auto& [from, to] : wrong) {
+  for (const auto& each : wrong) {
+    const auto& from = each.first;
+    const auto& to = each.second;
     CAPTURE(to);
     const std::string error = state_with(from, to);
     CHECK(error.find("state.json is not a checkpoint's state") != std::string::npos);
@@ -142,7 +144,9 @@ TEST_CASE("of a broken last checkpoint the one before is offered, and going back
       {"optimizer", [](const std::string& last) { cut(last + "/optimizer.safetensors"); }},
       {"missing", [](const std::string& last) { fs::remove(last + "/optimizer.safetensors"); }},
       {"state", [](const std::string& last) { write(last + "/state.json", "{\"xtape\": 1, \"step\": -3}"); }}};
-  for (const auto& [name, break_it] : breakages) {
+  for (const auto& each : breakages) {
+    const auto& name = each.first;
+    const auto& break_it = each.second;
     CAPTURE(name);
     const std::string run = directory / name;
     fs::copy(whole, run, fs::copy_options::recursive);

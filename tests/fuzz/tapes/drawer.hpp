@@ -37,12 +37,17 @@ struct Known {
   bool positive = false;  ///< At least about 1/4.
 };
 
+/// What was drawn cannot be recorded, and something else is drawn.
+struct Refused : Error {
+  using Error::Error;
+};
+
 class Drawer {
  public:
   Drawer(std::uint64_t seed, const DrawOptions& options);
   Program run();
 
-  // For those who draw the operands and attributes of one op (drawn_ops.cpp).
+  // For those who draw the operands and attributes of one op (drawn_*.cpp).
 
   Random random;
   const ValueType& type(Ref ref) const { return recorder_.at(ref).type(); }

@@ -159,7 +159,7 @@ void Drawer::choose_outputs() {
   std::vector<Ref> refs;
   for (const auto& [ref, value] : all_known_)
     if (std::any_of(program_.steps.begin(), program_.steps.end(),
-                    [&](const Step& step) { return step.id == ref.step && !step.is_source(); }))
+                    [&drawn = ref](const Step& step) { return step.id == drawn.step && !step.is_source(); }))
       refs.push_back(ref);
   if (refs.empty()) refs.push_back(must("neg", {{floating()}}));
   std::set<Ref> chosen{refs.back()};

@@ -31,7 +31,14 @@ struct Ref {
 /// An operand: an earlier value, or a literal.
 using Term = std::variant<Ref, std::int64_t, double>;
 
-struct Block;
+struct Step;
+
+/// The body of a checkpoint or scan. It sees its arguments and what stands outside.
+struct Block {
+  std::vector<int> arguments;  ///< Of a scan: the slices, then the states.
+  std::vector<Step> steps;
+  std::vector<Ref> results;  ///< Of a scan: the outputs of a step, then the next states.
+};
 
 /// A call of an op, or one of these:
 /// - "input", "parameter", "constant": a source of type `type`, with `numbers`.
@@ -51,13 +58,6 @@ struct Step {
   std::vector<Block> body = {};  ///< One block, or none.
 
   bool is_source() const { return op == "input" || op == "parameter" || op == "constant" || op == "tokens"; }
-};
-
-/// The body of a checkpoint or scan. It sees its arguments and what stands outside.
-struct Block {
-  std::vector<int> arguments;  ///< Of a scan: the slices, then the states.
-  std::vector<Step> steps;
-  std::vector<Ref> results;  ///< Of a scan: the outputs of a step, then the next states.
 };
 
 struct Program {

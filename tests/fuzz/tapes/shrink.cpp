@@ -81,7 +81,11 @@ class Shrinker {
   Shrunk run() {
     prune(best_.program);
     types();
-    while (left_ > 0 && (fewer_outputs() | fewer_calls() | plainer_calls() | smaller_sizes())) {
+    for (bool changed = true; changed && left_ > 0;) {
+      changed = fewer_outputs();
+      changed = fewer_calls() || changed;
+      changed = plainer_calls() || changed;
+      changed = smaller_sizes() || changed;
     }
     return best_;
   }

@@ -42,7 +42,8 @@ TEST_CASE("tapes: the fresh ones call every op, users' too, scans, checkpoints a
   std::map<std::string, std::size_t> counts;
   for (std::uint64_t seed = 0; seed < fresh; ++seed)
     for (const auto& [op, times] : ops_in(draw(seed).steps)) counts[op] += times;
-  for (const auto& [name, row] : ops().rows()) {
+  for (const auto& each : ops().rows()) {
+    const auto& name = each.first;
     CAPTURE(name);
     CHECK(counts[name] >= 5);
   }

@@ -1,0 +1,17 @@
+#!/bin/bash
+# Builds targets with clang++ under sanitizers: sanitize.sh and fuzz.sh share these builds.
+# usage: build_sanitized.sh address|thread TARGET…   into build-address/ or build-thread/; JOBS says with how many compilers
+set -euo pipefail
+cd "$(dirname "$0")/.."
+kind=$1
+shift
+build=build-$kind
+bash scripts/setup.sh clang libclang-rt-14-dev libomp-dev
+
+# Without any optimisation the kernels would take hours.
+options=(-Db_lundef=false -Doptimization=1)
+if [ "$kind" = address ]; then options+=(-Db_sanitize=address,undefined); else options+=(-Db_sanitize=thread); fi
+cache=$(command -v ccache || true)
+CC="$cache clang" CXX="$cache clang++" bash scripts/configure.sh "$build" "${options[@]}"
+echo "building $build" >&2
+ninja -C "$build" --quiet ${JOBS:+-j "$JOBS"} "$@" >&2

@@ -1,0 +1,91 @@
+// What must be known of the ops that pick elements to draw calls that their shape rules accept, with numbers that stay
+// within reason.
+#include <algorithm>
+
+#include "drawn_ops.hpp"
+
+namespace xtape::fuzz {
+
+namespace {
+/// x, an axis of it, and indices along that: of any shape, or (`alike`) with the other sizes of x.
+struct Indexed {
+  Ref x, indices;
+  std::int64_t axis;
+  std::size_t at;
+};
+std::optional<Indexed> indexed(Drawer& d, Ref x, bool alike) {
+  if (rank_of(d, x) == 0) return std::nullopt;
+  const std::int64_t axis = d.axis_of(x);
+  const std::size_t at = normal(d, x, axis);
+  const std::int64_t size = d.shape(x)[at];
+  Shape shape = d.shape(x);
+  if (alike)
+    shape[at] = d.size();
+  else
+    shape = d.random.one_in(2) ? Shape{d.size()} : d.any_shape();
+  if (count_of(shape) > d.most_elements()) return std::nullopt;
+  const auto indices = d.indices(shape, size);
+  if (!indices) return std::nullopt;
+  return Indexed{x, *indices, axis, at};
+}
+
+Drawn take(Drawer& d) {
+  const auto from = indexed(d, d.any(), false);
+  if (!from) return std::nullopt;
+  return Draft{{from->x, from->indices}, {{"axis", from->axis}}};
+}
+
+Drawn gather(Drawer& d) {
+  const auto from = indexed(d, d.any(), true);
+  if (!from) return std::nullopt;
+  return Draft{{from->x, from->indices}, {{"axis", from->axis}}};
+}
+
+Drawn added_at(Drawer& d, bool alike) {
+  const auto into = indexed(d, d.number(), alike);
+  if (!into) return std::nullopt;
+  Shape part = d.shape(into->indices);
+  if (!alike) {
+    const Shape& x = d.shape(into->x);
+    const Shape indices = part;
+    part = Shape(x.begin(), x.begin() + into->at);
+    for (const std::int64_t size : indices) part.push_back(size);
+    for (std::size_t i = into->at + 1; i < x.size(); ++i) part.push_back(x[i]);
+  }
+  if (count_of(part) > d.most_elements()) return std::nullopt;
+  return Draft{{into->x, into->indices, d.fitting(ValueType{d.type(into->x).dtype, part})}, {{"axis", into->axis}}};
+}
+
+Drawn top_k(Drawer& d) {
+  const Ref x = d.steady(d.any([](const ValueType& type) { return type.shape.size() > 0; }));
+  if (rank_of(d, x) == 0) return std::nullopt;
+  return Draft{{x}, {{"k", d.random.between(0, std::min<std::int64_t>(5, d.shape(x).back()))}}};
+}
+
+Drawn cache(Drawer& d) {
+  const Ref x = d.any([](const ValueType& type) { return type.shape.size() >= 2; });
+  if (rank_of(d, x) < 2) return std::nullopt;
+  if (d.has_past(x)) return Draft{{x}};
+  ValueType state = d.type(x);
+  const std::int64_t axis = d.random.between(1, rank_of(d, x) - 1);
+  const std::int64_t capacity = state.shape[static_cast<std::size_t>(axis)] + d.random.below(4);
+  state.shape[static_cast<std::size_t>(axis)] = capacity;
+  const Ref past = d.source({Dtype::int64, {d.shape(x)[0]}}, {0, static_cast<double>(capacity + 1), d.random.bits()});
+  return Draft{{x, d.fitting(state), past}, {{"axis", axis}}};
+}
+}  // namespace
+
+Hints hints_of_indexing() {
+  return {
+      {"take", {take, true}},
+      {"gather", {gather, true}},
+      {"cache", {cache, true}},
+      {"where", {{}, true}},
+      {"masked_fill", {{}, true}},
+      {"index_add", {[](Drawer& d) { return added_at(d, false); }, false, true}},
+      {"scatter_add", {[](Drawer& d) { return added_at(d, true); }, false, true}},
+      {"top_k", {top_k, true, false, true}},
+  };
+}
+
+}  // namespace xtape::fuzz

@@ -1,0 +1,31 @@
+/// What must be known of ops to draw calls of them, by the kind of op: see `Hint`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drawer.hpp"
+
+namespace xtape::fuzz {
+
+using List = std::vector<std::int64_t>;
+using Drawn = std::optional<Draft>;
+using Hints = std::map<std::string, Hint>;
+
+inline std::int64_t rank_of(Drawer& d, Ref x) {
+  return static_cast<std::int64_t>(d.shape(x).size());
+}
+
+inline std::size_t normal(Drawer& d, Ref x, std::int64_t axis) {
+  return normal_axis(axis, d.shape(x).size());
+}
+
+Hints hints_of_shapes();
+Hints hints_of_products();  ///< Losses and normalisations, too.
+Hints hints_of_indexing();
+
+}  // namespace xtape::fuzz
