@@ -30,7 +30,6 @@ bash scripts/build_sanitized.sh "$kind" "${targets[@]}"
 
 # OpenBLAS stays on the thread that calls it: its own threads are not instrumented, and nothing of ours counts on them.
 export OPENBLAS_NUM_THREADS=1
-here=$PWD/tests/sanitizers
 # Reports go to files: no test can swallow them, and where one stops nothing the rest is still seen.
 reports=$PWD/$build/reports
 rm -rf "$reports"
@@ -38,13 +37,12 @@ mkdir "$reports"
 common=log_path=$reports/report:exitcode=99
 if [ "$kind" = address ]; then
   export ASAN_OPTIONS=$common:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
-  export LSAN_OPTIONS=suppressions=$here/leak.supp:print_suppressions=0
   export UBSAN_OPTIONS=$common:halt_on_error=0:print_stacktrace=1
 else
   # The OpenMP library is not instrumented. Archer, which comes with it, tells ThreadSanitizer what its regions order.
   libraries=$(dirname "$(readlink -f "$(command -v clang++)")")/../lib
   export OMP_TOOL_LIBRARIES=$libraries/libarcher.so
-  export TSAN_OPTIONS=$common:ignore_noninstrumented_modules=1:suppressions=$here/thread.supp
+  export TSAN_OPTIONS=$common:ignore_noninstrumented_modules=1
 fi
 code=0
 python3 tests/run.py --patience "${PATIENCE:-10}" "$build:$(IFS=,; echo "${suites[*]}")" || code=1

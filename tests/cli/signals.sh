@@ -104,9 +104,13 @@ wait $training
 holds "a run that is deleted ends with 1" [ $? = 1 ]
 holds "and says so" grep -q "^xtape: .*gone.*deleted meanwhile" err
 holds "and is not made again" [ ! -e gone ]
-(ulimit -f 4; exec "$xtape" train "$recipe" --out full "${small[@]}" >out 2>err)
-holds "files that may not grow end a training with 2 or 1" [ $? = 2 -o $? = 1 ]
-holds "by one error" [ "$(grep -c '^xtape: cannot write .*: File too large' err)" = 1 ]
+# (ThreadSanitizer writes a file of its own before a program begins.)
+small_files() (ulimit -f 4; TSAN_OPTIONS= exec "$xtape" "$@" >out 2>err)
+if small_files --version; then
+  small_files train "$recipe" --out full "${small[@]}"
+  holds "files that may not grow end a training with 2 or 1" [ $? = 2 -o $? = 1 ]
+  holds "by one error" [ "$(grep -c '^xtape: cannot write .*: File too large' err)" = 1 ]
+fi
 truncate -s 100 piped/checkpoints/00000040/weights.safetensors
 expect 2 "" "00000040/weights.safetensors.*; the checkpoint of step 30 is whole: --checkpoint 30 takes it" train piped --resume
 expect 2 "" "--checkpoint 30 takes it" generate piped --prompt 3+4= --tokens 4
