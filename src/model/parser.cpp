@@ -4,6 +4,7 @@
 #include <set>
 
 #include "lexer.hpp"
+#include "stack.hpp"
 #include "syntax.hpp"
 
 namespace xtape::model {
@@ -37,7 +38,10 @@ class Parser {
  private:
   struct Deeper {
     explicit Deeper(Parser& parser) : parser_(parser) {
+      constexpr std::size_t least_stack = 64 << 10;  // what one more level may need, and an error's text
       if (++parser_.depth_ > deepest) parser_.fail(parser_.token().column, too_deep);
+      if (stack_left() < least_stack)
+        parser_.fail(parser_.token().column, "this is nested too deeply for this thread's stack");
     }
     ~Deeper() { --parser_.depth_; }
     Parser& parser_;
