@@ -129,6 +129,22 @@ TEST_CASE("products large enough for BLAS or tiles, under any layouts, agree wit
   CHECK(loops > 5);
 }
 
+TEST_CASE("long sums in plain loops: results side by side and one by one, in blocks of terms and in parts") {
+  std::mt19937 random(9);
+  const LayoutFreedom dense{false, false, false, false};
+  for (const Case& test : {Case{"mk", "kn", "mn", {{'m', 3}, {'k', 700}, {'n', 300}}},  // side by side
+                           Case{"kn", "kn", "n", {{'k', 515}, {'n', 1200}}},            // in two stretches
+                           Case{"k", "kn", "n", {{'k', 260}, {'n', 40}}},
+                           Case{"mk", "nk", "mn", {{'m', 3}, {'k', 9000}, {'n', 2}}},  // one by one
+                           Case{"k", "k", "", {{'k', 140000}}},                        // in parts
+                           Case{"jk", "kj", "", {{'j', 3}, {'k', 70000}}}}) {
+    check_product<std::int64_t>(test, random, false, dense);
+    check_product<std::int32_t>(test, random, true, dense);
+    check_product<float>(test, random, false, dense);
+    check_product<double>(test, random, true, {});
+  }
+}
+
 TEST_CASE("the products of models run as matrix products without rearranging anything") {
   std::mt19937 random(3);
   const ProductWay expected = amx::available()                  ? ProductWay::amx
