@@ -46,8 +46,10 @@ std::string written(const Expression& expression) {
       return "(" + joined(children, 0) + (children.size() == 1 ? ",)" : ")");
     case Form::star:
       return "*" + operand(children[0]);
-    case Form::attribute:
-      return operand(children[0]) + "." + expression.text;
+    case Form::attribute: {
+      const bool number = children[0].form == Form::integer || children[0].form == Form::number;  // not "2.x"
+      return (number ? "(" + children[0].text + ")" : operand(children[0])) + "." + expression.text;
+    }
     case Form::index:
       return operand(children[0]) + "[" + joined(children, 1) + "]";
     case Form::unary:

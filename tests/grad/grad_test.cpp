@@ -58,6 +58,22 @@ TEST_CASE("an input that the outputs do not reach gets zeros of its type") {
     for (double value : value<double>(gradient)) CHECK(value == 0);
 }
 
+TEST_CASE("an input that an op without a rule uses twice has its whole gradient once") {
+  static const Op twin = [] {
+    Op op;
+    op.name = "own_product";
+    op.doc = "a b.";
+    op.inputs = {{"a", Accept::floating}, {"b", Accept::floating}};
+    op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+    op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[1]}; };
+    return op;
+  }();
+  Tape tape;
+  const Var x = tape.parameter("x", xt::xarray<float>{3, -2});
+  const Var g = grad(sum(apply(twin, {x, x})[0]), {x})[0];
+  CHECK(evaluate(g).to<float>() == xt::xarray<float>{6, -4});
+}
+
 TEST_CASE("many outputs, each with its cotangent") {
   Tape tape;
   const Var x = scalar_input(tape, "x");

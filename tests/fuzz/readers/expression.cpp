@@ -1,4 +1,6 @@
 // A line of the expression language.
+#include <cstring>
+
 #include "syntax.hpp"
 #include "target.hpp"
 
@@ -23,9 +25,17 @@ void expression(Input input) {
   const auto line = accepted([&] { return read(std::string(input), true); });
   if (!line) return;
   const std::string text = model::written(line->value);
-  const model::Line again = read(text, false);
-  require(same(again.value, line->value), "an expression that is written and read is the same");
-  require(model::written(again.value) == text, "and is written the same way");
+  const auto again = accepted([&] {
+    try {
+      return read(text, false);
+    } catch (const Error& error) {  // parentheses that the line did without may nest it too deeply
+      require(std::strstr(error.what(), "nested more than") != nullptr, "an expression that is written can be read");
+      throw;
+    }
+  });
+  if (!again) return;
+  require(same(again->value, line->value), "an expression that is written and read is the same");
+  require(model::written(again->value) == text, "and is written the same way");
 }
 
 }  // namespace xtape::fuzz
