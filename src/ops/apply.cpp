@@ -184,12 +184,26 @@ Vars naming(const Op& op, const Caller& caller, const Body& body) {
     throw;
   }
 }
+
+/// Kernels read all operands that are promoted together as one dtype. `apply` makes it so; a row's `record` may have not.
+void check_one_dtype(const Call& call) {
+  const ValueType* first = nullptr;
+  for (std::size_t i = 0; i < call.inputs.size() && !call.op.inputs.empty(); ++i) {
+    const Accept accept = call.op.inputs[std::min(i, call.op.inputs.size() - 1)].accept;
+    if (accept != Accept::value && accept != Accept::floating) continue;
+    if (first == nullptr) first = &call.inputs[i];
+    if (first->dtype != call.inputs[i].dtype)
+      throw DtypeError("its operands " + to_string(*first) + " and " + to_string(call.inputs[i]) +
+                       " should have one dtype");
+  }
+}
 }  // namespace
 
 Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
                  std::shared_ptr<const Tape> body) {
   Call call{op, attributes, {}, {}, body.get(), {}};
   for (const Var& input : inputs) call.inputs.push_back(input.type());
+  check_one_dtype(call);
   Node node;
   node.op = &op;
   node.outputs = op.shape(call);

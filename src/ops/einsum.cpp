@@ -146,7 +146,9 @@ void sum_out(Factor& factor, const std::string& needed) {
     else
       axes.push_back(static_cast<std::int64_t>(i));
   if (axes.empty()) return;
-  factor = {sum(factor.var, axes), kept};
+  const Var summed = sum(factor.var, axes);  // of int32: int64
+  const Dtype own = factor.var.dtype();
+  factor = {summed.dtype() == own ? summed : cast(summed, own), kept};
 }
 
 Var transposed_to(const Factor& factor, const std::string& letters) {
@@ -243,7 +245,7 @@ const Op& einsum_op() {
     op.doc =
         "Sum of products over named axes: y[result] = sum over all letters that the result lacks of the product of the "
         "operands, x1[...] * x2[...] * ... A letter that stands twice in one operand means its diagonal. Sizes of 1 "
-        "broadcast only inside '...'. Any number of operands: they are multiplied two at a time, the cheapest pair "
+        "broadcast only inside '...'. The result has the operands' dtype; integers wrap. Any number of operands: they are multiplied two at a time, the cheapest pair "
         "first, each as matrix products straight from the strides of the operands where those allow it.";
     op.inputs = {{"operands", Accept::value, Arity::many}};
     op.attributes = {equation_attribute};

@@ -8,6 +8,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 passed=0
 failed=0
+skipped=0
 
 expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
   local code=$1 out=$2 err=$3 got
@@ -33,7 +34,9 @@ holds() { # holds NAME COMMAND…
     echo "FAILED: $name"
   fi
 }
+# skips N: so many expectations that cannot be tested here.
+skips() { skipped=$((skipped + $1)); }
 finish() {
-  echo "$passed passed, $failed failed"
+  echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
   [ "$failed" = 0 ]
 }

@@ -110,6 +110,8 @@ if small_files --version; then
   small_files train "$recipe" --out full "${small[@]}"
   holds "files that may not grow end a training with 2 or 1" [ $? = 2 -o $? = 1 ]
   holds "by one error" [ "$(grep -c '^xtape: cannot write .*: File too large' err)" = 1 ]
+else
+  skips 2
 fi
 truncate -s 100 piped/checkpoints/00000040/weights.safetensors
 expect 2 "" "00000040/weights.safetensors.*; the checkpoint of step 30 is whole: --checkpoint 30 takes it" train piped --resume

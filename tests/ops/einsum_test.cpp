@@ -139,6 +139,16 @@ TEST_CASE("op einsum: integers multiply exactly") {
   CHECK(value<std::int64_t>(product) == xt::xarray<std::int64_t>{{19, 10}, {7'000'000'064, 8'000'000'038}});
 }
 
+TEST_CASE("op einsum: integers keep their dtype where a letter stands in one operand alone") {
+  Tape tape;
+  const Var a = tape.parameter("a", xt::xarray<std::int32_t>{{2147483647, 1}, {5, -7}});
+  const Var b = tape.parameter("b", xt::xarray<std::int32_t>{3, 4});
+  CHECK(evaluate(einsum("ab,c->bc", Vars{a, b})).to<std::int32_t>() ==
+        xt::xarray<std::int32_t>{{-2147483636, 16}, {-18, -24}});  // wraps, as in NumPy
+  CHECK(evaluate(einsum("ab->a", Vars{a})).to<std::int32_t>() == xt::xarray<std::int32_t>{-2147483647 - 1, -2});
+  CHECK(einsum("ab,ac,a->cb", Vars{a, a, b}).dtype() == Dtype::int32);
+}
+
 TEST_CASE("op einsum: many operands are multiplied in a cheap order") {
   Tape tape;
   const Var a = tape.input("a", {100, 100}), b = tape.input("b", {100, 100}), c = tape.input("c", {100});

@@ -77,6 +77,12 @@ std::optional<Ref> Drawer::record(Step& step, const std::function<void()>& recor
     return std::nullopt;
   }
   const Ref first{step.id};
+  for (std::size_t i = before; i < subject_.tape.size(); ++i)  // what a gradient needs on its way
+    for (const ValueType& made : subject_.tape.node(i).outputs)
+      if (count_of(made.shape) > 100 * most_elements_) {
+        recorder_.forget(step.id);
+        return std::nullopt;
+      }
   std::size_t outputs = 0;
   for (;; ++outputs) {
     const Ref ref{step.id, static_cast<int>(outputs)};

@@ -66,7 +66,8 @@ Ref Drawer::fitting(const ValueType& wanted) {
 }
 
 Ref Drawer::positive(Ref x) {
-  if (known(x).positive || !is_floating(type(x).dtype)) return x;
+  if (known(x).positive || type(x).dtype == Dtype::boolean) return x;
+  if (!is_floating(type(x).dtype)) return must("add", {{must("square", {{x}}), std::int64_t{1}}});  // never 0, wrapped or not
   const char* const how = random.pick({"square", "sigmoid", "own_swell"});
   const Ref bounded = how == std::string("square") ? must("tanh", {{x}}) : x;
   const Ref sum = must("add", {{must(how, {{bounded}}), random.pick({0.25, 0.5, 1.0})}});

@@ -19,6 +19,15 @@ Drawn pow(Drawer& d) {
   return Draft{{base, d.partner(base)}};
 }
 
+/// Of no elements the mean is NaN.
+Drawn mean(Drawer& d) {
+  const Ref x = d.number();
+  if (count_of(d.shape(x)) == 0) return std::nullopt;
+  Draft draft{{x}, {{"keepdims", d.random.one_in(2)}}};
+  if (d.random.one_in(2) && !d.shape(x).empty()) draft.attributes.set("axis", List{d.axis_of(x)});
+  return draft;
+}
+
 /// Divided by one less than there are at most: not by 0, and not by less.
 Drawn variance(Drawer& d) {
   const Ref x = d.floating();
@@ -75,6 +84,7 @@ Hints hints_of_numbers() {
       {"mul", {{}, false, true}},
       {"add", {{}, false, true}},
       {"square", {{}, false, true}},
+      {"mean", {mean}},
       {"var", {variance, false, true}},
       {"exp", {{}, false, true}},
       {"expm1", {{}, false, true}},
