@@ -192,8 +192,8 @@ TEST_CASE("a thread with a small stack gets an error, not a crash") {
     return repeated("neg(", depth) + inner + repeated(")", depth);
   };
   const std::pair<std::size_t, std::string> cases[] = {
-      {1 << 20, chained(190, nested(180, "p(x)"))},                       // while it is recorded, at the latest
-      {320 << 10, one_function({"y = " + nested(190, "x")}, "y")}};       // while it is read
+      {1 << 20, chained(190, nested(180, "p(x)"))},                  // while it is recorded, at the latest
+      {224 << 10, one_function({"y = " + nested(190, "x")}, "y")}};  // while it is read
   for (const auto& each : cases) {
     Job job{each.second, "none"};
     pthread_attr_t attributes;
