@@ -63,7 +63,7 @@ Ref Drawer::state_like(const ValueType& wanted) {
   const Ref old = same.empty() || random.one_in(3) ? fitting(wanted) : same.back();
   if (!is_floating(wanted.dtype) || random.one_in(3)) return old;
   const Ref x = any([&](const ValueType& own) { return own.dtype == wanted.dtype; });
-  const Ref total = must("tanh", {{must("mean", {{x}})}});
+  const Ref total = must("tanh", {{must(count_of(shape(x)) == 0 ? "sum" : "mean", {{x}})}});
   return must("tanh", {{must("add", {{old, total}})}});
 }
 

@@ -107,7 +107,9 @@ Draft attention(Drawer& d) {
     return d.fitting(ValueType{d.real(), heads_second ? Shape{b, h, places, width} : Shape{b, places, h, width}});
   };
   const Ref mask = d.mask_for({b, h, q, k});
-  Draft draft{{array(q, e), array(k, e), array(k, f), d.source({d.real(), {}}, {1.5, 3}), mask}};
+  // Keys that no query of a block sees are not looked at, so values must be finite, or 0 times infinity is 0 here alone.
+  const Ref values = d.must("tanh", {{array(k, f)}});
+  Draft draft{{array(q, e), array(k, e), values, d.source({d.real(), {}}, {1.5, 3}), mask}};
   draft.attributes = {{"scores", std::string(heads_second ? "bhqe,bhke->bhqk" : "bqhe,bkhe->bhqk")},
                       {"outputs", std::string(heads_second ? "bhqk,bhkd->bhqd" : "bhqk,bkhd->bqhd")},
                       {"rate", d.random.pick({0.0, 0.0, 0.25})},
