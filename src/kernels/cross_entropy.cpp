@@ -34,8 +34,9 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
     const Batch by(shift == lowest ? T{0} : shift);
     if constexpr (with_sum)
       plain += sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(part + i); });
-    total += sum_of_lanes<T>(
-        length, [&](std::int64_t i, const auto& lanes) { return vector_math::clipped_exp(lanes.load(part + i, lowest) - by); });
+    total += sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) {
+      return vector_math::clipped_exp(lanes.load(part + i, lowest) - by);
+    });
   }
   if (total == 0) return {0, plain};
   return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};

@@ -88,8 +88,9 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   const Batch shift(finite_max(x, count));
-  const double total = sum_of_lanes<T>(
-      count, [&](std::int64_t i, const auto& lanes) { return vector_math::clipped_exp(lanes.load(x + i, lowest) - shift); });
+  const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+    return vector_math::clipped_exp(lanes.load(x + i, lowest) - shift);
+  });
   const Batch logarithm(total == 0 ? T{0} : static_cast<T>(std::log(total)));
   for_lanes<T>(count,
                [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm); });

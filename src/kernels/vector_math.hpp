@@ -41,45 +41,40 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   for (std::int64_t j = i; j < count; ++j) out[j] = result[static_cast<std::size_t>(j - i)];
 }
 
-/// f(x), by the C library's `rest` for float64 numbers of at least `limit` in size and for NaN: on its way xsimd turns its
-/// argument into an integer, one lane after the other, which is undefined where no integer is so large.
-template <class T, class F, class Rest>
-xsimd::batch<T> within(const xsimd::batch<T>& x, T limit, const F& f, const Rest& rest) {
+/// f(x), lane by lane with f of a scalar for float64 numbers of at least `limit` in size and for NaN: with a batch, xsimd
+/// turns them into integers on its way, which is undefined where no integer is so large.
+template <class T, class F>
+xsimd::batch<T> within(const xsimd::batch<T>& x, T limit, const F& f) {
   using Batch = xsimd::batch<T>;
-  if constexpr (sizeof(T) == 4) return f(x);
   const auto inside = xsimd::abs(x) < Batch(limit);
-  if (xsimd::all(inside)) return f(x);
+  if (sizeof(T) == 4 || xsimd::all(inside)) return f(x);
   std::array<T, Batch::size> lanes, computed;
   x.store_unaligned(lanes.data());
   f(xsimd::select(inside, x, Batch(T{0}))).store_unaligned(computed.data());
   for (std::size_t i = 0; i < lanes.size(); ++i)
-    if (!(std::abs(lanes[i]) < limit)) computed[i] = rest(lanes[i]);
+    if (!(std::abs(lanes[i]) < limit)) computed[i] = f(lanes[i]);
   return Batch::load_unaligned(computed.data());
 }
 
 /// e^x, but 0 or infinity a little too early at both ends: where the result is subnormal or nearly infinite.
 template <class T>
 xsimd::batch<T> clipped_exp(const xsimd::batch<T>& x) {
-  const auto rest = [](T lane) { return std::exp(lane); };
-  return within(x, T{746}, [](const auto& inside) { return xsimd::exp(inside); }, rest);
+  return within(x, T{746}, [](const auto& part) { return xsimd::exp(part); });
 }
 
 template <class T>
 xsimd::batch<T> sin(const xsimd::batch<T>& x) {
-  const auto rest = [](T lane) { return std::sin(lane); };
-  return within(x, std::numeric_limits<T>::infinity(), [](const auto& inside) { return xsimd::sin(inside); }, rest);
+  return within(x, std::numeric_limits<T>::infinity(), [](const auto& part) { return xsimd::sin(part); });
 }
 
 template <class T>
 xsimd::batch<T> cos(const xsimd::batch<T>& x) {
-  const auto rest = [](T lane) { return std::cos(lane); };
-  return within(x, std::numeric_limits<T>::infinity(), [](const auto& inside) { return xsimd::cos(inside); }, rest);
+  return within(x, std::numeric_limits<T>::infinity(), [](const auto& part) { return xsimd::cos(part); });
 }
 
 template <class T>
 xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
-  const auto rest = [](T lane) { return std::tanh(lane); };
-  return within(x, T{373}, [](const auto& inside) { return xsimd::tanh(inside); }, rest);
+  return within(x, T{373}, [](const auto& part) { return xsimd::tanh(part); });
 }
 
 /// e^x. xsimd's version ends too early at both sides, where the result is nearly infinite and where it is subnormal.
@@ -99,8 +94,7 @@ xsimd::batch<T> exp(const xsimd::batch<T>& x) {
 template <class T>
 xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
-  const auto rest = [](T lane) { return std::expm1(lane); };
-  const Batch y = within(x, T{746}, [](const auto& inside) { return xsimd::expm1(inside); }, rest);
+  const Batch y = within(x, T{746}, [](const auto& part) { return xsimd::expm1(part); });
   const auto large = x > Batch(T{80});  // where 1 is less than half a unit in the last place
   return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
 }

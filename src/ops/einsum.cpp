@@ -146,8 +146,9 @@ void sum_out(Factor& factor, const std::string& needed) {
     else
       axes.push_back(static_cast<std::int64_t>(i));
   if (axes.empty()) return;
-  const Var summed = sum(factor.var, axes);  // of int32: int64
   const Dtype own = factor.var.dtype();
+  if (own == Dtype::boolean) throw DtypeError("there is no sum of bool arrays: cast them to numbers");
+  const Var summed = sum(factor.var, axes);  // of int32: int64
   factor = {summed.dtype() == own ? summed : cast(summed, own), kept};
 }
 
@@ -245,8 +246,8 @@ const Op& einsum_op() {
     op.doc =
         "Sum of products over named axes: y[result] = sum over all letters that the result lacks of the product of the "
         "operands, x1[...] * x2[...] * ... A letter that stands twice in one operand means its diagonal. Sizes of 1 "
-        "broadcast only inside '...'. The result has the operands' dtype; integers wrap. Any number of operands: they are multiplied two at a time, the cheapest pair "
-        "first, each as matrix products straight from the strides of the operands where those allow it.";
+        "broadcast only inside '...'. The result has the operands' dtype; integers wrap. Any number of operands: they "
+        "are multiplied two at a time, the cheapest pair first, each as matrix products straight from the strides of the operands where those allow it.";
     op.inputs = {{"operands", Accept::value, Arity::many}};
     op.attributes = {equation_attribute};
     op.kind = Kind::product;

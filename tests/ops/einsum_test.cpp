@@ -147,6 +147,10 @@ TEST_CASE("op einsum: integers keep their dtype where a letter stands in one ope
         xt::xarray<std::int32_t>{{-2147483636, 16}, {-18, -24}});  // wraps, as in NumPy
   CHECK(evaluate(einsum("ab->a", Vars{a})).to<std::int32_t>() == xt::xarray<std::int32_t>{-2147483647 - 1, -2});
   CHECK(einsum("ab,ac,a->cb", Vars{a, a, b}).dtype() == Dtype::int32);
+  const Var mask = tape.input("mask", {2, 3}, Dtype::boolean);
+  CHECK(einsum("ab->ba", Vars{mask}).dtype() == Dtype::boolean);
+  CHECK_THROWS_WITH_AS(einsum("ab->a", Vars{mask}), "einsum: there is no sum of bool arrays: cast them to numbers",
+                       DtypeError);
 }
 
 TEST_CASE("op einsum: many operands are multiplied in a cheap order") {

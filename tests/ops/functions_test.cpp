@@ -162,6 +162,26 @@ TEST_CASE("op tanh: right at every magnitude") {
   check_magnitudes(tanh, std::tanh, 2);
 }
 
+TEST_CASE("op exp, expm1, tanh, sin, cos: infinities and NaN are as the C library has them, and so are their neighbours") {
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto points = listed({0.5, inf, -0.5, -inf, nan, 1.0, -800.0, 800.0, 1e300, -1e300, 0.0, 2.0});
+  const auto check = [&](Var (*op)(const Argument&), double (*expected)(double)) {
+    Tape tape;
+    const Array y = evaluate(op(tape.parameter("x", points)));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      CAPTURE(points[i]);
+      const double right = expected(points[i]);
+      CHECK((std::isnan(right) ? std::isnan(y.as<double>()[i])
+                               : y.as<double>()[i] == right || close(y.as<double>()[i], right, 1e-14)));
+    }
+  };
+  check(exp, std::exp);
+  check(expm1, std::expm1);
+  check(tanh, std::tanh);
+  check(sin, std::sin);
+  check(cos, std::cos);
+}
+
 TEST_CASE("op pow: right at every magnitude, of subnormal numbers too") {
   check_magnitudes([](const Argument& x) { return pow(x, 0.25); }, [](long double x) { return std::pow(x, 0.25L); }, 1.5);
 }
