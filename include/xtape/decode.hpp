@@ -1,7 +1,7 @@
 /// Generating tokens with a model: by drawing, and by searching for the most likely.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
 #error "this layer of xtape may not see the decode layer"
 #endif
 

@@ -1,7 +1,7 @@
 /// Gradients, recorded on the tape that they are gradients of.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 4
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 5
 #error "this layer of xtape may not see the grad layer"
 #endif
 

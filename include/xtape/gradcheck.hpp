@@ -1,7 +1,7 @@
 /// Checking recorded gradients against finite differences.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 5
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
 #error "this layer of xtape may not see the player layer"
 #endif
 

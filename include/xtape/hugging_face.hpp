@@ -2,7 +2,7 @@
 /// docs/definitions.md says how a definition is tied to such folders: nothing here knows any model.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
 #error "this layer of xtape may not see the model layer"
 #endif
 

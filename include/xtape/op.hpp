@@ -8,11 +8,14 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "xtape/tape.hpp"
+#include "xtape/terms.hpp"
 
 namespace xtape {
 
@@ -111,14 +114,6 @@ struct Frame {
   void* prepared = nullptr;  ///< 64-byte aligned; Kernel::prepared_bytes of it, which nobody else writes to.
 };
 
-/// Elements [first, last) of output 0, and what lies with them in a kernel's other operands, in the hands of one of its
-/// threads: no two that run at a time have one `worker` in [0, threads).
-struct Band {
-  std::int64_t first = 0, last = 0;
-  std::int64_t worker = 0;
-};
-using BandDone = std::function<void(const Band&)>;
-
 /// Computes the outputs. Everything that depends on shapes is worked out when it is made; a run allocates nothing.
 struct Kernel {
   std::function<void(const Frame&)> run;
@@ -127,15 +122,6 @@ struct Kernel {
   /// `prepared_bytes`, before the first of many runs, which find it there. Empty where there is nothing to make ready.
   std::function<void(const Frame&)> prepare = {};
   std::size_t prepared_bytes = 0;
-
-  // Kernels that the player may run band by band behind one another, while what the first wrote lies in a cache. Bands
-  // begin at multiples of `band_step`, and end there or at the end.
-  /// Where a band of the outputs needs no more than the like band of those inputs that have as many elements: computes
-  /// one, on one thread.
-  std::function<void(const Frame&, const Band&)> band = {};
-  /// Where output 0 is finished band by band: as `run`, and tells `done` of each on the thread that did it.
-  std::function<void(const Frame&, const BandDone& done)> run_in_bands = {};
-  std::int64_t band_step = 1;
 };
 
 /// A stretch of an elementwise op's output: `count` elements from flat index `first`. All operands are dense here.
@@ -173,12 +159,6 @@ struct ExpandCall {
   const Attributes& attributes() const { return node.attributes; }
 };
 
-/// A call of an op whose expansion is looked for on tapes.
-struct FuseSample {
-  std::vector<ValueType> inputs;
-  Attributes attributes = {};
-};
-
 struct Op {
   std::string name;
   std::string doc;  ///< One paragraph, with the formula.
@@ -213,12 +193,9 @@ struct Op {
   /// Records `addend + this node's output` so that the sum is made in place, or returns an empty var.
   std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate;
 
-  /// For an op that the player puts in where its expansion stands on the tape, and whose gradient then takes the place of
-  /// the expansion's: samples to record the expansion on, one for each form it takes. Empty for all others.
-  std::vector<FuseSample> fuses = {};
-  /// For such an op with attributes: what they are where nodes like a sample's were found, whose own attributes may be
-  /// others. With these attributes the expansion must then be just what was found.
-  std::function<std::optional<Attributes>(const std::vector<const Node*>&)> fuse_attributes;
+  /// The call's term, for finding equal meanings in unequal spellings (xtape/terms.hpp). Without one, calls are equal
+  /// where op, attributes and inputs are.
+  std::function<TermId(const CanonicalCall&)> canonical;
 
   /// Additions and multiplications of one run, for profiles; where it is empty they are not counted.
   std::function<double(const Call&)> flops = {};
@@ -227,7 +204,6 @@ struct Op {
   bool differentiable = true;        ///< False: no gradient is ever asked of it, by its nature (comparisons, argmax …).
   bool random = false;               ///< Draws from (seed, site, step, element).
   std::vector<int> overwrites = {};  ///< Inputs whose buffer the first output may take, where types and layouts agree.
-  bool row_by_row = false;           ///< Its kernels have `band`, as those of elementwise ops do.
   bool strided_in = false;           ///< Inputs may have any layout; else the player makes them contiguous.
   bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
 };
@@ -242,6 +218,30 @@ const Op& input_op();
 const Op& parameter_op();
 const Op& constant_op();
 
+/// A rule of rewriting: a call of `op` takes the place of other calls that mean the same. It is found by their canonical
+/// form, so that their spelling does not matter.
+struct Rule {
+  std::string name;
+  const Op* op = nullptr;
+  /// A call to record the pattern for. Where the pattern has an attribute's number, text or site as it is here, any may
+  /// stand, and the fused call has what stands there: give each a value of its own, other than the attribute's default.
+  std::vector<ValueType> inputs = {};
+  Attributes attributes = {};
+  /// Records what to look for, first what the call's first output is; where it is empty, the op's `expand` does.
+  std::function<Vars(const ExpandCall&)> pattern = {};
+  /// Why the call should not be put in; empty where it should.
+  std::function<std::string(const Call&)> refuses = {};
+  /// The op computes gradients beforehand: a player puts it in only where `grad` has done so too and one is in use.
+  bool gradients_beforehand = false;
+
+  /// The pattern, recorded at its first use.
+  struct Compiled {
+    std::once_flag once;
+    std::shared_ptr<const struct RulePattern> pattern;
+  };
+  std::shared_ptr<Compiled> compiled = {};
+};
+
 /// Ops by name. The library's own are `builtin_ops()`; copy it and add to it for an own language with own ops.
 class OpTable {
  public:
@@ -251,9 +251,13 @@ class OpTable {
   /// The row of that name; throws Error with the nearest name where there is none.
   const Op& at(const std::string& name) const;
   const std::map<std::string, const Op*>& rows() const { return rows_; }
+  /// Adds a rule, whose op must be in the table. Throws Error where it is not.
+  void add(Rule rule);
+  const std::vector<Rule>& rules() const { return rules_; }
 
  private:
   std::map<std::string, const Op*> rows_;
+  std::vector<Rule> rules_;
 };
 const OpTable& builtin_ops();
 

@@ -5,7 +5,7 @@
 /// Argument or Operand notes the line on which a var is handed over; functions without one take a Caller.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 3
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 4
 #error "this layer of xtape may not see the ops layer"
 #endif
 

@@ -1,7 +1,7 @@
 /// Optimisers and schedules. The trainer uses them; so can a program with a loop of its own.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9
 #error "this layer of xtape may not see the train layer"
 #endif
 

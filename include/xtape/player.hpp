@@ -1,7 +1,7 @@
 /// Playing a tape: plan once, play any number of times without an allocation.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 5
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
 #error "this layer of xtape may not see the player layer"
 #endif
 
@@ -24,7 +24,6 @@ struct Passes {
   bool common = true;       ///< Equal calls on equal inputs are made once.
   bool accumulate = true;   ///< Sums of gradients are made inside the op that computes the last of them.
   bool chains = true;       ///< Chains of elementwise ops run tile by tile, in cache.
-  bool bands = true;        ///< What follows an op elementwise or by rows runs while its result is in cache.
   bool views = true;        ///< Reshapes, transposes, slices cost nothing where strides can say them.
   bool in_place = true;     ///< An op may write over an input that nobody reads after it.
   bool reuse = true;        ///< Buffers whose lifetimes do not overlap share memory.
@@ -60,7 +59,7 @@ struct Feed {
 /// What a plan will do and hold, known before anything runs.
 struct Plan {
   struct Step {
-    std::string op;  ///< "einsum > add+gelu > layer_norm": what follows runs band by band behind the first.
+    std::string op;  ///< "einsum"; of a chain all its ops: "add+gelu".
     std::string site;
     std::string outputs;  ///< Types.
     std::string part;     ///< The path of the site's part: "h.0.attn"; empty outside definitions.
@@ -77,8 +76,16 @@ struct Plan {
     int first = 0;           ///< The first step that writes it …
     int last = 0;            ///< … and the last that reads it.
   };
+  /// A rule that was applied (xtape/op.hpp), or that would have been but for one thing.
+  struct Fusion {
+    std::string rule;
+    std::string place;  ///< "#12 einsum", as buffers are named: what the fused call takes the place of, and what it needs.
+    std::string site;   ///< Where that was recorded.
+    std::string miss;   ///< Why the rule was not applied; empty where it was.
+  };
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
+  std::vector<Fusion> fusions;
   std::size_t arena_bytes = 0;      ///< Temporaries and scratch, shared by lifetime.
   std::size_t scratch_bytes = 0;    ///< Of these, scratch.
   std::size_t output_bytes = 0;

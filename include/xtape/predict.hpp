@@ -1,7 +1,7 @@
 /// Playing a function of a model piece by piece: what was computed of earlier pieces is kept, not computed again.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
 #error "this layer of xtape may not see the decode layer"
 #endif
 

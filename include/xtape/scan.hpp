@@ -1,7 +1,7 @@
 /// A recurrence: one step, recorded once, applied along an axis with states that each step hands to the next.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 3
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 4
 #error "this layer of xtape may not see the ops layer"
 #endif
 

@@ -23,6 +23,7 @@
 namespace xtape {
 
 struct Op;
+class OpTable;
 class Tape;
 
 /// What is known of a value before it is computed.
@@ -76,28 +77,13 @@ class Attributes {
   std::vector<std::pair<std::string, Attribute>> items_;
 };
 
-/// Set where `grad` made a node: in which sweep, for which forward node.
-struct Provenance {
-  std::int32_t sweep = -1;    ///< Counts the calls of `grad` on the tape; -1 for nodes that `grad` did not make.
-  std::int32_t forward = -1;  ///< The forward node whose gradient rule recorded this one; -1 for sums of contributions.
-};
-
-/// What a sweep notes of a forward node, so that a pass can take the node's backward part as a whole.
-struct Adjoint {
-  std::int32_t sweep = -1;
-  std::int32_t forward = -1;
-  bool of_output = false;  ///< True: `value` is the cotangent of output `index`. False: what flows on to input `index`.
-  std::int32_t index = 0;
-  ValueId value;
-};
-
 struct Node {
   const Op* op = nullptr;
   Attributes attributes;
   std::vector<ValueId> inputs;
   std::vector<ValueType> outputs;
   Site site;
-  Provenance of;
+  bool fused = false;                ///< `grad` recorded it for a fused call, which stands for other nodes.
   std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse a stretch of tape.
   Array storage;                     ///< For constants and parameters: the array itself.
   std::string name;                  ///< For inputs and parameters.
@@ -207,11 +193,14 @@ class Tape {
   /// `mean` make of integers, of `zeros` and its like. float32 at first. What is recorded stays as it is.
   Dtype default_dtype() const;
   void set_default_dtype(Dtype dtype);  ///< Throws DtypeError unless `dtype` is float32 or float64.
+  /// The ops whose rules `grad`, `scan` and players of this tape apply: the library's own where none was set. The table
+  /// must outlive the tape.
+  const OpTable& ops() const;
+  void set_ops(const OpTable& table);
   std::size_t size() const;
   const Node& node(std::size_t index) const;
   const ValueType& type(ValueId id) const;
   Var var(ValueId id) const;
-  const std::vector<Adjoint>& adjoints() const;
 
   /// In mode predict: from here on `tokens` is a piece of rows that began before. Row i has past[i] positions (int64 [rows])
   /// behind it, and what is cached of a row has room for `capacity` of them. Whatever is computed from `tokens` has this
@@ -231,11 +220,11 @@ class Tape {
 
    private:
     friend class Tape;
-    Guard(std::shared_ptr<struct TapeData> tape, Site site, bool site_is_fixed, Provenance of);
+    Guard(std::shared_ptr<struct TapeData> tape, Site site, bool site_is_fixed, bool fused);
     std::shared_ptr<struct TapeData> tape_;
     Site site_before_;
     bool fixed_before_;
-    Provenance of_before_;
+    bool fused_before_;
   };
   /// Nodes recorded while the guard lives stand on `line` of `scope`. Where it says `where`, that is their place, and not
   /// the program's line.
@@ -251,21 +240,19 @@ class Tape {
 
   // The rest serves gradients and passes.
 
-  /// A tape without nodes, of this one's mode and default dtype.
+  /// A tape without nodes, of this one's mode, default dtype and ops.
   Tape blank() const;
 
   /// Appends `node` as it stands, unchecked but for its inputs' indices and for its outputs, which must be types that
   /// arrays can have: throws ShapeError, with the op and its operands, where checked_bytes does. Its serial is set here.
   ValueId append(Node node);
-  void add_adjoint(const Adjoint& adjoint);
-  std::int32_t new_sweep();
   /// Nodes recorded while the guard lives belong to a call of `op` (null: of each node's own) from `caller`, unless they
   /// belong to a call further out.
   Guard in_call(const Op* op, const Caller& caller);
   /// Nodes recorded while the guard lives belong to calls of their own.
   Guard out_of_call();
-  /// Nodes recorded while the guard lives have this provenance, and the site of node `of.forward` (where there is one).
-  Guard in_sweep(Provenance of);
+  /// Nodes recorded while the guard lives are marked as `fused`.
+  Guard in_fused_call();
   /// Drops the nodes from `size` on; their handles become stale.
   void truncate(std::size_t size);
   /// Takes the nodes from `size` on, which `results` need, off this tape and into a body. What they use of the nodes

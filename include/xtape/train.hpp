@@ -1,7 +1,7 @@
 /// Training: recipes, the trainer, checkpoints, and run directories. docs/recipes.md describes the files.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9
 #error "this layer of xtape may not see the train layer"
 #endif
 
@@ -65,6 +65,7 @@ struct TrainingProfile {
     double bytes = 0;
   };
   std::vector<Step> steps;
+  std::vector<Plan::Fusion> fusions;  ///< The rules of the plan that was played most.
   std::int64_t updates = 0;
   double seconds = 0;            ///< Wall time of all updates; of these …
   double batch_seconds = 0;      ///< … making batches, and …

@@ -81,6 +81,16 @@ void print_table(const TrainingProfile& profile, const std::vector<Row>& rows) {
               << cell(row.bytes > 0 ? number(rate(row.bytes, row.seconds), 1) : "", 8) << "  " << row.name << '\n';
 }
 
+/// How often each rule was applied, and what was in the way where it nearly was.
+void print_rules(const TrainingProfile& profile) {
+  std::map<std::string, std::int64_t> applied;
+  for (const Plan::Fusion& fusion : profile.fusions)
+    if (fusion.miss.empty()) ++applied[fusion.rule];
+  for (const auto& [rule, count] : applied) std::cout << "rule " << rule << ": " << count << '\n';
+  for (const Plan::Fusion& fusion : profile.fusions)
+    if (!fusion.miss.empty()) std::cout << "no rule " << fusion.rule << " at " << fusion.site << ": " << fusion.miss << '\n';
+}
+
 void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bool sites) {
   const auto updates = static_cast<double>(profile.updates);
   nlohmann::ordered_json json = {{"updates", profile.updates}, {"ms", 1e3 * profile.seconds / updates}};
@@ -93,6 +103,11 @@ void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bo
                             {"bytes", row.bytes / updates},
                             {"gflops", rate(row.flops, row.seconds)},
                             {"gbytes_per_s", rate(row.bytes, row.seconds)}});
+  json["rules"] = nlohmann::ordered_json::array();
+  for (const Plan::Fusion& fusion : profile.fusions) {
+    json["rules"].push_back({{"rule", fusion.rule}, {"site", fusion.site}, {"applied", fusion.miss.empty()}});
+    if (!fusion.miss.empty()) json["rules"].back()["miss"] = fusion.miss;
+  }
   std::cout << json.dump(2) << '\n';
 }
 
@@ -105,7 +120,12 @@ void profile_recipe(const ProfileArguments& words) {
   const TrainingProfile found = profile(recipe, words.steps);
   std::vector<Row> rows = rows_of(found, words.sites);
   for (const Row& row : rows_outside(found)) rows.push_back(row);
-  words.json ? print_json(found, rows, words.sites) : print_table(found, rows);
+  if (words.json) {
+    print_json(found, rows, words.sites);
+  } else {
+    print_table(found, rows);
+    print_rules(found);
+  }
 }
 
 }  // namespace

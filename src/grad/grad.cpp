@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "calls.hpp"
+#include "fusions.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -20,10 +22,14 @@ std::uint64_t key_of(ValueId id) {
 /// One walk from the outputs back to the inputs, over the nodes from `begin` on. Walks in a loop: a chain may be long.
 class Sweep {
  public:
-  Sweep(const Tape& tape, std::int32_t number, std::size_t begin) : tape_(tape), number_(number), begin_(begin) {}
+  Sweep(const Tape& tape, std::size_t begin) : tape_(tape), begin_(begin) {}
 
-  /// A sweep over the expansion of node `forward`: what it records belongs to that node.
-  void stand_for(std::int32_t forward) { forward_ = forward; }
+  /// Takes calls that a rule fuses as the one call that they are.
+  void fuse() { fuses_ = true; }
+  /// Takes no expansion's gradient for an op's own.
+  void take_own_gradients_only() { own_gradients_only_ = true; }
+  /// Whether some op has no gradient of its own for what it is asked.
+  bool declined() const { return declined_; }
 
   /// One gradient per input; empty where nothing flows.
   Vars run(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
@@ -31,6 +37,7 @@ class Sweep {
     for (const Var& output : outputs) finish = std::max(finish, static_cast<std::size_t>(output.id().node) + 1);
     for (const Var& input : inputs) wanted_.emplace(key_of(input.id()), Var());
     mark_dependents(finish);
+    if (fuses_) find_fusions(outputs, inputs, finish);
     for (std::size_t i = 0; i < outputs.size(); ++i) contribute(outputs[i].id(), cotangents[i]);
     for (std::size_t index = finish; index-- > begin_;) visit(index);
     for (auto& wanted : wanted_)  // those that stand before `begin_` were not visited
@@ -51,6 +58,24 @@ class Sweep {
     }
   }
 
+  /// Nothing is known of how these values will be used but that this sweep needs them.
+  void find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
+    Stretch stretch{tape_, std::vector<bool>(finish, false)};
+    for (const Var& output : outputs) {
+      stretch.nodes[static_cast<std::size_t>(output.id().node)] = true;
+      stretch.asked.push_back(output.id());
+    }
+    for (std::size_t i = finish; i-- > 0;)
+      if (stretch.nodes[i])
+        for (const ValueId& input : tape_.node(i).inputs) stretch.nodes[static_cast<std::size_t>(input.node)] = true;
+    for (const Var& input : inputs) {
+      if (static_cast<std::size_t>(input.id().node) >= finish) continue;
+      stretch.asked.push_back(input.id());
+      stretch.opaque.push_back(input.id());
+    }
+    fusions_.emplace(tape_.ops(), std::move(stretch));
+  }
+
   bool depends(ValueId id) const {
     const auto index = static_cast<std::size_t>(id.node);
     return (index >= begin_ && index - begin_ < depends_.size() && depends_[index - begin_]) ||
@@ -68,7 +93,6 @@ class Sweep {
     Var sum = parts[0];
     if (parts.size() > 1) {
       const auto in_site = tape_.in_site(tape_.node(key >> 32).site);
-      const auto in_sweep = tape_.in_sweep({number_, forward_});
       for (std::size_t i = 1; i < parts.size(); ++i) sum = add(sum, parts[i]);
     }
     return sum;
@@ -85,7 +109,42 @@ class Sweep {
       const auto wanted = wanted_.find(key);
       if (wanted != wanted_.end()) wanted->second = cotangents.back();
     }
-    if (reached && depends_[index - begin_]) flow_through(static_cast<std::int32_t>(index), node, cotangents);
+    if (!reached || !depends_[index - begin_] || declined_) return;
+    const Fusion* fusion = fusions_ ? fusions_->at(static_cast<std::int32_t>(index)) : nullptr;
+    if (fusion == nullptr || !flow_through_fused(*fusion, node, cotangents))
+      flow_through(static_cast<std::int32_t>(index), node, cotangents);
+  }
+
+  /// Records the fused call, and its gradient in place of those of the calls that it stands for. False where it has no
+  /// gradient of its own for these cotangents and inputs.
+  bool flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents) {
+    for (std::size_t k = 0; k < cotangents.size(); ++k) {
+      const auto gives = [&](const auto& output) { return static_cast<std::size_t>(output.first) == k; };
+      if (!cotangents[k].empty() && std::none_of(fusion.outputs.begin(), fusion.outputs.end(), gives)) return false;
+    }
+    const std::size_t size = tape_.size();
+    const auto in_site = tape_.in_site(root.site);
+    const auto in_fused_call = tape_.in_fused_call();
+    const Vars fused = record_fusion(fusion, tape_, [&](ValueId id) { return tape_.var(id); });
+    Vars reached, given, wanted;
+    for (const auto& [of_root, of_call] : fusion.outputs) {
+      const Var& cotangent = cotangents[static_cast<std::size_t>(of_root)];
+      if (cotangent.empty()) continue;
+      reached.push_back(fused[static_cast<std::size_t>(of_call)]);
+      given.push_back(cotangent);
+    }
+    for (const ValueId& id : values_of(fusion))
+      if (is_floating(tape_.type(id).dtype) && depends(id)) wanted.push_back(tape_.var(id));
+    Sweep inner(tape_, size);
+    inner.take_own_gradients_only();
+    const Vars found = inner.run(reached, wanted, given);
+    if (inner.declined()) {
+      tape_.truncate(size);
+      return false;
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (!found[i].empty()) contribute(wanted[i].id(), found[i]);
+    return true;
   }
 
   void flow_through(std::int32_t index, const Node& node, const Vars& cotangents) {
@@ -99,25 +158,21 @@ class Sweep {
       call.outputs.push_back(tape_.var({index, static_cast<std::int32_t>(i)}));
     call.grad = [](const Vars& outputs, const Vars& inputs, const Vars& given) { return grad(outputs, inputs, given); };
 
-    const std::int32_t forward = forward_ >= 0 ? forward_ : index;
-    const auto in_sweep = tape_.in_sweep({number_, forward});
-    const auto in_site = tape_.in_site(node.site);  // which may be another one than `forward`'s: attention's dropout
-    for (std::size_t i = 0; i < cotangents.size() && forward_ < 0; ++i)
-      if (!cotangents[i].empty())
-        tape_.add_adjoint({number_, index, true, static_cast<std::int32_t>(i), cotangents[i].id()});
+    const auto in_site = tape_.in_site(node.site);
     Vars gradients;
     if (op.gradient) gradients = op.gradient(call);
-    if (gradients.empty()) gradients = through_expansion(call, forward);
-    check(call, gradients);
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (gradients[i].empty() || !call.needs[i]) continue;
-      contribute(node.inputs[i], gradients[i]);
-      if (forward_ < 0) tape_.add_adjoint({number_, index, false, static_cast<std::int32_t>(i), gradients[i].id()});
+    if (gradients.empty() && own_gradients_only_) {
+      declined_ = true;
+      return;
     }
+    if (gradients.empty()) gradients = through_expansion(call);
+    check(call, gradients);
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (!gradients[i].empty() && call.needs[i]) contribute(node.inputs[i], gradients[i]);
   }
 
   /// The gradient of an op that has no rule of its own: that of its meaning in simpler ops.
-  Vars through_expansion(const GradientCall& call, std::int32_t forward) {
+  Vars through_expansion(const GradientCall& call) {
     if (!call.op.expand)
       throw Error(call.op.name + ": has neither a gradient nor an expansion, so none can be recorded");
     const std::size_t size = tape_.size();
@@ -137,8 +192,7 @@ class Sweep {
       wanted.push_back(call.inputs[i]);
       places.push_back(i);
     }
-    Sweep inner(tape_, number_, size);
-    inner.stand_for(forward);
+    Sweep inner(tape_, size);
     const Vars found = inner.run(reached, wanted, cotangents);
     Vars gradients(call.inputs.size());
     for (std::size_t i = 0; i < found.size(); ++i) gradients[places[i]] = found[i];
@@ -156,9 +210,11 @@ class Sweep {
   }
 
   Tape tape_;
-  std::int32_t number_;
   std::size_t begin_;
-  std::int32_t forward_ = -1;
+  bool fuses_ = false;
+  bool own_gradients_only_ = false;
+  bool declined_ = false;
+  std::optional<Fusions> fusions_;
   std::vector<bool> depends_;
   std::unordered_map<std::uint64_t, Vars> pending_;
   std::map<std::uint64_t, Var> wanted_;
@@ -193,12 +249,12 @@ Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotan
   try {
     std::size_t begin = size;
     for (const Var& input : inputs) begin = std::min(begin, static_cast<std::size_t>(input.id().node));
-    const std::int32_t number = tape.new_sweep();
-    const auto in_sweep = tape.in_sweep({number, -1});
     Vars seeds = cotangents;
     if (seeds.empty())
       for (const Var& output : outputs) seeds.push_back(ones_like(output));
-    Vars gradients = Sweep(tape, number, begin).run(outputs, inputs, seeds);
+    Sweep sweep(tape, begin);
+    sweep.fuse();
+    Vars gradients = sweep.run(outputs, inputs, seeds);
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (gradients[i].empty()) gradients[i] = zeros_like(inputs[i]);
     return gradients;

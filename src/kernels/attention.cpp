@@ -94,7 +94,7 @@ class BlockedAttention {
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
 
-  void forward(const T* q, const T* k, const T* v, T divisor, const bool* hidden, T* y, std::byte* scratch,
+  void forward(const T* q, const T* k, const T* v, const bool* hidden, T* y, std::byte* scratch,
                std::uint64_t step) const {
     parallel_pieces(plan_.threads, plan_.heads.count() * blocks_, 1,
                     [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
@@ -107,14 +107,14 @@ class BlockedAttention {
                           clear(to, plan_.y, block.rows, plan_.value_width);
                           continue;
                         }
-                        weigh(block, q + at[of_q], k + at[of_k], divisor, hidden + at[of_hidden], memory);
+                        weigh(block, q + at[of_q], k + at[of_k], hidden + at[of_hidden], memory);
                         drop_some(block, at[of_places], step, memory.weights, memory.weights);
                         block.products->outputs.run(memory.weights, v + at[of_v], to, memory.product);
                       }
                     });
   }
 
-  void backward(const T* q, const T* k, const T* v, T divisor, const bool* hidden, const T* dy, T* dq, T* dk, T* dv,
+  void backward(const T* q, const T* k, const T* v, const bool* hidden, const T* dy, T* dq, T* dk, T* dv,
                 std::byte* scratch, std::uint64_t step) const {
     parallel_pieces(
         plan_.threads, plan_.heads.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
@@ -132,7 +132,7 @@ class BlockedAttention {
               }
               const T* q_block = q + at[of_q] + block.first * plan_.q.row;
               const T* dy_block = dy + at[of_y] + block.first * plan_.y.row;
-              weigh(block, q + at[of_q], k + at[of_k], divisor, hidden + at[of_hidden], memory);
+              weigh(block, q + at[of_q], k + at[of_k], hidden + at[of_hidden], memory);
               const T* dropped = memory.weights;
               if (plan_.rate > 0) {
                 drop_some(block, at[of_places], step, memory.weights, memory.dropped);
@@ -141,7 +141,7 @@ class BlockedAttention {
               block.products->dv.run(dropped, dy_block, dv + at[of_dv], memory.product);
               block.products->weight_cotangents.run(dy_block, v + at[of_v], memory.cotangents, memory.product);
               drop_as(dropped, block, memory.cotangents);
-              softmax_grad<T>(memory.weights, memory.cotangents, memory.cotangents, T{1} / divisor,
+              softmax_grad<T>(memory.weights, memory.cotangents, memory.cotangents, static_cast<T>(plan_.scale),
                               {block.rows, block.keys, 1}, nullptr, 1);
               block.products->dq.run(memory.cotangents, k + at[of_k], dq_block, memory.product);
               block.products->dk.run(memory.cotangents, q_block, dk + at[of_dk], memory.product);
@@ -198,10 +198,10 @@ class BlockedAttention {
   }
 
   /// The weights of a block, before dropout.
-  void weigh(const Block& block, const T* q, const T* k, T divisor, const bool* hidden, const Memory& memory) const {
+  void weigh(const Block& block, const T* q, const T* k, const bool* hidden, const Memory& memory) const {
     block.products->scores.run(q + block.first * plan_.q.row, k, memory.weights, memory.product);
     const Shape shape{block.rows, block.keys};
-    masked_softmax<T>(memory.weights, Layout::dense(shape), divisor, hidden + block.first * plan_.hidden.row,
+    masked_softmax<T>(memory.weights, Layout::dense(shape), static_cast<T>(plan_.scale), hidden + block.first * plan_.hidden.row,
                       {shape, {plan_.hidden.row, plan_.hidden.column}, 0}, memory.weights, 1);
   }
 
@@ -236,10 +236,9 @@ class BlockedAttention {
 template <class T>
 PlannedAttention attention_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, false);
-  return {[blocked](const void* q, const void* k, const void* v, const void* divisor, const bool* hidden, void* y,
+  return {[blocked](const void* q, const void* k, const void* v, const bool* hidden, void* y,
                     void* scratch, std::uint64_t step) {
-            blocked->forward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v),
-                             *static_cast<const T*>(divisor), hidden, static_cast<T*>(y),
+            blocked->forward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), hidden, static_cast<T*>(y),
                              static_cast<std::byte*>(scratch), step);
           },
           blocked->scratch_bytes()};
@@ -248,10 +247,9 @@ PlannedAttention attention_of(const AttentionPlan& plan) {
 template <class T>
 PlannedAttentionGrad attention_grad_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, true);
-  return {[blocked](const void* q, const void* k, const void* v, const void* divisor, const bool* hidden,
+  return {[blocked](const void* q, const void* k, const void* v, const bool* hidden,
                     const void* dy, void* dq, void* dk, void* dv, void* scratch, std::uint64_t step) {
-            blocked->backward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v),
-                              *static_cast<const T*>(divisor), hidden, static_cast<const T*>(dy), static_cast<T*>(dq),
+            blocked->backward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), hidden, static_cast<const T*>(dy), static_cast<T*>(dq),
                               static_cast<T*>(dk), static_cast<T*>(dv), static_cast<std::byte*>(scratch), step);
           },
           blocked->scratch_bytes()};

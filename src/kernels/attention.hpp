@@ -28,14 +28,15 @@ struct AttentionPlan {
   /// The heads of all batch entries: strides of q, k, v, y (or dy), hidden, the array of scores, dq, dk, dv.
   Loops<9> heads;
 
+  double scale = 1;       ///< What scores are multiplied by.
   double rate = 0;        ///< Of the dropout of the weights; 0: none.
   std::uint64_t key = 0;  ///< Of the stream of its draws.
   int threads = 1;
 };
 
-/// y = dropout(softmax(masked_fill(q k' / divisor, hidden, -inf))) v. A query that sees no key gets zeros.
+/// y = dropout(softmax(masked_fill(scale * q k', hidden, -inf))) v. A query that sees no key gets zeros.
 struct PlannedAttention {
-  std::function<void(const void* q, const void* k, const void* v, const void* divisor, const bool* hidden, void* y,
+  std::function<void(const void* q, const void* k, const void* v, const bool* hidden, void* y,
                      void* scratch, std::uint64_t step)>
       run;
   std::size_t scratch_bytes = 0;  ///< `scratch` must be 64-byte aligned.
@@ -44,7 +45,7 @@ PlannedAttention make_attention(const AttentionPlan& plan);
 
 /// Its gradients, the weights computed again.
 struct PlannedAttentionGrad {
-  std::function<void(const void* q, const void* k, const void* v, const void* divisor, const bool* hidden,
+  std::function<void(const void* q, const void* k, const void* v, const bool* hidden,
                      const void* dy, void* dq, void* dk, void* dv, void* scratch, std::uint64_t step)>
       run;
   std::size_t scratch_bytes = 0;

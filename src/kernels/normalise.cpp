@@ -113,11 +113,11 @@ void rms_norm(const T* x, const T* weight, double epsilon, T* y, T* rstd, std::i
 
 template <class T>
 void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
-               void* scratch, std::int64_t rows, std::int64_t length, int threads, const RowsDone* done) {
+               void* scratch, std::int64_t rows, std::int64_t length, int threads) {
   const std::int64_t in_chunk = chunk_rows(rows);
   const std::int64_t chunks = chunk_count(rows);
   T* parts = static_cast<T*>(scratch);  // [chunks, 2, length]
-  parallel_pieces(threads, chunks, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
+  parallel_for(threads, chunks, 1, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t chunk = begin; chunk < finish; ++chunk) {
       T* weight_part = dweight != nullptr ? parts + chunk * 2 * length : nullptr;
       T* bias_part = dbias != nullptr ? parts + (chunk * 2 + 1) * length : nullptr;
@@ -131,16 +131,11 @@ void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* w
         else
           row_grad<false>(row, weight, dx + r * length, weight_part, bias_part);
       }
-      if (done != nullptr) (*done)(chunk * in_chunk, last, piece);
     }
   });
   if (dweight != nullptr) add_chunks(parts, chunks, 2 * length, length, dweight, threads);
   // Of no rows there is no scratch.
   if (dbias != nullptr) add_chunks(chunks > 0 ? parts + length : parts, chunks, 2 * length, length, dbias, threads);
-}
-
-std::int64_t norm_grad_rows(std::int64_t rows) {
-  return chunk_rows(rows);
 }
 
 std::size_t norm_grad_scratch(std::int64_t rows, std::int64_t length, std::size_t element) {
@@ -155,8 +150,8 @@ template void rms_norm(const float*, const float*, double, float*, float*, std::
 template void rms_norm(const double*, const double*, double, double*, double*, std::int64_t, std::int64_t,
                        std::int64_t);
 template void norm_grad(const float*, const float*, const float*, const float*, const float*, float*, float*, float*,
-                        void*, std::int64_t, std::int64_t, int, const RowsDone*);
+                        void*, std::int64_t, std::int64_t, int);
 template void norm_grad(const double*, const double*, const double*, const double*, const double*, double*, double*,
-                        double*, void*, std::int64_t, std::int64_t, int, const RowsDone*);
+                        double*, void*, std::int64_t, std::int64_t, int);
 
 }  // namespace xtape

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rows_done.hpp"
 
 namespace xtape {
 
@@ -26,9 +25,7 @@ void rms_norm(const T* x, const T* weight, double epsilon, T* y, T* rstd, std::i
 /// holds norm_grad_scratch bytes.
 template <class T>
 void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
-               void* scratch, std::int64_t rows, std::int64_t length, int threads, const RowsDone* done = nullptr);
-/// How many rows of dx are finished at a time; norm_grad tells `done`, unless it is null.
-std::int64_t norm_grad_rows(std::int64_t rows);
+               void* scratch, std::int64_t rows, std::int64_t length, int threads);
 std::size_t norm_grad_scratch(std::int64_t rows, std::int64_t length, std::size_t element);
 
 }  // namespace xtape

@@ -57,8 +57,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   if (planned.way == ProductWay::tiles)
     products = make_tiles<T>(choice.plan);
   else if (planned.way == ProductWay::blas)
-    products.run = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*, const void*,
-                                                      const RowsDone*) { gemm(a, b, c); };
+    products.run = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*, const void*) { gemm(a, b, c); };
   if constexpr (std::is_same_v<T, float>)
     if (planned.way == ProductWay::amx) products = make_amx(choice.plan);
   const std::size_t own_place = planned.scratch_bytes;
@@ -68,13 +67,8 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
     planned.prepare = [prepare = products.prepare](const void* fixed, void* prepared) {
       prepare(static_cast<const T*>(fixed), prepared);
     };
-  if (products.rows_at_a_time > 0 && !choice.packed[2]) {
-    planned.rows_at_a_time = products.rows_at_a_time;
-    planned.row_length = with_columns_running(choice.plan).n;
-  }
   planned.multiply = [copies, places, own_place, multiply = products.run](
-                         const void* a, const void* b, void* c, void* scratch, const void* prepared,
-                         const RowsDone* done) {
+                         const void* a, const void* b, void* c, void* scratch, const void* prepared) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
     const auto operand = [&](std::size_t i, const void* given) {
       if (!copies[i]) return static_cast<const T*>(given);
@@ -84,7 +78,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
     const T* x = operand(0, a);
     const T* y = operand(1, b);
     T* z = static_cast<T*>(copies[2] ? place(2) : c);
-    multiply(x, y, z, static_cast<std::byte*>(scratch) + own_place, prepared, done);
+    multiply(x, y, z, static_cast<std::byte*>(scratch) + own_place, prepared);
     if (copies[2]) copies[2](z, c);
   };
   return planned;
@@ -94,8 +88,7 @@ template <class T>
 PlannedProduct in_loops(const LoopsPlan& plan) {
   PlannedProduct planned;
   planned.scratch_bytes = whole_lines(loops_scratch_bytes(plan, sizeof(T)));
-  planned.multiply = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch, const void*,
-                                                 const RowsDone*) {
+  planned.multiply = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch, const void*) {
     run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), scratch);
   };
   return planned;
@@ -105,8 +98,7 @@ template <class T>
 PlannedProduct by_rows(const GemmPlan& plan) {
   PlannedProduct planned;
   planned.way = ProductWay::rows;
-  planned.multiply = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*, const void*,
-                                                const RowsDone*) {
+  planned.multiply = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*, const void*) {
     run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
   };
   return planned;
@@ -135,12 +127,12 @@ double terms_of(const Product& product) {
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
   if (product.accumulate || count_of(product.c.shape) == 0) {
-    planned.multiply = [](const void*, const void*, void*, void*, const void*, const RowsDone*) {};
+    planned.multiply = [](const void*, const void*, void*, void*, const void*) {};
     return planned;
   }
   const std::uint64_t zero = 0;
   planned.multiply = [fill = make_fill(product.dtype, product.c, &zero, product.threads)](
-                         const void*, const void*, void* c, void*, const void*, const RowsDone*) { fill(c); };
+                         const void*, const void*, void* c, void*, const void*) { fill(c); };
   return planned;
 }
 }  // namespace

@@ -6,7 +6,6 @@
 #include <functional>
 #include <string>
 
-#include "rows_done.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {
@@ -29,20 +28,15 @@ enum class ProductWay : std::uint8_t { loops, blas, tiles, amx, rows };
 
 /// A product made ready. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {
-  std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared, const RowsDone* done)>
+  std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared)>
       multiply;
   std::size_t scratch_bytes = 0;  ///< `scratch` and `prepared` must be 64-byte aligned.
   /// Where there is one: makes the fixed operand ready in `prepared`, memory of `prepared_bytes` which all runs need
   /// and leave as it is. The bits are the same as without.
   std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
-  /// Where c is a dense matrix whose rows are finished some at a time: how many at once, the last excepted, and how
-  /// long they are. A run then tells `done`. 0: they are not, and `done` is unused.
-  std::int64_t rows_at_a_time = 0;
-  std::int64_t row_length = 0;
-  void run(const void* a, const void* b, void* c, void* scratch, const void* prepared = nullptr,
-           const RowsDone* done = nullptr) const {
-    multiply(a, b, c, scratch, prepared, done);
+  void run(const void* a, const void* b, void* c, void* scratch, const void* prepared = nullptr) const {
+    multiply(a, b, c, scratch, prepared);
   }
   ProductWay way = ProductWay::loops;
   int packed = 0;  ///< How many of the three had to be rearranged because no stride said it.

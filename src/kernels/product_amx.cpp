@@ -70,13 +70,7 @@ class AmxProduct {
     }
   }
 
-  /// Whole rows are finished together where the columns are shared.
-  std::int64_t rows_at_a_time() const {
-    return shared_ == 1 && rows_follow(plan_) ? block_panels_ * amx::panel_lines : 0;
-  }
-
-  void run(const float* a, const float* b, float* c, std::byte* scratch, const std::byte* prepared,
-           const RowsDone* done) const {
+  void run(const float* a, const float* b, float* c, std::byte* scratch, const std::byte* prepared) const {
     const auto arrays_of = [&](std::int64_t product) {
       const auto at = offsets_of(product);
       const std::byte* ready = prepared_each_ > 0 ? prepared + product * prepared_each_ : nullptr;
@@ -84,13 +78,13 @@ class AmxProduct {
     };
     if (!apart()) {
       for (std::int64_t product = 0; product < plan_.outer.count(); ++product)
-        one(arrays_of(product), plan_.threads, scratch, scratch + shared_bytes(), done);
+        one(arrays_of(product), plan_.threads, scratch, scratch + shared_bytes());
       return;
     }
     const std::int64_t each = shared_bytes() + block_bytes();
     parallel_pieces(plan_.threads, plan_.outer.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t i) {
       for (std::int64_t product = begin; product < end; ++product)
-        one(arrays_of(product), 1, scratch + i * each, scratch + i * each + shared_bytes(), nullptr);
+        one(arrays_of(product), 1, scratch + i * each, scratch + i * each + shared_bytes());
     });
   }
 
@@ -159,21 +153,17 @@ class AmxProduct {
     });
   }
 
-  void one(const Arrays& arrays, int threads, std::byte* own_shared, std::byte* blocks, const RowsDone* done) const {
+  void one(const Arrays& arrays, int threads, std::byte* own_shared, std::byte* blocks) const {
     const std::byte* shared = is_prepared(shared_) ? arrays.prepared : own_shared;
     for (std::int64_t stage = 0; stage < chunks_; stage += stage_chunks_) {
       const std::int64_t chunks = std::min(stage_chunks_, chunks_ - stage);
       if (!is_prepared(shared_)) pack_side(arrays, shared_, stage, chunks, threads, own_shared);
       parallel_pieces(threads, blocks_, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
         const amx::Ready ready;
-        for (std::int64_t block = begin; block < end; ++block) {
+        for (std::int64_t block = begin; block < end; ++block)
           for (std::int64_t i = 0; i < chunks; ++i)
             fill(arrays, chunk_of(stage + i), shared + i * panels_[shared_] * panel_bytes_, block,
                  blocks + piece * block_bytes());
-          if (done == nullptr || stage + chunks < chunks_) continue;
-          const std::int64_t rows = rows_at_a_time();
-          (*done)(block * rows, std::min(plan_.m, (block + 1) * rows), piece);
-        }
       });
     }
   }
@@ -322,11 +312,10 @@ MatrixProducts<float> make_amx(const GemmPlan& plan) {
   const AmxProduct product(with_columns_running(plan));
   MatrixProducts<float> made;
   made.run = [product, swapped = !columns_run(plan)](const float* a, const float* b, float* c, void* scratch,
-                                                     const void* prepared, const RowsDone* done) {
+                                                     const void* prepared) {
     product.run(swapped ? b : a, swapped ? a : b, c, static_cast<std::byte*>(scratch),
-                static_cast<const std::byte*>(prepared), done);
+                static_cast<const std::byte*>(prepared));
   };
-  made.rows_at_a_time = product.rows_at_a_time();
   made.scratch_bytes = product.scratch_bytes();
   made.prepared_bytes = product.prepared_bytes();
   if (made.prepared_bytes > 0)

@@ -86,10 +86,6 @@ bool columns_run(const GemmPlan& plan) {
   return plan.n_strides[2] == 1;
 }
 
-bool rows_follow(const GemmPlan& plan) {
-  return plan.outer.count() == 1 && plan.offsets[2] == 0 && plan.n_strides[2] == 1 && plan.m_strides[2] == plan.n;
-}
-
 GemmPlan with_sides_swapped(GemmPlan plan) {
   std::swap(plan.m, plan.n);
   std::swap(plan.m_strides, plan.n_strides);

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "loops.hpp"
-#include "rows_done.hpp"
 
 namespace xtape {
 
@@ -24,19 +23,13 @@ struct GemmPlan {
 /// Matrix products of a plan, made ready to run. Scratch is 64-byte aligned, and so is what is prepared.
 template <class T>
 struct MatrixProducts {
-  std::function<void(const T* a, const T* b, T* c, void* scratch, const void* prepared, const RowsDone* done)> run;
+  std::function<void(const T* a, const T* b, T* c, void* scratch, const void* prepared)> run;
   std::size_t scratch_bytes = 0;
   /// Puts the fixed operand into the form that the runs need: `prepared` is `prepared_bytes` of their own. Empty where
   /// none is fixed, or not worth it: the runs then read what they are given as that operand, and `prepared` is unused.
   std::function<void(const T* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
-  /// Where c is dense and its rows are finished some at a time, so many of them: a run then tells `done`, unless it is
-  /// null. 0: they are not.
-  std::int64_t rows_at_a_time = 0;
 };
-
-/// Whether c is one matrix of which each row follows upon the last.
-bool rows_follow(const GemmPlan& plan);
 
 /// Whether BLAS can say it: in each matrix one stride is 1 and the other at least the length of a row.
 bool gemm_can(const GemmPlan& plan);

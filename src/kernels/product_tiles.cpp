@@ -94,11 +94,7 @@ class Tiles {
     });
   }
 
-  std::int64_t rows_at_a_time() const {
-    return panel_groups_ == 1 && !whole_products() && rows_follow(plan_) ? rows_ : 0;
-  }
-
-  void run(const T* a, const T* b, T* c, T* scratch, const T* ready, const RowsDone* done) const {
+  void run(const T* a, const T* b, T* c, T* scratch, const T* ready) const {
     const std::int64_t products = plan_.outer.count();
     const std::int64_t groups = row_groups_ * panel_groups_;
     if (whole_products()) {
@@ -115,14 +111,12 @@ class Tiles {
     }
     if (!prepared()) prepare(b, scratch);
     const T* packed = prepared() ? ready : scratch;
-    parallel_pieces(plan_.threads, products * groups, 1,
-                    [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
-                      for (std::int64_t task = begin; task < finish; ++task) {
-                        const auto at = start_of(task / groups);
-                        fill(a + at[0], packed + task / groups * packed_, c + at[2], task % groups);
-                        if (done != nullptr) (*done)(task * rows_, std::min(plan_.m, (task + 1) * rows_), piece);
-                      }
-                    });
+    parallel_for(plan_.threads, products * groups, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t task = begin; task < finish; ++task) {
+        const auto at = start_of(task / groups);
+        fill(a + at[0], packed + task / groups * packed_, c + at[2], task % groups);
+      }
+    });
   }
 
  private:
@@ -241,11 +235,9 @@ template <class T>
 MatrixProducts<T> make_tiles(const GemmPlan& plan) {
   const Tiles<T> tiles(with_columns_running(plan));
   MatrixProducts<T> made;
-  made.run = [tiles, swapped = !columns_run(plan)](const T* a, const T* b, T* c, void* scratch, const void* prepared,
-                                                   const RowsDone* done) {
-    tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<T*>(scratch), static_cast<const T*>(prepared), done);
+  made.run = [tiles, swapped = !columns_run(plan)](const T* a, const T* b, T* c, void* scratch, const void* prepared) {
+    tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<T*>(scratch), static_cast<const T*>(prepared));
   };
-  made.rows_at_a_time = tiles.rows_at_a_time();
   made.scratch_bytes = tiles.scratch_bytes();
   made.prepared_bytes = tiles.prepared_bytes();
   if (tiles.prepared())

@@ -167,7 +167,7 @@ void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, 
 }
 
 template <class T>
-void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* mask, const Layout& mask_layout, T* y,
+void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mask, const Layout& mask_layout, T* y,
                     int threads) {
   const std::int64_t length = x_layout.shape.back();
   if (length == 0) return;
@@ -176,7 +176,6 @@ void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* m
   rows.merge();
   if (rows.rank() == 0) rows.add(1, {0, 0});
   const std::size_t last = rows.rank() - 1;
-  const T factor = T{1} / divisor;
   // Some rows are masked before the first of them is read again: a processor reads at once neither what it has just
   // written in narrower registers, nor what has left the first-level cache.
   const std::int64_t at_once = std::max<std::int64_t>(1, 2048 / length);
@@ -186,7 +185,7 @@ void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* m
       const std::int64_t run = std::min({rows.sizes[last] - first, finish - r, at_once});
       const auto [x_start, mask_start] = rows.offsets(r / rows.sizes[last], last);
       for (std::int64_t i = 0; i < run; ++i)
-        scale_and_mask(x + x_start + (first + i) * rows.strides[0][last], x_layout.strides.back(), factor,
+        scale_and_mask(x + x_start + (first + i) * rows.strides[0][last], x_layout.strides.back(), scale,
                        mask + mask_start + (first + i) * rows.strides[1][last], mask_layout.strides.back(),
                        y + (r + i) * length, length);
       for (std::int64_t i = 0; i < run; ++i, ++r) softmax_row(y + r * length, y + r * length, length);

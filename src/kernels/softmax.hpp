@@ -37,10 +37,10 @@ void softmax_grad(const T* y, const T* dy, T* dx, T scale, const AxisExtent& ext
 template <class T>
 void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, void* scratch, int threads);
 
-/// y = softmax(x / divisor) along the last axis, taking x as -inf where `mask` is true. Both layouts have one shape,
+/// y = softmax(scale * x) along the last axis, taking x as -inf where `mask` is true. Both layouts have one shape,
 /// and any strides; y is dense.
 template <class T>
-void masked_softmax(const T* x, const Layout& x_layout, T divisor, const bool* mask, const Layout& mask_layout, T* y,
+void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mask, const Layout& mask_layout, T* y,
                     int threads);
 
 }  // namespace xtape

@@ -184,6 +184,7 @@ const Signature& Model::signature(const std::string& function) const {
 
 NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const {
   tape.set_default_dtype(dtype());
+  tape.set_ops(*data_->world.ops);
   const model::Function& found = data_->function(function);
   const Signature& signature = this->signature(function);
   model::Frame frame{data_->world.definition.get(), nullptr, false, {}};
@@ -210,6 +211,7 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
 
 NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs) const {
   tape.set_default_dtype(dtype());
+  tape.set_ops(*data_->world.ops);
   const model::Function& found = data_->function(function);
   const std::size_t size = tape.size();
   model::Value value;

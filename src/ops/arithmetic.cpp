@@ -10,9 +10,15 @@ namespace xtape {
 
 namespace {
 using GradientRule = Vars (*)(const GradientCall&);
+using CanonicalRule = TermId (*)(const CanonicalCall&);
+
+/// `rule`, for floats alone: integers wrap, so that sums and products of theirs stay as they stand.
+auto of_floats(CanonicalRule rule) {
+  return [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
+}
 
 template <class F>
-Op binary(const char* name, const char* doc, const F& f, GradientRule gradient) {
+Op binary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -21,12 +27,13 @@ Op binary(const char* name, const char* doc, const F& f, GradientRule gradient) 
   op.shape = same_number_dtype;
   op.tile = [f](const KernelCall& call) { return binary_loop(call.dtype(0), f); };
   op.gradient = gradient;
+  if (canonical != nullptr) op.canonical = of_floats(canonical);
   op.overwrites = {0, 1};
   return op;
 }
 
 template <class F>
-Op unary(const char* name, const char* doc, const F& f, GradientRule gradient) {
+Op unary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -36,6 +43,7 @@ Op unary(const char* name, const char* doc, const F& f, GradientRule gradient) {
   op.tile = [f](const KernelCall& call) { return unary_loop(call.dtype(0), f); };
   op.gradient = gradient;
   op.differentiable = gradient != nullptr;
+  if (canonical != nullptr) op.canonical = of_floats(canonical);
   op.overwrites = {0};
   return op;
 }
@@ -65,7 +73,8 @@ const Op& add_op() {
         const Var g = call.cotangent();
         return per_operand(
             call, [&] { return g; }, [&] { return g; });
-      });
+      },
+      [](const CanonicalCall& call) { return call.terms.sum(call.inputs[0], 1, call.inputs[1], 1, call.type()); });
   return row;
 }
 
@@ -76,7 +85,8 @@ const Op& sub_op() {
         const Var g = call.cotangent();
         return per_operand(
             call, [&] { return g; }, [&] { return -g; });
-      });
+      },
+      [](const CanonicalCall& call) { return call.terms.sum(call.inputs[0], 1, call.inputs[1], -1, call.type()); });
   return row;
 }
 
@@ -87,7 +97,8 @@ const Op& mul_op() {
         const Var g = call.cotangent();
         return per_operand(
             call, [&] { return g * call.inputs[1]; }, [&] { return g * call.inputs[0]; });
-      });
+      },
+      [](const CanonicalCall& call) { return call.terms.product(call.inputs[0], call.inputs[1], call.type()); });
   return row;
 }
 
@@ -99,6 +110,9 @@ const Op& div_op() {
                      const Var g = call.cotangent() / call.inputs[1];
                      return per_operand(
                          call, [&] { return g; }, [&] { return -(g * call.outputs[0]); });
+                   },
+                   [](const CanonicalCall& call) {
+                     return call.terms.product(call.inputs[0], call.terms.power(call.inputs[1], -1), call.type());
                    });
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
       Vars floats = inputs;
@@ -260,6 +274,12 @@ const Op& pow_op() {
             return g * where(flat, 0, call.outputs[0] * log(where(flat, 1, a)));
           };
           return per_operand(call, to_a, to_b);
+        },
+        [](const CanonicalCall& call) {
+          const std::optional<double> exponent = call.terms.number_of(call.inputs[1]);
+          return exponent && call.node.outputs[0] == call.terms[call.inputs[0]].type
+                     ? call.terms.power(call.inputs[0], *exponent)
+                     : call.as_it_stands();
         });
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
       if (inputs[1].rank() == 0) {
@@ -279,7 +299,8 @@ const Op& pow_op() {
 const Op& neg_op() {
   static const Op row = unary(
       "neg", "-x.", wrapping([](auto x) { return -x; }),
-      [](const GradientCall& call) { return Vars{-call.cotangent()}; });
+      [](const GradientCall& call) { return Vars{-call.cotangent()}; },
+      [](const CanonicalCall& call) { return call.terms.scaled(call.inputs[0], -1); });
   return row;
 }
 
@@ -324,7 +345,8 @@ const Op& square_op() {
   static const Op row = [] {
     Op op = unary(
         "square", "x * x.", wrapping([](auto x) { return x * x; }),
-        [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; });
+        [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; },
+        [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 2); });
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };
     return op;
   }();

@@ -2,6 +2,7 @@
 // puts in where it finds them; its gradient.
 #include "attention.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -30,7 +31,8 @@ char only_in(const std::string& from, const std::string& heads, const std::strin
   return found;
 }
 
-/// Nothing where the equations are no attention: scores of queries by keys, the keys last, then sums over the keys.
+/// Nothing where the equations are no attention: scores of queries by keys, the keys last, then sums over the keys. The
+/// letters of the second are renamed to be those of the first.
 std::optional<Letters> letters_of(const std::string& scores, const std::string& outputs) {
   const auto part = [](const std::string& text, char from, char to) {
     const std::size_t begin = from == 0 ? 0 : text.find(from) + 1;
@@ -38,7 +40,16 @@ std::optional<Letters> letters_of(const std::string& scores, const std::string& 
   };
   Letters letters{part(scores, 0, ','), part(scores, ',', '-'), part(outputs, ',', '-'),
                   part(scores, '>', 0), part(outputs, '>', 0),  {}};
-  if (part(outputs, 0, ',') != letters.scores || letters.scores.empty()) return std::nullopt;
+  const std::string weights = part(outputs, 0, ',');
+  if (weights.size() != letters.scores.size() || letters.scores.empty()) return std::nullopt;
+  char width = 'a';
+  while (has(scores, width)) ++width;
+  const auto renamed = [&](char letter) {
+    const std::size_t at = weights.find(letter);
+    return at == std::string::npos ? width : letters.scores[at];
+  };
+  std::transform(letters.v.begin(), letters.v.end(), letters.v.begin(), renamed);
+  std::transform(letters.y.begin(), letters.y.end(), letters.y.begin(), renamed);
   for (char letter : letters.scores)
     if (has(letters.q, letter) && has(letters.k, letter) && has(letters.v, letter) && has(letters.y, letter))
       letters.heads += letter;
@@ -65,7 +76,7 @@ Letters letters_of(const Attributes& attributes) {
 
 /// The sizes of all letters, and of the array of scores. Throws ShapeError where the inputs do not fit the equations.
 Shape scores_shape(const Call& call, const Letters& letters) {
-  const std::string text = letters.q + "," + letters.k + "," + letters.v + "->" + letters.y;
+  const std::string text = call.text("scores") + "' and '" + call.text("outputs");
   const auto sizes = sizes_of_letters({{letters.q, letters.k, letters.v}, letters.y, ""},
                                       {call.shape(0), call.shape(1), call.shape(2)}, text);
   Shape shape;
@@ -82,6 +93,17 @@ Shape output_shape(const Call& call, const Letters& letters) {
   return shape;
 }
 
+/// Which input the mask is.
+std::size_t mask_place(const Call& call) { return call.op.inputs.size() - 1; }
+bool is_masked(const Call& call) { return call.inputs.size() == call.op.inputs.size(); }
+const Shape* mask_of(const Call& call) { return is_masked(call) ? &call.shape(mask_place(call)) : nullptr; }
+
+/// The elements of the mask; without one, of a mask that hides nothing.
+const bool* hidden_of(const Frame& frame, std::size_t place, bool masked) {
+  static constexpr bool seen = false;
+  return masked ? in<bool>(frame, place) : &seen;
+}
+
 void check(const Call& call, const Letters& letters) {
   for (const auto& [input, names] : {std::pair{0u, &letters.q}, {1u, &letters.k}, {2u, &letters.v}})
     if (call.shape(input).size() != names->size())
@@ -89,9 +111,8 @@ void check(const Call& call, const Letters& letters) {
                        " should have the axes '" + *names + "'");
   const Shape scores = scores_shape(call, letters);
   checked_bytes(call.dtype(0), scores);  // the array that never is: its elements number the draws
-  require_shape(call, 3, {}, "a single number");
-  if (broadcast_shapes({scores, call.shape(4)}) != scores)
-    throw ShapeError("a mask of shape " + to_string(call.shape(4)) + " does not broadcast to " + to_string(scores) +
+  if (const Shape* mask = mask_of(call); mask != nullptr && broadcast_shapes({scores, *mask}) != scores)
+    throw ShapeError("a mask of shape " + to_string(*mask) + " does not broadcast to " + to_string(scores) +
                      ", the shape of the scores");
   const double rate = call.number("rate");
   if (!(rate >= 0 && rate <= 1)) throw Error("rate must be in [0, 1], got " + to_string(Attribute{rate}));
@@ -101,7 +122,8 @@ void check(const Call& call, const Letters& letters) {
 AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layout& y,
                       const std::vector<Layout>& gradients) {
   const Shape scores = scores_shape(call, letters);
-  const Layout hidden = call.in[4].broadcast_to(scores), places = Layout::dense(scores);
+  const Layout mask = is_masked(call) ? call.in[mask_place(call)] : Layout::dense({});
+  const Layout hidden = mask.broadcast_to(scores), places = Layout::dense(scores);
   const auto stride = [](const Layout& layout, const std::string& names, char letter) {
     return layout.strides[names.find(letter)];
   };
@@ -138,6 +160,7 @@ AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layo
     for (std::size_t i = 0; i < gradients.size(); ++i) steps[6 + i] = stride(gradients[i], *names[i], head);
     plan.heads.add(scores[letters.scores.find(head)], steps);
   }
+  plan.scale = call.number("scale");
   plan.rate = call.number("rate");
   plan.key = RandomStream::key_of(call.seed, std::bit_cast<std::uint64_t>(call.integer("draws")));
   plan.threads = call.threads;
@@ -156,17 +179,12 @@ double flops_of(const Call& call, double widths, double value_widths) {
 std::vector<AttributeSpec> attributes() {
   return {{"scores", AttributeType::text, "einsum's equation of the scores from q and k, the keys last.", std::nullopt},
           {"outputs", AttributeType::text, "einsum's equation of y from the weights and v.", std::nullopt},
+          {"scale", AttributeType::number, "What the scores are multiplied by.", 1.0},
           {"rate", AttributeType::number, "The probability that a weight is dropped.", 0.0},
           {"draws", AttributeType::integer, "The site of the dropout, which numbers its draws.", std::int64_t{0}}};
 }
 
-std::vector<InputSpec> inputs() {
-  return {{"q", Accept::floating},
-          {"k", Accept::floating},
-          {"v", Accept::floating},
-          {"divisor", Accept::floating},
-          {"hidden", Accept::mask}};
-}
+const InputSpec hidden_input{"hidden", Accept::mask, Arity::optional};
 
 /// Dropout with the draws of the site that the attributes name, where their rate is not 0; whatever the tape's mode is,
 /// as the kernel has it.
@@ -180,10 +198,14 @@ Var drop(const ExpandCall& call, const Var& x) {
   return record_call(tape, builtin_ops().at("dropout"), {x}, {{"rate", rate}})[0];
 }
 
+/// Softmax of the scaled scores, those that the mask hides left out.
 Var weights(const ExpandCall& call) {
-  const Var scores = einsum(call.attributes().get<std::string>("scores"), Vars{call.inputs[0], call.inputs[1]});
-  const Var scaled = scores / call.inputs[3];
-  return softmax(masked_fill(scaled, call.inputs[4], -std::numeric_limits<double>::infinity()));
+  const double scale = call.attributes().get<double>("scale");
+  Var scores = einsum(call.attributes().get<std::string>("scores"), Vars{call.inputs[0], call.inputs[1]});
+  if (scale != 1) scores = scores * scale;
+  if (call.inputs.size() == call.op.inputs.size())
+    scores = masked_fill(scores, call.inputs.back(), -std::numeric_limits<double>::infinity());
+  return softmax(scores);
 }
 
 const Op& attention_grad_op() {
@@ -193,32 +215,32 @@ const Op& attention_grad_op() {
     op.doc =
         "The gradients of attention for q, k and v, from them and the output's cotangent. The weights are computed "
         "again, block by block.";
-    op.inputs = inputs();
-    op.inputs.push_back({"dy", Accept::floating});
+    op.inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, {"dy", Accept::floating},
+                 hidden_input};
     op.outputs = {"dq", "dk", "dv"};
     op.attributes = attributes();
     op.kind = Kind::product;
     op.shape = [](const Call& call) {
       const Letters letters = letters_of(call.attributes);
       check(call, letters);
-      require_shape(call, 5, output_shape(call, letters), "that of the output");
+      require_shape(call, 3, output_shape(call, letters), "that of the output");
       return std::vector<ValueType>{call.inputs[0], call.inputs[1], call.inputs[2]};
     };
     op.kernel = [](const KernelCall& call) {
       const PlannedAttentionGrad planned =
-          make_attention_grad(plan_of(call, letters_of(call.attributes), call.in[5], call.out));
-      return Kernel{[run = planned.run](const Frame& frame) {
-                      run(frame.in[0], frame.in[1], frame.in[2], frame.in[3], in<bool>(frame, 4), frame.in[5],
-                          frame.out[0], frame.out[1], frame.out[2], frame.scratch, frame.step);
+          make_attention_grad(plan_of(call, letters_of(call.attributes), call.in[3], call.out));
+      return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
+                      run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 4, masked), frame.in[3], frame.out[0],
+                          frame.out[1], frame.out[2], frame.scratch, frame.step);
                     },
                     planned.scratch_bytes};
     };
     op.expand = [](const ExpandCall& call) {
       const Letters of = letters_of(call.attributes());
-      const Var& dy = call.inputs[5];
+      const Var& dy = call.inputs[3];
       const Var p = weights(call);
       const Var dp = drop(call, einsum(of.y + "," + of.v + "->" + of.scores, Vars{dy, call.inputs[2]}));
-      const Var ds = p * (dp - sum(dp * p, {-1}, true)) / call.inputs[3];
+      const Var ds = p * (dp - sum(dp * p, {-1}, true)) * call.attributes().get<double>("scale");
       return Vars{einsum(of.scores + "," + of.k + "->" + of.q, Vars{ds, call.inputs[1]}),
                   einsum(of.scores + "," + of.q + "->" + of.k, Vars{ds, call.inputs[0]}),
                   einsum(of.scores + "," + of.y + "->" + of.v, Vars{drop(call, p), dy})};
@@ -232,37 +254,16 @@ const Op& attention_grad_op() {
   return row;
 }
 
-/// What stands in the place of a sample's attributes on a real tape.
-std::optional<Attributes> attributes_of(const std::vector<const Node*>& found) {
-  Attributes read;
-  std::vector<std::string> equations;
-  double rate = 0;
-  std::uint64_t draws = 0;
-  for (const Node* node : found) {
-    if (node == nullptr) continue;
-    if (node->op->name == "einsum") equations.push_back(node->attributes.get<std::string>("equation"));
-    if (node->op->name == "dropout") {
-      rate = node->attributes.get<double>("rate");
-      draws = node->site.key;
-    }
-  }
-  if (equations.size() != 2 || !letters_of(equations[0], equations[1])) return std::nullopt;
-  return Attributes{{"scores", equations[0]},
-                    {"outputs", equations[1]},
-                    {"rate", rate},
-                    {"draws", std::bit_cast<std::int64_t>(draws)}};
-}
-
 const Op& attention_op() {
   static const Op row = [] {
     Op op;
     op.name = "attention";
     op.doc =
-        "y = dropout(softmax(masked_fill(q k' / divisor, hidden, -inf))) v for every head, the two products as the "
+        "y = dropout(softmax(masked_fill(scale * q k', hidden, -inf))) v for every head, the two products as the "
         "equations say, block by block: the array of all scores never stands in memory, and keys hidden from all "
         "queries of a block are not looked at. A query that sees no key gives zeros. The mask broadcasts to the "
-        "scores. The player puts it in for these ops; write those.";
-    op.inputs = inputs();
+        "scores; it may be left out. A rule puts the op in for these ops; write those.";
+    op.inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, hidden_input};
     op.attributes = attributes();
     op.kind = Kind::product;
     op.shape = [](const Call& call) {
@@ -272,8 +273,8 @@ const Op& attention_op() {
     };
     op.kernel = [](const KernelCall& call) {
       const PlannedAttention planned = make_attention(plan_of(call, letters_of(call.attributes), call.out[0], {}));
-      return Kernel{[run = planned.run](const Frame& frame) {
-                      run(frame.in[0], frame.in[1], frame.in[2], frame.in[3], in<bool>(frame, 4), frame.out[0],
+      return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
+                      run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 3, masked), frame.out[0],
                           frame.scratch, frame.step);
                     },
                     planned.scratch_bytes};
@@ -283,25 +284,12 @@ const Op& attention_op() {
       return Vars{einsum(call.attributes().get<std::string>("outputs"), Vars{y, call.inputs[2]})};
     };
     op.gradient = [](const GradientCall& call) {
-      if (call.needs[3]) return Vars{};
       Vars operands = call.inputs;
-      operands.push_back(call.cotangent());
+      operands.insert(operands.begin() + 3, call.cotangent());
       Vars gradients = record_call(call.inputs[0].tape(), attention_grad_op(), operands, call.attributes());
-      gradients.resize(5);
+      gradients.resize(call.inputs.size());
       return gradients;
     };
-    const std::vector<ValueType> sample{{Dtype::float32, {2, 3, 4, 5}},
-                                        {Dtype::float32, {2, 6, 4, 5}},
-                                        {Dtype::float32, {2, 6, 4, 7}},
-                                        {Dtype::float32, {}},
-                                        {Dtype::boolean, {3, 6}}};
-    for (const double rate : {0.0, 0.5})
-      op.fuses.push_back({sample,
-                          {{"scores", std::string("bqhe,bkhe->bhqk")},
-                           {"outputs", std::string("bhqk,bkhd->bqhd")},
-                           {"rate", rate},
-                           {"draws", std::int64_t{0}}}});
-    op.fuse_attributes = attributes_of;
     op.flops = [](const Call& call) { return flops_of(call, 1, 1); };
     op.random = true;
     op.strided_in = true;
@@ -315,6 +303,20 @@ const Op& attention_op() {
 void list_attention(OpTable& table) {
   table.add(attention_op());
   table.add(attention_grad_op());
+  for (const bool masked : {true, false})
+    for (const double rate : {0.283, 0.0}) {
+      std::vector<ValueType> sample{{Dtype::float64, {2, 3, 4, 5}}, {Dtype::float64, {2, 6, 4, 5}},
+                                    {Dtype::float64, {2, 6, 4, 7}}};
+      if (masked) sample.push_back({Dtype::boolean, {3, 6}});
+      table.add({.name = std::string("attention") + (masked ? ", masked" : "") + (rate != 0 ? ", with dropout" : ""),
+                 .op = &attention_op(),
+                 .inputs = sample,
+                 .attributes = {{"scores", std::string("bqhe,bkhe->bhqk")},
+                                {"outputs", std::string("bhqk,bkhd->bqhd")},
+                                {"scale", 0.371},
+                                {"rate", rate},
+                                {"draws", std::int64_t{rate != 0 ? 7919 : 0}}}});
+    }
 }
 
 }  // namespace xtape

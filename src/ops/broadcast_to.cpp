@@ -34,6 +34,7 @@ const Op& broadcast_to_op() {
       return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
     };
     op.gradient = [](const GradientCall& call) { return Vars{sum_to(call.cotangent(), call.inputs[0].shape())}; };
+    op.canonical = [](const CanonicalCall& call) { return call.terms.broadcast(call.inputs[0], call.type()); };
     return op;
   }();
   return row;

@@ -1,5 +1,6 @@
 // Comparisons and logic: bool results, through which no gradient flows.
 #include "elementwise.hpp"
+#include "rows.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -72,12 +73,22 @@ const Op& logical_or_op() {
                         [](bool a, bool b) { return a | b; });
   return row;
 }
+}  // namespace
+
 const Op& logical_not_op() {
-  static const Op row =
-      logic<bool>("logical_not", "True where x is false.", {{"x", Accept::mask}}, [](bool x) { return !x; });
+  static const Op row = [] {
+    Op op = logic<bool>("logical_not", "True where x is false.", {{"x", Accept::mask}}, [](bool x) { return !x; });
+    op.canonical = [](const CanonicalCall& call) { return opposite_term(call.terms, call.inputs[0]); };
+    return op;
+  }();
   return row;
 }
-}  // namespace
+
+TermId opposite_term(Terms& terms, TermId mask) {
+  const Term& term = terms[mask];
+  return term.op == &logical_not_op() ? term.parts[0].term
+                                      : terms.call(logical_not_op(), {}, {mask}, ValueType(term.type));
+}
 
 Var equal(const Operand& a, const Operand& b) {
   return apply(equal_op(), {a, b})[0];

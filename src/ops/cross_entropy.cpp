@@ -82,6 +82,18 @@ Vars expand_cross_entropy(const ExpandCall& call) {
           sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
 }
 
+/// Rows may be counted along any number of axes.
+TermId canonical_cross_entropy(const CanonicalCall& call) {
+  Terms& terms = call.terms;
+  const Term logits = terms[call.inputs[0]];
+  if (logits.kind != Term::Kind::reshaped || call.output == 2) return call.as_it_stands();
+  const ValueType of_logits = terms[logits.parts[0].term].type;
+  if (of_logits.shape.empty() || of_logits.shape.back() != logits.type.shape.back()) return call.as_it_stands();
+  const TermId targets =
+      reshaped_term(terms, call.inputs[1], {terms[call.inputs[1]].type.dtype, without_last(of_logits.shape)});
+  return terms.call(*call.node.op, call.attributes(), {logits.parts[0].term, targets}, call.type(), call.output);
+}
+
 Kernel cross_entropy_grad_kernel(const KernelCall& call) {
   const CrossEntropy loss = loss_of(call.attributes, call.shape(0));
   const int threads = call.threads;
@@ -160,6 +172,7 @@ const Op& cross_entropy_op() {
     };
     op.kernel = cross_entropy_kernel;
     op.expand = expand_cross_entropy;
+    op.canonical = canonical_cross_entropy;
     op.gradient = [](const GradientCall& call) {
       if (!call.cotangents[2].empty()) return Vars{};  // of second derivatives: left to the expansion
       const Vars dlogits =

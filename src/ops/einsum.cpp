@@ -5,7 +5,6 @@
 #include "copy.hpp"
 #include "equation.hpp"
 #include "product.hpp"
-#include "row_kernel.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -68,12 +67,11 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
 /// The kernel that a product was planned for; `before` is done first at every run.
 Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
                       const std::function<void(const Frame&)>& before = {}) {
-  Kernel kernel = kernel_by_rows(product.rows_at_a_time, product.row_length,
-                                 [product, before](const Frame& frame, const RowsDone* done) {
-                                   if (before) before(frame);
-                                   product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared,
-                                               done);
-                                 });
+  Kernel kernel;
+  kernel.run = [product, before](const Frame& frame) {
+    if (before) before(frame);
+    product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
+  };
   kernel.scratch_bytes = product.scratch_bytes;
   kernel.prepared_bytes = product.prepared_bytes;
   if (product.prepare)
@@ -256,6 +254,10 @@ const Op& einsum_op() {
     op.gradient = product_gradients;
     op.flops = product_flops;
     op.record = record_einsum;
+    op.canonical = [](const CanonicalCall& call) {
+      if (!is_floating(call.type().dtype)) return call.as_it_stands();
+      return call.terms.contraction(call.inputs, call.attributes().get<std::string>("equation"), call.type());
+    };
     op.accumulate = [](const Node& node, const Vars& inputs, const Var& addend) {
       if (addend.type() != node.outputs[0]) return Var();
       return record_product(einsum_add_op(), {inputs[0], inputs[1], addend},

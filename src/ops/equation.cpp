@@ -17,13 +17,13 @@ bool is_letter(char c) {
 }
 
 /// Letters before and after the ellipsis, if there is one.
-struct Term {
+struct Operands {
   std::string before, after;
   bool has_ellipsis = false;
 };
 
-Term parse_term(const std::string& text, const std::string& equation) {
-  Term term;
+Operands parse_term(const std::string& text, const std::string& equation) {
+  Operands term;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text.compare(i, 3, dots) == 0) {
       if (term.has_ellipsis) refuse(equation, "'" + text + "' has two ellipses");
@@ -58,7 +58,7 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
     refuse(text, "names " + std::to_string(parts.size()) + (parts.size() == 1 ? " operand" : " operands") + ", got " +
                      std::to_string(shapes.size()));
 
-  std::vector<Term> terms;
+  std::vector<Operands> terms;
   std::string used = plain;
   std::size_t covered = 0;  // axes that the longest ellipsis covers
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -91,7 +91,7 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
     equation.result = equation.ellipsis + once;
     return equation;
   }
-  const Term result = parse_term(plain.substr(arrow + 2), text);
+  const Operands result = parse_term(plain.substr(arrow + 2), text);
   if (covered > 0 && !result.has_ellipsis)
     refuse(text, "the result lacks '...': sum over those axes first, or name them");
   equation.result = result.before + (result.has_ellipsis ? equation.ellipsis : "") + result.after;

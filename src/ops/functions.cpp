@@ -27,9 +27,13 @@ Op function(const char* name, const char* doc, const F& f, GradientRule gradient
 }
 
 const Op& sqrt_op() {
-  static const Op row = function(
-      "sqrt", "The square root of x; NaN where x is negative.", [](const auto& x) { return xsimd::sqrt(x); },
-      [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
+  static const Op row = [] {
+    Op op = function(
+        "sqrt", "The square root of x; NaN where x is negative.", [](const auto& x) { return xsimd::sqrt(x); },
+        [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
+    op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 0.5); };
+    return op;
+  }();
   return row;
 }
 
@@ -42,6 +46,7 @@ const Op& rsqrt_op() {
           return Vars{call.cotangent() * (square(y) * y * -0.5)};
         });
     op.expand = [](const ExpandCall& call) { return Vars{1 / sqrt(call.inputs[0])}; };
+    op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], -0.5); };
     return op;
   }();
   return row;
@@ -251,6 +256,22 @@ const Op& gelu_op() {
   }();
   return row;
 }
+
+/// x * (1 + a * x ** 2) for x + a * x ** 3, as some write it.
+Vars factored_gelu(const ExpandCall& call) {
+  const Var& x = call.inputs[0];
+  return {0.5 * x * (1 + tanh(vector_math::gelu_scale * x * (1 + vector_math::gelu_cubic * square(x))))};
+}
+
+void add_gelu_rules(OpTable& table) {
+  const std::vector<ValueType> sample{{Dtype::float64, {2, 3}}};
+  const Attributes by_tanh{{"approximate", std::string("tanh")}};
+  table.add({.name = "gelu by tanh", .op = &gelu_op(), .inputs = sample, .attributes = by_tanh});
+  table.add({.name = "gelu by tanh, factored", .op = &gelu_op(), .inputs = sample, .attributes = by_tanh,
+             .pattern = factored_gelu});
+  table.add({.name = "gelu by erf", .op = &gelu_op(), .inputs = sample,
+             .attributes = {{"approximate", std::string("none")}}});
+}
 }  // namespace
 
 Var sqrt(const Argument& x) {
@@ -304,6 +325,7 @@ void list_functions(OpTable& table) {
        {&sqrt_op(), &rsqrt_op(), &exp_op(), &expm1_op(), &log_op(), &log1p_op(), &sin_op(), &cos_op(), &tanh_op(),
         &erf_op(), &sigmoid_op(), &relu_op(), &silu_op(), &softplus_op(), &gelu_op(), &gelu_grad_op()})
     table.add(*op);
+  add_gelu_rules(table);
 }
 
 }  // namespace xtape

@@ -68,13 +68,11 @@ Kernel layer_norm_grad_kernel(const KernelCall& call) {
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
-    Kernel kernel = kernel_by_rows(norm_grad_rows(rows), length, [=](const Frame& frame, const RowsDone* done) {
+    return Kernel{[=](const Frame& frame) {
       norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
                    weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr,
-                   biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads, done);
-    });
-    kernel.scratch_bytes = scratch;
-    return kernel;
+                   biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
+    }, scratch};
   });
 }
 
@@ -144,7 +142,6 @@ const Op& layer_norm_op() {
     op.kernel = layer_norm_kernel;
     op.expand = expand_layer_norm;
     op.gradient = layer_norm_gradient;
-    op.row_by_row = true;
     op.overwrites = {0};
     return op;
   }();
@@ -165,6 +162,9 @@ Var layer_norm(const Argument& x, const Var& weight, const Var& bias, double eps
 void list_layer_norm(OpTable& table) {
   table.add(layer_norm_op());
   table.add(layer_norm_grad_op());
+  const ValueType x{Dtype::float64, {2, 3}}, places{Dtype::float64, {3}};
+  for (const std::vector<ValueType>& sample : {std::vector{x, places, places}, std::vector{x, places}, std::vector{x}})
+    table.add({.name = "layer_norm", .op = &layer_norm_op(), .inputs = sample, .attributes = {{"epsilon", 0.371}}});
 }
 
 }  // namespace xtape

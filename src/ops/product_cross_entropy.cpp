@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "equation.hpp"
 #include "losses.hpp"
@@ -139,16 +138,9 @@ bool pays(const Shape& logits) {
   return classes > 0 && count_of(logits) / classes >= 2 * rows_at_once(classes);
 }
 
-std::optional<Attributes> attributes_of_found(const std::vector<const Node*>& nodes) {
-  const auto node_of = [&](const Op& op) {
-    return *std::find_if(nodes.begin(), nodes.end(), [&](const Node* node) { return node && node->op == &op; });
-  };
-  const Node& product = *node_of(builtin_ops().at("einsum"));
-  const Shape& logits = product.outputs[0].shape;
-  if (logits.empty() || !pays(logits)) return std::nullopt;
-  Attributes attributes = {{"equation", *product.attributes.find("equation")}};
-  for (const auto& item : node_of(cross_entropy_op())->attributes.items()) attributes.set(item.first, item.second);
-  return attributes;
+std::string refuses(const Call& call) {
+  const Shape logits = projection_of(call).logits;
+  return pays(logits) ? "" : "logits of shape " + to_string(logits) + " are too few to be worth it";
 }
 
 const Op& product_cross_entropy_op() {
@@ -158,7 +150,7 @@ const Op& product_cross_entropy_op() {
     op.doc =
         "cross_entropy(einsum(equation, x, weight) + bias, targets), and the gradients of its sum for x, weight and "
         "bias with it, in one kernel, which makes the logits of some rows at a time and keeps none; bias may be left "
-        "out. The player puts it in for the three and their gradients, where logits are many; write those.";
+        "out. A rule puts the op in for the three and their gradients, where logits are many; write those.";
     op.inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating},
                  {"targets", Accept::integer},
@@ -171,14 +163,6 @@ const Op& product_cross_entropy_op() {
     op.kernel = product_cross_entropy_kernel;
     op.expand = expand_product_cross_entropy;
     op.gradient = product_cross_entropy_gradient;
-    const Attributes attributes = {{"equation", std::string("rt,ct->rc")},
-                                   {"ignore", std::int64_t{-100}},
-                                   {"label_smoothing", 0.0},
-                                   {"smoothing_excludes", std::int64_t{-1}}};
-    const ValueType x{Dtype::float32, {2, 3}}, weight{Dtype::float32, {4, 3}}, targets{Dtype::int64, {2}},
-        bias{Dtype::float32, {4}};
-    op.fuses = {{{x, weight, targets}, attributes}, {{x, weight, targets, bias}, attributes}};
-    op.fuse_attributes = attributes_of_found;
     op.flops = [](const Call& call) {  // logits, dx, dweight
       const Projection projection = projection_of(call);
       return 6 * static_cast<double>(count_of(projection.logits)) * static_cast<double>(projection.terms);
@@ -191,6 +175,18 @@ const Op& product_cross_entropy_op() {
 
 void list_product_cross_entropy(OpTable& table) {
   table.add(product_cross_entropy_op());
+  const ValueType x{Dtype::float64, {2, 3}}, weight{Dtype::float64, {5, 3}}, targets{Dtype::int64, {2}},
+      bias{Dtype::float64, {5}};
+  for (const bool biased : {true, false})
+    table.add({.name = std::string("projection and cross-entropy") + (biased ? ", with bias" : ""),
+               .op = &product_cross_entropy_op(),
+               .inputs = biased ? std::vector{x, weight, targets, bias} : std::vector{x, weight, targets},
+               .attributes = {{"equation", std::string("rt,ct->rc")},
+                              {"ignore", std::int64_t{-7919}},
+                              {"label_smoothing", 0.371},
+                              {"smoothing_excludes", std::int64_t{3}}},
+               .refuses = refuses,
+               .gradients_beforehand = true});
 }
 
 }  // namespace xtape

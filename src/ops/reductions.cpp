@@ -55,12 +55,23 @@ Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes) 
 }
 
 namespace {
+/// The reduction over axes counted from the back, which are kept and then taken off.
+TermId canonical_reduction(const CanonicalCall& call) {
+  const ValueType& of = call.terms[call.inputs[0]].type;
+  const auto& axes = call.attributes().get<std::vector<std::int64_t>>("axis");
+  const ValueType kept{call.type().dtype, reduced_shape(of.shape, reduced_axes(axes, of.shape.size()), true)};
+  const TermId term = call.terms.call(*call.node.op, {{"axis", call.from_the_back(axes)}, {"keepdims", true}},
+                                      call.inputs, kept);
+  return reshaped_term(call.terms, term, call.type());
+}
+
 Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = {{"x", accept}};
   op.attributes = reduction_attributes();
+  op.canonical = canonical_reduction;
   op.kind = Kind::reduction;
   op.shape = [kind](const Call& call) -> std::vector<ValueType> {
     const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
@@ -169,6 +180,12 @@ Var reduce(const Op& op, const Argument& x, const Axes& axis, bool keepdims) {
   return apply(op, {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
 }
 }  // namespace
+
+TermId mean_term(Terms& terms, TermId x, const std::vector<std::int64_t>& axes) {
+  ValueType type = terms[x].type;
+  type.shape = reduced_shape(type.shape, reduced_axes(axes, type.shape.size()), true);
+  return terms.call(mean_op(), {{"axis", axes}, {"keepdims", true}}, {x}, type);
+}
 
 Var sum(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(sum_op(), x, axis, keepdims);

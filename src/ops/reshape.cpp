@@ -1,6 +1,7 @@
 // reshape, expand_dims and squeeze: the same elements in the same order under another shape.
 #include <algorithm>
 
+#include "rows.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -101,6 +102,11 @@ std::vector<bool> dropped(const Call& call) {
   return drop;
 }
 
+TermId canonical_reshape(const CanonicalCall& call) {
+  return reshaped_term(call.terms, call.inputs[0], call.type());
+}
+}  // namespace
+
 const Op& reshape_op() {
   static const Op row = [] {
     Op op;
@@ -118,11 +124,15 @@ const Op& reshape_op() {
     op.view = [](const Call& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); };
     op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
     op.gradient = reshape_back;
+    op.canonical = canonical_reshape;
     return op;
   }();
   return row;
 }
 
+TermId reshaped_term(Terms& terms, TermId x, const ValueType& type) { return terms.reshaped(x, type, reshape_op()); }
+
+namespace {
 const Op& expand_dims_op() {
   static const Op row = [] {
     Op op;
@@ -144,6 +154,7 @@ const Op& expand_dims_op() {
     };
     op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
     op.gradient = reshape_back;
+    op.canonical = canonical_reshape;
     return op;
   }();
   return row;
@@ -177,6 +188,7 @@ const Op& squeeze_op() {
     };
     op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
     op.gradient = reshape_back;
+    op.canonical = canonical_reshape;
     return op;
   }();
   return row;

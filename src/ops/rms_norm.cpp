@@ -48,13 +48,11 @@ Kernel rms_norm_grad_kernel(const KernelCall& call) {
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
-    Kernel kernel = kernel_by_rows(norm_grad_rows(rows), length, [=](const Frame& frame, const RowsDone* done) {
+    return Kernel{[=](const Frame& frame) {
       norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2), weighted ? in<T>(frame, 3) : nullptr,
                    out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length,
-                   threads, done);
-    });
-    kernel.scratch_bytes = scratch;
-    return kernel;
+                   threads);
+    }, scratch};
   });
 }
 
@@ -117,7 +115,6 @@ const Op& rms_norm_op() {
       if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
       return xtape::apply(rms_norm_grad_op(), operands);
     };
-    op.row_by_row = true;
     op.overwrites = {0};
     return op;
   }();
@@ -135,6 +132,9 @@ Var rms_norm(const Argument& x, const Var& weight, double epsilon) {
 void list_rms_norm(OpTable& table) {
   table.add(rms_norm_op());
   table.add(rms_norm_grad_op());
+  const ValueType x{Dtype::float64, {2, 3}}, places{Dtype::float64, {3}};
+  for (const std::vector<ValueType>& sample : {std::vector{x, places}, std::vector{x}})
+    table.add({.name = "rms_norm", .op = &rms_norm_op(), .inputs = sample, .attributes = {{"epsilon", 0.371}}});
 }
 
 }  // namespace xtape

@@ -8,6 +8,16 @@
 
 namespace xtape {
 
+const Op& reshape_op();
+const Op& logical_not_op();
+
+/// The term of `x` under the shape of `type`.
+TermId reshaped_term(Terms& terms, TermId x, const ValueType& type);
+/// The term of the opposite of a mask.
+TermId opposite_term(Terms& terms, TermId mask);
+/// The mean over axes that are counted from the back, which stay with size 1.
+TermId mean_term(Terms& terms, TermId x, const std::vector<std::int64_t>& axes);
+
 /// The adjoint of broadcasting: `x` summed over the axes along which `shape` broadcasts to x's shape.
 Var sum_to(const Var& x, const Shape& shape);
 

@@ -213,7 +213,7 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   Vars results = outputs;
   results.insert(results.end(), next.begin(), next.end());
   const auto [body, outer] = tape.enclose(size, results);
-  const Tape apart = with_draws_apart(*body);
+  const Tape apart = with_fused_calls(with_draws_apart(*body));
   ScanStep step(tape, apart, length, options.reverse);
   const std::vector<ValueId> given = apart.inputs();
   for (std::size_t i = 0; i < given.size(); ++i) step.set_outer(given[i], outer[i]);

@@ -35,6 +35,10 @@ Vars scan_gradient(const GradientCall& call);
 /// The body of a step with everything that it draws as random arrays by themselves. Throws Error where that cannot be.
 Tape with_draws_apart(const Tape& body);
 
+/// The body with the calls in it that a rule fuses. What a step computes is offered to the gradient, and so has to be what
+/// is played.
+Tape with_fused_calls(const Tape& body);
+
 /// The equation of a product of two, with the axis of the steps written into the operands and the result; -1: not
 /// there.
 std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);

@@ -67,7 +67,6 @@ Var ScanStep::outer(ValueId value) {
   if (found != outers_.end()) return found->second;
   Node node = step_.node(static_cast<std::size_t>(value.node));
   for (ValueId& input : node.inputs) input = outer(input).id();
-  node.of = {};
   const std::size_t count = node.outputs.size();
   const std::int32_t placed = outer_.append(std::move(node)).node;
   for (std::size_t k = 0; k < count; ++k) {
@@ -84,7 +83,6 @@ Sequence ScanStep::drawn(const Node& node) {
   shape.insert(shape.begin(), length_);
   all.attributes.set("shape", shape);
   all.outputs[0].shape.insert(0, length_);
-  all.of = {};
   return {outer_.var(outer_.append(std::move(all))), 0};
 }
 
@@ -183,7 +181,6 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
     if (!needed[i]) continue;
     Node node = step_.node(i);
     for (ValueId& input : node.inputs) input = inside.at(key_of(input));
-    node.of = {};
     const std::size_t count = node.outputs.size();
     const std::int32_t placed = body->append(std::move(node)).node;
     for (std::size_t k = 0; k < count; ++k) {

@@ -9,6 +9,9 @@
 namespace xtape {
 
 namespace {
+/// `value` where the mask is true, x elsewhere; a factor of x is one of the whole.
+TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type);
+
 const Op& where_op() {
   static const Op row = [] {
     Op op;
@@ -30,6 +33,15 @@ const Op& where_op() {
       if (call.needs[1]) gradients[1] = sum_to(where(condition, g, 0), call.inputs[1].shape());
       if (call.needs[2]) gradients[2] = sum_to(where(condition, 0, g), call.inputs[2].shape());
       return gradients;
+    };
+    op.canonical = [](const CanonicalCall& call) {
+      Terms& terms = call.terms;
+      const TermId mask = call.inputs[0], a = call.inputs[1], b = call.inputs[2];
+      if (!is_floating(call.type().dtype)) return call.as_it_stands();
+      if (const auto value = terms.number_of(a)) return filled_term(terms, b, mask, *value, call.type());
+      if (const auto value = terms.number_of(b))
+        return filled_term(terms, a, opposite_term(terms, mask), *value, call.type());
+      return call.as_it_stands();
     };
     op.overwrites = {0, 1, 2};
     return op;
@@ -65,10 +77,23 @@ const Op& masked_fill_op() {
       const Var value = tape.constant(call.attributes().number("value"), call.inputs[0].dtype());
       return Vars{where(call.inputs[1], value, call.inputs[0])};
     };
+    op.canonical = [](const CanonicalCall& call) {
+      if (!is_floating(call.type().dtype)) return call.as_it_stands();
+      return filled_term(call.terms, call.inputs[0], call.inputs[1], call.attributes().number("value").as<double>(),
+                         call.type());
+    };
     op.overwrites = {0};
     return op;
   }();
   return row;
+}
+
+TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type) {
+  const Term::Part part = terms.split(x);
+  const bool factor = part.factor != 0 && part.factor - part.factor == 0;
+  const TermId filled = terms.call(masked_fill_op(), {{"value", factor ? value / part.factor : value}},
+                                   {factor ? part.term : x, mask}, type);
+  return factor ? terms.scaled(filled, part.factor) : filled;
 }
 
 /// A float becomes the whole number towards 0; what does not fit becomes the nearest that does, and NaN becomes 0.

@@ -32,6 +32,11 @@ Op along_axis_row(const std::string& name, const std::string& doc, std::vector<I
                     softmax_scratch(extent, static_cast<int>(operands), sizeof(scalar), threads)};
     });
   };
+  op.canonical = [](const CanonicalCall& call) {
+    Terms& terms = call.terms;
+    return terms.call(*call.node.op, {{"axis", call.from_the_back({call.attributes().get<std::int64_t>("axis")})[0]}},
+                      call.inputs, call.type());
+  };
   for (std::size_t i = operands; i-- > 0;) op.overwrites.push_back(static_cast<int>(i));
   return op;
 }

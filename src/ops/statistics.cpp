@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "reductions.hpp"
+#include "rows.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -50,8 +51,19 @@ const Op& var_op() {
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const Axes& axis = axis_of(call.attributes());
-      const Var squares = sum(square(x - mean(x, axis, true)), axis, call.attributes().get<bool>("keepdims"));
-      return Vars{squares / divisor(x.shape(), call.attributes())};
+      const bool keepdims = call.attributes().get<bool>("keepdims");
+      const Var squares = square(x - mean(x, axis, true));
+      if (call.attributes().get<std::int64_t>("correction") == 0) return Vars{mean(squares, axis, keepdims)};
+      return Vars{sum(squares, axis, keepdims) / divisor(x.shape(), call.attributes())};
+    };
+    op.canonical = [](const CanonicalCall& call) {
+      Terms& terms = call.terms;
+      const TermId x = call.inputs[0];
+      const ValueType type = terms[x].type;
+      if (call.attributes().get<std::int64_t>("correction") != 0) return call.as_it_stands();
+      const std::vector<std::int64_t> axes = call.from_the_back(axis_of(call.attributes()));
+      const TermId centred = terms.sum(x, 1, mean_term(terms, x, axes), -1, type);
+      return reshaped_term(terms, mean_term(terms, terms.power(centred, 2), axes), call.type());
     };
     return op;
   }();

@@ -60,6 +60,11 @@ const Op& transpose_op() {
       for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
       return Vars{transpose(call.cotangent(), inverse)};
     };
+    op.canonical = [](const CanonicalCall& call) {
+      const std::size_t rank = call.type().shape.size();
+      return call.terms.transposed(
+          call.inputs[0], order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank), call.type());
+    };
     return op;
   }();
   return row;

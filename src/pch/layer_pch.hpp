@@ -12,10 +12,10 @@
 #include <variant>
 
 #include "xtape/array.hpp"
-#if XTAPE_LAYER >= 2 && XTAPE_LAYER <= 6
+#if XTAPE_LAYER >= 2 && XTAPE_LAYER <= 7
 #include "xtape/op.hpp"
 #endif
-#if XTAPE_LAYER >= 6
+#if XTAPE_LAYER >= 7
 #include <nlohmann/json.hpp>
 #endif
 

@@ -81,7 +81,6 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
   for (std::int32_t index : members) {
     Node node = program.node(index);
     for (ValueId& input : node.inputs) input = find(input);
-    node.of = {};
     const std::int32_t placed = body->append(node).node;
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId old{index, static_cast<std::int32_t>(k)};

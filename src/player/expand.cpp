@@ -9,34 +9,40 @@ bool must_expand(const Op& op) {
   return op.expand && !op.kernel && !op.tile && !op.view && !op.parts && &op != &scan_op();
 }
 
-bool expands(const Op& op, bool all) { return all ? static_cast<bool>(op.expand) : must_expand(op); }
+bool expands(const Node& node, Expand which) {
+  if (which == Expand::all) return static_cast<bool>(node.op->expand);
+  return must_expand(*node.op) || (which == Expand::fused && node.fused && node.op->expand);
+}
 
-bool any_expands(const Program& program, bool all) {
+bool any_expands(const Program& program, Expand which) {
   for (std::size_t i = 0; i < program.tape.size(); ++i)
-    if (expands(*program.tape.node(i).op, all)) return true;
+    if (expands(program.tape.node(i), which)) return true;
   return false;
 }
 }  // namespace
 
-Program expand_pass(const Program& program, bool all) {
+void expand_node(Rewriter& rewriter, std::int32_t index) {
+  const Node& node = rewriter.from().node(index);
+  const auto in_site = rewriter.tape().in_site(node.site);
+  const Vars outputs = node.op->expand({*node.op, node, rewriter.tape(), rewriter.now(node.inputs)});
+  for (std::size_t k = 0; k < outputs.size(); ++k) rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
+  if (node.body)
+    rewriter.close_in_new_region(index);
+  else
+    rewriter.close(index);
+}
+
+Program expand_pass(const Program& program, Expand which) {
   Program current = program;
-  for (int depth = 0; any_expands(current, all); ++depth) {
+  for (int depth = 0; any_expands(current, which); ++depth) {
     if (depth > 100) throw Error("expanding ops does not come to an end: some op's expansion contains itself");
     Rewriter rewriter(current);
     for (std::size_t i = 0; i < current.tape.size(); ++i) {
       const auto index = static_cast<std::int32_t>(i);
-      const Node& node = current.node(index);
-      if (!expands(*node.op, all)) {
-        rewriter.keep(index);
-        continue;
-      }
-      const auto in_site = rewriter.tape().in_site(node.site);
-      const Vars outputs = node.op->expand({*node.op, node, rewriter.tape(), rewriter.now(node.inputs)});
-      for (std::size_t k = 0; k < outputs.size(); ++k) rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
-      if (node.body)
-        rewriter.close_in_new_region(index);
+      if (expands(current.tape.node(i), which))
+        expand_node(rewriter, index);
       else
-        rewriter.close(index);
+        rewriter.keep(index);
     }
     current = rewriter.finish();
   }

@@ -48,7 +48,6 @@ std::vector<Array> computed(const Program& program, const std::vector<bool>& con
     if (!constant[i]) continue;
     Node node = program.tape.node(i);
     for (ValueId& input : node.inputs) input = here(input);
-    node.of = {};
     placed[i] = tape.append(std::move(node)).node;
   }
   Vars outputs;

@@ -6,10 +6,13 @@
 
 namespace xtape {
 
-/// Replaces bodies that have no kernel of their own (checkpoint) by their nodes; with `all`, every op by its expansion.
-Program expand_pass(const Program& program, bool all);
+/// What is replaced by its expansion: what has no kernel of its own (checkpoint), what `grad` fused too, or every op.
+enum class Expand : std::uint8_t { without_kernel, fused, all };
+Program expand_pass(const Program& program, Expand which);
+/// Records the expansion of a node in its place.
+void expand_node(Rewriter& rewriter, std::int32_t index);
 
-/// Puts in the ops that have `fuses` where their expansion stands, and takes the backward part along by provenance.
+/// Applies the rules of the tape's table, and notes which of them applied where.
 Program fuse_pass(const Program& program);
 
 /// Computes small values that depend on constants alone.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "bands.hpp"
 #include "copy.hpp"
 #include "memory.hpp"
 #include "passes.hpp"
@@ -276,14 +275,12 @@ class Planner {
       for (Spot& spot : step.out) resolve(spot);
       resolve(step.scratch);
     }
-    if (options_.passes.bands) result_.steps = join_bands(std::move(result_.steps));
     for (std::size_t s = 0; s < result_.steps.size(); ++s) live_at(result_.steps[s], static_cast<int>(s));
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
     lay_out_memory();
     return std::move(result_);
   }
 
-  /// A step and its followers run together: what any of them touches lives as long as all of them run.
   void live_at(const PlannedStep& step, int when) {
     const auto touch = [&](const Spot& spot) {
       if (spot.buffer < 0) return;
@@ -294,7 +291,6 @@ class Planner {
     for (const Spot& spot : step.in) touch(spot);
     for (const Spot& spot : step.out) touch(spot);
     touch(step.scratch);
-    for (const PlannedStep& follower : step.followers) live_at(follower, when);
   }
 
   void lay_out_memory() {

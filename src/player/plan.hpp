@@ -51,8 +51,6 @@ struct PlannedStep {
   std::vector<Spot> out;
   Spot scratch;
   Cost cost;
-  std::vector<PlannedStep> followers;  ///< They run band by band behind it, in bands of multiples of `band_step`.
-  std::int64_t band_step = 1;
 };
 
 /// Where an output is to be found after a play.

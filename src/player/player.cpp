@@ -19,7 +19,7 @@ namespace xtape {
 
 Passes Passes::reference() {
   Passes passes;
-  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.chains = passes.bands = false;
+  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.chains = false;
   passes.views = passes.in_place = passes.reuse = false;
   passes.expand = true;
   return passes;
@@ -66,9 +66,6 @@ struct Player::Data {
     for (const Spot& spot : step.in) ready.in.push_back(address(spot));
     for (const Spot& spot : step.out) ready.out.push_back(address(spot));
     if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
-    for (PlannedStep& follower : step.followers) ready.followers.push_back(ready_step(follower));
-    ready.elements = count_of(step.types[0].shape);
-    ready.band_step = step.band_step;
     return ready;
   }
 
@@ -86,7 +83,7 @@ struct Player::Data {
 
   void run_one(std::size_t index, std::uint64_t step) const {
     try {
-      steps[index].run(step, threads);
+      steps[index].run(step);
     } catch (Error& error) {
       name_call(error, planned.steps[index].site);
       throw;
@@ -179,8 +176,10 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   data_->options = options;
   data_->threads = options.threads > 0 ? options.threads : std::max(1, omp_get_max_threads());
   const SingleThreadedBlas guard;  // folding constants plays, too
-  data_->planned = xtape::plan(optimised(tape, outputs, options), options, data_->threads);
+  const Program program = optimised(tape, outputs, options);
+  data_->planned = xtape::plan(program, options, data_->threads);
   data_->describe();
+  for (const FusionNote& note : program.fusions) data_->plan.fusions.push_back({note.rule, note.place, note.site, note.miss});
   data_->ready_steps();
 }
 
@@ -260,7 +259,7 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
   options.outputs.reset();
   for (Carry& carry : options.carries) carry.memory = {};  // it plays from a copy of the states
   Passes& passes = options.passes;
-  passes.chains = passes.bands = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
+  passes.chains = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
   Player slow(data_->tape, Vars(data_->outputs.begin(), data_->outputs.end()), options);
   slow.data_->feed_all(feeds.data(), feeds.size());
   for (std::size_t i = 0; i < options.carries.size(); ++i)
@@ -297,6 +296,9 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     out << "step " << i << ": " << plan.steps[i].op << " -> " << plan.steps[i].outputs
         << (plan.steps[i].site.empty() ? "" : "  at " + plan.steps[i].site) << "\n";
+  for (const Plan::Fusion& fusion : plan.fusions)
+    out << (fusion.miss.empty() ? "rule " : "no rule ") << fusion.rule << " at " << fusion.place
+        << (fusion.site.empty() ? "" : ", " + fusion.site) << (fusion.miss.empty() ? "" : ": " + fusion.miss) << "\n";
   for (const Plan::Buffer& buffer : plan.buffers)
     out << buffer.kind << " " << buffer.name << ": " << buffer.bytes << " bytes at " << buffer.offset << ", steps "
         << buffer.first << " to " << buffer.last << "\n";

@@ -17,6 +17,7 @@ Program pruned(const Program& from) {
   const std::vector<bool> need = needed(from.tape, from.outputs);
   Program to(from.tape);
   to.region_count = from.region_count;
+  to.fusions = from.fusions;
   std::vector<std::int32_t> map(from.tape.size(), -1);
   const auto moved = [&](ValueId id) {
     return ValueId{id.node < 0 ? -1 : map[static_cast<std::size_t>(id.node)], id.output};
@@ -25,15 +26,9 @@ Program pruned(const Program& from) {
     if (!need[i]) continue;
     Node node = from.tape.node(i);
     for (ValueId& input : node.inputs) input = moved(input);
-    if (node.of.forward >= 0) node.of.forward = map[static_cast<std::size_t>(node.of.forward)];
     map[i] = to.tape.append(std::move(node)).node;
     to.regions.push_back(from.regions[i]);
     to.origins.push_back(from.origins[i]);
-  }
-  for (Adjoint adjoint : from.tape.adjoints()) {
-    adjoint.forward = map[static_cast<std::size_t>(adjoint.forward)];
-    adjoint.value = moved(adjoint.value);
-    if (adjoint.forward >= 0 && adjoint.value.node >= 0) to.tape.add_adjoint(adjoint);
   }
   for (const ValueId& id : from.outputs) to.outputs.push_back(moved(id));
   for (const auto& carry : from.carries) to.carries.emplace_back(moved(carry.first), moved(carry.second));
@@ -89,6 +84,7 @@ std::vector<std::vector<std::vector<std::int32_t>>> users_of(const Tape& tape) {
 
 Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), map_(from.tape.size()) {
   to_.region_count = from.region_count;
+  to_.fusions = from.fusions;
   for (std::size_t i = 0; i < map_.size(); ++i) map_[i].resize(from.tape.node(i).outputs.size());
 }
 
@@ -107,7 +103,6 @@ Vars Rewriter::now(const std::vector<ValueId>& old) const {
 void Rewriter::keep(std::int32_t index) {
   Node node = from_.node(index);
   for (ValueId& input : node.inputs) input = now_id(input);
-  if (node.of.forward >= 0) node.of.forward = now_id({node.of.forward, 0}).node;
   const std::int32_t fresh = to_.tape.append(std::move(node)).node;
   for (std::size_t i = 0; i < map_[static_cast<std::size_t>(index)].size(); ++i)
     map_[static_cast<std::size_t>(index)][i] = {fresh, static_cast<std::int32_t>(i)};
@@ -143,12 +138,6 @@ Program Rewriter::finish() {
   for (const ValueId& id : from_.outputs) to_.outputs.push_back(now_id(id));
   for (const auto& carry : from_.carries)
     to_.carries.emplace_back(known(carry.first) ? now_id(carry.first) : ValueId{}, now_id(carry.second));
-  for (Adjoint adjoint : from_.tape.adjoints()) {
-    if (!known({adjoint.forward, 0}) || !known(adjoint.value)) continue;
-    adjoint.forward = now_id({adjoint.forward, 0}).node;
-    adjoint.value = now_id(adjoint.value);
-    to_.tape.add_adjoint(adjoint);
-  }
   return pruned(to_);
 }
 

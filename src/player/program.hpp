@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "xtape/op.hpp"
@@ -15,6 +16,14 @@ struct Origin {
   const Op* op = nullptr;
 };
 
+/// A rule that was applied, or would have been but for one thing.
+struct FusionNote {
+  std::string rule;
+  std::string place;  ///< "#12 add": as the printed tape of the caller has it.
+  std::string site;   ///< Where it was recorded.
+  std::string miss;   ///< Why it was not applied; empty where it was.
+};
+
 struct Program {
   /// Empty, for nodes of `like` or what takes their place.
   explicit Program(const Tape& like) : tape(like.blank()) {}
@@ -25,6 +34,8 @@ struct Program {
   std::vector<std::int32_t> regions;                   ///< Per node: 0, or the number of the body that it came out of.
   std::int32_t region_count = 1;
   std::vector<std::vector<Origin>> origins;            ///< Per node and output.
+
+  std::vector<FusionNote> fusions;
 
   Var var(ValueId id) const { return tape.var(id); }
   const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }
@@ -43,6 +54,7 @@ class Rewriter {
  public:
   explicit Rewriter(const Program& from);
 
+  const Program& from() const { return from_; }
   /// The next program's tape, to record on.
   Tape& tape() { return to_.tape; }
   /// Copies node `index` of the last program as it stands.

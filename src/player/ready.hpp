@@ -15,14 +15,8 @@ struct ReadyStep {
   std::vector<const void*> in;
   std::vector<void*> out;
   void* scratch = nullptr;
-  std::vector<ReadyStep> followers;  ///< They run band by band behind it, in bands of multiples of `band_step`.
-  std::int64_t band_step = 1;
-  std::int64_t elements = 0;  ///< Of output 0.
 
-  void run(std::uint64_t step, int threads) const;
-
- private:
-  Frame frame(std::uint64_t step) const { return {in.data(), out.data(), scratch, step}; }
+  void run(std::uint64_t step) const { kernel.run({in.data(), out.data(), scratch, step}); }
 };
 
 }  // namespace xtape

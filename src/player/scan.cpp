@@ -64,7 +64,6 @@ Program scan_pass(const Program& program) {
     Node fresh = narrowed(node, used);
     fresh.inputs.clear();
     for (const Var& input : rewriter.now(node.inputs)) fresh.inputs.push_back(input.id());
-    fresh.of = {};
     const std::int32_t placed = rewriter.tape().append(std::move(fresh)).node;
     std::int32_t next = 0;
     for (std::size_t k = 0; k < used.size(); ++k)
@@ -173,7 +172,6 @@ class ScanRun {
     const std::size_t first_alike = first_state + static_cast<std::size_t>(form_.states);
     PlayerOptions options;
     options.passes = outer.passes;
-    options.passes.bands = false;  // a step's arrays lie in a cache as it is
     options.seed = outer.seed;
     Outside outside;
     for (std::size_t k = 0; k < inputs.size(); ++k) {

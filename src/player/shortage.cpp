@@ -21,14 +21,9 @@ std::string described(const Node& node, const ValueType& type) {
          at_place(node.site);
 }
 
-/// The step that writes to the buffer, or the follower that does.
-const PlannedStep* writer_of(const PlannedStep& step, int buffer) {
-  for (const Spot& spot : step.out)
-    if (spot.buffer == buffer) return &step;
-  if (step.scratch.buffer == buffer) return &step;
-  for (const PlannedStep& follower : step.followers)
-    if (const PlannedStep* found = writer_of(follower, buffer)) return found;
-  return nullptr;
+bool writes(const PlannedStep& step, int buffer) {
+  return step.scratch.buffer == buffer ||
+         std::any_of(step.out.begin(), step.out.end(), [&](const Spot& spot) { return spot.buffer == buffer; });
 }
 
 /// Whether the plan takes the buffer's memory itself.
@@ -45,10 +40,10 @@ std::string largest_of(const PlannedProgram& planned) {
   const auto number = static_cast<int>(largest - planned.buffers.data());
   std::string text = "; its largest buffer, " + bytes_text(largest->bytes) + ", is that of ";
   for (const PlannedStep& step : planned.steps)
-    if (const PlannedStep* writer = writer_of(step, number)) {
+    if (writes(step, number)) {
       std::string types;
-      for (const ValueType& type : writer->types) types += (types.empty() ? "" : ", ") + to_string(type);
-      return text + (largest->scratch ? largest->name : writer->op) + " -> " + types + at_place(writer->site);
+      for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
+      return text + (largest->scratch ? largest->name : step.op) + " -> " + types + at_place(step.site);
     }
   return text + largest->name;
 }

@@ -71,8 +71,10 @@ void run_tile(const TiledProgram& program, const Frame& frame, char* slots, cons
   }
 }
 
-void run_tiles(const TiledProgram& program, const Frame& frame, const Band& band) {
-  char* own = static_cast<char*>(frame.scratch) + static_cast<std::size_t>(band.worker) * program.thread_bytes();
+/// Elements [begin, end), by a worker with a number of its own.
+void run_tiles(const TiledProgram& program, const Frame& frame, std::int64_t begin, std::int64_t end,
+               std::int64_t worker) {
+  char* own = static_cast<char*>(frame.scratch) + static_cast<std::size_t>(worker) * program.thread_bytes();
   char* slots = own;
   const void** external = reinterpret_cast<const void**>(own + static_cast<std::size_t>(program.slots) * program.slot_bytes());
   const void** in = external + program.externals.size();
@@ -83,9 +85,9 @@ void run_tiles(const TiledProgram& program, const Frame& frame, const Band& band
       program.externals[i].fill(frame.in[i], program.tile, filled);
       external[i] = filled;
     }
-  for (std::int64_t first = band.first; first < band.last;) {
+  for (std::int64_t first = begin; first < end;) {
     const std::int64_t left_of_row = program.row - first % program.row;
-    const std::int64_t count = std::min({program.tile, left_of_row, band.last - first});
+    const std::int64_t count = std::min({program.tile, left_of_row, end - first});
     run_tile(program, frame, slots, external, in, out, first, count);
     first += count;
   }
@@ -214,12 +216,10 @@ Kernel make_elementwise(const KernelCall& call) {
   place_members(call, body, pool, *program);
   program->slots = pool.count();
   Kernel kernel;
-  kernel.band = [program](const Frame& frame, const Band& band) { run_tiles(*program, frame, band); };
-  kernel.band_step = random ? drawn_at_a_time : 1;
   kernel.run = [program](const Frame& frame) {
     parallel_pieces(program->threads, program->count, elements_a_thread,
                     [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
-                      run_tiles(*program, frame, {begin, finish, piece});
+                      run_tiles(*program, frame, begin, finish, piece);
                     });
   };
   kernel.scratch_bytes = program->thread_bytes() * static_cast<std::size_t>(call.threads);

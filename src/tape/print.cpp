@@ -28,7 +28,7 @@ void print(std::ostream& out, const Tape& tape, const std::string& indent) {
     for (const auto& item : node.attributes.items())
       out << (std::exchange(first, false) ? "" : ", ") << item.first << "=" << to_string(item.second);
     out << ") -> " << types_of(node);
-    if (node.of.forward >= 0) out << "  of #" << node.of.forward;
+    if (node.fused) out << "  fused";
     const std::string site = to_string(node.site);
     if (!site.empty()) out << "  at " << site;
     out << "\n";
@@ -69,7 +69,7 @@ nlohmann::ordered_json json_of(const Tape& tape) {
     for (const ValueType& type : node.outputs)
       entry["outputs"].push_back(
           {{"dtype", name_of(type.dtype)}, {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}});
-    if (node.of.forward >= 0) entry["of"] = {{"sweep", node.of.sweep}, {"node", node.of.forward}};
+    if (node.fused) entry["fused"] = true;
     const std::string site = to_string(node.site);
     if (!site.empty()) entry["site"] = site;
     if (node.body) entry["body"] = json_of(*node.body);
@@ -107,11 +107,10 @@ void Tape::to_dot(std::ostream& out) const {
   out << "digraph tape {\n  node [shape=box, fontname=\"Helvetica\", fontsize=10];\n";
   for (std::size_t i = 0; i < size(); ++i) {
     const Node& node = this->node(i);
-    const bool backward = node.of.sweep >= 0;
     out << "  n" << i << " [label="
         << quoted("#" + std::to_string(i) + " " + node.op->name + (node.name.empty() ? "" : " " + node.name) + "\n" +
                   types_of(node))
-        << (node.op->kind == Kind::source ? ", style=rounded" : "") << (backward ? ", color=firebrick" : "") << "];\n";
+        << (node.op->kind == Kind::source ? ", style=rounded" : "") << (node.fused ? ", color=firebrick" : "") << "];\n";
     for (const ValueId& input : node.inputs) out << "  n" << input.node << " -> n" << i << ";\n";
   }
   out << "}\n";

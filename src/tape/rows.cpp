@@ -125,6 +125,14 @@ void OpTable::add(const Op& op) {
   rows_.emplace(op.name, &op);
 }
 
+void OpTable::add(Rule rule) {
+  const auto refuse = [&](const std::string& why) { throw Error("rule '" + rule.name + "' " + why); };
+  if (rule.op == nullptr || find(rule.op->name) != rule.op) refuse("is of an op that is not in the table");
+  if (!rule.pattern && !rule.op->expand) refuse("needs a pattern: op '" + rule.op->name + "' has no expand");
+  rule.compiled = std::make_shared<Rule::Compiled>();
+  rules_.push_back(std::move(rule));
+}
+
 const Op* OpTable::find(const std::string& name) const {
   const auto found = rows_.find(name);
   return found == rows_.end() ? nullptr : found->second;

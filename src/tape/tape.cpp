@@ -157,9 +157,12 @@ void Tape::set_default_dtype(Dtype dtype) {
 Tape Tape::blank() const {
   Tape tape(mode());
   tape.set_default_dtype(default_dtype());
+  tape.data_->ops = data_->ops;
   return tape;
 }
 
+const OpTable& Tape::ops() const { return data_->ops == nullptr ? builtin_ops() : *data_->ops; }
+void Tape::set_ops(const OpTable& table) { data_->ops = &table; }
 std::size_t Tape::size() const { return data_->nodes.size(); }
 const Node& Tape::node(std::size_t index) const { return data_->nodes.at(index); }
 const ValueType& Tape::type(ValueId id) const {
@@ -175,9 +178,6 @@ Var Tape::var(ValueId id) const {
   return var;
 }
 
-const std::vector<Adjoint>& Tape::adjoints() const { return data_->adjoints; }
-void Tape::add_adjoint(const Adjoint& adjoint) { data_->adjoints.push_back(adjoint); }
-std::int32_t Tape::new_sweep() { return data_->sweeps++; }
 const std::vector<ValueId>& Tape::results() const { return data_->results; }
 void Tape::set_results(std::vector<ValueId> results) { data_->results = std::move(results); }
 
@@ -209,7 +209,7 @@ ValueId Tape::append(Node node) {
   check_outputs(*this, node);
   const std::size_t counted_before = std::min(data_->counted.size(), data_->enclosed_from);
   if (!node.site.scope) node.site = next_site(*data_, *node.op);
-  if (node.of.sweep < 0) node.of = data_->of;
+  node.fused |= data_->fused;
   node.serial = data_->next_serial++;
   if (node.op == &input_op()) data_->inputs.emplace(node.name, index);
   if (node.op == &parameter_op()) data_->parameters.emplace(node.storage.data(), index);
@@ -231,10 +231,6 @@ void drop_nodes(TapeData& data, std::size_t size) {
     if (last.op == &parameter_op()) forget(data.parameters, last.storage.data(), data.nodes.size() - 1);
     data.nodes.pop_back();
   }
-  const auto gone = [&](const Adjoint& adjoint) {
-    return std::max(adjoint.value.node, adjoint.forward) >= static_cast<std::int32_t>(size);
-  };
-  data.adjoints.erase(std::remove_if(data.adjoints.begin(), data.adjoints.end(), gone), data.adjoints.end());
   while (!data.states.empty() && data.states.back().second.node >= static_cast<std::int32_t>(size)) data.states.pop_back();
   if (std::max(data.tokens, data.past) < static_cast<std::int32_t>(size)) return;
   data.tokens = data.past = -1;
@@ -255,12 +251,12 @@ void Tape::truncate(std::size_t size) {
   drop_nodes(data, size);
   data.counted_before.resize(data.nodes.size());
   data.enclosed_from = TapeData::no_enclosed;
-  if (data.sweeps == 0) return;
-  const auto swept = [](const auto& node) { return node.of.sweep >= 0; };
-  const auto last = std::find_if(data.nodes.rbegin(), data.nodes.rend(), swept);
-  data.sweeps = std::max(data.of.sweep, last == data.nodes.rend() ? -1 : last->of.sweep) + 1;
-  for (const Adjoint& adjoint : data.adjoints) data.sweeps = std::max(data.sweeps, adjoint.sweep + 1);
 }
+
+namespace {
+/// What a body has for itself: rules look at literals.
+bool is_literal(const Node& node) { return node.op == &constant_op() && node.outputs[0].shape.empty(); }
+}  // namespace
 
 std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {
   auto body = std::make_shared<Tape>(blank());
@@ -283,7 +279,11 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
     const ValueId source = id.node >= first ? ValueId{hoisted[static_cast<std::size_t>(id.node - first)], 0} : id;
     for (const auto& pair : taken)
       if (pair.first == source) return pair.second;
-    const Var input = body->input("in" + std::to_string(taken.size()), type(source).shape, type(source).dtype);
+    if (const Node& known = node(static_cast<std::size_t>(source.node)); is_literal(known)) {
+      taken.emplace_back(source, body->append(known));
+      return taken.back().second;
+    }
+    const Var input = body->input("in" + std::to_string(outer.size()), type(source).shape, type(source).dtype);
     taken.emplace_back(source, input.id());
     outer.push_back(var(source));
     return input.id();
@@ -295,7 +295,6 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
       continue;
     }
     for (ValueId& input : node.inputs) input = into_body(input);
-    node.of = {};  // a sweep inside the region means nothing to a sweep over the body
     inner[i] = body->append(std::move(node)).node;
   }
   for (ValueId& id : result_ids) id = into_body(id);
@@ -305,20 +304,20 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
 
 // Guards ------------------------------------------------------------------------------------------------------------
 
-Tape::Guard::Guard(std::shared_ptr<TapeData> tape, Site site, bool site_is_fixed, Provenance of)
+Tape::Guard::Guard(std::shared_ptr<TapeData> tape, Site site, bool site_is_fixed, bool fused)
     : tape_(std::move(tape)),
       site_before_(tape_->site),
       fixed_before_(tape_->site_is_fixed),
-      of_before_(tape_->of) {
+      fused_before_(tape_->fused) {
   tape_->site = std::move(site);
   tape_->site_is_fixed = site_is_fixed;
-  tape_->of = of;
+  tape_->fused = fused;
 }
 
 Tape::Guard::~Guard() {
   tape_->site = std::move(site_before_);
   tape_->site_is_fixed = fixed_before_;
-  tape_->of = of_before_;
+  tape_->fused = fused_before_;
 }
 
 Tape::Guard Tape::in_call(const Op* op, const Caller& caller) {
@@ -327,7 +326,7 @@ Tape::Guard Tape::in_call(const Op* op, const Caller& caller) {
     site.op = op;
     if (site.scope->where.empty()) site.caller = caller;
   }
-  return Guard(data_, std::move(site), data_->site_is_fixed, data_->of);
+  return Guard(data_, std::move(site), data_->site_is_fixed, data_->fused);
 }
 
 Tape::Guard Tape::out_of_call() {
@@ -336,19 +335,16 @@ Tape::Guard Tape::out_of_call() {
     site.op = nullptr;
     site.caller = {};
   }
-  return Guard(data_, std::move(site), data_->site_is_fixed, data_->of);
+  return Guard(data_, std::move(site), data_->site_is_fixed, data_->fused);
 }
 
 Tape::Guard Tape::in_scope(std::shared_ptr<const Scope> scope, std::int32_t line) {
-  return Guard(data_, Site{std::move(scope), line, 0, 0}, false, data_->of);
+  return Guard(data_, Site{std::move(scope), line, 0, 0}, false, data_->fused);
 }
 
-Tape::Guard Tape::in_site(const Site& site) { return Guard(data_, site, true, data_->of); }
+Tape::Guard Tape::in_site(const Site& site) { return Guard(data_, site, true, data_->fused); }
 
-Tape::Guard Tape::in_sweep(Provenance of) {
-  if (of.forward < 0) return Guard(data_, data_->site, data_->site_is_fixed, of);
-  return Guard(data_, node(static_cast<std::size_t>(of.forward)).site, true, of);
-}
+Tape::Guard Tape::in_fused_call() { return Guard(data_, data_->site, data_->site_is_fixed, true); }
 
 Vars inline_body(Tape tape, const Tape& body, const Vars& inputs) {
   std::vector<std::int32_t> placed(body.size(), -1);
@@ -366,7 +362,6 @@ Vars inline_body(Tape tape, const Tape& body, const Vars& inputs) {
       continue;
     }
     for (ValueId& input : node.inputs) input = outside(input);
-    node.of = {};
     placed[i] = tape.append(std::move(node)).node;
   }
   Vars results;

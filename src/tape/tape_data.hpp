@@ -16,8 +16,8 @@ struct TapeData {
 
   Mode mode = Mode::train;
   Dtype default_dtype = Dtype::float32;
+  const OpTable* ops = nullptr;  // null: the library's own
   std::deque<Node> nodes;  // a deque: references to nodes survive appending
-  std::vector<Adjoint> adjoints;
   std::vector<ValueId> results;
   std::unordered_map<std::string, std::int32_t> inputs;          // by name
   std::unordered_map<const void*, std::int32_t> parameters;      // by the array's memory
@@ -27,12 +27,11 @@ struct TapeData {
   std::size_t enclosed_from = no_enclosed;                       // the same for the next node, which stands for others
   Site site;                                                     // of what is recorded now
   bool site_is_fixed = false;                                    // copied as it stands, not counted
-  Provenance of;
+  bool fused = false;                                            // what is recorded now
   std::int32_t tokens = -1;  // the pieces of rows that have a past: a node …
   std::int32_t past = -1;    // … and the node of how long each row's past is
   std::int64_t capacity = 0;
   std::vector<std::pair<ValueId, ValueId>> states;  // (input, output)
-  std::int32_t sweeps = 0;
   std::uint32_t next_serial = 1;
 };
 

@@ -184,6 +184,7 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
   profile.updates = updates;
   for (std::int64_t i = 0; i < updates; ++i) profile.seconds += update().seconds;
   profile.steps = d.steps.profile();
+  profile.fusions = d.steps.fusions();
   profile.batch_seconds = d.batch_seconds;
   profile.optimizer_seconds = d.optimizer_seconds;
   return profile;

@@ -46,4 +46,11 @@ std::vector<TrainingProfile::Step> TrainingSteps::profile() const {
   return steps;
 }
 
+std::vector<Plan::Fusion> TrainingSteps::fusions() const {
+  const Player* most = nullptr;
+  for (const TrainingStep& each : steps_.all())
+    if (most == nullptr || each.player->measured() > most->measured()) most = &*each.player;
+  return most == nullptr ? std::vector<Plan::Fusion>() : most->plan().fusions;
+}
+
 }  // namespace xtape::train

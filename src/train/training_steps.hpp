@@ -25,6 +25,8 @@ class TrainingSteps {
   void forget_seconds();  ///< Of all steps: see Player.
   /// What the plans' steps took, those that played since then.
   std::vector<TrainingProfile::Step> profile() const;
+  /// The rules of the plan that was played most since then.
+  std::vector<Plan::Fusion> fusions() const;
 
  private:
   Model& model_;

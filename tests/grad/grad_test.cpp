@@ -142,32 +142,6 @@ TEST_CASE("no gradient flows through integers and comparisons") {
   CHECK(gradient(1) == 1);
 }
 
-TEST_CASE("a sweep notes what it made, for which node") {
-  Tape tape;
-  const Var x = tape.input("x", {2});
-  const Var y = square(x);
-  const Var z = sum(y);
-  const std::size_t forward = tape.size();
-  grad(z, {x});
-  grad(z, {x});
-  for (std::size_t i = 0; i < forward; ++i) CHECK(tape.node(i).of.sweep == -1);
-  bool of_square = false;
-  for (std::size_t i = forward; i < tape.size(); ++i) {
-    CHECK(tape.node(i).of.sweep >= 0);
-    if (tape.node(i).of.forward != y.id().node) continue;
-    of_square = true;
-    CHECK(tape.node(i).site.key == y.node().site.key);
-  }
-  CHECK(of_square);
-  int cotangents = 0, flows = 0;
-  for (const Adjoint& adjoint : tape.adjoints()) {
-    CHECK((adjoint.sweep == 0 || adjoint.sweep == 1));
-    if (adjoint.forward == y.id().node) ++(adjoint.of_output ? cotangents : flows);
-  }
-  CHECK(cotangents == 2);
-  CHECK(flows == 2);
-}
-
 TEST_CASE("a failed grad leaves no trace") {
   static const Op late =
       with_gradient("late", [](const GradientCall& call) -> Vars { return {reshape(call.cotangent() * 2.0, {17})}; });
@@ -183,9 +157,7 @@ TEST_CASE("a failed grad leaves no trace") {
     const std::size_t size = tape.size();
     CHECK_THROWS_AS(grad(y, {x}), Error);
     CHECK(tape.size() == size);
-    CHECK(tape.adjoints().empty());
-    const Var again = grad(sum(x * x), {x})[0];
-    CHECK(again.node().of.sweep == 0);
+    grad(sum(x * x), {x});
     Tape clean;
     const Var w = clean.input("x", {2});
     sum(apply(*op, {w})[0] * 3.0);

@@ -79,7 +79,7 @@ void check_matrices(const Make& make, std::int64_t m, std::int64_t n, std::int64
       CAPTURE(fixed);
       for (int run = 0; run < 2; ++run) {
         std::vector<T> c = before;
-        made.run(a.data(), b.data(), c.data(), scratch.data(), prepared.data(), nullptr);
+        made.run(a.data(), b.data(), c.data(), scratch.data(), prepared.data());
         CHECK(c == expected);
       }
     }

@@ -100,46 +100,6 @@ TEST_CASE("products on the matrix unit agree with plain loops, whatever the size
   check_matrices<float>(make_amx, 40, 1000, 9000, 1, 1, 0, false);  // in more than one stage
 }
 
-TEST_CASE("rows that a product tells of are finished, each told of once") {
-  std::mt19937 random(7);
-  // In one chunk of terms, in some, in tiles, and in more than one stage.
-  for (const std::array<std::int64_t, 3>& sizes :
-       {std::array<std::int64_t, 3>{403, 64, 96}, {403, 700, 96}, {150, 40, 40}, {330, 9000, 310}}) {
-    const std::int64_t m = sizes[0], k = sizes[1], n = sizes[2];
-    const std::vector<float> a = drawn(m * k, random, 1), b = drawn(k * n, random, 1);
-    for (int threads : {1, 2, 3})
-      for (bool swapped : {false, true}) {  // c as the product of the operands in either order
-        Product product;
-        product.a = Layout::dense({m, k});
-        product.b = Layout::dense({k, n});
-        product.c = Layout::dense({m, n});
-        product.a_axes = "mk", product.b_axes = "kn", product.c_axes = "mn";
-        if (swapped) std::swap(product.a, product.b), std::swap(product.a_axes, product.b_axes);
-        product.threads = threads;
-        const PlannedProduct planned = make_product(product);
-        if (planned.rows_at_a_time == 0) continue;
-        CHECK(planned.row_length == n);
-        const float *left = (swapped ? b : a).data(), *right = (swapped ? a : b).data();
-        Scratch scratch(planned.scratch_bytes);
-        std::vector<float> whole(static_cast<std::size_t>(m * n)), c(whole.size()), told(whole.size());
-        planned.run(left, right, whole.data(), scratch.data());
-        std::vector<std::atomic<int>> times(static_cast<std::size_t>(m));
-        std::atomic<bool> in_steps = true;
-        const RowsDone done = [&](std::int64_t first, std::int64_t last, std::int64_t worker) {
-          if (first % planned.rows_at_a_time != 0 || worker < 0 || worker >= threads) in_steps = false;
-          for (std::int64_t i = first; i < last; ++i) ++times[static_cast<std::size_t>(i)];
-          std::copy(c.begin() + first * n, c.begin() + last * n, told.begin() + first * n);
-        };
-        planned.run(left, right, c.data(), scratch.data(), nullptr, &done);
-        CAPTURE(m);
-        CAPTURE(k);
-        CHECK(in_steps);
-        CHECK(std::all_of(times.begin(), times.end(), [](const auto& count) { return count == 1; }));
-        CHECK(told == whole);
-      }
-  }
-}
-
 TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
   if (without_unit()) return;
   std::mt19937 random(7);

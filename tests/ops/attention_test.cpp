@@ -10,10 +10,13 @@ const std::pair<std::string, std::string> by_head{"bhqe,bhke->bhqk", "bhqk,bhkd-
 
 Vars attend(const Vars& inputs, const std::pair<std::string, std::string>& equations = by_position, double rate = 0,
             Caller caller = Caller::here()) {
-  return apply(
-      builtin_ops().at("attention"), {inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]},
-      {{"scores", equations.first}, {"outputs", equations.second}, {"rate", rate}, {"draws", std::int64_t{77}}},
-      caller);
+  return apply(builtin_ops().at("attention"), {inputs.begin(), inputs.end()},
+               {{"scores", equations.first},
+                {"outputs", equations.second},
+                {"scale", 0.4},
+                {"rate", rate},
+                {"draws", std::int64_t{77}}},
+               caller);
 }
 
 xt::xarray<bool> mask_of(const std::vector<std::size_t>& shape, const std::function<bool(std::size_t)>& hidden) {
@@ -25,7 +28,7 @@ xt::xarray<bool> causal(std::size_t queries, std::size_t keys) {
   return mask_of({queries, keys}, [=](std::size_t i) { return i % keys > i / keys + (keys - queries); });
 }
 
-/// y and the three gradients, of float64 or of float32.
+/// y and the three gradients, of float64 or of float32; without a mask where `hidden` has no elements.
 template <class T>
 Vars all_of(Tape& tape, std::size_t queries, std::size_t keys, const xt::xarray<bool>& hidden, double rate) {
   const auto numbers = [&](const std::string& name, const std::vector<std::size_t>& shape, unsigned seed) {
@@ -34,8 +37,8 @@ Vars all_of(Tape& tape, std::size_t queries, std::size_t keys, const xt::xarray<
     else
       return tape.parameter(name, normal_array(shape, seed));
   };
-  const Vars inputs{numbers("q", {2, queries, 3, 8}, 1), numbers("k", {2, keys, 3, 8}, 2),
-                    numbers("v", {2, keys, 3, 5}, 3), tape.constant(2.5, dtype_of<T>()), tape.constant(hidden)};
+  Vars inputs{numbers("q", {2, queries, 3, 8}, 1), numbers("k", {2, keys, 3, 8}, 2), numbers("v", {2, keys, 3, 5}, 3)};
+  if (hidden.size() > 0) inputs.push_back(tape.constant(hidden));
   const Var y = attend(inputs, by_position, rate)[0];
   Vars all{y};
   for (const Var& gradient : grad({y}, {inputs[0], inputs[1], inputs[2]}, {numbers("dy", {2, queries, 3, 5}, 4)}))
@@ -50,7 +53,7 @@ TEST_CASE("op attention: the kernel and that of its gradient agree with products
       for (const xt::xarray<bool>& hidden :
            {causal(queries, keys), mask_of({2, 1, 1, keys}, [width = keys](std::size_t i) { return i % width > 5; }),
             mask_of({queries, 1}, [](std::size_t i) { return i % 3 == 1; }),
-            mask_of({}, [](std::size_t) { return false; }),
+            mask_of({}, [](std::size_t) { return false; }), mask_of({0}, nullptr),
             mask_of({2, 3, queries, keys}, [](std::size_t i) { return i % 7 == 0; })}) {
         Tape tape(Mode::train);
         check_expansion(all_of<double>(tape, queries, keys, hidden, rate), 1e-13);
@@ -64,7 +67,7 @@ TEST_CASE("op attention: heads before positions, and transposed inputs") {
   const Var q = tape.parameter("q", normal_array({2, 3, 6, 4}, 1)),
             v = tape.parameter("v", normal_array({2, 3, 6, 5}, 3));
   const Var k = transpose(tape.parameter("k", normal_array({4, 6, 3, 2}, 2)), {3, 2, 1, 0});
-  const Var y = attend({q, k, v, tape.constant(2.0, Dtype::float64), hidden}, by_head, 0.25)[0];
+  const Var y = attend({q, k, v, hidden}, by_head, 0.25)[0];
   Vars all{y};
   for (const Var& gradient : grad({sum(square(y))}, {q, k, v})) all.push_back(gradient);
   check_expansion(all, 1e-13);
@@ -82,26 +85,31 @@ TEST_CASE("op attention: a query that sees no key gives zeros, and zero gradient
     }
 }
 
-TEST_CASE("op attention: gradients, with and without one for the divisor") {
-  const auto attention = [](const Vars& v, const Var& divisor) {
-    return attend({v[0], v[1], v[2], divisor, v[0].tape().constant(causal(3, 4))}, by_position, 0.3);
-  };
+TEST_CASE("op attention: gradients") {
   const std::vector<xt::xarray<double>> points{normal_array({1, 3, 2, 4}, 1), normal_array({1, 4, 2, 4}, 2),
                                                normal_array({1, 4, 2, 3}, 3)};
-  check_gradients([&](const Vars& v) { return attention(v, v[0].tape().constant(1.7, Dtype::float64)); }, points);
-  check_gradients([&](const Vars& v) { return attention(v, v[3]); },
-                  {points[0], points[1], points[2], xt::xarray<double>(1.7)});
+  check_gradients([](const Vars& v) {
+    return attend({v[0], v[1], v[2], v[0].tape().constant(causal(3, 4))}, by_position, 0.3);
+  }, points);
+  check_gradients([](const Vars& v) { return attend(v); }, points);
 }
 
 TEST_CASE("op attention_grad: gradients of its own") {
   check_gradients(
       [](const Vars& v) {
-        return apply(builtin_ops().at("attention_grad"),
-                     {v[0], v[1], v[2], v[3], v[0].tape().constant(causal(3, 4)), v[4]},
-                     {{"scores", by_position.first}, {"outputs", by_position.second}});
+        return apply(builtin_ops().at("attention_grad"), {v[0], v[1], v[2], v[3], v[0].tape().constant(causal(3, 4))},
+                     {{"scores", by_position.first}, {"outputs", by_position.second}, {"scale", 0.6}});
       },
       {normal_array({1, 3, 1, 2}, 1), normal_array({1, 4, 1, 2}, 2), normal_array({1, 4, 1, 3}, 3),
-       xt::xarray<double>(1.7), normal_array({1, 3, 1, 3}, 4)});
+       normal_array({1, 3, 1, 3}, 4)});
+}
+
+TEST_CASE("op attention: the letters of its equations are its own") {
+  Tape tape;
+  const Vars inputs{tape.parameter("q", normal_array({2, 3, 2, 4}, 1)), tape.parameter("k", normal_array({2, 5, 2, 4}, 2)),
+                    tape.parameter("v", normal_array({2, 5, 2, 4}, 3))};
+  CHECK(fast(attend(inputs)[0]).to<double>() ==
+        fast(attend(inputs, {"zyxw,zvxw->zxyv", "abce,aebd->acbd"})[0]).to<double>());
 }
 
 TEST_CASE("op attention: mistakes") {
@@ -109,14 +117,12 @@ TEST_CASE("op attention: mistakes") {
   const Var q = tape.input("q", {2, 3, 4, 5}), k = tape.input("k", {2, 6, 4, 5}), v = tape.input("v", {2, 6, 4, 7});
   const Var one = tape.constant(1.0, Dtype::float32), hidden = tape.input("hidden", {3, 6}, Dtype::boolean);
   CHECK_THROWS_WITH_AS(
-      attend({q, k, v, one, tape.input("m", {5, 2, 4, 3, 6}, Dtype::boolean)}),
+      attend({q, k, v, tape.input("m", {5, 2, 4, 3, 6}, Dtype::boolean)}),
       "attention: a mask of shape (5, 2, 4, 3, 6) does not broadcast to (2, 4, 3, 6), the shape of the scores",
       ShapeError);
-  CHECK_THROWS_WITH_AS(attend({q, k, v, q, hidden}),
-                       "attention: 'divisor' of shape (2, 3, 4, 5) should be (), a single number", ShapeError);
-  CHECK_THROWS_WITH_AS(attend({q, k, v, one, hidden}, {"bqhe,bkhe->bhkq", "bhqk,bkhd->bqhd"}),
+  CHECK_THROWS_WITH_AS(attend({q, k, v, hidden}, {"bqhe,bkhe->bhkq", "bhqk,bkhd->bqhd"}),
                        "attention: the equations 'bqhe,bkhe->bhkq' and 'bhqk,bkhd->bqhd' are no attention", Error);
-  CHECK_THROWS_WITH_AS(attend({one, k, v, one, hidden}), "attention: 'q' of shape () should have the axes 'bqhe'",
+  CHECK_THROWS_WITH_AS(attend({one, k, v, hidden}), "attention: 'q' of shape () should have the axes 'bqhe'",
                        ShapeError);
-  CHECK_THROWS_AS(attend({q, q, v, one, hidden}), ShapeError);
+  CHECK_THROWS_AS(attend({q, q, v, hidden}), ShapeError);
 }

@@ -35,7 +35,7 @@ struct Sample {
 
 const Attributes loss{};
 const Attributes scores{{"scores", std::string("bqhe,bkhe->bhqk")}, {"outputs", std::string("bhqk,bkhd->bqhd")}};
-const Types attended{{f32, {2, 3, 4, 5}}, {f32, {2, 6, 4, 5}}, {f32, {2, 6, 4, 7}}, {f32, {}}, {flag, {3, 6}}};
+const Types attended{{f32, {2, 3, 4, 5}}, {f32, {2, 6, 4, 5}}, {f32, {2, 6, 4, 7}}, {flag, {3, 6}}};
 
 const std::map<std::string, Sample>& samples() {
   static const std::map<std::string, Sample> table = [] {
@@ -71,7 +71,7 @@ const std::map<std::string, Sample>& samples() {
         {"update_slice", {{{"start", Sizes{0, 1}}, {"step", Sizes{1, 1}}}, {{f32, {3, 3}}, {f32, {2, 2}}}}},
         {"zeros", {{{"shape", Sizes{2, 3}}}}}};
     map["attention_grad"] = {scores, attended};
-    map["attention_grad"].inputs.push_back({f32, {2, 3, 4, 7}});
+    map["attention_grad"].inputs.insert(map["attention_grad"].inputs.begin() + 3, {f32, {2, 3, 4, 7}});
     for (const char* name : {"all", "any", "logsumexp", "max", "mean", "min", "sum", "var"})
       map[name].attributes.set("axis", Sizes{0, 1});
     return map;

@@ -253,7 +253,7 @@ TEST_CASE("sizes: an attention whose scores no array could hold is refused") {
   CHECK(says(refusal(tape,
                      [&] {
                        const std::string scores = "bqhe,bkhe->bhqk", outputs = "bhqk,bkhd->bqhd";
-                       apply(builtin_ops().at("attention"), {q, q, q, 1.0, hidden},
+                       apply(builtin_ops().at("attention"), {q, q, q, hidden},
                              {{"scores", scores}, {"outputs", outputs}});
                      }),
              {"attention: ", "(2, 1, 2147483648, 2147483648)"}));

@@ -64,8 +64,17 @@ TEST_CASE("attention whose weights are asked for stays what it is") {
   CHECK(fused(r.tape, {r.heads, r.weights}) == Count{0, 0});
 }
 
-TEST_CASE("sums over keys that were no scores' last axis are no attention") {
-  Recorded r(Mode::eval, "bkhe,bqhe->bhqk");  // as long as they are as many
+TEST_CASE("the operands of the scores may stand in any order") {
+  Recorded r(Mode::eval, "bkhe,bqhe->bhqk");
   const Vars gradients = grad(r.loss, {r.x, r.w});
-  CHECK(fused(r.tape, {r.loss, gradients[0]}) == Count{0, 0});
+  CHECK(fused(r.tape, {r.loss, gradients[0]}) == Count{1, 1});
+}
+
+TEST_CASE("sums over another axis than that of the softmax are no attention") {
+  Tape tape;
+  const auto numbers = [&](const char* name, unsigned seed) { return tape.parameter(name, normal_array({2, 9, 3, 4}, seed)); };
+  const Var q = numbers("q", 1), k = numbers("k", 2), v = numbers("v", 3);
+  const Var weights = softmax(einsum("bqhe,bkhe->bhqk", q, k) * 0.5);
+  CHECK(fused(tape, {einsum("bhqk,bqhe->bkhe", weights, v)}) == Count{0, 0});
+  CHECK(fused(tape, {einsum("bhqk,bkhe->bqhe", weights, v)}) == Count{1, 0});
 }

@@ -88,7 +88,7 @@ TEST_CASE("buffers that fit one by one but not together are refused, naming the 
   const Var x = tape.input("x", {1});
   const Var small = tanh(broadcast_to(x, share_of_memory(0.4))), large = exp(broadcast_to(x, share_of_memory(0.7)));
   PlayerOptions options;
-  options.passes.chains = options.passes.bands = false;
+  options.passes.chains = false;
   check_says(refusal(sum(small) + sum(large), options),
              {"out of memory: the plan needs ", "this process can have ", "its largest buffer, ",
               "is that of exp -> float32 ("});

@@ -12,6 +12,11 @@ std::vector<std::string> names_of_ops() {
   return names;
 }
 
+bool has_rule(const Op& op) {
+  const auto& rules = ops().rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.op == &op; });
+}
+
 /// Numbers that keep what they are applied to small.
 const std::initializer_list<const char*> tame = {"tanh", "sigmoid", "own_bend"};
 }  // namespace
@@ -233,7 +238,7 @@ bool Drawer::grown() {
   if (name == "checkpoint") return draw_checkpoint();
   if (name == "grad") return draw_grad();
   const Op& op = ops().at(name);
-  if (op.expand && random.one_in(op.fuses.empty() ? 12 : 2)) return write_out(op);
+  if (op.expand && random.one_in(has_rule(op) ? 2 : 12)) return write_out(op);
   const auto draft = drafted(op);
   if (!draft) return false;
   const auto result = call(name, *draft);

@@ -99,30 +99,23 @@ Drawn matmul(Drawer& d) {
   return Draft{{a, d.fitting(ValueType{d.type(a).dtype, b})}};
 }
 
-/// q, k, v, divisor, mask and the equations, in one of two orders of the axes.
-Draft attention(Drawer& d) {
+/// q, k, v and the equations, in one of two orders of the axes; the cotangent too, for the gradient; and mostly a mask.
+Draft attention(Drawer& d, bool gradient) {
   const bool heads_second = d.random.one_in(2);
   const std::int64_t b = d.size(), h = d.random.between(1, 3), q = d.size(), k = d.size(), e = d.size(), f = d.size();
   const auto array = [&](std::int64_t places, std::int64_t width) {
     return d.fitting(ValueType{d.real(), heads_second ? Shape{b, h, places, width} : Shape{b, places, h, width}});
   };
-  const Ref mask = d.mask_for({b, h, q, k});
   // Keys that no query of a block sees are not looked at, so values must be finite, or 0 times infinity is 0 here alone.
   const Ref values = d.must("tanh", {{array(k, f)}});
-  Draft draft{{array(q, e), array(k, e), values, d.source({d.real(), {}}, {1.5, 3}), mask}};
+  Draft draft{{array(q, e), array(k, e), values}};
+  if (gradient) draft.operands.push_back(array(q, f));
+  if (!d.random.one_in(4)) draft.operands.push_back(d.mask_for({b, h, q, k}));
   draft.attributes = {{"scores", std::string(heads_second ? "bhqe,bhke->bhqk" : "bqhe,bkhe->bhqk")},
                       {"outputs", std::string(heads_second ? "bhqk,bhkd->bhqd" : "bhqk,bkhd->bqhd")},
+                      {"scale", d.random.pick({1.0, 0.5, 0.3, -0.7})},
                       {"rate", d.random.pick({0.0, 0.0, 0.25})},
                       {"draws", d.random.between(0, 100)}};
-  return draft;
-}
-
-Drawn attention_grad(Drawer& d) {
-  Draft draft = attention(d);
-  const Shape& q = d.shape(std::get<Ref>(draft.operands[0]));
-  Shape y = q;
-  y[3] = d.shape(std::get<Ref>(draft.operands[2]))[3];
-  draft.operands.push_back(d.fitting(ValueType{d.real(), y}));
   return draft;
 }
 
@@ -201,17 +194,6 @@ Drawn rowwise_grad(Drawer& d) {
   return Draft{{y, d.fitting(y)}, {{"axis", d.axis_of(y)}}};
 }
 
-Drawn masked_softmax(Drawer& d) {
-  const Ref x = d.floating(1);
-  const ValueType type = d.type(x);
-  return Draft{{x, d.source({type.dtype, {}}, {1.5, 3}), d.mask_for(type.shape)}};
-}
-
-Drawn masked_softmax_grad(Drawer& d) {
-  const Ref y = d.floating(1);
-  const Dtype dtype = d.type(y).dtype;
-  return Draft{{y, d.fitting(y), d.source({dtype, {}}, {1.5, 3})}};
-}
 }  // namespace
 
 Hints hints_of_products() {
@@ -219,8 +201,8 @@ Hints hints_of_products() {
       {"einsum", {einsum, false, true}},
       {"einsum_add", {einsum_add, false, true}},
       {"matmul", {matmul, false, true}},
-      {"attention", {attention}},
-      {"attention_grad", {attention_grad, false, true}},
+      {"attention", {[](Drawer& d) { return attention(d, false); }}},
+      {"attention_grad", {[](Drawer& d) { return attention(d, true); }, false, true}},
       {"cross_entropy", {cross_entropy, false, true}},
       {"cross_entropy_grad", {cross_entropy_grad, false, true}},
       {"product_cross_entropy", {product_cross_entropy, false, true}},
@@ -230,8 +212,6 @@ Hints hints_of_products() {
       {"rms_norm_grad", {[](Drawer& d) { return normalised_grad(d, 1); }, false, true}},
       {"softmax_grad", {rowwise_grad, false, true}},
       {"log_softmax_grad", {rowwise_grad, false, true}},
-      {"masked_softmax", {masked_softmax}},
-      {"masked_softmax_grad", {masked_softmax_grad, false, true}},
   };
 }
 

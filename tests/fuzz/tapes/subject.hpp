@@ -30,7 +30,7 @@ class OpsGuard {
 
 class Subject {
  public:
-  Subject(Mode mode, Floats floats) : tape(mode), floats_(floats) {}
+  Subject(Mode mode, Floats floats) : tape(mode), floats_(floats) { tape.set_ops(ops()); }
 
   /// The dtype that stands for the one that the program names.
   Dtype dtype(Dtype written) const;

@@ -1,0 +1,96 @@
+#include "canonical_form.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+std::uint64_t key_of(TermId term, std::int32_t region) {
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(region)) << 32) | static_cast<std::uint32_t>(term);
+}
+
+/// The number that a constant of rank 0 holds; nothing for all else.
+std::optional<double> literal_of(const Node& node) {
+  if (node.op != &constant_op() || !node.outputs[0].shape.empty()) return std::nullopt;
+  if (node.outputs[0].dtype == Dtype::float32) return static_cast<double>(*node.storage.as<float>());
+  if (node.outputs[0].dtype == Dtype::float64) return *node.storage.as<double>();
+  return std::nullopt;
+}
+
+/// Sums and products join those that they are part of, unless they are read elsewhere too.
+bool joins(Term::Kind kind) { return kind == Term::Kind::sum || kind == Term::Kind::product; }
+}  // namespace
+
+CanonicalForm::CanonicalForm(const Stretch& stretch) : stretch_(stretch) {
+  const std::size_t size = stretch.nodes.size();
+  std::size_t places = 0;
+  first_.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    first_.push_back(places);
+    places += stretch.tape.node(i).outputs.size();
+  }
+  terms_.assign(places, -1);
+  uses_.assign(places, 0);
+  opaque_.assign(places, false);
+  for (std::size_t i = 0; i < size; ++i)
+    if (stretch.nodes[i])
+      for (const ValueId& input : stretch.tape.node(i).inputs) ++uses_[place(input)];
+  for (const ValueId& id : stretch.asked) ++uses_[place(id)];
+  for (const ValueId& id : stretch.opaque) opaque_[place(id)] = true;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!stretch.nodes[i]) continue;
+    const auto index = static_cast<std::int32_t>(i);
+    for (std::size_t k = 0; k < stretch.tape.node(i).outputs.size(); ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      const TermId term = opaque_[place(id)] ? terms.value(id, stretch.tape.type(id)) : canonical(index, id.output);
+      terms_[place(id)] = term;
+      values_.emplace(key_of(term, stretch.region(index)), id);
+    }
+  }
+}
+
+TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
+  const TermId term = of(id);
+  const Term::Kind kind = terms[term].kind;
+  if (kind == Term::Kind::number) return term;
+  if (stretch_.region(id.node) != region) return terms.value(id, stretch_.tape.type(id));
+  if (joins(kind) && uses(id) > 1 && !stretch_.looks_through_all) return terms.value(*value_of(term, region), stretch_.tape.type(id));
+  return term;
+}
+
+TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
+  const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
+  const ValueType& type = node.outputs[static_cast<std::size_t>(output)];
+  if (const auto literal = literal_of(node)) return terms.number(*literal, type);
+  if (node.op->kind == Kind::source || node.body) return terms.value({index, output}, type);
+  CanonicalCall call{terms, node, output, {}};
+  for (const ValueId& input : node.inputs) call.inputs.push_back(as_input(input, stretch_.region(index)));
+  return node.op->canonical ? node.op->canonical(call) : call.as_it_stands();
+}
+
+std::optional<ValueId> CanonicalForm::value_of(TermId term, std::int32_t region) const {
+  const Term& known = terms[term];
+  if (known.kind == Term::Kind::value) return known.value;
+  const auto found = values_.find(key_of(term, region));
+  return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
+TermId CanonicalForm::inside(TermId term, std::int32_t region) const {
+  const Term& known = terms[term];
+  if (known.kind != Term::Kind::value || stretch_.region(known.value.node) != region) return term;
+  const std::size_t at = place(known.value);
+  return opaque_[at] ? term : terms_[at];
+}
+
+bool CanonicalForm::close(double a, double b, Dtype dtype) const {
+  if (a == b || std::isinf(a) || std::isinf(b)) return a == b;
+  const double epsilon = dtype == Dtype::float32 ? std::numeric_limits<float>::epsilon()
+                                                 : std::numeric_limits<double>::epsilon();
+  return std::abs(a - b) <= 4 * epsilon * std::max(std::abs(a), std::abs(b));
+}
+
+}  // namespace xtape

@@ -1,0 +1,217 @@
+#include "fusions.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "pattern.hpp"
+
+namespace xtape {
+
+namespace {
+bool could_match(const RulePattern& pattern, const Terms& terms, TermId found) {
+  const Term& sought = pattern.terms[pattern.root];
+  const Term& term = terms[found];
+  return sought.kind == term.kind && sought.op == term.op && sought.parts.size() == term.parts.size();
+}
+
+void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
+  if (input.op == nullptr && std::find(values.begin(), values.end(), input.value) == values.end())
+    values.push_back(input.value);
+  for (const FusedInput& each : input.inputs) collect_values(each, values);
+}
+}  // namespace
+
+Fusions::Fusions(const OpTable& table, Stretch stretch)
+    : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1) {
+  for (const Rule& rule : table.rules()) rules_.push_back(&rule);
+  std::stable_sort(rules_.begin(), rules_.end(), [](const Rule* a, const Rule* b) {
+    return pattern_of(*a).tape.size() > pattern_of(*b).tape.size();
+  });
+  for (std::size_t i = stretch_.nodes.size(); i-- > 0;)
+    if (stretch_.nodes[i] && at_[i] == -1) look_at(static_cast<std::int32_t>(i));
+  drop_repeated_misses();
+}
+
+/// Three times what a rule gives is no near miss of it; nor is what lies inside another near miss.
+void Fusions::drop_repeated_misses() {
+  std::vector<NearMiss> kept;
+  for (NearMiss& miss : near_misses_) {
+    const auto is_inside = [&](const NearMiss& other) {
+      return other.rule->op == miss.rule->op &&
+             std::find(other.interior.begin(), other.interior.end(), miss.root) != other.interior.end();
+    };
+    const auto gives_it = [&](std::int32_t node) {
+      const Fusion* fusion = at(node);
+      return fusion != nullptr && fusion->rule->op == miss.rule->op;
+    };
+    if (std::none_of(kept.begin(), kept.end(), is_inside) &&
+        std::none_of(miss.interior.begin(), miss.interior.end(), gives_it))
+      kept.push_back(std::move(miss));
+  }
+  near_misses_ = std::move(kept);
+}
+
+const Fusion* Fusions::at(std::int32_t node) const {
+  const std::int32_t number = at_[static_cast<std::size_t>(node)];
+  return number < 0 ? nullptr : &found_[static_cast<std::size_t>(number)];
+}
+
+void Fusions::look_at(std::int32_t root) {
+  const TermId term = form_.inside(form_.of({root, 0}), stretch_.region(root));
+  std::vector<const Rule*> candidates;
+  for (const Rule* rule : rules_)
+    if (could_match(pattern_of(*rule), form_.terms, term)) candidates.push_back(rule);
+  for (const bool near : {false, true})
+    for (const Rule* rule : candidates)
+      if (apply(*rule, root, near)) return;
+}
+
+bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
+  const RulePattern& pattern = pattern_of(rule);
+  Fusion fusion;
+  fusion.rule = &rule;
+  fusion.root = root;
+  fusion.outputs = pattern.outputs;
+  std::string miss;
+  const auto accept = [&](const Binding& binding) {
+    miss = binding.miss;
+    return bind(rule, binding, fusion);
+  };
+  const TermId term = form_.of({root, 0});
+  if (!match(pattern, form_, term, stretch_.region(root), near, accept)) return false;
+  bool open = false;
+  if (miss.empty() && rule.refuses) {
+    Call call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
+    for (const TermId input : fusion.terms) call.inputs.push_back(form_.terms[input].type);
+    miss = rule.refuses(call);
+  }
+  if (miss.empty()) {
+    miss = read_elsewhere(fusion);
+    open = !miss.empty();
+  }
+  if (!miss.empty()) {
+    if (!open) read_elsewhere(fusion);
+    near_misses_.push_back({&rule, root, miss, fusion.interior});
+    if (open) kept_open_.push_back(std::move(fusion));
+    return true;
+  }
+  for (const std::int32_t node : fusion.interior) at_[static_cast<std::size_t>(node)] = -2;
+  at_[static_cast<std::size_t>(root)] = static_cast<std::int32_t>(found_.size());
+  found_.push_back(std::move(fusion));
+  return true;
+}
+
+/// What the fused call's inputs and attributes are. False where there is no such call, or it gives another type.
+bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) const {
+  fusion.inputs.clear();
+  fusion.terms = binding.inputs;
+  fusion.attributes = rule.attributes;
+  for (std::size_t i = 0; i < binding.attributes.size(); ++i)
+    if (binding.attributes[i]) fusion.attributes.set(rule.attributes.items()[i].first, *binding.attributes[i]);
+  Call call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
+  for (const TermId term : binding.inputs) {
+    if (term < 0) return false;
+    const std::optional<FusedInput> input = input_of(term, fusion.root);
+    if (!input) return false;
+    fusion.inputs.push_back(*input);
+    call.inputs.push_back(form_.terms[term].type);
+  }
+  try {
+    return rule.op->shape(call).at(0) == stretch_.tape.type({fusion.root, 0});
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::optional<FusedInput> Fusions::input_of(TermId term, std::int32_t root) const {
+  const std::optional<ValueId> value = form_.value_of(term, stretch_.region(root));
+  if (value && value->node < root) return FusedInput{*value, nullptr, {}, {}};
+  const Term& known = form_.terms[term];
+  if (known.op == nullptr || known.draws != 0 || known.output != 0) return std::nullopt;
+  FusedInput call{{}, known.op, known.attributes, {}};
+  for (const Term::Part& part : known.parts) {
+    const std::optional<FusedInput> input = input_of(part.term, root);
+    if (!input) return std::nullopt;
+    call.inputs.push_back(*input);
+  }
+  return call;
+}
+
+std::string Fusions::reference(ValueId id) const {
+  return "#" + std::to_string(id.node) + " " + stretch_.tape.node(static_cast<std::size_t>(id.node)).op->name;
+}
+
+/// Finds what lies inside, and says which value of it is read elsewhere or asked for; empty if none is. Views that are
+/// read elsewhere stay: they cost nothing.
+std::string Fusions::read_elsewhere(Fusion& fusion) const {
+  std::unordered_set<std::int32_t> given;
+  for (const ValueId& id : values_of(fusion)) given.insert(id.node);
+  std::vector<std::int32_t> open{fusion.root};
+  std::unordered_set<std::int32_t> inside{fusion.root};
+  while (!open.empty()) {
+    const Node& node = stretch_.tape.node(static_cast<std::size_t>(open.back()));
+    open.pop_back();
+    for (const ValueId& id : node.inputs)
+      if (given.count(id.node) == 0 && stretch_.tape.node(static_cast<std::size_t>(id.node)).op->kind != Kind::source &&
+          stretch_.nodes[static_cast<std::size_t>(id.node)] && inside.insert(id.node).second)
+        open.push_back(id.node);
+  }
+  std::vector<std::int32_t> nodes(inside.begin(), inside.end());
+  fusion.interior = nodes;
+  fusion.interior.erase(std::find(fusion.interior.begin(), fusion.interior.end(), fusion.root));
+  std::sort(nodes.begin(), nodes.end(), std::greater<>());
+  for (const std::int32_t index : nodes) {  // users come first
+    const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      std::int32_t uses = form_.uses(id);
+      if (uses == 0) continue;
+      const auto is_given = [&](const auto& output) { return index == fusion.root && output.first == id.output; };
+      if (std::any_of(fusion.outputs.begin(), fusion.outputs.end(), is_given)) continue;
+      for (const std::int32_t user : inside)
+        for (const ValueId& input : stretch_.tape.node(static_cast<std::size_t>(user)).inputs) uses -= input == id;
+      if (uses == 0) continue;
+      if (node.op->kind != Kind::view) return reference(id) + " is read elsewhere too";
+      inside.erase(index);
+      fusion.interior.erase(std::find(fusion.interior.begin(), fusion.interior.end(), index));
+      break;
+    }
+  }
+  return "";
+}
+
+bool Fusions::is_call_of(const Fusion& fusion, std::int32_t index) const {
+  const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
+  if (node.op != fusion.rule->op || node.inputs.size() != fusion.terms.size() ||
+      !(node.attributes == fusion.attributes) || stretch_.region(index) != stretch_.region(fusion.root))
+    return false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const std::int32_t region = stretch_.region(index);
+    if (form_.inside(form_.of(node.inputs[i]), region) != form_.inside(fusion.terms[i], region)) return false;
+  }
+  return true;
+}
+
+std::vector<ValueId> values_of(const Fusion& fusion) {
+  std::vector<ValueId> values;
+  for (const FusedInput& input : fusion.inputs) collect_values(input, values);
+  return values;
+}
+
+namespace {
+Var recorded(const FusedInput& input, Tape tape, const std::function<Var(ValueId)>& now) {
+  if (input.op == nullptr) return now(input.value);
+  Vars inputs;
+  for (const FusedInput& each : input.inputs) inputs.push_back(recorded(each, tape, now));
+  return record_call(tape, *input.op, inputs, input.attributes)[0];
+}
+}  // namespace
+
+Vars record_fusion(const Fusion& fusion, Tape tape, const std::function<Var(ValueId)>& now) {
+  Vars inputs;
+  for (const FusedInput& input : fusion.inputs) inputs.push_back(recorded(input, tape, now));
+  return record_call(tape, *fusion.rule->op, inputs, fusion.attributes);
+}
+
+}  // namespace xtape

@@ -1,0 +1,79 @@
+/// Where the rules of a table apply in a stretch of tape.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "canonical_form.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+/// What a rule's input stands for: a value of the tape, or a call that is not recorded there yet.
+struct FusedInput {
+  ValueId value;            ///< Where `op` is null.
+  const Op* op = nullptr;
+  Attributes attributes;
+  std::vector<FusedInput> inputs;
+};
+
+/// A place where a rule applies.
+struct Fusion {
+  const Rule* rule = nullptr;
+  std::int32_t root = -1;                                      ///< The node whose value the fused call gives.
+  std::vector<std::pair<std::int32_t, std::int32_t>> outputs;  ///< (output of the root, output of the fused call).
+  std::vector<FusedInput> inputs;
+  std::vector<TermId> terms;  ///< Of the inputs.
+  Attributes attributes;
+  std::vector<std::int32_t> interior;  ///< Nodes that nothing else needs.
+};
+
+/// A place where a rule would apply but for one thing.
+struct NearMiss {
+  const Rule* rule = nullptr;
+  std::int32_t root = -1;
+  std::string why;
+  std::vector<std::int32_t> interior;
+};
+
+class Fusions {
+ public:
+  /// Looks for the rules of `table` in `stretch`, from its last node to its first: the rule that replaces most comes
+  /// first, and what one has taken no other takes.
+  Fusions(const OpTable& table, Stretch stretch);
+  Fusions(const Fusions&) = delete;
+
+  const std::vector<Fusion>& found() const { return found_; }
+  const std::vector<NearMiss>& near_misses() const { return near_misses_; }
+  /// The fusion whose root is `node`; null if there is none.
+  const Fusion* at(std::int32_t node) const;
+  /// Of a rule that was not applied because a value inside is read elsewhere or asked for.
+  const std::vector<Fusion>& kept_open() const { return kept_open_; }
+  /// Whether node `index` is the call that `fusion` would record.
+  bool is_call_of(const Fusion& fusion, std::int32_t index) const;
+
+ private:
+  void look_at(std::int32_t root);
+  void drop_repeated_misses();
+  bool apply(const Rule& rule, std::int32_t root, bool near);
+  bool bind(const Rule& rule, const struct Binding& binding, Fusion& fusion) const;
+  std::optional<FusedInput> input_of(TermId term, std::int32_t root) const;
+  std::string read_elsewhere(Fusion& fusion) const;
+  std::string reference(ValueId id) const;
+
+  Stretch stretch_;
+  CanonicalForm form_;
+  std::vector<const Rule*> rules_;
+  std::vector<std::int32_t> at_;  // per node: the fusion that it is the root of, -1; or inside of, -2
+  std::vector<Fusion> found_, kept_open_;
+  std::vector<NearMiss> near_misses_;
+};
+
+/// The values of the tape that the fused call is made from, each once.
+std::vector<ValueId> values_of(const Fusion& fusion);
+
+/// Records the fused call on `tape`; `now` says what the stretch's values are there. Gives the call's outputs.
+Vars record_fusion(const Fusion& fusion, Tape tape, const std::function<Var(ValueId)>& now);
+
+}  // namespace xtape

@@ -1,0 +1,73 @@
+#include "pattern.hpp"
+
+#include <algorithm>
+
+namespace xtape {
+
+namespace {
+/// A sample's types in float64, so that no literal of the pattern is rounded.
+ValueType exact(ValueType type) {
+  if (is_floating(type.dtype)) type.dtype = Dtype::float64;
+  return type;
+}
+
+std::vector<bool> all_nodes(const Tape& tape) { return std::vector<bool>(tape.size(), true); }
+}  // namespace
+
+RulePattern::RulePattern(const Rule& from) : rule(from) {
+  rule.compiled = nullptr;
+  Node node;
+  node.op = rule.op;
+  node.attributes = rule.attributes;
+  Vars vars;
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+    const ValueType type = exact(rule.inputs[i]);
+    vars.push_back(tape.input("in" + std::to_string(i), type.shape, type.dtype));
+  }
+  const ExpandCall call{*rule.op, node, tape, vars};
+  const Vars recorded = rule.pattern ? rule.pattern(call) : rule.op->expand(call);
+  const std::int32_t root_node = recorded.at(0).id().node;
+  for (std::size_t k = 0; k < recorded.size(); ++k) {
+    const ValueId id = recorded[k].id();
+    if (id.node == root_node) outputs.emplace_back(id.output, static_cast<std::int32_t>(k));
+  }
+  Stretch stretch{tape, all_nodes(tape)};
+  stretch.looks_through_all = true;
+  CanonicalForm form(stretch);
+  for (const Var& var : vars) inputs.push_back(form.of(var.id()));
+  root = form.of(recorded[0].id());
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const TermId term = form.of({static_cast<std::int32_t>(i), 0});
+    if (form.terms[term].kind != Term::Kind::contraction) continue;
+    for (const auto& item : tape.node(i).attributes.items())
+      if (const auto attribute = attribute_of(item.second)) {
+        Equation equation{*attribute, {}};
+        for (const ValueId& input : tape.node(i).inputs) equation.operands.push_back(form.of(input));
+        equations.emplace(term, equation);
+      }
+  }
+  terms = std::move(form.terms);
+}
+
+std::optional<std::size_t> RulePattern::input_of(TermId term) const {
+  const auto found = std::find(inputs.begin(), inputs.end(), term);
+  return found == inputs.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - inputs.begin()));
+}
+
+std::optional<std::size_t> RulePattern::attribute_of(const Attribute& literal) const {
+  for (std::size_t i = 0; i < rule.attributes.items().size(); ++i) {
+    const auto& [name, value] = rule.attributes.items()[i];
+    const auto& specs = rule.op->attributes;
+    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const AttributeSpec& each) { return each.name == name; });
+    if (value == literal && !(spec != specs.end() && spec->initial == value)) return i;
+  }
+  return std::nullopt;
+}
+
+const RulePattern& pattern_of(const Rule& rule) {
+  Rule::Compiled& compiled = *rule.compiled;
+  std::call_once(compiled.once, [&] { compiled.pattern = std::make_shared<const RulePattern>(rule); });
+  return *compiled.pattern;
+}
+
+}  // namespace xtape

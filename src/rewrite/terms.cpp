@@ -1,0 +1,323 @@
+#include "xtape/terms.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+/// More parts than any rule has: a longer sum or product is taken as it stands, so that chains of n stay O(n).
+constexpr std::size_t most_parts = 8;
+
+void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29); }
+
+std::size_t hash_of(const Attribute& value) {
+  return std::visit(
+      [](const auto& held) -> std::size_t {
+        using T = std::decay_t<decltype(held)>;
+        std::size_t hash = 0;
+        if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+          for (const std::int64_t each : held) mix(hash, static_cast<std::size_t>(each));
+        } else if constexpr (std::is_same_v<T, NamedSizes>) {
+          for (const auto& each : held) mix(hash, std::hash<std::string>()(each.first));
+        } else if constexpr (std::is_same_v<T, Dtype>) {
+          hash = static_cast<std::size_t>(held);
+        } else {
+          hash = std::hash<T>()(held);
+        }
+        return hash;
+      },
+      value);
+}
+
+std::size_t hash_of(const Term& term) {
+  std::size_t hash = static_cast<std::size_t>(term.kind);
+  mix(hash, reinterpret_cast<std::uintptr_t>(term.op));
+  mix(hash, std::hash<double>()(term.number));
+  for (const Term::Part& part : term.parts) {
+    mix(hash, static_cast<std::size_t>(part.term));
+    mix(hash, std::hash<double>()(part.factor));
+  }
+  mix(hash, std::hash<std::string>()(term.text));
+  mix(hash, (static_cast<std::size_t>(static_cast<std::uint32_t>(term.value.node)) << 8) ^
+                static_cast<std::size_t>(term.value.output) ^ (static_cast<std::size_t>(term.output) << 40));
+  mix(hash, term.draws);
+  for (const auto& item : term.attributes.items()) mix(hash, hash_of(item.second));
+  return hash;
+}
+
+bool same_bits(double a, double b) { return a == b || (a != a && b != b); }
+
+bool equal(const Term& a, const Term& b) {
+  const auto same_part = [](const Term::Part& x, const Term::Part& y) { return x.term == y.term && x.factor == y.factor; };
+  return a.kind == b.kind && a.op == b.op && same_bits(a.number, b.number) && a.value == b.value && a.text == b.text &&
+         a.output == b.output && a.draws == b.draws && a.type == b.type &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), same_part) &&
+         a.attributes == b.attributes;
+}
+
+bool is_whole(double number) { return number == std::floor(number) && std::abs(number) < 64; }
+
+bool before(const Term::Part& a, const Term::Part& b) {
+  return a.term != b.term ? a.term < b.term : a.factor < b.factor;
+}
+
+/// Multiplies what is there already, where that changes no domain: x * x is x ** 2, but sqrt(x) * sqrt(x) is no x.
+void multiply_into(std::vector<Term::Part>& parts, const Term::Part& part) {
+  for (Term::Part& other : parts)
+    if (other.term == part.term && is_whole(other.factor) && is_whole(part.factor) &&
+        (other.factor > 0) == (part.factor > 0)) {
+      other.factor += part.factor;
+      return;
+    }
+  parts.push_back(part);
+}
+
+void add_into(std::vector<Term::Part>& parts, const Term::Part& part) {
+  for (Term::Part& other : parts)
+    if (other.term == part.term) {
+      other.factor += part.factor;
+      return;
+    }
+  parts.push_back(part);
+}
+}  // namespace
+
+std::string with_letters_in_order(std::string equation) {
+  std::string renamed(256, '\0');
+  char next = 'a';
+  for (char& letter : equation) {
+    if (letter == ',' || letter == '-' || letter == '>') continue;
+    char& name = renamed[static_cast<unsigned char>(letter)];
+    if (name == '\0') {
+      name = next;
+      next = next == 'z' ? 'A' : static_cast<char>(next + 1);
+    }
+    letter = name;
+  }
+  return equation;
+}
+
+TermId Terms::intern(Term term) {
+  const std::size_t hash = hash_of(term);
+  const auto [first, last] = by_hash_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (equal((*this)[it->second], term)) return it->second;
+  const auto id = static_cast<TermId>(terms_.size());
+  terms_.push_back(std::move(term));
+  by_hash_.emplace(hash, id);
+  return id;
+}
+
+TermId Terms::value(ValueId id, const ValueType& type) {
+  return intern({.kind = Term::Kind::value, .type = type, .value = id});
+}
+
+TermId Terms::number(double number, const ValueType& type) {
+  return intern({.kind = Term::Kind::number, .type = type, .number = number});
+}
+
+TermId Terms::call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs, const ValueType& type,
+                   std::int32_t output, std::uint64_t draws) {
+  Term term{.kind = Term::Kind::call, .type = type, .op = &op, .attributes = attributes, .output = output, .draws = draws};
+  for (const TermId input : inputs) term.parts.push_back({input});
+  return intern(std::move(term));
+}
+
+std::optional<double> Terms::number_of(TermId id) const {
+  if ((*this)[id].kind == Term::Kind::number) return (*this)[id].number;
+  return std::nullopt;
+}
+
+TermId Terms::product_of(double number, std::vector<Term::Part> parts, const ValueType& type) {
+  if (parts.empty()) return this->number(number, type);
+  if (number == 1 && parts.size() == 1 && parts[0].factor == 1 && (*this)[parts[0].term].type == type)
+    return parts[0].term;
+  std::sort(parts.begin(), parts.end(), before);
+  return intern({.kind = Term::Kind::product, .type = type, .parts = std::move(parts), .number = number});
+}
+
+Term::Part Terms::split(TermId id) {
+  const Term& term = (*this)[id];
+  if (term.kind != Term::Kind::product || term.number == 1) return {id, 1};
+  const double number = term.number;
+  return {product_of(1, term.parts, term.type), number};
+}
+
+TermId Terms::without_broadcast(TermId a, TermId beside, const ValueType& type) const {
+  const Term& term = (*this)[a];
+  if (term.kind != Term::Kind::broadcast) return a;
+  const TermId inner = term.parts[0].term;
+  return broadcast_shapes({(*this)[inner].type.shape, (*this)[beside].type.shape}) == type.shape ? inner : a;
+}
+
+TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type) {
+  a = without_broadcast(a, b, type);
+  b = without_broadcast(b, a, type);
+  Term result{.kind = Term::Kind::sum, .type = type};
+  const auto parts_of = [&](TermId id) {
+    const Term& inner = (*this)[split(id).term];
+    return inner.kind == Term::Kind::sum ? inner.parts.size() : 1;
+  };
+  const bool flat = parts_of(a) + parts_of(b) <= most_parts;
+  const auto take = [&](TermId id, double factor) {
+    const Term::Part multiple = split(id);
+    factor *= multiple.factor;
+    const Term inner = (*this)[multiple.term];
+    if (inner.kind == Term::Kind::number) {
+      result.number += factor * inner.number;
+    } else if (inner.kind == Term::Kind::sum && flat) {
+      result.number += factor * inner.number;
+      for (const Term::Part& part : inner.parts) add_into(result.parts, {part.term, factor * part.factor});
+    } else {
+      add_into(result.parts, {multiple.term, factor});
+    }
+  };
+  take(a, a_factor);
+  take(b, b_factor);
+  if (result.parts.empty()) return number(result.number, type);
+  std::sort(result.parts.begin(), result.parts.end(), before);
+  const double lead = result.parts[0].factor;
+  if (lead == 0 || lead - lead != 0) return intern(std::move(result));
+  for (Term::Part& part : result.parts) part.factor /= lead;
+  result.number /= lead;
+  if (result.parts.size() == 1 && result.number == 0) return product_of(lead, {{result.parts[0].term, 1}}, type);
+  const TermId whole = intern(std::move(result));
+  return lead == 1 ? whole : product_of(lead, {{whole, 1}}, type);
+}
+
+TermId Terms::product(TermId a, TermId b, const ValueType& type) {
+  a = without_broadcast(a, b, type);
+  b = without_broadcast(b, a, type);
+  double number = 1;
+  std::vector<Term::Part> parts;
+  const auto parts_of = [&](TermId id) {
+    return (*this)[id].kind == Term::Kind::product ? (*this)[id].parts.size() : 1;
+  };
+  const bool flat = parts_of(a) + parts_of(b) <= most_parts;
+  for (const TermId id : {a, b}) {
+    const Term& factor = (*this)[id];
+    if (factor.kind == Term::Kind::number) {
+      number *= factor.number;
+    } else if (factor.kind == Term::Kind::product && flat) {
+      number *= factor.number;
+      for (const Term::Part& part : factor.parts) multiply_into(parts, part);
+    } else {
+      multiply_into(parts, {id, 1});
+    }
+  }
+  return product_of(number, std::move(parts), type);
+}
+
+TermId Terms::power(TermId a, double exponent) {
+  const Term base = (*this)[a];
+  if (base.kind == Term::Kind::number) return number(std::pow(base.number, exponent), base.type);
+  if (base.kind != Term::Kind::product) return product_of(1, {{a, exponent}}, base.type);
+  const auto multiplies = [&](const Term::Part& part) {
+    return (is_whole(exponent) && is_whole(part.factor)) || exponent == -1 ||
+           (part.factor == -1 && base.parts.size() == 1);
+  };
+  if (std::all_of(base.parts.begin(), base.parts.end(), multiplies) && (is_whole(exponent) || base.number > 0)) {
+    std::vector<Term::Part> parts = base.parts;
+    for (Term::Part& part : parts) part.factor *= exponent;
+    return product_of(std::pow(base.number, exponent), std::move(parts), base.type);
+  }
+  if (!(base.number > 0)) return product_of(1, {{a, exponent}}, base.type);
+  const TermId rest = product_of(1, base.parts, base.type);
+  return product_of(std::pow(base.number, exponent), {{rest, exponent}}, base.type);
+}
+
+TermId Terms::scaled(TermId a, double factor) {
+  const Term term = (*this)[a];
+  if (term.kind == Term::Kind::number) return number(term.number * factor, term.type);
+  if (term.kind == Term::Kind::product) return product_of(term.number * factor, term.parts, term.type);
+  return product_of(factor, {{a, 1}}, term.type);
+}
+
+TermId Terms::contraction(const std::vector<TermId>& operands, const std::string& equation, const ValueType& type) {
+  std::vector<std::pair<TermId, std::string>> sorted;
+  double number = 1;
+  std::size_t begin = 0;
+  for (const TermId operand : operands) {
+    const std::size_t end = equation.find_first_of(",-", begin);
+    std::string letters = equation.substr(begin, end - begin);
+    begin = end + 1;
+    Term::Part part = split(operand);
+    number *= part.factor;
+    for (const Term* inner = &(*this)[part.term]; inner->kind == Term::Kind::transposed; inner = &(*this)[part.term]) {
+      std::string of_inner = letters;
+      for (std::size_t i = 0; i < letters.size(); ++i) of_inner[static_cast<std::size_t>(inner->text[i])] = letters[i];
+      letters = of_inner;
+      part.term = inner->parts[0].term;
+    }
+    sorted.emplace_back(part.term, letters);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Term term{.kind = Term::Kind::contraction, .type = type};
+  std::string written;
+  for (const auto& [operand, letters] : sorted) {
+    term.parts.push_back({operand});
+    written += (term.parts.size() == 1 ? "" : ",") + letters;
+  }
+  written += "->" + equation.substr(equation.find('>') + 1);
+  term.text = with_letters_in_order(std::move(written));
+  const TermId whole = intern(std::move(term));
+  return number == 1 ? whole : product_of(number, {{whole, 1}}, type);
+}
+
+TermId Terms::reshaped(TermId a, const ValueType& type, const Op& reshape) {
+  const Term::Part part = split(a);
+  TermId inner = part.term;
+  while ((*this)[inner].kind == Term::Kind::reshaped) inner = (*this)[inner].parts[0].term;
+  if ((*this)[inner].type == type) return scaled(inner, part.factor);
+  if ((*this)[inner].kind == Term::Kind::number) return number((*this)[inner].number * part.factor, type);
+  Term term{.kind = Term::Kind::reshaped, .type = type, .parts = {{inner}}, .op = &reshape};
+  term.attributes.set("shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end()));
+  return scaled(intern(std::move(term)), part.factor);
+}
+
+TermId Terms::transposed(TermId a, const std::vector<std::size_t>& axes, const ValueType& type) {
+  const Term::Part part = split(a);
+  const Term inner = (*this)[part.term];
+  std::string order;
+  for (const std::size_t axis : axes) order += static_cast<char>(axis);
+  if (inner.kind == Term::Kind::transposed) {
+    for (char& axis : order) axis = inner.text[static_cast<std::size_t>(axis)];
+    std::vector<std::size_t> joined(order.begin(), order.end());
+    if (std::is_sorted(joined.begin(), joined.end())) return scaled(inner.parts[0].term, part.factor);
+    return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = inner.parts, .text = order}), part.factor);
+  }
+  if (inner.kind == Term::Kind::contraction) {
+    const std::size_t arrow = inner.text.find('>') + 1;
+    std::string equation = inner.text.substr(0, arrow);
+    for (const char axis : order) equation += inner.text[arrow + static_cast<std::size_t>(axis)];
+    std::vector<TermId> operands;
+    for (const Term::Part& each : inner.parts) operands.push_back(each.term);
+    return scaled(contraction(operands, equation, type), part.factor);
+  }
+  if (std::is_sorted(order.begin(), order.end())) return a;
+  return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = {{part.term}}, .text = order}), part.factor);
+}
+
+TermId Terms::broadcast(TermId a, const ValueType& type) {
+  if ((*this)[a].type == type) return a;
+  return intern({.kind = Term::Kind::broadcast, .type = type, .parts = {{a}}});
+}
+
+TermId CanonicalCall::as_it_stands() const {
+  return terms.call(*node.op, node.attributes, inputs, type(), output, node.op->random ? node.site.key : 0);
+}
+
+std::vector<std::int64_t> CanonicalCall::from_the_back(const std::vector<std::int64_t>& axes) const {
+  const auto rank = static_cast<std::int64_t>(terms[inputs[0]].type.shape.size());
+  std::vector<std::int64_t> result;
+  for (const std::int64_t axis : axes) result.push_back(axis < 0 ? axis : axis - rank);
+  if (axes.empty())
+    for (std::int64_t axis = -rank; axis < 0; ++axis) result.push_back(axis);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace xtape

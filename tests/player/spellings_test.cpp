@@ -1,0 +1,264 @@
+// Spellings that mean the same, as users of PyTorch write them: each is found, whatever its dtype and however often it is
+// differentiated; and where a value inside is asked for, nothing is fused there and all values are right.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "expansion.hpp"
+#include "steps.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/player.hpp"
+
+using namespace xtape;
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// What a spelling records: the value, and one inside it.
+struct Spelled {
+  Var y, inside;
+};
+struct Spelling {
+  std::string name, op, gradient;
+  std::vector<std::vector<std::size_t>> shapes;
+  std::function<Spelled(const Vars&)> record;
+};
+
+/// bool [queries, keys], true where a query may look.
+Var seen_of(const Var& scores) {
+  const Var ones_of = ones(scores.tape(), {scores.size(-2), scores.size(-1)}, scores.dtype());
+  return tril(ones_of) != 0;
+}
+
+std::vector<Spelling> attentions() {
+  const std::vector<std::vector<std::size_t>> heads{{2, 3, 5, 4}, {2, 3, 5, 4}, {2, 3, 5, 6}};
+  const auto attention = [&](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
+    return Spelling{"attention: " + name, "attention", "attention_grad", heads, record};
+  };
+  const auto swapped = [](const Var& x) { return transpose(x, {0, 1, 3, 2}); };
+  return {
+      attention("nanoGPT's: masked_fill(mask == 0)",
+                [=](const Vars& v) {
+                  Var att = matmul(v[0], swapped(v[1])) * (1.0 / 2.0);
+                  att = masked_fill(att, tril(ones(v[0].tape(), {5, 5}, v[0].dtype())) == 0, -infinity);
+                  att = softmax(att);
+                  return Spelled{matmul(att, v[2]), att};
+                }),
+      attention("divided by a root", [=](const Vars& v) {
+        const Var p = softmax(matmul(v[0], swapped(v[1])) / 3.7);
+        return Spelled{matmul(p, v[2]), p};
+      }),
+      attention("queries scaled beforehand", [=](const Vars& v) {
+        const Var p = softmax(einsum("bhqd,bhkd->bhqk", v[0] * 0.3, v[1]));
+        return Spelled{einsum("bhqk,bhkd->bhqd", p, v[2]), p};
+      }),
+      attention("keys scaled beforehand, no mask", [=](const Vars& v) {
+        const Var p = softmax(einsum("bhqd,bhkd->bhqk", v[0], v[1] / 3.0));
+        return Spelled{einsum("bhqk,bhkd->bqhd", p, v[2]), p};
+      }),
+      attention("where(seen, scores, -inf)", [=](const Vars& v) {
+        const Var scores = 0.5 * matmul(v[0], swapped(v[1]));
+        const Var p = softmax(where(seen_of(scores), scores, -infinity));
+        return Spelled{matmul(p, v[2]), p};
+      }),
+      attention("scaled behind the mask", [=](const Vars& v) {
+        const Var scores = matmul(v[0], swapped(v[1]));
+        const Var p = softmax(masked_fill(scores, ~seen_of(scores), -infinity) / 2.0);
+        return Spelled{matmul(p, v[2]), p};
+      }),
+      attention("keys before queries, transposed back", [=](const Vars& v) {
+        const Var p = softmax(transpose(matmul(v[1], swapped(v[0])), {0, 1, 3, 2}) * 0.5);
+        return Spelled{transpose(matmul(p, v[2]), {0, 2, 1, 3}), p};
+      }),
+  };
+}
+
+std::vector<Spelling> gelus() {
+  const auto gelu = [](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
+    return Spelling{"gelu: " + name, "gelu", "gelu_grad", {{3, 7}}, record};
+  };
+  const double root = std::sqrt(2 / M_PI);
+  return {
+      gelu("GPT-2's", [=](const Vars& v) {
+        const Var t = tanh(root * (v[0] + 0.044715 * pow(v[0], 3.0)));
+        return Spelled{0.5 * v[0] * (1.0 + t), t};
+      }),
+      gelu("factored", [=](const Vars& v) {
+        const Var t = tanh(v[0] * root * (1.0 + 0.044715 * v[0] * v[0]));
+        return Spelled{v[0] * 0.5 * (1.0 + t), t};
+      }),
+      gelu("half taken last", [=](const Vars& v) {
+        const Var t = 1.0 + tanh((v[0] * v[0] * v[0] * 0.044715 + v[0]) * root);
+        return Spelled{v[0] * t / 2.0, t};
+      }),
+      gelu("by erf", [=](const Vars& v) {
+        const Var e = erf(v[0] / std::sqrt(2.0));
+        return Spelled{v[0] * 0.5 * (1.0 + e), e};
+      }),
+      gelu("by erf, as a product with the distribution", [=](const Vars& v) {
+        const Var below = 0.5 * (1.0 + erf(v[0] * M_SQRT1_2));
+        return Spelled{v[0] * below, below};
+      }),
+  };
+}
+
+std::vector<Spelling> norms() {
+  const std::vector<std::vector<std::size_t>> weighted{{2, 3, 6}, {6}}, biased{{2, 3, 6}, {6}, {6}};
+  const auto layer = [&](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
+    return Spelling{"layer_norm: " + name, "layer_norm", "layer_norm_grad", biased, record};
+  };
+  const auto rms = [&](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
+    return Spelling{"rms_norm: " + name, "rms_norm", "rms_norm_grad", weighted, record};
+  };
+  return {
+      layer("the annotated Transformer's, by var", [](const Vars& v) {
+        const Var centred = v[0] - mean(v[0], {-1}, true);
+        const Var spread = sqrt(var(v[0], {-1}, true) + 1e-5);
+        return Spelled{v[1] * centred / spread + v[2], spread};
+      }),
+      layer("by squares", [](const Vars& v) {
+        const Var centred = v[0] - mean(v[0], {2}, true);
+        const Var rstd = rsqrt(mean(centred * centred, {2}, true) + 1e-5);
+        return Spelled{centred * rstd * v[1] + v[2], rstd};
+      }),
+      layer("the mean twice, axes put back", [](const Vars& v) {
+        const Var spread = mean(pow(v[0] - expand_dims(mean(v[0], {-1}), -1), 2.0), {-1}, true);
+        return Spelled{v[2] + v[1] * ((v[0] - mean(v[0], {-1}, true)) / sqrt(1e-5 + spread)), spread};
+      }),
+      layer("of a residual sum", [](const Vars& v) {
+        const Var x = v[0] + tanh(v[0]) * 0.5;
+        const Var rstd = pow(var(x, {-1}, true) + 1e-6, -0.5);
+        return Spelled{(x - mean(x, {-1}, true)) * rstd * v[1] + v[2], rstd};
+      }),
+      rms("LLaMA's", [](const Vars& v) {
+        const Var rstd = rsqrt(mean(pow(v[0], 2.0), {-1}, true) + 1e-6);
+        return Spelled{v[1] * (v[0] * rstd), rstd};
+      }),
+      rms("a quotient", [](const Vars& v) {
+        const Var rms = sqrt(mean(v[0] * v[0], {-1}, true) + 1e-6);
+        return Spelled{v[0] / rms * v[1], rms};
+      }),
+      rms("a reciprocal, of a product", [](const Vars& v) {
+        const Var x = v[0] * 1.5;
+        const Var scale = 1.0 / sqrt(1e-6 + mean(square(x), {-1}, true));
+        return Spelled{scale * x * v[1], scale};
+      }),
+  };
+}
+
+/// With so many rows of so many classes that it pays.
+std::vector<Spelling> projections() {
+  const auto projection = [](const std::string& name, const std::vector<std::vector<std::size_t>>& shapes,
+                             const std::function<Spelled(const Vars&)>& record) {
+    return Spelling{"projection with its loss: " + name, "product_cross_entropy", "", shapes, record};
+  };
+  const auto targets = [](const Var& x, const Shape& shape) {
+    const Var number = iota(x.tape(), {count_of(shape)});
+    return reshape(mod(number * 7919, 8300), shape);
+  };
+  const auto mean_of = [](const std::pair<Var, Var>& loss, Dtype dtype) { return loss.first / cast(loss.second, dtype); };
+  return {
+      projection("nanoGPT's, flattened", {{2, 520, 3}, {8300, 3}}, [=](const Vars& v) {
+        const Var logits = matmul(v[0], transpose(v[1]));
+        return Spelled{mean_of(cross_entropy(reshape(logits, {-1, 8300}), targets(v[0], {1040})), v[0].dtype()), logits};
+      }),
+      projection("a linear layer with bias", {{2, 520, 3}, {3, 8300}, {8300}}, [=](const Vars& v) {
+        const Var logits = v[2] + matmul(v[0], v[1]);
+        return Spelled{mean_of(cross_entropy(logits, targets(v[0], {2, 520})), v[0].dtype()), logits};
+      }),
+      projection("flattened with bias", {{2, 520, 3}, {3, 8300}, {8300}}, [=](const Vars& v) {
+        const Var logits = einsum("btd,dv->btv", v[0], v[1]) + v[2];
+        return Spelled{mean_of(cross_entropy(reshape(logits, {1040, 8300}), reshape(targets(v[0], {2, 520}), {-1})),
+                               v[0].dtype()),
+                       logits};
+      }),
+  };
+}
+
+
+/// How many steps name the op, alone or in a chain.
+std::int64_t steps_with(const Player& player, const std::string& op) {
+  std::int64_t count = 0;
+  for (const Plan::Step& step : player.plan().steps) {
+    const std::string name = "+" + step.op + "+";
+    for (std::size_t at = name.find("+" + op + "+"); at != std::string::npos; at = name.find("+" + op + "+", at + 1)) ++count;
+  }
+  return count;
+}
+
+template <class T>
+Vars inputs_of(Tape& tape, const Spelling& spelling) {
+  Vars inputs;
+  for (std::size_t i = 0; i < spelling.shapes.size(); ++i) {
+    const auto values = normal_array(spelling.shapes[i], static_cast<unsigned>(i + 1));
+    const std::string name = "v" + std::to_string(i);
+    if constexpr (std::is_same_v<T, float>)
+      inputs.push_back(tape.parameter(name, single(values)));
+    else
+      inputs.push_back(tape.parameter(name, values));
+  }
+  return inputs;
+}
+
+template <class T>
+void check_values(const Tape& tape, const Vars& outputs, Player& player) {
+  PlayerOptions off;
+  off.passes.fuse = false;
+  Player plain(tape, outputs, off);
+  player.play();
+  plain.play();
+  for (const Var& output : outputs) {
+    const xt::xarray<T> found = player.value<T>(output), wanted = plain.value<T>(output);
+    bool near = true;
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      near = near && close(found.data()[i], wanted.data()[i], std::is_same_v<T, float> ? 2e-4 : 1e-10);
+    CHECK(near);
+  }
+}
+
+template <class T>
+void check(const Spelling& spelling) {
+  CAPTURE(spelling.name);
+  Tape tape;
+  tape.set_default_dtype(dtype_of<T>());
+  const Vars inputs = inputs_of<T>(tape, spelling);
+  const Spelled spelled = spelling.record(inputs);
+  const Vars first = grad(sum(sin(spelled.y)), inputs);
+  const Vars second = grad(sum(square(spelled.y)), inputs);
+  const bool beforehand = spelling.gradient.empty();  // one op gives value and gradients
+  Vars outputs{spelled.y};
+  if (!beforehand) {
+    Player player(tape, outputs);
+    CHECK(steps_with(player, spelling.op) == 1);
+    check_values<T>(tape, outputs, player);
+  }
+  std::int64_t sweeps = 0;
+  for (const Vars& gradients : {first, second}) {
+    outputs.insert(outputs.end(), gradients.begin(), gradients.end());
+    Player player(tape, outputs);
+    CHECK(steps_with(player, spelling.op) == 1);
+    if (!beforehand) CHECK(steps_with(player, spelling.gradient) == ++sweeps);
+    check_values<T>(tape, outputs, player);
+  }
+  outputs.push_back(spelled.inside);
+  Player player(tape, outputs);
+  CHECK(steps_with(player, spelling.op) == 0);
+  check_values<T>(tape, outputs, player);
+}
+}  // namespace
+
+TEST_CASE("spellings of attention are one") {
+  for (const Spelling& spelling : attentions()) check<double>(spelling), check<float>(spelling);
+}
+TEST_CASE("spellings of gelu are one") {
+  for (const Spelling& spelling : gelus()) check<double>(spelling), check<float>(spelling);
+}
+TEST_CASE("spellings of layer_norm and rms_norm are one") {
+  for (const Spelling& spelling : norms()) check<double>(spelling), check<float>(spelling);
+}
+TEST_CASE("spellings of a projection with its loss are one") {
+  for (const Spelling& spelling : projections()) check<double>(spelling), check<float>(spelling);
+}
