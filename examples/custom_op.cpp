@@ -24,12 +24,11 @@ const Op& soft_clip_op() {
     op.doc = "Keeps every element within (-limit, limit), smoothly: limit * tanh(x / limit).";
     op.inputs = {{"x", Accept::floating, Arity::one}};
     op.attributes = {{"limit", AttributeType::number, "The bound; positive.", 1.0}};
-    op.kind = Kind::elementwise;
     op.shape = [](const Call& call) {
       if (call.number("limit") <= 0) throw Error("soft_clip: limit must be positive");
       return std::vector<ValueType>{call.inputs[0]};
     };
-    op.tile = [](const KernelCall& call) {
+    op.lowering.tile = [](const KernelCall& call) {
       return call.dtype(0) == Dtype::float32 ? tile_of<float>(call.number("limit"))
                                              : tile_of<double>(call.number("limit"));
     };
@@ -43,7 +42,7 @@ const Op& soft_clip_op() {
       const double limit = call.attributes().get<double>("limit");
       return Vars{limit * tanh(call.inputs[0] / limit)};
     };
-    op.overwrites = {0};
+    op.lowering.overwrites = {0};
     return op;
   }();
   return row;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "xtape/tape.hpp"
+#include "xtape/lowering.hpp"
 #include "xtape/terms.hpp"
 
 namespace xtape {
@@ -54,86 +54,6 @@ struct AttributeSpec {
   std::optional<Attribute> initial;  ///< The default; without one the attribute must be given.
 };
 
-/// What an op is to the player.
-enum class Kind : std::uint8_t {
-  source,       ///< A value that comes from outside the tape.
-  view,         ///< The input's elements under another layout; needs no kernel.
-  elementwise,  ///< Element i of the outputs depends on element i of the (broadcast) inputs: runs in tiles.
-  reduction,
-  product,
-  making,  ///< From attributes alone.
-  other
-};
-
-/// A call of an op, as its shape rule and the rest of its row see it.
-struct Call {
-  const Op& op;
-  const Attributes& attributes;
-  std::vector<ValueType> inputs;
-  std::vector<ValueType> outputs;  ///< Empty while the shape rule runs.
-  const Tape* body = nullptr;      ///< Null where the node has none.
-  Site site;
-
-  const Shape& shape(std::size_t input) const { return inputs[input].shape; }
-  Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
-  template <class T>
-  const T& get(const std::string& name) const {
-    return attributes.get<T>(name);
-  }
-  bool flag(const std::string& name) const { return get<bool>(name); }
-  std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
-  double number(const std::string& name) const { return get<double>(name); }
-  /// An attribute of type `element`. Throws DtypeError unless it fits the dtype.
-  Literal element(const std::string& name, Dtype dtype) const {
-    const Literal number = attributes.number(name);
-    require_fits(number, dtype, name);
-    return number;
-  }
-  const std::string& text(const std::string& name) const { return get<std::string>(name); }
-  const std::vector<std::int64_t>& integers(const std::string& name) const {
-    return get<std::vector<std::int64_t>>(name);
-  }
-};
-
-/// A call with the layouts that the player chose, from which a kernel is made.
-struct KernelCall : Call {
-  KernelCall(const Call& call) : Call(call) {}  // NOLINT: converts by intent
-  std::vector<Layout> in;   ///< Offsets are 0: a Frame's pointers already stand there.
-  std::vector<Layout> out;
-  std::vector<bool> fixed;  ///< Per input: whether it stays as it is from `prepare` on. Empty: none is known to.
-  int threads = 1;
-  std::uint64_t seed = 0;  ///< The player's seed; random kernels combine it with site.key and the frame's step.
-};
-
-/// The memory of one run of a kernel.
-struct Frame {
-  const void* const* in = nullptr;
-  void* const* out = nullptr;
-  void* scratch = nullptr;  ///< 64-byte aligned; Kernel::scratch_bytes of it.
-  std::uint64_t step = 0;   ///< Random step: an input of the play.
-  void* prepared = nullptr;  ///< 64-byte aligned; Kernel::prepared_bytes of it, which nobody else writes to.
-};
-
-/// Computes the outputs. Everything that depends on shapes is worked out when it is made; a run allocates nothing.
-struct Kernel {
-  std::function<void(const Frame&)> run;
-  std::size_t scratch_bytes = 0;
-  /// Where inputs are fixed (KernelCall::fixed), it may make something of them ready: in Frame::prepared, of
-  /// `prepared_bytes`, before the first of many runs, which find it there. Empty where there is nothing to make ready.
-  std::function<void(const Frame&)> prepare = {};
-  std::size_t prepared_bytes = 0;
-};
-
-/// A stretch of an elementwise op's output: `count` elements from flat index `first`. All operands are dense here.
-struct Tile {
-  const void* const* in = nullptr;
-  void* const* out = nullptr;
-  std::int64_t first = 0;  ///< A multiple of 16 where anything is drawn at random.
-  std::int64_t count = 0;
-  std::uint64_t step = 0;
-};
-using TileFunction = std::function<void(const Tile&)>;
-
 /// What a gradient rule sees. It returns one var per input, recorded with ops; an empty var where nothing flows.
 struct GradientCall {
   const Op& op;
@@ -160,52 +80,37 @@ struct ExpandCall {
 };
 
 struct Op {
-  std::string name;
-  std::string doc;  ///< One paragraph, with the formula.
-  std::vector<InputSpec> inputs;
+  std::string name = {};
+  std::string doc = {};  ///< One paragraph, with the formula.
+  std::vector<InputSpec> inputs = {};
   std::vector<std::string> outputs = {"y"};  ///< Names. An op whose count varies (split) has one name for all.
   std::size_t results = 0;  ///< How many outputs a call gives its caller; the rest serve the gradient. 0: all.
-  std::vector<AttributeSpec> attributes;
-  Kind kind = Kind::other;
+  std::vector<AttributeSpec> attributes = {};
 
   /// Output types from input types and attributes. Throws ShapeError or DtypeError saying what would be right.
-  std::function<std::vector<ValueType>(const Call&)> shape;
-
-  // How it is computed: one of the three (or, for want of all, by its expand).
-  std::function<Kernel(const KernelCall&)> kernel;
-  std::function<TileFunction(const KernelCall&)> tile;  ///< For Kind::elementwise.
-  /// For Kind::view: the output's layout over the input's buffer, or nothing where strides cannot say it. Must succeed
-  /// on a contiguous input.
-  std::function<std::optional<Layout>(const Call&, const Layout&)> view;
-
-  /// For a view that is one to one: the input's layout which the view turns into the given output layout, or nothing.
-  std::function<std::optional<Layout>(const Call&, const Layout&)> unview;
-  /// For ops whose output is made of its inputs side by side (concat, stack): where each input lies in the output's
-  /// layout. The inputs' producers may then write there themselves.
-  std::function<std::vector<Layout>(const Call&, const Layout&)> parts;
+  std::function<std::vector<ValueType>(const Call&)> shape = {};
 
   /// Without one, `expand` is differentiated; without both, none flows. A rule that returns no vars at all leaves this
   /// call to `expand` too (where a cotangent reaches an output that the rule does not provide for).
-  std::function<Vars(const GradientCall&)> gradient;
-  std::function<Vars(const ExpandCall&)> expand;
+  std::function<Vars(const GradientCall&)> gradient = {};
+  std::function<Vars(const ExpandCall&)> expand = {};
   /// How the call is recorded, where that is not one node: n-ary einsum, a part that the mode switches off.
-  std::function<Vars(Tape&, const Op&, const Vars&, const Attributes&)> record;
+  std::function<Vars(Tape&, const Op&, const Vars&, const Attributes&)> record = {};
   /// Records `addend + this node's output` so that the sum is made in place, or returns an empty var.
-  std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate;
+  std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate = {};
 
   /// The call's term, for finding equal meanings in unequal spellings (xtape/terms.hpp). Without one, calls are equal
   /// where op, attributes and inputs are.
-  std::function<TermId(const CanonicalCall&)> canonical;
-
-  /// Additions and multiplications of one run, for profiles; where it is empty they are not counted.
-  std::function<double(const Call&)> flops = {};
+  std::function<TermId(const CanonicalCall&)> canonical = {};
 
   // Traits.
   bool differentiable = true;        ///< False: no gradient is ever asked of it, by its nature (comparisons, argmax …).
   bool random = false;               ///< Draws from (seed, site, step, element).
-  std::vector<int> overwrites = {};  ///< Inputs whose buffer the first output may take, where types and layouts agree.
-  bool strided_in = false;           ///< Inputs may have any layout; else the player makes them contiguous.
-  bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
+  Lowering lowering = {};            ///< How it runs.
+
+  /// One of the three rows of what comes from outside the tape.
+  bool is_source() const { return !shape; }
+  bool is_view() const { return static_cast<bool>(lowering.view); }
 };
 
 /// Runs the shape rule and appends the node: what `apply` does at its end, and what a row's `record` calls. Returns all

@@ -14,7 +14,8 @@ using CanonicalRule = TermId (*)(const CanonicalCall&);
 
 /// `rule`, for floats alone: integers wrap, so that sums and products of theirs stay as they stand.
 auto of_floats(CanonicalRule rule) {
-  return [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
+  return
+      [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
 }
 
 template <class F>
@@ -23,12 +24,11 @@ Op binary(const char* name, const char* doc, const F& f, GradientRule gradient, 
   op.name = name;
   op.doc = doc;
   op.inputs = {{"a"}, {"b"}};
-  op.kind = Kind::elementwise;
   op.shape = same_number_dtype;
-  op.tile = [f](const KernelCall& call) { return binary_loop(call.dtype(0), f); };
+  op.lowering.tile = [f](const KernelCall& call) { return binary_loop(call.dtype(0), f); };
   op.gradient = gradient;
   if (canonical != nullptr) op.canonical = of_floats(canonical);
-  op.overwrites = {0, 1};
+  op.lowering.overwrites = {0, 1};
   return op;
 }
 
@@ -38,13 +38,12 @@ Op unary(const char* name, const char* doc, const F& f, GradientRule gradient, C
   op.name = name;
   op.doc = doc;
   op.inputs = {{"x"}};
-  op.kind = Kind::elementwise;
   op.shape = same_number_dtype;
-  op.tile = [f](const KernelCall& call) { return unary_loop(call.dtype(0), f); };
+  op.lowering.tile = [f](const KernelCall& call) { return unary_loop(call.dtype(0), f); };
   op.gradient = gradient;
   op.differentiable = gradient != nullptr;
   if (canonical != nullptr) op.canonical = of_floats(canonical);
-  op.overwrites = {0};
+  op.lowering.overwrites = {0};
   return op;
 }
 
@@ -105,22 +104,23 @@ const Op& mul_op() {
 const Op& div_op() {
   static const Op row = [] {
     const auto quotient = [](auto a, auto b) { return a / b; };
-    Op op = binary("div", "a / b, true division: integers are cast to the tape's default dtype first.", quotient,
-                   [](const GradientCall& call) {
-                     const Var g = call.cotangent() / call.inputs[1];
-                     return per_operand(
-                         call, [&] { return g; }, [&] { return -(g * call.outputs[0]); });
-                   },
-                   [](const CanonicalCall& call) {
-                     return call.terms.product(call.inputs[0], call.terms.power(call.inputs[1], -1), call.type());
-                   });
+    Op op = binary(
+        "div", "a / b, true division: integers are cast to the tape's default dtype first.", quotient,
+        [](const GradientCall& call) {
+          const Var g = call.cotangent() / call.inputs[1];
+          return per_operand(
+              call, [&] { return g; }, [&] { return -(g * call.outputs[0]); });
+        },
+        [](const CanonicalCall& call) {
+          return call.terms.product(call.inputs[0], call.terms.power(call.inputs[1], -1), call.type());
+        });
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
       Vars floats = inputs;
       for (Var& input : floats)
         if (is_integer(input.dtype())) input = cast(input, tape.default_dtype());
       return record_call(tape, self, floats, attributes);
     };
-    op.tile = [quotient](const KernelCall& call) {
+    op.lowering.tile = [quotient](const KernelCall& call) {
       return call.dtype(0) == Dtype::float64 ? loop_tile<double, double, double>(quotient)
                                              : loop_tile<float, float, float>(quotient);
     };
@@ -171,7 +171,8 @@ T floor_quotient(T a, T b) {
   return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
 }
 
-/// As CPython divides floats: a - remainder is a multiple of b but for rounding, so that the quotient is whole but for it.
+/// As CPython divides floats: a - remainder is a multiple of b but for rounding, so that the quotient is whole but for
+/// it.
 struct FloorQuotient {
   template <class T>
   T operator()(T a, T b) const {
@@ -260,7 +261,8 @@ const Op& pow_op() {
         "0 "
         "where a is 0 and b is not negative. Literal exponents 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. "
         "Integers to a negative power are rounded towards 0.",
-        Power{}, [](const GradientCall& call) {
+        Power{},
+        [](const GradientCall& call) {
           const Var g = call.cotangent();
           const Var &a = call.inputs[0], &b = call.inputs[1];
           const auto to_a = [&] {
@@ -315,9 +317,8 @@ struct Magnitude {
 };
 
 const Op& abs_op() {
-  static const Op row = unary(
-      "abs", "|x|. The gradient at 0 is 0.", Magnitude{},
-      [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
+  static const Op row = unary("abs", "|x|. The gradient at 0 is 0.", Magnitude{},
+                              [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
   return row;
 }
 

@@ -94,9 +94,15 @@ Shape output_shape(const Call& call, const Letters& letters) {
 }
 
 /// Which input the mask is.
-std::size_t mask_place(const Call& call) { return call.op.inputs.size() - 1; }
-bool is_masked(const Call& call) { return call.inputs.size() == call.op.inputs.size(); }
-const Shape* mask_of(const Call& call) { return is_masked(call) ? &call.shape(mask_place(call)) : nullptr; }
+std::size_t mask_place(const Call& call) {
+  return call.op.inputs.size() - 1;
+}
+bool is_masked(const Call& call) {
+  return call.inputs.size() == call.op.inputs.size();
+}
+const Shape* mask_of(const Call& call) {
+  return is_masked(call) ? &call.shape(mask_place(call)) : nullptr;
+}
 
 /// The elements of the mask; without one, of a mask that hides nothing.
 const bool* hidden_of(const Frame& frame, std::size_t place, bool masked) {
@@ -209,93 +215,97 @@ Var weights(const ExpandCall& call) {
 }
 
 const Op& attention_grad_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "attention_grad";
-    op.doc =
-        "The gradients of attention for q, k and v, from them and the output's cotangent. The weights are computed "
-        "again, block by block.";
-    op.inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, {"dy", Accept::floating},
-                 hidden_input};
-    op.outputs = {"dq", "dk", "dv"};
-    op.attributes = attributes();
-    op.kind = Kind::product;
-    op.shape = [](const Call& call) {
-      const Letters letters = letters_of(call.attributes);
-      check(call, letters);
-      require_shape(call, 3, output_shape(call, letters), "that of the output");
-      return std::vector<ValueType>{call.inputs[0], call.inputs[1], call.inputs[2]};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const PlannedAttentionGrad planned =
-          make_attention_grad(plan_of(call, letters_of(call.attributes), call.in[3], call.out));
-      return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
-                      run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 4, masked), frame.in[3], frame.out[0],
-                          frame.out[1], frame.out[2], frame.scratch, frame.step);
-                    },
-                    planned.scratch_bytes};
-    };
-    op.expand = [](const ExpandCall& call) {
-      const Letters of = letters_of(call.attributes());
-      const Var& dy = call.inputs[3];
-      const Var p = weights(call);
-      const Var dp = drop(call, einsum(of.y + "," + of.v + "->" + of.scores, Vars{dy, call.inputs[2]}));
-      const Var ds = p * (dp - sum(dp * p, {-1}, true)) * call.attributes().get<double>("scale");
-      return Vars{einsum(of.scores + "," + of.k + "->" + of.q, Vars{ds, call.inputs[1]}),
-                  einsum(of.scores + "," + of.q + "->" + of.k, Vars{ds, call.inputs[0]}),
-                  einsum(of.scores + "," + of.y + "->" + of.v, Vars{drop(call, p), dy})};
-    };
-    op.flops = [](const Call& call) { return flops_of(call, 3, 2); };  // the scores again, dq, dk; dweights, dv
-    op.random = true;
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "attention_grad",
+      .doc = R"(The gradients of attention for q, k and v, from them and the output's cotangent. The weights are
+           computed again, block by block.)",
+      .inputs = {{"q", Accept::floating},
+                 {"k", Accept::floating},
+                 {"v", Accept::floating},
+                 {"dy", Accept::floating},
+                 hidden_input},
+      .outputs = {"dq", "dk", "dv"},
+      .attributes = attributes(),
+      .shape =
+          [](const Call& call) {
+            const Letters letters = letters_of(call.attributes);
+            check(call, letters);
+            require_shape(call, 3, output_shape(call, letters), "that of the output");
+            return std::vector<ValueType>{call.inputs[0], call.inputs[1], call.inputs[2]};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const Letters of = letters_of(call.attributes());
+            const Var& dy = call.inputs[3];
+            const Var p = weights(call);
+            const Var dp = drop(call, einsum(of.y + "," + of.v + "->" + of.scores, Vars{dy, call.inputs[2]}));
+            const Var ds = p * (dp - sum(dp * p, {-1}, true)) * call.attributes().get<double>("scale");
+            return Vars{einsum(of.scores + "," + of.k + "->" + of.q, Vars{ds, call.inputs[1]}),
+                        einsum(of.scores + "," + of.q + "->" + of.k, Vars{ds, call.inputs[0]}),
+                        einsum(of.scores + "," + of.y + "->" + of.v, Vars{drop(call, p), dy})};
+          },
+      // the scores again, dq, dk; dweights, dv
+      .random = true,
+      .lowering = {.kernel =
+                       [](const KernelCall& call) {
+                         const PlannedAttentionGrad planned =
+                             make_attention_grad(plan_of(call, letters_of(call.attributes), call.in[3], call.out));
+                         return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
+                                         run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 4, masked),
+                                             frame.in[3], frame.out[0], frame.out[1], frame.out[2], frame.scratch,
+                                             frame.step);
+                                       },
+                                       planned.scratch_bytes};
+                       },
+                   .strided_in = true,
+                   .strided_out = true,
+                   .flops = [](const Call& call) { return flops_of(call, 3, 2); }}};
   return row;
 }
 
 const Op& attention_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "attention";
-    op.doc =
-        "y = dropout(softmax(masked_fill(scale * q k', hidden, -inf))) v for every head, the two products as the "
-        "equations say, block by block: the array of all scores never stands in memory, and keys hidden from all "
-        "queries of a block are not looked at. A query that sees no key gives zeros. The mask broadcasts to the "
-        "scores; it may be left out. A rule puts the op in for these ops; write those.";
-    op.inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, hidden_input};
-    op.attributes = attributes();
-    op.kind = Kind::product;
-    op.shape = [](const Call& call) {
-      const Letters letters = letters_of(call.attributes);
-      check(call, letters);
-      return std::vector<ValueType>{{call.dtype(0), output_shape(call, letters)}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const PlannedAttention planned = make_attention(plan_of(call, letters_of(call.attributes), call.out[0], {}));
-      return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
-                      run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 3, masked), frame.out[0],
-                          frame.scratch, frame.step);
-                    },
-                    planned.scratch_bytes};
-    };
-    op.expand = [](const ExpandCall& call) {
-      const Var y = drop(call, weights(call));
-      return Vars{einsum(call.attributes().get<std::string>("outputs"), Vars{y, call.inputs[2]})};
-    };
-    op.gradient = [](const GradientCall& call) {
-      Vars operands = call.inputs;
-      operands.insert(operands.begin() + 3, call.cotangent());
-      Vars gradients = record_call(call.inputs[0].tape(), attention_grad_op(), operands, call.attributes());
-      gradients.resize(call.inputs.size());
-      return gradients;
-    };
-    op.flops = [](const Call& call) { return flops_of(call, 1, 1); };
-    op.random = true;
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "attention",
+      .doc = R"(y = dropout(softmax(masked_fill(scale * q k', hidden, -inf))) v for every head, the two products as the
+           equations say, block by block: the array of all scores never stands in memory, and keys
+           hidden from all queries of a block are not looked at. A query that sees no key gives zeros.
+           The mask broadcasts to the scores; it may be left out. A rule puts the op in for these ops;
+           write those.)",
+      .inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, hidden_input},
+      .attributes = attributes(),
+      .shape =
+          [](const Call& call) {
+            const Letters letters = letters_of(call.attributes);
+            check(call, letters);
+            return std::vector<ValueType>{{call.dtype(0), output_shape(call, letters)}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            Vars operands = call.inputs;
+            operands.insert(operands.begin() + 3, call.cotangent());
+            Vars gradients = record_call(call.inputs[0].tape(), attention_grad_op(), operands, call.attributes());
+            gradients.resize(call.inputs.size());
+            return gradients;
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const Var y = drop(call, weights(call));
+            return Vars{einsum(call.attributes().get<std::string>("outputs"), Vars{y, call.inputs[2]})};
+          },
+      .random = true,
+      .lowering = {.kernel =
+                       [](const KernelCall& call) {
+                         const PlannedAttention planned =
+                             make_attention(plan_of(call, letters_of(call.attributes), call.out[0], {}));
+                         return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
+                                         run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 3, masked),
+                                             frame.out[0], frame.scratch, frame.step);
+                                       },
+                                       planned.scratch_bytes};
+                       },
+                   .strided_in = true,
+                   .strided_out = true,
+                   .flops = [](const Call& call) { return flops_of(call, 1, 1); }}};
   return row;
 }
 }  // namespace
@@ -305,8 +315,8 @@ void list_attention(OpTable& table) {
   table.add(attention_grad_op());
   for (const bool masked : {true, false})
     for (const double rate : {0.283, 0.0}) {
-      std::vector<ValueType> sample{{Dtype::float64, {2, 3, 4, 5}}, {Dtype::float64, {2, 6, 4, 5}},
-                                    {Dtype::float64, {2, 6, 4, 7}}};
+      std::vector<ValueType> sample{
+          {Dtype::float64, {2, 3, 4, 5}}, {Dtype::float64, {2, 6, 4, 5}}, {Dtype::float64, {2, 6, 4, 7}}};
       if (masked) sample.push_back({Dtype::boolean, {3, 6}});
       table.add({.name = std::string("attention") + (masked ? ", masked" : "") + (rate != 0 ? ", with dropout" : ""),
                  .op = &attention_op(),

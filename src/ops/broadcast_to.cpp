@@ -7,36 +7,31 @@ namespace xtape {
 
 namespace {
 const Op& broadcast_to_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "broadcast_to";
-    op.doc =
-        "x repeated to `shape` as NumPy broadcasts it: counted from the back, an axis of size 1, or one that x lacks, "
-        "takes "
-        "the size of `shape`. A view: nothing is copied.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"shape", AttributeType::integers, "The shape of the result.", std::nullopt}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) {
-      const auto& sizes = call.integers("shape");
-      const Shape shape(sizes.begin(), sizes.end());
-      const Shape& from = call.shape(0);
-      bool fits = from.size() <= shape.size();
-      for (std::size_t i = 0; fits && i < from.size(); ++i)
-        fits = from[i] == 1 || from[i] == shape[shape.size() - from.size() + i];
-      for (std::int64_t size : shape) fits = fits && size >= 0;
-      if (!fits)
-        throw ShapeError("an array of shape " + to_string(from) + " does not broadcast to " + to_string(shape) +
-                         ": counted from the back, its sizes must be 1 or equal to those");
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.view = [](const Call& call, const Layout& layout) {
-      return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
-    };
-    op.gradient = [](const GradientCall& call) { return Vars{sum_to(call.cotangent(), call.inputs[0].shape())}; };
-    op.canonical = [](const CanonicalCall& call) { return call.terms.broadcast(call.inputs[0], call.type()); };
-    return op;
-  }();
+  static const Op row{
+      .name = "broadcast_to",
+      .doc = R"(x repeated to `shape` as NumPy broadcasts it: counted from the back, an axis of size 1, or one that x
+           lacks, takes the size of `shape`. A view: nothing is copied.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"shape", AttributeType::integers, "The shape of the result.", std::nullopt}},
+      .shape =
+          [](const Call& call) {
+            const auto& sizes = call.integers("shape");
+            const Shape shape(sizes.begin(), sizes.end());
+            const Shape& from = call.shape(0);
+            bool fits = from.size() <= shape.size();
+            for (std::size_t i = 0; fits && i < from.size(); ++i)
+              fits = from[i] == 1 || from[i] == shape[shape.size() - from.size() + i];
+            for (std::int64_t size : shape) fits = fits && size >= 0;
+            if (!fits)
+              throw ShapeError("an array of shape " + to_string(from) + " does not broadcast to " + to_string(shape) +
+                               ": counted from the back, its sizes must be 1 or equal to those");
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient = [](const GradientCall& call) { return Vars{sum_to(call.cotangent(), call.inputs[0].shape())}; },
+      .canonical = [](const CanonicalCall& call) { return call.terms.broadcast(call.inputs[0], call.type()); },
+      .lowering = {.view = [](const Call& call, const Layout& layout) {
+        return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
+      }}};
   return row;
 }
 }  // namespace

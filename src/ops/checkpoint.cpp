@@ -10,25 +10,22 @@ namespace {
 Vars checkpoint_gradient(const GradientCall& call);
 
 const Op& checkpoint_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "checkpoint";
-    op.doc =
-        "The results of a body on the inputs. No value inside the body is kept for the backward part: the gradient holds "
-        "the body once more and computes them again, with the same random numbers (Chen et al., 2016, Training deep nets "
-        "with sublinear memory cost).";
-    op.inputs = {{"xs", Accept::any, Arity::many}};
-    op.outputs = {"ys"};
-    op.shape = [](const Call& call) {
-      if (call.body == nullptr) throw Error("needs a body: record it with xtape::checkpoint(function, inputs)");
-      std::vector<ValueType> types;
-      for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
-      return types;
-    };
-    op.expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); };
-    op.gradient = checkpoint_gradient;
-    return op;
-  }();
+  static const Op row{
+      .name = "checkpoint",
+      .doc = R"(The results of a body on the inputs. No value inside the body is kept for the backward part: the
+           gradient holds the body once more and computes them again, with the same random numbers (Chen
+           et al., 2016, Training deep nets with sublinear memory cost).)",
+      .inputs = {{"xs", Accept::any, Arity::many}},
+      .outputs = {"ys"},
+      .shape =
+          [](const Call& call) {
+            if (call.body == nullptr) throw Error("needs a body: record it with xtape::checkpoint(function, inputs)");
+            std::vector<ValueType> types;
+            for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
+            return types;
+          },
+      .gradient = checkpoint_gradient,
+      .expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); }};
   return row;
 }
 
@@ -93,6 +90,8 @@ Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& in
   return at_place(caller, [&] { return record_checkpoint(function, inputs, caller); });
 }
 
-void list_checkpoint(OpTable& table) { table.add(checkpoint_op()); }
+void list_checkpoint(OpTable& table) {
+  table.add(checkpoint_op());
+}
 
 }  // namespace xtape

@@ -9,8 +9,8 @@
 namespace xtape {
 
 namespace {
-/// A bound of clip as an element: what lies beyond the dtype's own bounds becomes these. Throws DtypeError where a bound
-/// of integers is not whole, or where it would force a result that the dtype does not have.
+/// A bound of clip as an element: what lies beyond the dtype's own bounds becomes these. Throws DtypeError where a
+/// bound of integers is not whole, or where it would force a result that the dtype does not have.
 template <class T>
 T clip_bound(const Attributes& attributes, const char* name) {
   const Literal bound = attributes.number(name);
@@ -26,51 +26,53 @@ T clip_bound(const Attributes& attributes, const char* name) {
 }
 
 const Op& clip_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "clip";
-    op.doc =
-        "minimum(maximum(x, low), high), of x's dtype: for integers the bounds must be whole or infinite. The gradient "
-        "passes where low <= x <= high, bounds included.";
-    op.inputs = {{"x"}};
-    op.kind = Kind::elementwise;
-    op.overwrites = {0};
-    op.attributes = {{"low", AttributeType::element, "The least result; -inf for none.", std::nullopt},
-                     {"high", AttributeType::element, "The greatest result; inf for none.", std::nullopt}};
-    op.shape = [](const Call& call) {
-      const std::vector<ValueType> types = same_number_dtype(call);
-      with_number(call.dtype(0), [&](auto scalar) {
-        using T = decltype(scalar);
-        if (!(clip_bound<T>(call.attributes, "low") <= clip_bound<T>(call.attributes, "high")))
-          throw Error("low must not be above high, got low " + to_string(call.attributes.number("low")) +
-                      " and high " + to_string(call.attributes.number("high")));
-      });
-      return types;
-    };
-    op.tile = [](const KernelCall& call) {
-      return with_number(call.dtype(0), [&](auto scalar) {
-        using T = decltype(scalar);
-        const T least = clip_bound<T>(call.attributes, "low"), most = clip_bound<T>(call.attributes, "high");
-        return loop_tile<T, T>([least, most](T x) { return x < least ? least : x > most ? most : x; });
-      });
-    };
-    op.gradient = [](const GradientCall& call) {
-      const Var& x = call.inputs[0];
-      const Attributes& bounds = call.attributes();
-      const Var inside = (x >= bounds.number("low").real()) & (x <= bounds.number("high").real());
-      return Vars{where(inside, call.cotangent(), 0)};
-    };
-    op.expand = [](const ExpandCall& call) {
-      return with_number(call.inputs[0].dtype(), [&](auto scalar) {
-        using T = decltype(scalar);
-        Tape tape = call.tape;
-        const Var low = tape.constant(clip_bound<T>(call.attributes(), "low"), dtype_of<T>());
-        const Var above = maximum(call.inputs[0], low);
-        return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes(), "high"), dtype_of<T>()))};
-      });
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "clip",
+      .doc = R"(minimum(maximum(x, low), high), of x's dtype: for integers the bounds must be whole or infinite. The
+           gradient passes where low <= x <= high, bounds included.)",
+      .inputs = {{"x"}},
+      .attributes = {{"low", AttributeType::element, "The least result; -inf for none.", std::nullopt},
+                     {"high", AttributeType::element, "The greatest result; inf for none.", std::nullopt}},
+      .shape =
+          [](const Call& call) {
+            const std::vector<ValueType> types = same_number_dtype(call);
+            with_number(call.dtype(0), [&](auto scalar) {
+              using T = decltype(scalar);
+              if (!(clip_bound<T>(call.attributes, "low") <= clip_bound<T>(call.attributes, "high")))
+                throw Error("low must not be above high, got low " + to_string(call.attributes.number("low")) +
+                            " and high " + to_string(call.attributes.number("high")));
+            });
+            return types;
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const Var& x = call.inputs[0];
+            const Attributes& bounds = call.attributes();
+            const Var inside = (x >= bounds.number("low").real()) & (x <= bounds.number("high").real());
+            return Vars{where(inside, call.cotangent(), 0)};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            return with_number(call.inputs[0].dtype(), [&](auto scalar) {
+              using T = decltype(scalar);
+              Tape tape = call.tape;
+              const Var low = tape.constant(clip_bound<T>(call.attributes(), "low"), dtype_of<T>());
+              const Var above = maximum(call.inputs[0], low);
+              return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes(), "high"), dtype_of<T>()))};
+            });
+          },
+      .lowering = {.tile =
+                       [](const KernelCall& call) {
+                         return with_number(call.dtype(0), [&](auto scalar) {
+                           using T = decltype(scalar);
+                           const T least = clip_bound<T>(call.attributes, "low"),
+                                   most = clip_bound<T>(call.attributes, "high");
+                           return loop_tile<T, T>([least, most](T x) {
+                             return x < least ? least : x > most ? most : x;
+                           });
+                         });
+                       },
+                   .overwrites = {0}}};
   return row;
 }
 }  // namespace

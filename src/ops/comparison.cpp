@@ -12,9 +12,8 @@ Op comparison(const char* name, const char* doc, const F& f) {
   op.name = name;
   op.doc = doc;
   op.inputs = {{"a"}, {"b"}};
-  op.kind = Kind::elementwise;
   op.shape = [](const Call& call) -> std::vector<ValueType> { return {{Dtype::boolean, broadcast_inputs(call)}}; };
-  op.tile = [f](const KernelCall& call) {
+  op.lowering.tile = [f](const KernelCall& call) {
     return with_scalar(call.dtype(0),
                        [&](auto scalar) { return loop_tile<bool, decltype(scalar), decltype(scalar)>(f); });
   };
@@ -28,11 +27,10 @@ Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs
   op.name = name;
   op.doc = doc;
   op.inputs = inputs;
-  op.kind = Kind::elementwise;
   op.shape = same_dtype;
-  op.tile = [f](const KernelCall&) { return loop_tile<bool, In...>(f); };
+  op.lowering.tile = [f](const KernelCall&) { return loop_tile<bool, In...>(f); };
   op.differentiable = false;
-  for (std::size_t i = 0; i < inputs.size(); ++i) op.overwrites.push_back(static_cast<int>(i));
+  for (std::size_t i = 0; i < inputs.size(); ++i) op.lowering.overwrites.push_back(static_cast<int>(i));
   return op;
 }
 

@@ -45,71 +45,69 @@ Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
 }
 
 const Op& concat_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "concat";
-    op.doc = "The arrays one after another along an existing axis; their other sizes are equal.";
-    op.inputs = {{"xs", Accept::value, Arity::many}};
-    op.attributes = {
-        {"axis", AttributeType::integer, "The axis along which they follow one another.", std::int64_t{0}}};
-    op.shape = [](const Call& call) {
-      if (call.inputs.empty()) throw ShapeError("needs at least one array");
-      Shape shape = call.shape(0);
-      const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
-      for (std::size_t k = 1; k < call.inputs.size(); ++k) {
-        const Shape& next = call.shape(k);
-        bool fits = next.size() == shape.size();
-        for (std::size_t i = 0; fits && i < next.size(); ++i) fits = i == axis || next[i] == shape[i];
-        if (!fits)
-          throw ShapeError("arrays of shapes " + to_string(call.shape(0)) + " and " + to_string(next) +
-                           " must be equal but for axis " + std::to_string(axis));
-        if (!checked_add(shape[axis], next[axis]))
-          throw ShapeError("arrays of " + std::to_string(shape[axis]) + " and " + std::to_string(next[axis]) +
-                           " along axis " + std::to_string(axis) + " are together longer than 2^63 - 1");
-      }
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.kernel = [](const KernelCall& call) { return copies_to(call, concat_parts(call, call.out[0])); };
-    op.parts = concat_parts;
-    op.gradient = [](const GradientCall& call) {
-      const auto axis = call.attributes().get<std::int64_t>("axis");
-      std::vector<std::int64_t> sizes;
-      for (const Var& input : call.inputs) sizes.push_back(input.size(axis));
-      return split(call.cotangent(), sizes, axis);
-    };
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "concat",
+      .doc = "The arrays one after another along an existing axis; their other sizes are equal.",
+      .inputs = {{"xs", Accept::value, Arity::many}},
+      .attributes = {{"axis", AttributeType::integer, "The axis along which they follow one another.",
+                      std::int64_t{0}}},
+      .shape =
+          [](const Call& call) {
+            if (call.inputs.empty()) throw ShapeError("needs at least one array");
+            Shape shape = call.shape(0);
+            const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
+            for (std::size_t k = 1; k < call.inputs.size(); ++k) {
+              const Shape& next = call.shape(k);
+              bool fits = next.size() == shape.size();
+              for (std::size_t i = 0; fits && i < next.size(); ++i) fits = i == axis || next[i] == shape[i];
+              if (!fits)
+                throw ShapeError("arrays of shapes " + to_string(call.shape(0)) + " and " + to_string(next) +
+                                 " must be equal but for axis " + std::to_string(axis));
+              if (!checked_add(shape[axis], next[axis]))
+                throw ShapeError("arrays of " + std::to_string(shape[axis]) + " and " + std::to_string(next[axis]) +
+                                 " along axis " + std::to_string(axis) + " are together longer than 2^63 - 1");
+            }
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const auto axis = call.attributes().get<std::int64_t>("axis");
+            std::vector<std::int64_t> sizes;
+            for (const Var& input : call.inputs) sizes.push_back(input.size(axis));
+            return split(call.cotangent(), sizes, axis);
+          },
+      .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, concat_parts(call, call.out[0])); },
+                   .parts = concat_parts,
+                   .strided_in = true,
+                   .strided_out = true}};
   return row;
 }
 
 const Op& stack_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "stack";
-    op.doc = "Arrays of one shape along a new axis, which stands at `axis` of the result.";
-    op.inputs = {{"xs", Accept::value, Arity::many}};
-    op.attributes = {{"axis", AttributeType::integer, "Where the new axis stands in the result.", std::int64_t{0}}};
-    op.shape = [](const Call& call) {
-      if (call.inputs.empty()) throw ShapeError("needs at least one array");
-      for (std::size_t k = 1; k < call.inputs.size(); ++k)
-        if (call.shape(k) != call.shape(0))
-          throw ShapeError("arrays must have one shape, got " + to_string(call.shape(0)) + " and " +
-                           to_string(call.shape(k)));
-      Shape shape = call.shape(0);
-      shape.insert(stacking_axis(call), static_cast<std::int64_t>(call.inputs.size()));
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.kernel = [](const KernelCall& call) { return copies_to(call, stack_parts(call, call.out[0])); };
-    op.parts = stack_parts;
-    op.gradient = [](const GradientCall& call) {
-      return unstack(call.cotangent(), call.attributes().get<std::int64_t>("axis"));
-    };
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "stack",
+      .doc = "Arrays of one shape along a new axis, which stands at `axis` of the result.",
+      .inputs = {{"xs", Accept::value, Arity::many}},
+      .attributes = {{"axis", AttributeType::integer, "Where the new axis stands in the result.", std::int64_t{0}}},
+      .shape =
+          [](const Call& call) {
+            if (call.inputs.empty()) throw ShapeError("needs at least one array");
+            for (std::size_t k = 1; k < call.inputs.size(); ++k)
+              if (call.shape(k) != call.shape(0))
+                throw ShapeError("arrays must have one shape, got " + to_string(call.shape(0)) + " and " +
+                                 to_string(call.shape(k)));
+            Shape shape = call.shape(0);
+            shape.insert(stacking_axis(call), static_cast<std::int64_t>(call.inputs.size()));
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            return unstack(call.cotangent(), call.attributes().get<std::int64_t>("axis"));
+          },
+      .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, stack_parts(call, call.out[0])); },
+                   .parts = stack_parts,
+                   .strided_in = true,
+                   .strided_out = true}};
   return row;
 }
 
@@ -119,9 +117,8 @@ constexpr std::int64_t most_parts = 1 << 20;
 void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Shape& shape) {
   if (parts > most_parts)
     throw ShapeError(std::string(op) + ": axis " + std::to_string(axis) + " of " + to_string(shape) +
-                     " would be taken apart into " +
-                     std::to_string(parts) + " arrays; at most " + std::to_string(most_parts) +
-                     " can be: take slices, or scan along it");
+                     " would be taken apart into " + std::to_string(parts) + " arrays; at most " +
+                     std::to_string(most_parts) + " can be: take slices, or scan along it");
 }
 
 /// x[..., start : start + size, ...] along one axis.
@@ -133,85 +130,86 @@ Var stretch(const Var& x, std::size_t axis, std::int64_t start, std::int64_t siz
 }
 
 const Op& split_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "split";
-    op.doc = "x cut along `axis` into parts of the given sizes, which add up to its size there: views of x.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"sizes", AttributeType::integers, "The sizes of the parts along the axis.", std::nullopt},
-                     {"axis", AttributeType::integer, "The axis that is cut.", std::int64_t{0}}};
-    op.shape = [](const Call& call) {
-      const Shape& from = call.shape(0);
-      const std::size_t axis = normal_axis(call.integer("axis"), from.size());
-      std::vector<ValueType> types;
-      std::int64_t total = 0;
-      bool fits = true;
-      for (std::int64_t size : call.integers("sizes")) {
-        Shape shape = from;
-        shape[axis] = size;
-        types.push_back({call.dtype(0), shape});
-        fits = fits && size >= 0 && checked_add(total, size);
-      }
-      if (!fits || types.empty() || total != from[axis])
-        throw ShapeError("sizes " + to_string(Attribute(call.integers("sizes"))) + " must add up to " +
-                         std::to_string(from[axis]) + ", the size of axis " + std::to_string(axis) + " of " +
-                         to_string(from));
-      return types;
-    };
-    op.expand = [](const ExpandCall& call) {
-      const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), call.inputs[0].rank());
-      Vars parts;
-      std::int64_t start = 0;
-      for (std::int64_t size : call.attributes().get<std::vector<std::int64_t>>("sizes")) {
-        parts.push_back(stretch(call.inputs[0], axis, start, size));
-        start += size;
-      }
-      return parts;
-    };
-    op.gradient = [](const GradientCall& call) {
-      Vars cotangents;
-      for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
-      return Vars{concat(cotangents, call.attributes().get<std::int64_t>("axis"))};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "split",
+      .doc = R"(x cut along `axis` into parts of the given sizes, which add up to its size there: views of x.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"sizes", AttributeType::integers, "The sizes of the parts along the axis.", std::nullopt},
+                     {"axis", AttributeType::integer, "The axis that is cut.", std::int64_t{0}}},
+      .shape =
+          [](const Call& call) {
+            const Shape& from = call.shape(0);
+            const std::size_t axis = normal_axis(call.integer("axis"), from.size());
+            std::vector<ValueType> types;
+            std::int64_t total = 0;
+            bool fits = true;
+            for (std::int64_t size : call.integers("sizes")) {
+              Shape shape = from;
+              shape[axis] = size;
+              types.push_back({call.dtype(0), shape});
+              fits = fits && size >= 0 && checked_add(total, size);
+            }
+            if (!fits || types.empty() || total != from[axis])
+              throw ShapeError("sizes " + to_string(Attribute(call.integers("sizes"))) + " must add up to " +
+                               std::to_string(from[axis]) + ", the size of axis " + std::to_string(axis) + " of " +
+                               to_string(from));
+            return types;
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            Vars cotangents;
+            for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
+            return Vars{concat(cotangents, call.attributes().get<std::int64_t>("axis"))};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), call.inputs[0].rank());
+            Vars parts;
+            std::int64_t start = 0;
+            for (std::int64_t size : call.attributes().get<std::vector<std::int64_t>>("sizes")) {
+              parts.push_back(stretch(call.inputs[0], axis, start, size));
+              start += size;
+            }
+            return parts;
+          }};
   return row;
 }
 
 const Op& unstack_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "unstack";
-    op.doc = "The slices of x along `axis`, one an output, without that axis: views of x.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"axis", AttributeType::integer, "The axis that is taken apart.", std::int64_t{0}}};
-    op.shape = [](const Call& call) {
-      Shape shape = call.shape(0);
-      const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
-      const std::int64_t count = shape[axis];
-      if (count == 0) throw ShapeError("axis " + std::to_string(axis) + " of " + to_string(shape) + " has no slices");
-      check_parts("unstack", count, axis, shape);
-      shape.erase(axis);
-      return std::vector<ValueType>(static_cast<std::size_t>(count), ValueType{call.dtype(0), shape});
-    };
-    op.expand = [](const ExpandCall& call) {
-      const Var& x = call.inputs[0];
-      const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), x.rank());
-      const std::int64_t count = x.shape()[axis];
-      Vars parts;
-      for (std::int64_t i = 0; i < count; ++i)
-        parts.push_back(squeeze(stretch(x, axis, i, 1), {static_cast<std::int64_t>(axis)}));
-      return parts;
-    };
-    op.gradient = [](const GradientCall& call) {
-      Vars cotangents;
-      for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
-      const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
-      const auto axis = call.attributes().get<std::int64_t>("axis");
-      return Vars{stack(cotangents, axis < 0 ? axis + rank : axis)};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "unstack",
+      .doc = "The slices of x along `axis`, one an output, without that axis: views of x.",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"axis", AttributeType::integer, "The axis that is taken apart.", std::int64_t{0}}},
+      .shape =
+          [](const Call& call) {
+            Shape shape = call.shape(0);
+            const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
+            const std::int64_t count = shape[axis];
+            if (count == 0)
+              throw ShapeError("axis " + std::to_string(axis) + " of " + to_string(shape) + " has no slices");
+            check_parts("unstack", count, axis, shape);
+            shape.erase(axis);
+            return std::vector<ValueType>(static_cast<std::size_t>(count), ValueType{call.dtype(0), shape});
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            Vars cotangents;
+            for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
+            const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
+            const auto axis = call.attributes().get<std::int64_t>("axis");
+            return Vars{stack(cotangents, axis < 0 ? axis + rank : axis)};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const Var& x = call.inputs[0];
+            const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), x.rank());
+            const std::int64_t count = x.shape()[axis];
+            Vars parts;
+            for (std::int64_t i = 0; i < count; ++i)
+              parts.push_back(squeeze(stretch(x, axis, i, 1), {static_cast<std::int64_t>(axis)}));
+            return parts;
+          }};
   return row;
 }
 }  // namespace

@@ -11,17 +11,13 @@ namespace xtape {
 
 namespace {
 const Op& stop_gradient_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "stop_gradient";
-    op.doc = "x, through which no gradient flows.";
-    op.inputs = {{"x", Accept::any}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; };
-    op.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); };
-    op.differentiable = false;
-    return op;
-  }();
+  static const Op row{
+      .name = "stop_gradient",
+      .doc = "x, through which no gradient flows.",
+      .inputs = {{"x", Accept::any}},
+      .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .differentiable = false,
+      .lowering = {.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); }}};
   return row;
 }
 
@@ -88,42 +84,36 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
 }
 
 const Op& cache_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "cache";
-    op.doc =
-        "What a model that reads its input piece by piece needs of earlier pieces, with the present one: x [b, t, …] "
-        "is "
-        "written over the places past[row] … past[row] + t - 1 of `state` [b, capacity, …], and the whole is given. "
-        "Places that do not fit are left out. Called with x alone, as definitions do: in mode predict, where x has a "
-        "past, the state is an input of the tape's own, which players carry; everywhere else it is x itself, and "
-        "nothing "
-        "is recorded.";
-    op.inputs = {
-        {"x", Accept::any}, {"state", Accept::any, Arity::optional}, {"past", Accept::integer, Arity::optional}};
-    op.attributes = {{"axis", AttributeType::integer,
+  static const Op row{
+      .name = "cache",
+      .doc = R"(What a model that reads its input piece by piece needs of earlier pieces, with the present one: x [b, t,
+           …] is written over the places past[row] … past[row] + t - 1 of `state` [b, capacity, …], and
+           the whole is given. Places that do not fit are left out. Called with x alone, as definitions
+           do: in mode predict, where x has a past, the state is an input of the tape's own, which
+           players carry; everywhere else it is x itself, and nothing is recorded.)",
+      .inputs = {{"x", Accept::any},
+                 {"state", Accept::any, Arity::optional},
+                 {"past", Accept::integer, Arity::optional}},
+      .attributes = {{"axis", AttributeType::integer,
                       "The axis along which pieces follow one another; not that of the rows, which is 0.",
-                      std::int64_t{1}}};
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");
-      const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
-      if (axis == 0) throw ShapeError("axis 0 is that of the rows: pieces follow one another along another");
-      Shape wanted = call.shape(0);
-      if (call.shape(1).size() == wanted.size()) wanted[axis] = call.shape(1)[axis];
-      if (call.inputs[1] != ValueType{call.dtype(0), wanted})
-        throw ShapeError("a state of type " + to_string(call.inputs[1]) + " cannot take in pieces of type " +
-                         to_string(call.inputs[0]) + " along axis " + std::to_string(axis));
-      if (call.inputs[2] != ValueType{Dtype::int64, {call.shape(0)[0]}})
-        throw ShapeError("the past must be int64, one number for each of the " + std::to_string(call.shape(0)[0]) +
-                         " rows, not " + to_string(call.inputs[2]));
-      return {call.inputs[1]};
-    };
-    op.kernel = cache_kernel;
-    op.record = record_cache;
-    op.overwrites = {1};
-    op.differentiable = false;
-    return op;
-  }();
+                      std::int64_t{1}}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");
+        const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
+        if (axis == 0) throw ShapeError("axis 0 is that of the rows: pieces follow one another along another");
+        Shape wanted = call.shape(0);
+        if (call.shape(1).size() == wanted.size()) wanted[axis] = call.shape(1)[axis];
+        if (call.inputs[1] != ValueType{call.dtype(0), wanted})
+          throw ShapeError("a state of type " + to_string(call.inputs[1]) + " cannot take in pieces of type " +
+                           to_string(call.inputs[0]) + " along axis " + std::to_string(axis));
+        if (call.inputs[2] != ValueType{Dtype::int64, {call.shape(0)[0]}})
+          throw ShapeError("the past must be int64, one number for each of the " + std::to_string(call.shape(0)[0]) +
+                           " rows, not " + to_string(call.inputs[2]));
+        return {call.inputs[1]};
+      },
+      .record = record_cache,
+      .differentiable = false,
+      .lowering = {.kernel = cache_kernel, .overwrites = {1}}};
   return row;
 }
 }  // namespace

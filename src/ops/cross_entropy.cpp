@@ -124,64 +124,57 @@ Vars expand_cross_entropy_grad(const ExpandCall& call) {
 }  // namespace
 
 const Op& cross_entropy_grad_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "cross_entropy_grad";
-    op.doc =
-        "The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), with q the "
-        "target "
-        "distribution; zeros where the target is ignored.";
-    op.inputs = {{"logits", Accept::floating},
+  static const Op row{
+      .name = "cross_entropy_grad",
+      .doc = R"(The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), with q the
+           target distribution; zeros where the target is ignored.)",
+      .inputs = {{"logits", Accept::floating},
                  {"targets", Accept::integer},
                  {"logsumexp", Accept::floating},
-                 {"dsum", Accept::floating}};
-    op.outputs = {"dlogits"};
-    op.attributes = loss_attributes();
-    op.shape = [](const Call& call) {
-      check_loss(call, call.shape(0), 1);
-      require_shape(call, 2, call.shape(1), "that of the targets");
-      require_shape(call, 3, {}, "a single number");
-      return std::vector<ValueType>{call.inputs[0]};
-    };
-    op.kernel = cross_entropy_grad_kernel;
-    op.expand = expand_cross_entropy_grad;
-    op.overwrites = {0};
-    return op;
-  }();
+                 {"dsum", Accept::floating}},
+      .outputs = {"dlogits"},
+      .attributes = loss_attributes(),
+      .shape =
+          [](const Call& call) {
+            check_loss(call, call.shape(0), 1);
+            require_shape(call, 2, call.shape(1), "that of the targets");
+            require_shape(call, 3, {}, "a single number");
+            return std::vector<ValueType>{call.inputs[0]};
+          },
+      .expand = expand_cross_entropy_grad,
+      .lowering = {.kernel = cross_entropy_grad_kernel, .overwrites = {0}}};
   return row;
 }
 
 const Op& cross_entropy_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "cross_entropy";
-    op.doc =
-        "The sum over all targets t that are not `ignore` of -sum_c q_c log softmax(logits)_c, and the count of those "
-        "targets (int64); divide the one by the other for the mean. The target distribution q has 1 - label_smoothing "
-        "on t; "
-        "the rest is spread evenly over all classes (Szegedy et al., 2016; as PyTorch does it), or over all but "
-        "smoothing_excludes. Keeps log sum exp(logits) of every row (0 where the target is ignored, or all logits are "
-        "-inf). A target that is neither a class nor `ignore` is an error when played.";
-    op.inputs = {{"logits", Accept::floating}, {"targets", Accept::integer}};
-    op.outputs = {"sum", "count", "logsumexp"};
-    op.results = 2;
-    op.attributes = loss_attributes();
-    op.shape = [](const Call& call) {
-      check_loss(call, call.shape(0), 1);
-      return std::vector<ValueType>{{call.dtype(0), {}}, {Dtype::int64, {}}, {call.dtype(0), call.shape(1)}};
-    };
-    op.kernel = cross_entropy_kernel;
-    op.expand = expand_cross_entropy;
-    op.canonical = canonical_cross_entropy;
-    op.gradient = [](const GradientCall& call) {
-      if (!call.cotangents[2].empty()) return Vars{};  // of second derivatives: left to the expansion
-      const Vars dlogits =
-          apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},
-                call.attributes());
-      return Vars{dlogits[0], Var()};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "cross_entropy",
+      .doc = R"(The sum over all targets t that are not `ignore` of -sum_c q_c log softmax(logits)_c, and the count of
+           those targets (int64); divide the one by the other for the mean. The target distribution q
+           has 1 - label_smoothing on t; the rest is spread evenly over all classes (Szegedy et al.,
+           2016; as PyTorch does it), or over all but smoothing_excludes. Keeps log sum exp(logits) of
+           every row (0 where the target is ignored, or all logits are -inf). A target that is neither a
+           class nor `ignore` is an error when played.)",
+      .inputs = {{"logits", Accept::floating}, {"targets", Accept::integer}},
+      .outputs = {"sum", "count", "logsumexp"},
+      .results = 2,
+      .attributes = loss_attributes(),
+      .shape =
+          [](const Call& call) {
+            check_loss(call, call.shape(0), 1);
+            return std::vector<ValueType>{{call.dtype(0), {}}, {Dtype::int64, {}}, {call.dtype(0), call.shape(1)}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            if (!call.cotangents[2].empty()) return Vars{};  // of second derivatives: left to the expansion
+            const Vars dlogits =
+                apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},
+                      call.attributes());
+            return Vars{dlogits[0], Var()};
+          },
+      .expand = expand_cross_entropy,
+      .canonical = canonical_cross_entropy,
+      .lowering = {.kernel = cross_entropy_kernel}};
   return row;
 }
 

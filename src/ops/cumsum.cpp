@@ -8,34 +8,33 @@ namespace xtape {
 
 namespace {
 const Op& cumsum_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "cumsum";
-    op.doc =
-        "Along `axis`, the sum of the elements up to and including each; in reverse, from each to the last. float32 is "
-        "summed in double, float64 with compensation, integers and bool as int64. Gradient: the cumsum of the "
-        "cotangent in the other direction.";
-    op.inputs = {{"x"}};
-    op.attributes = {{"axis", AttributeType::integer, "The axis along which it sums.", std::int64_t{-1}},
-                     {"reverse", AttributeType::boolean, "Whether it sums from the end.", false}};
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      normal_axis(call.integer("axis"), call.shape(0).size());
-      return {{is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64, call.shape(0)}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
-      return Kernel{
-          [extent, dtype = call.dtype(0), reverse = call.flag("reverse"), threads = call.threads](const Frame& frame) {
-            running_sum(dtype, frame.in[0], extent, reverse, frame.out[0], threads);
-          }};
-    };
-    op.gradient = [](const GradientCall& call) {
-      return Vars{cumsum(call.cotangent(), call.attributes().get<std::int64_t>("axis"),
-                         !call.attributes().get<bool>("reverse"))};
-    };
-    op.overwrites = {0};
-    return op;
-  }();
+  static const Op row{
+      .name = "cumsum",
+      .doc = R"(Along `axis`, the sum of the elements up to and including each; in reverse, from each to the last.
+           float32 is summed in double, float64 with compensation, integers and bool as int64. Gradient:
+           the cumsum of the cotangent in the other direction.)",
+      .inputs = {{"x"}},
+      .attributes = {{"axis", AttributeType::integer, "The axis along which it sums.", std::int64_t{-1}},
+                     {"reverse", AttributeType::boolean, "Whether it sums from the end.", false}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        normal_axis(call.integer("axis"), call.shape(0).size());
+        return {{is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64, call.shape(0)}};
+      },
+      .gradient =
+          [](const GradientCall& call) {
+            return Vars{cumsum(call.cotangent(), call.attributes().get<std::int64_t>("axis"),
+                               !call.attributes().get<bool>("reverse"))};
+          },
+      .lowering = {.kernel =
+                       [](const KernelCall& call) {
+                         const Middle extent =
+                             Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
+                         return Kernel{[extent, dtype = call.dtype(0), reverse = call.flag("reverse"),
+                                        threads = call.threads](const Frame& frame) {
+                           running_sum(dtype, frame.in[0], extent, reverse, frame.out[0], threads);
+                         }};
+                       },
+                   .overwrites = {0}}};
   return row;
 }
 }  // namespace

@@ -18,85 +18,83 @@ std::pair<std::size_t, std::size_t> diagonal_axes(const Call& call) {
 }
 
 const Op& diagonal_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "diagonal";
-    op.doc =
-        "The diagonal of two axes of one size: y[..., i] is the element of x that has index i on both; the other axes "
-        "stay in front, in order. A view: nothing is copied.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"axis1", AttributeType::integer, "One axis of the diagonal.", std::nullopt},
-                     {"axis2", AttributeType::integer, "The other axis.", std::nullopt}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) {
-      const auto [first, second] = diagonal_axes(call);
-      Shape shape;
-      for (std::size_t i = 0; i < call.shape(0).size(); ++i)
-        if (i != first && i != second) shape.push_back(call.shape(0)[i]);
-      shape.push_back(call.shape(0)[first]);
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.view = [](const Call& call, const Layout& layout) {
-      const auto [first, second] = diagonal_axes(call);
-      Layout result{call.outputs[0].shape, {}, layout.offset};
-      for (std::size_t i = 0; i < layout.shape.size(); ++i)
-        if (i != first && i != second) result.strides.push_back(layout.strides[i]);
-      result.strides.push_back(layout.strides[first] + layout.strides[second]);
-      return std::optional<Layout>(result);
-    };
-    op.gradient = [](const GradientCall& call) {
-      const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
-      const auto first = static_cast<std::int64_t>(
-          normal_axis(call.attributes().get<std::int64_t>("axis1"), static_cast<std::size_t>(rank)));
-      const auto second = static_cast<std::int64_t>(
-          normal_axis(call.attributes().get<std::int64_t>("axis2"), static_cast<std::size_t>(rank)));
-      Axes order;  // the last two axes of the embedded cotangent go where the diagonal's stood
-      for (std::int64_t axis = 0, next = 0; axis < rank; ++axis)
-        order.push_back(axis == first ? rank - 2 : axis == second ? rank - 1 : next++);
-      return Vars{transpose(diag_embed(call.cotangent()), order)};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "diagonal",
+      .doc = R"(The diagonal of two axes of one size: y[..., i] is the element of x that has index i on both; the other
+           axes stay in front, in order. A view: nothing is copied.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"axis1", AttributeType::integer, "One axis of the diagonal.", std::nullopt},
+                     {"axis2", AttributeType::integer, "The other axis.", std::nullopt}},
+      .shape =
+          [](const Call& call) {
+            const auto [first, second] = diagonal_axes(call);
+            Shape shape;
+            for (std::size_t i = 0; i < call.shape(0).size(); ++i)
+              if (i != first && i != second) shape.push_back(call.shape(0)[i]);
+            shape.push_back(call.shape(0)[first]);
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
+            const auto first = static_cast<std::int64_t>(
+                normal_axis(call.attributes().get<std::int64_t>("axis1"), static_cast<std::size_t>(rank)));
+            const auto second = static_cast<std::int64_t>(
+                normal_axis(call.attributes().get<std::int64_t>("axis2"), static_cast<std::size_t>(rank)));
+            Axes order;  // the last two axes of the embedded cotangent go where the diagonal's stood
+            for (std::int64_t axis = 0, next = 0; axis < rank; ++axis)
+              order.push_back(axis == first ? rank - 2 : axis == second ? rank - 1 : next++);
+            return Vars{transpose(diag_embed(call.cotangent()), order)};
+          },
+      .lowering = {.view = [](const Call& call, const Layout& layout) {
+        const auto [first, second] = diagonal_axes(call);
+        Layout result{call.outputs[0].shape, {}, layout.offset};
+        for (std::size_t i = 0; i < layout.shape.size(); ++i)
+          if (i != first && i != second) result.strides.push_back(layout.strides[i]);
+        result.strides.push_back(layout.strides[first] + layout.strides[second]);
+        return std::optional<Layout>(result);
+      }}};
   return row;
 }
 
 const Op& diag_embed_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "diag_embed";
-    op.doc =
-        "Vectors along the last axis as diagonals of square matrices: y[..., i, j] = x[..., i] where i = j, else 0.";
-    op.inputs = {{"x", Accept::any}};
-    op.shape = [](const Call& call) {
-      Shape shape = call.shape(0);
-      if (shape.empty()) throw ShapeError("needs at least one axis, got an array of shape ()");
-      shape.push_back(shape.back());
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const std::uint64_t zero = 0;
-      Layout diagonal = call.out[0];
-      const std::size_t last = diagonal.shape.size() - 1;
-      diagonal.strides[last - 1] += diagonal.strides[last];
-      diagonal.shape.erase(last);
-      diagonal.strides.erase(last);
-      return Kernel{[fill = make_fill(call.dtype(0), call.out[0], &zero, call.threads),
-                     copy = make_copy(call.dtype(0), call.in[0], diagonal, call.threads)](const Frame& frame) {
-                      fill(frame.out[0]);
-                      copy(frame.in[0], frame.out[0]);
-                    },
-                    0};
-    };
-    op.gradient = [](const GradientCall& call) { return Vars{diagonal(call.cotangent(), -2, -1)}; };
-    op.expand = [](const ExpandCall& call) {
-      const Var& x = call.inputs[0];
-      const Var on_diagonal = eye(call.tape, x.size(-1), x.size(-1), Dtype::boolean);
-      return Vars{where(on_diagonal, expand_dims(x, -1), zeros(call.tape, {}, x.dtype()))};
-    };
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "diag_embed",
+      .doc = R"(Vectors along the last axis as diagonals of square matrices: y[..., i, j] = x[..., i] where i = j, else
+           0.)",
+      .inputs = {{"x", Accept::any}},
+      .shape =
+          [](const Call& call) {
+            Shape shape = call.shape(0);
+            if (shape.empty()) throw ShapeError("needs at least one axis, got an array of shape ()");
+            shape.push_back(shape.back());
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient = [](const GradientCall& call) { return Vars{diagonal(call.cotangent(), -2, -1)}; },
+      .expand =
+          [](const ExpandCall& call) {
+            const Var& x = call.inputs[0];
+            const Var on_diagonal = eye(call.tape, x.size(-1), x.size(-1), Dtype::boolean);
+            return Vars{where(on_diagonal, expand_dims(x, -1), zeros(call.tape, {}, x.dtype()))};
+          },
+      .lowering = {.kernel =
+                       [](const KernelCall& call) {
+                         const std::uint64_t zero = 0;
+                         Layout diagonal = call.out[0];
+                         const std::size_t last = diagonal.shape.size() - 1;
+                         diagonal.strides[last - 1] += diagonal.strides[last];
+                         diagonal.shape.erase(last);
+                         diagonal.strides.erase(last);
+                         return Kernel{
+                             [fill = make_fill(call.dtype(0), call.out[0], &zero, call.threads),
+                              copy = make_copy(call.dtype(0), call.in[0], diagonal, call.threads)](const Frame& frame) {
+                               fill(frame.out[0]);
+                               copy(frame.in[0], frame.out[0]);
+                             },
+                             0};
+                       },
+                   .strided_in = true,
+                   .strided_out = true}};
   return row;
 }
 }  // namespace

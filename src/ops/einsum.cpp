@@ -238,76 +238,74 @@ double product_flops(const Call& call) {
 }
 
 const Op& einsum_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "einsum";
-    op.doc =
-        "Sum of products over named axes: y[result] = sum over all letters that the result lacks of the product of the "
-        "operands, x1[...] * x2[...] * ... A letter that stands twice in one operand means its diagonal. Sizes of 1 "
-        "broadcast only inside '...'. The result has the operands' dtype; integers wrap. Any number of operands: they "
-        "are multiplied two at a time, the cheapest pair first, each as matrix products straight from the strides of the operands where those allow it.";
-    op.inputs = {{"operands", Accept::value, Arity::many}};
-    op.attributes = {equation_attribute};
-    op.kind = Kind::product;
-    op.shape = [](const Call& call) { return std::vector<ValueType>{product_type(call)}; };
-    op.kernel = [](const KernelCall& call) { return product_kernel(call, planned(call, false)); };
-    op.gradient = product_gradients;
-    op.flops = product_flops;
-    op.record = record_einsum;
-    op.canonical = [](const CanonicalCall& call) {
-      if (!is_floating(call.type().dtype)) return call.as_it_stands();
-      return call.terms.contraction(call.inputs, call.attributes().get<std::string>("equation"), call.type());
-    };
-    op.accumulate = [](const Node& node, const Vars& inputs, const Var& addend) {
-      if (addend.type() != node.outputs[0]) return Var();
-      return record_product(einsum_add_op(), {inputs[0], inputs[1], addend},
-                            node.attributes.get<std::string>("equation"));
-    };
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "einsum",
+      .doc = R"(Sum of products over named axes: y[result] = sum over all letters that the result lacks of the product
+           of the operands, x1[...] * x2[...] * ... A letter that stands twice in one operand means its
+           diagonal. Sizes of 1 broadcast only inside '...'. The result has the operands' dtype;
+           integers wrap. Any number of operands: they are multiplied two at a time, the cheapest pair
+           first, each as matrix products straight from the strides of the operands where those allow
+           it.)",
+      .inputs = {{"operands", Accept::value, Arity::many}},
+      .attributes = {equation_attribute},
+      .shape = [](const Call& call) { return std::vector<ValueType>{product_type(call)}; },
+      .gradient = product_gradients,
+      .record = record_einsum,
+      .accumulate =
+          [](const Node& node, const Vars& inputs, const Var& addend) {
+            if (addend.type() != node.outputs[0]) return Var();
+            return record_product(einsum_add_op(), {inputs[0], inputs[1], addend},
+                                  node.attributes.get<std::string>("equation"));
+          },
+      .canonical =
+          [](const CanonicalCall& call) {
+            if (!is_floating(call.type().dtype)) return call.as_it_stands();
+            return call.terms.contraction(call.inputs, call.attributes().get<std::string>("equation"), call.type());
+          },
+      .lowering = {.kernel = [](const KernelCall& call) { return product_kernel(call, planned(call, false)); },
+                   .strided_in = true,
+                   .strided_out = true,
+                   .flops = product_flops}};
   return row;
 }
 
 const Op& einsum_add_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "einsum_add";
-    op.doc =
-        "addend + einsum(equation, a, b), the product added in place where nobody else needs the addend. No letter may "
-        "stand in one operand alone, and none twice in an operand.";
-    op.inputs = {{"a", Accept::value}, {"b", Accept::value}, {"addend", Accept::value}};
-    op.attributes = {equation_attribute};
-    op.kind = Kind::product;
-    op.shape = [](const Call& call) {
-      const ValueType type = product_type(call);
-      if (call.inputs[2] != type)
-        throw ShapeError("the addend is " + to_string(call.inputs[2]) + ", the product " + to_string(type) +
-                         ": they must be equal");
-      return std::vector<ValueType>{type};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const auto copy = make_copy(call.dtype(0), call.in[2], call.out[0], call.threads);
-      return product_kernel(call, planned(call, true), [copy](const Frame& frame) {
-        if (frame.in[2] != frame.out[0]) copy(frame.in[2], frame.out[0]);
-      });
-    };
-    op.gradient = [](const GradientCall& call) {
-      Vars gradients = product_gradients(call);
-      gradients[2] = call.cotangent();
-      return gradients;
-    };
-    op.expand = [](const ExpandCall& call) {
-      return Vars{add(call.inputs[2],
-                      einsum(call.attributes().get<std::string>("equation"), Vars{call.inputs[0], call.inputs[1]}))};
-    };
-    op.flops = product_flops;
-    op.overwrites = {2};
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "einsum_add",
+      .doc = R"(addend + einsum(equation, a, b), the product added in place where nobody else needs the addend. No
+           letter may stand in one operand alone, and none twice in an operand.)",
+      .inputs = {{"a", Accept::value}, {"b", Accept::value}, {"addend", Accept::value}},
+      .attributes = {equation_attribute},
+      .shape =
+          [](const Call& call) {
+            const ValueType type = product_type(call);
+            if (call.inputs[2] != type)
+              throw ShapeError("the addend is " + to_string(call.inputs[2]) + ", the product " + to_string(type) +
+                               ": they must be equal");
+            return std::vector<ValueType>{type};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            Vars gradients = product_gradients(call);
+            gradients[2] = call.cotangent();
+            return gradients;
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            return Vars{add(call.inputs[2], einsum(call.attributes().get<std::string>("equation"),
+                                                   Vars{call.inputs[0], call.inputs[1]}))};
+          },
+      .lowering = {.kernel =
+                       [](const KernelCall& call) {
+                         const auto copy = make_copy(call.dtype(0), call.in[2], call.out[0], call.threads);
+                         return product_kernel(call, planned(call, true), [copy](const Frame& frame) {
+                           if (frame.in[2] != frame.out[0]) copy(frame.in[2], frame.out[0]);
+                         });
+                       },
+                   .overwrites = {2},
+                   .strided_in = true,
+                   .strided_out = true,
+                   .flops = product_flops}};
   return row;
 }
 }  // namespace

@@ -18,11 +18,10 @@ Op function(const char* name, const char* doc, const F& f, GradientRule gradient
   op.name = name;
   op.doc = doc;
   op.inputs = {{"x", Accept::floating}};
-  op.kind = Kind::elementwise;
   op.shape = same_dtype;
-  op.tile = [f](const KernelCall& call) { return vector_tile<1>(call.dtype(0), f); };
+  op.lowering.tile = [f](const KernelCall& call) { return vector_tile<1>(call.dtype(0), f); };
   op.gradient = gradient;
-  op.overwrites = {0};
+  op.lowering.overwrites = {0};
   return op;
 }
 
@@ -187,42 +186,42 @@ Var tanh_argument(const Var& x) {
 }
 
 const Op& gelu_grad_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "gelu_grad";
-    op.doc =
-        "The cotangent times the derivative of gelu at x. With approximate 'none' that is F(x) + x * f(x), where F and "
-        "f "
-        "are the distribution function and the density of the normal distribution; with 'tanh' it is (1 + t) / 2 + "
-        "x / 2 * (1 - t * t) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x), where t is the hyperbolic tangent in gelu.";
-    op.inputs = {{"x", Accept::floating}, {"cotangent", Accept::floating}};
-    op.attributes = gelu_attributes();
-    op.kind = Kind::elementwise;
-    op.shape = [](const Call& call) {
-      tanh_form(call.text("approximate"));
-      return same_dtype(call);
-    };
-    op.tile = [](const KernelCall& call) {
-      if (tanh_form(call.text("approximate")))
-        return vector_tile<2>(call.dtype(0),
-                              [](const auto& x, const auto& g) { return g * vector_math::gelu_tanh_slope(x); });
-      return vector_tile<2>(call.dtype(0),
-                            [](const auto& x, const auto& g) { return g * vector_math::gelu_erf_slope(x); });
-    };
-    op.expand = [](const ExpandCall& call) {
-      const Var& x = call.inputs[0];
-      if (tanh_form(call.attributes().get<std::string>("approximate"))) {
-        const Var t = tanh(tanh_argument(x));
-        const Var slope = vector_math::gelu_scale * (1 + 3 * vector_math::gelu_cubic * square(x));
-        return Vars{call.inputs[1] * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * slope)};
-      }
-      const Var below = 0.5 * (1 + erf(x * M_SQRT1_2));
-      const Var density = exp(square(x) * -0.5) * (M_SQRT1_2 * 0.5 * M_2_SQRTPI);
-      return Vars{call.inputs[1] * (below + x * density)};
-    };
-    op.overwrites = {0, 1};
-    return op;
-  }();
+  static const Op row{
+      .name = "gelu_grad",
+      .doc = R"(The cotangent times the derivative of gelu at x. With approximate 'none' that is F(x) + x * f(x), where
+           F and f are the distribution function and the density of the normal distribution; with 'tanh'
+           it is (1 + t) / 2 + x / 2 * (1 - t * t) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x), where t
+           is the hyperbolic tangent in gelu.)",
+      .inputs = {{"x", Accept::floating}, {"cotangent", Accept::floating}},
+      .attributes = gelu_attributes(),
+      .shape =
+          [](const Call& call) {
+            tanh_form(call.text("approximate"));
+            return same_dtype(call);
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const Var& x = call.inputs[0];
+            if (tanh_form(call.attributes().get<std::string>("approximate"))) {
+              const Var t = tanh(tanh_argument(x));
+              const Var slope = vector_math::gelu_scale * (1 + 3 * vector_math::gelu_cubic * square(x));
+              return Vars{call.inputs[1] * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * slope)};
+            }
+            const Var below = 0.5 * (1 + erf(x * M_SQRT1_2));
+            const Var density = exp(square(x) * -0.5) * (M_SQRT1_2 * 0.5 * M_2_SQRTPI);
+            return Vars{call.inputs[1] * (below + x * density)};
+          },
+      .lowering = {.tile =
+                       [](const KernelCall& call) {
+                         if (tanh_form(call.text("approximate")))
+                           return vector_tile<2>(call.dtype(0), [](const auto& x, const auto& g) {
+                             return g * vector_math::gelu_tanh_slope(x);
+                           });
+                         return vector_tile<2>(call.dtype(0), [](const auto& x, const auto& g) {
+                           return g * vector_math::gelu_erf_slope(x);
+                         });
+                       },
+                   .overwrites = {0, 1}}};
   return row;
 }
 
@@ -242,7 +241,7 @@ const Op& gelu_op() {
       tanh_form(call.text("approximate"));
       return same_dtype(call);
     };
-    op.tile = [](const KernelCall& call) {
+    op.lowering.tile = [](const KernelCall& call) {
       if (tanh_form(call.text("approximate")))
         return vector_tile<1>(call.dtype(0), [](const auto& x) { return vector_math::gelu_tanh(x); });
       return vector_tile<1>(call.dtype(0), [](const auto& x) { return vector_math::gelu_erf(x); });
@@ -267,9 +266,14 @@ void add_gelu_rules(OpTable& table) {
   const std::vector<ValueType> sample{{Dtype::float64, {2, 3}}};
   const Attributes by_tanh{{"approximate", std::string("tanh")}};
   table.add({.name = "gelu by tanh", .op = &gelu_op(), .inputs = sample, .attributes = by_tanh});
-  table.add({.name = "gelu by tanh, factored", .op = &gelu_op(), .inputs = sample, .attributes = by_tanh,
+  table.add({.name = "gelu by tanh, factored",
+             .op = &gelu_op(),
+             .inputs = sample,
+             .attributes = by_tanh,
              .pattern = factored_gelu});
-  table.add({.name = "gelu by erf", .op = &gelu_op(), .inputs = sample,
+  table.add({.name = "gelu by erf",
+             .op = &gelu_op(),
+             .inputs = sample,
              .attributes = {{"approximate", std::string("none")}}});
 }
 }  // namespace

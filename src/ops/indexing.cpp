@@ -143,47 +143,44 @@ std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoin
 }
 
 const Op& take_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "take";
-    op.doc =
-        "The slices of x along the axis that the indices name, in their shape: with axis 0, y[i…] = x[indices[i…]], "
-        "rows of an embedding. Indices outside [0, size) are an error when played.";
-    op.inputs = {{"x", Accept::any}, {"indices", Accept::integer}};
-    op.attributes = axis_attribute();
-    op.shape = [](const Call& call) {
-      return std::vector<ValueType>{{call.dtype(0), taken_shape(call.shape(0), call.shape(1), call.integer("axis"))}};
-    };
-    op.kernel = take_kernel;
-    op.gradient = [](const GradientCall& call) {
-      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
-      return Vars{index_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "take",
+      .doc = R"(The slices of x along the axis that the indices name, in their shape: with axis 0, y[i…] =
+           x[indices[i…]], rows of an embedding. Indices outside [0, size) are an error when played.)",
+      .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
+      .attributes = axis_attribute(),
+      .shape =
+          [](const Call& call) {
+            return std::vector<ValueType>{
+                {call.dtype(0), taken_shape(call.shape(0), call.shape(1), call.integer("axis"))}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+            return Vars{index_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
+          },
+      .lowering = {.kernel = take_kernel, .picks = true}};
   return row;
 }
 
 const Op& gather_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "gather";
-    op.doc =
-        "Element by element, what the indices name along the axis: for axis 1 of three, y[a, b, c] = x[a, indices[a, b, "
-        "c], c], as torch.gather. Indices outside [0, size) are an error when played.";
-    op.inputs = {{"x", Accept::any}, {"indices", Accept::integer}};
-    op.attributes = axis_attribute();
-    op.shape = [](const Call& call) {
-      require_like(call.shape(0), call.shape(1), call.integer("axis"));
-      return std::vector<ValueType>{{call.dtype(0), call.shape(1)}};
-    };
-    op.kernel = gather_kernel;
-    op.gradient = [](const GradientCall& call) {
-      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
-      return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "gather",
+      .doc = R"(Element by element, what the indices name along the axis: for axis 1 of three, y[a, b, c] = x[a,
+           indices[a, b, c], c], as torch.gather. Indices outside [0, size) are an error when played.)",
+      .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
+      .attributes = axis_attribute(),
+      .shape =
+          [](const Call& call) {
+            require_like(call.shape(0), call.shape(1), call.integer("axis"));
+            return std::vector<ValueType>{{call.dtype(0), call.shape(1)}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+            return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
+          },
+      .lowering = {.kernel = gather_kernel, .picks = true}};
   return row;
 }
 
@@ -194,7 +191,7 @@ Op adjoint_row(const char* name, const char* doc) {
   op.doc = doc;
   op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
   op.attributes = axis_attribute();
-  op.overwrites = {0};
+  op.lowering.overwrites = {0};
   return op;
 }
 
@@ -212,7 +209,7 @@ const Op& index_add_op() {
       require_part(call.shape(2), taken_shape(call.shape(0), call.shape(1), call.integer("axis")));
       return as_x(call);
     };
-    op.kernel = index_add_kernel;
+    op.lowering.kernel = index_add_kernel;
     op.gradient = [](const GradientCall& call) {
       const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
       return Vars{call.cotangent(), Var(), take(call.cotangent(), call.inputs[1], axis)};
@@ -233,7 +230,7 @@ const Op& scatter_add_op() {
       require_part(call.shape(2), call.shape(1));
       return as_x(call);
     };
-    op.kernel = scatter_add_kernel;
+    op.lowering.kernel = scatter_add_kernel;
     op.gradient = [](const GradientCall& call) {
       const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
       return Vars{call.cotangent(), Var(), gather(call.cotangent(), call.inputs[1], axis)};
@@ -245,30 +242,30 @@ const Op& scatter_add_op() {
 }
 
 const Op& one_hot_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "one_hot";
-    op.doc = "1 at the class that each index names and 0 elsewhere, classes last. An index outside gives zeros alone.";
-    op.inputs = {{"indices", Accept::integer}};
-    op.attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
-                     float_dtype_spec("Of the result.")};
-    op.differentiable = false;
-    op.shape = [](const Call& call) {
-      if (call.integer("classes") < 0) throw ShapeError("classes must be at least 0");
-      Shape shape = call.shape(0);
-      shape.push_back(call.integer("classes"));
-      return std::vector<ValueType>{{call.get<Dtype>("dtype"), shape}};
-    };
-    op.expand = [](const ExpandCall& call) {
-      const Var& indices = call.inputs[0];
-      const std::int64_t classes = call.attributes().get<std::int64_t>("classes");
-      const bool beyond_int32 = classes > std::int64_t{1} << 31;
-      const Var hits = expand_dims(indices, -1) ==
-                       iota(call.tape, {classes}, 0, beyond_int32 ? Dtype::int64 : indices.dtype());
-      return Vars{cast(hits, call.attributes().get<Dtype>("dtype"))};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "one_hot",
+      .doc =
+          R"(1 at the class that each index names and 0 elsewhere, classes last. An index outside gives zeros alone.)",
+      .inputs = {{"indices", Accept::integer}},
+      .attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
+                     float_dtype_spec("Of the result.")},
+      .shape =
+          [](const Call& call) {
+            if (call.integer("classes") < 0) throw ShapeError("classes must be at least 0");
+            Shape shape = call.shape(0);
+            shape.push_back(call.integer("classes"));
+            return std::vector<ValueType>{{call.get<Dtype>("dtype"), shape}};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const Var& indices = call.inputs[0];
+            const std::int64_t classes = call.attributes().get<std::int64_t>("classes");
+            const bool beyond_int32 = classes > std::int64_t{1} << 31;
+            const Var hits = expand_dims(indices, -1) ==
+                             iota(call.tape, {classes}, 0, beyond_int32 ? Dtype::int64 : indices.dtype());
+            return Vars{cast(hits, call.attributes().get<Dtype>("dtype"))};
+          },
+      .differentiable = false};
   return row;
 }
 }  // namespace

@@ -69,10 +69,12 @@ Kernel layer_norm_grad_kernel(const KernelCall& call) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
     return Kernel{[=](const Frame& frame) {
-      norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
-                   weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr,
-                   biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
-    }, scratch};
+                    norm_grad<T>(
+                        in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
+                        weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr,
+                        biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
+                  },
+                  scratch};
   });
 }
 
@@ -90,28 +92,21 @@ Vars expand_layer_norm_grad(const ExpandCall& call) {
 }
 
 const Op& layer_norm_grad_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "layer_norm_grad";
-    op.doc =
-        "The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g) - "
-        "xhat * "
-        "mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias = sum(dy) over all other "
-        "axes. "
-        "dweight is given where weight is, dbias where `bias` is true.";
-    op.inputs = {{"dy", Accept::floating},
+  static const Op row{
+      .name = "layer_norm_grad",
+      .doc = R"(The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g)
+           - xhat * mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias =
+           sum(dy) over all other axes. dweight is given where weight is, dbias where `bias` is true.)",
+      .inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
                  {"mean", Accept::floating},
                  {"rstd", Accept::floating},
-                 {"weight", Accept::floating, Arity::optional}};
-    op.outputs = {"dx", "dweight", "dbias"};
-    op.attributes = {{"bias", AttributeType::boolean, "Whether dbias is wanted.", false}};
-    op.shape = layer_norm_grad_shape;
-    op.kernel = layer_norm_grad_kernel;
-    op.expand = expand_layer_norm_grad;
-    op.overwrites = {0, 1};
-    return op;
-  }();
+                 {"weight", Accept::floating, Arity::optional}},
+      .outputs = {"dx", "dweight", "dbias"},
+      .attributes = {{"bias", AttributeType::boolean, "Whether dbias is wanted.", false}},
+      .shape = layer_norm_grad_shape,
+      .expand = expand_layer_norm_grad,
+      .lowering = {.kernel = layer_norm_grad_kernel, .overwrites = {0, 1}}};
   return row;
 }
 
@@ -124,27 +119,21 @@ Vars layer_norm_gradient(const GradientCall& call) {
 }
 
 const Op& layer_norm_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "layer_norm";
-    op.doc =
-        "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x along "
-        "its "
-        "last axis (Ba et al., 2016). weight and bias may be left out, bias alone too. Keeps the mean and rstd = 1 / "
-        "sqrt(variance + epsilon) of every row.";
-    op.inputs = {{"x", Accept::floating},
+  static const Op row{
+      .name = "layer_norm",
+      .doc = R"(y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x
+           along its last axis (Ba et al., 2016). weight and bias may be left out, bias alone too. Keeps
+           the mean and rstd = 1 / sqrt(variance + epsilon) of every row.)",
+      .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating, Arity::optional},
-                 {"bias", Accept::floating, Arity::optional}};
-    op.outputs = {"y", "mean", "rstd"};
-    op.results = 1;
-    op.attributes = {epsilon_spec()};
-    op.shape = layer_norm_shape;
-    op.kernel = layer_norm_kernel;
-    op.expand = expand_layer_norm;
-    op.gradient = layer_norm_gradient;
-    op.overwrites = {0};
-    return op;
-  }();
+                 {"bias", Accept::floating, Arity::optional}},
+      .outputs = {"y", "mean", "rstd"},
+      .results = 1,
+      .attributes = {epsilon_spec()},
+      .shape = layer_norm_shape,
+      .gradient = layer_norm_gradient,
+      .expand = expand_layer_norm,
+      .lowering = {.kernel = layer_norm_kernel, .overwrites = {0}}};
   return row;
 }
 }  // namespace

@@ -45,9 +45,8 @@ Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&
   op.name = name;
   op.doc = doc;
   op.attributes = {shape_spec(), float_dtype_spec("The dtype of the result.")};
-  op.kind = Kind::making;
   op.shape = typed_shape;
-  op.kernel = [value](const KernelCall& call) {
+  op.lowering.kernel = [value](const KernelCall& call) {
     const ValueType type = call.outputs[0];
     return Kernel{[type, fill_value = value(call.attributes), threads = call.threads](const Frame& frame) {
       fill_with(frame.out[0], type.dtype, count_of(type.shape), fill_value, threads);
@@ -90,67 +89,61 @@ const Op& full_op() {
 }
 
 const Op& iota_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "iota";
-    op.doc = "Each element is its index along `axis`.";
-    op.attributes = {shape_spec(),
-                     {"axis", AttributeType::integer, "The axis that is counted.", std::int64_t{0}},
-                     {"dtype", AttributeType::dtype, "The dtype of the result.", Dtype::int64}};
-    op.kind = Kind::making;
-    op.shape = [](const Call& call) {
-      const std::vector<ValueType> types = typed_shape(call);
-      const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
-      if (types[0].dtype == Dtype::boolean) throw DtypeError("a bool cannot count: use a number dtype");
-      require_fits(std::max<std::int64_t>(1, types[0].shape[axis]) - 1, types[0].dtype, "the last index");
-      return types;
-    };
-    op.kernel = [](const KernelCall& call) {
-      const ValueType type = call.outputs[0];
-      const std::size_t axis = normal_axis(call.integer("axis"), type.shape.size());
-      return Kernel{[type, axis, threads = call.threads](const Frame& frame) {
-        fill_indices(frame.out[0], type.dtype, type.shape, axis, threads);
-      }};
-    };
-    op.differentiable = false;
-    return op;
-  }();
+  static const Op row{.name = "iota",
+                      .doc = "Each element is its index along `axis`.",
+                      .attributes = {shape_spec(),
+                                     {"axis", AttributeType::integer, "The axis that is counted.", std::int64_t{0}},
+                                     {"dtype", AttributeType::dtype, "The dtype of the result.", Dtype::int64}},
+                      .shape =
+                          [](const Call& call) {
+                            const std::vector<ValueType> types = typed_shape(call);
+                            const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
+                            if (types[0].dtype == Dtype::boolean)
+                              throw DtypeError("a bool cannot count: use a number dtype");
+                            require_fits(std::max<std::int64_t>(1, types[0].shape[axis]) - 1, types[0].dtype,
+                                         "the last index");
+                            return types;
+                          },
+                      .differentiable = false,
+                      .lowering = {.kernel = [](const KernelCall& call) {
+                        const ValueType type = call.outputs[0];
+                        const std::size_t axis = normal_axis(call.integer("axis"), type.shape.size());
+                        return Kernel{[type, axis, threads = call.threads](const Frame& frame) {
+                          fill_indices(frame.out[0], type.dtype, type.shape, axis, threads);
+                        }};
+                      }}};
   return row;
 }
 
 const Op& eye_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "eye";
-    op.doc = "A matrix with ones on its diagonal and zeros elsewhere.";
-    op.attributes = {
-        {"rows", AttributeType::integer, "The number of rows.", std::nullopt},
-        {"columns", AttributeType::integer, "The number of columns; -1: as many as rows.", std::int64_t{-1}},
-        float_dtype_spec("The dtype of the result.")};
-    op.kind = Kind::making;
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
-      if (rows < 0 || columns < -1)
-        throw ShapeError("sizes must not be negative, got " + std::to_string(rows) + " rows and " +
-                         std::to_string(columns) + " columns");
-      return {{call.get<Dtype>("dtype"), {rows, columns == -1 ? rows : columns}}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const ValueType type = call.outputs[0];
-      return Kernel{[type, threads = call.threads](const Frame& frame) {
-        fill_with(frame.out[0], type.dtype, count_of(type.shape), 0, threads);
-        fill_diagonal(frame.out[0], type.dtype, type.shape[0], type.shape[1], 1);
-      }};
-    };
-    op.expand = [](const ExpandCall& call) {
-      const ValueType& type = call.node.outputs[0];
-      const Var down = iota(call.tape, {type.shape[0], 1}, 0);
-      const Var across = iota(call.tape, {1, type.shape[1]}, 1);
-      return Vars{cast(down == across, type.dtype)};
-    };
-    op.differentiable = false;
-    return op;
-  }();
+  static const Op row{.name = "eye",
+                      .doc = "A matrix with ones on its diagonal and zeros elsewhere.",
+                      .attributes = {{"rows", AttributeType::integer, "The number of rows.", std::nullopt},
+                                     {"columns", AttributeType::integer, "The number of columns; -1: as many as rows.",
+                                      std::int64_t{-1}},
+                                     float_dtype_spec("The dtype of the result.")},
+                      .shape = [](const Call& call) -> std::vector<ValueType> {
+                        const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
+                        if (rows < 0 || columns < -1)
+                          throw ShapeError("sizes must not be negative, got " + std::to_string(rows) + " rows and " +
+                                           std::to_string(columns) + " columns");
+                        return {{call.get<Dtype>("dtype"), {rows, columns == -1 ? rows : columns}}};
+                      },
+                      .expand =
+                          [](const ExpandCall& call) {
+                            const ValueType& type = call.node.outputs[0];
+                            const Var down = iota(call.tape, {type.shape[0], 1}, 0);
+                            const Var across = iota(call.tape, {1, type.shape[1]}, 1);
+                            return Vars{cast(down == across, type.dtype)};
+                          },
+                      .differentiable = false,
+                      .lowering = {.kernel = [](const KernelCall& call) {
+                        const ValueType type = call.outputs[0];
+                        return Kernel{[type, threads = call.threads](const Frame& frame) {
+                          fill_with(frame.out[0], type.dtype, count_of(type.shape), 0, threads);
+                          fill_diagonal(frame.out[0], type.dtype, type.shape[0], type.shape[1], 1);
+                        }};
+                      }}};
   return row;
 }
 
@@ -168,7 +161,6 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
   op.doc = doc;
   op.inputs = {{"tokens", Accept::any}};
   op.attributes = {{"axis", AttributeType::integer, "The axis of the argument that is meant.", std::int64_t{-1}}};
-  op.kind = Kind::making;
   op.shape = [type](const Call& call) -> std::vector<ValueType> {
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
   };

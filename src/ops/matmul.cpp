@@ -34,24 +34,22 @@ Vars as_einsum(const Vars& inputs) {
 }
 
 const Op& matmul_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "matmul";
-    op.doc =
-        "The matrix product, y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], as NumPy's: axes before the last two "
-        "broadcast, and an operand of one axis is a vector, whose axis the result lacks. Recorded as an einsum.";
-    op.inputs = {{"a", Accept::value}, {"b", Accept::value}};
-    op.kind = Kind::product;
-    op.shape = [](const Call& call) {
-      return std::vector<ValueType>{{call.dtype(0), product_shape(call.shape(0), call.shape(1))}};
-    };
-    op.record = [](Tape&, const Op&, const Vars& inputs, const Attributes&) {
-      product_shape(inputs[0].shape(), inputs[1].shape());  // refuses in the words of matmul
-      return as_einsum(inputs);
-    };
-    op.expand = [](const ExpandCall& call) { return as_einsum(call.inputs); };
-    return op;
-  }();
+  static const Op row{
+      .name = "matmul",
+      .doc = R"(The matrix product, y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], as NumPy's: axes before the last
+           two broadcast, and an operand of one axis is a vector, whose axis the result lacks. Recorded
+           as an einsum.)",
+      .inputs = {{"a", Accept::value}, {"b", Accept::value}},
+      .shape =
+          [](const Call& call) {
+            return std::vector<ValueType>{{call.dtype(0), product_shape(call.shape(0), call.shape(1))}};
+          },
+      .expand = [](const ExpandCall& call) { return as_einsum(call.inputs); },
+      .record =
+          [](Tape&, const Op&, const Vars& inputs, const Attributes&) {
+            product_shape(inputs[0].shape(), inputs[1].shape());  // refuses in the words of matmul
+            return as_einsum(inputs);
+          }};
   return row;
 }
 }  // namespace

@@ -11,73 +11,67 @@ void require_numbers(const Call& call) {
 }
 
 const Op& argmax_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "argmax";
-    op.doc = "The int64 index of the greatest element along `axis`: of equals the first, and of NaNs the first NaN.";
-    op.inputs = {{"x"}};
-    op.attributes = {{"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
-                     {"keepdims", AttributeType::boolean, "Whether the axis stays, with size 1.", false}};
-    op.kind = Kind::reduction;
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      require_numbers(call);
-      Shape shape = call.shape(0);
-      const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
-      if (shape[axis] == 0)
-        throw ShapeError("there is none of no elements: axis " + std::to_string(axis) + " of shape " +
-                         to_string(shape) + " is empty");
-      if (call.flag("keepdims"))
-        shape[axis] = 1;
-      else
-        shape.erase(axis);
-      return {{Dtype::int64, shape}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
-      return Kernel{[extent, dtype = call.dtype(0), threads = call.threads](const Frame& frame) {
-        find_greatest(dtype, frame.in[0], extent, static_cast<std::int64_t*>(frame.out[0]), threads);
-      }};
-    };
-    op.differentiable = false;
-    return op;
-  }();
+  static const Op row{
+      .name = "argmax",
+      .doc = R"(The int64 index of the greatest element along `axis`: of equals the first, and of NaNs the first NaN.)",
+      .inputs = {{"x"}},
+      .attributes = {{"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
+                     {"keepdims", AttributeType::boolean, "Whether the axis stays, with size 1.", false}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        require_numbers(call);
+        Shape shape = call.shape(0);
+        const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
+        if (shape[axis] == 0)
+          throw ShapeError("there is none of no elements: axis " + std::to_string(axis) + " of shape " +
+                           to_string(shape) + " is empty");
+        if (call.flag("keepdims"))
+          shape[axis] = 1;
+        else
+          shape.erase(axis);
+        return {{Dtype::int64, shape}};
+      },
+      .differentiable = false,
+      .lowering = {.kernel = [](const KernelCall& call) {
+        const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
+        return Kernel{[extent, dtype = call.dtype(0), threads = call.threads](const Frame& frame) {
+          find_greatest(dtype, frame.in[0], extent, static_cast<std::int64_t*>(frame.out[0]), threads);
+        }};
+      }}};
   return row;
 }
 
 const Op& top_k_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "top_k";
-    op.doc =
-        "The k greatest elements along the last axis, in falling order, and their int64 indices; equals come in their "
-        "own order, NaN comes first. Gradient: the cotangent of the values, put back where they stood.";
-    op.inputs = {{"x"}};
-    op.outputs = {"values", "indices"};
-    op.attributes = {{"k", AttributeType::integer, "How many.", std::nullopt}};
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      require_numbers(call);
-      Shape shape = call.shape(0);
-      const std::int64_t k = call.integer("k");
-      if (shape.empty() || k < 0 || k > shape.back())
-        throw ShapeError("k must be between 0 and the size of the last axis, got k " + std::to_string(k) +
-                         " and shape " + to_string(shape));
-      shape.back() = k;
-      return {{call.dtype(0), shape}, {Dtype::int64, shape}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      const std::int64_t length = call.shape(0).back(), k = call.integer("k");
-      const std::int64_t rows = length == 0 ? 0 : count_of(call.shape(0)) / length;
-      return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const Frame& frame) {
-                      find_top(dtype, frame.in[0], rows, length, k, frame.out[0],
-                               static_cast<std::int64_t*>(frame.out[1]), frame.scratch, threads);
-                    },
-                    top_scratch(rows, length, call.threads)};
-    };
-    op.gradient = [](const GradientCall& call) {
-      return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(), -1)};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "top_k",
+      .doc = R"(The k greatest elements along the last axis, in falling order, and their int64 indices; equals come in
+           their own order, NaN comes first. Gradient: the cotangent of the values, put back where they
+           stood.)",
+      .inputs = {{"x"}},
+      .outputs = {"values", "indices"},
+      .attributes = {{"k", AttributeType::integer, "How many.", std::nullopt}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        require_numbers(call);
+        Shape shape = call.shape(0);
+        const std::int64_t k = call.integer("k");
+        if (shape.empty() || k < 0 || k > shape.back())
+          throw ShapeError("k must be between 0 and the size of the last axis, got k " + std::to_string(k) +
+                           " and shape " + to_string(shape));
+        shape.back() = k;
+        return {{call.dtype(0), shape}, {Dtype::int64, shape}};
+      },
+      .gradient =
+          [](const GradientCall& call) {
+            return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(), -1)};
+          },
+      .lowering = {.kernel = [](const KernelCall& call) {
+        const std::int64_t length = call.shape(0).back(), k = call.integer("k");
+        const std::int64_t rows = length == 0 ? 0 : count_of(call.shape(0)) / length;
+        return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const Frame& frame) {
+                        find_top(dtype, frame.in[0], rows, length, k, frame.out[0],
+                                 static_cast<std::int64_t*>(frame.out[1]), frame.scratch, threads);
+                      },
+                      top_scratch(rows, length, call.threads)};
+      }}};
   return row;
 }
 }  // namespace

@@ -14,58 +14,61 @@ namespace {
 }
 
 const Op& pad_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "pad";
-    op.doc = "x with before[i] and after[i] elements of `value` put at the two ends of axis i.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"before", AttributeType::integers, "How many stand before x along each axis.", std::nullopt},
+  static const Op row{
+      .name = "pad",
+      .doc = "x with before[i] and after[i] elements of `value` put at the two ends of axis i.",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"before", AttributeType::integers, "How many stand before x along each axis.", std::nullopt},
                      {"after", AttributeType::integers, "How many stand after x along each axis.", std::nullopt},
-                     {"value", AttributeType::element, "What they are.", 0.0}};
-    op.shape = [](const Call& call) {
-      const auto &before = call.integers("before"), &after = call.integers("after");
-      call.element("value", call.dtype(0));
-      Shape shape = call.shape(0);
-      bool fits = before.size() == shape.size() && after.size() == shape.size();
-      for (std::size_t i = 0; fits && i < shape.size(); ++i) {
-        fits = before[i] >= 0 && after[i] >= 0;
-        if (fits && !(checked_add(shape[i], before[i]) && checked_add(shape[i], after[i])))
-          too_long(call.shape(0), i,
-                   "before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)));
-      }
-      if (!fits)
-        throw ShapeError("before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)) +
-                         " must each have one size of at least 0 for every axis of " + to_string(call.shape(0)));
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      Layout inside{call.shape(0), call.out[0].strides, call.out[0].offset};
-      for (std::size_t i = 0; i < inside.shape.size(); ++i)
-        inside.offset += call.integers("before")[i] * inside.strides[i];
-      const auto fill = with_scalar(call.dtype(0), [&](auto zero) {
-        const auto value = call.attributes.number("value").as<decltype(zero)>();
-        return make_fill(call.dtype(0), call.out[0], &value, call.threads);
-      });
-      return Kernel{[fill, copy = make_copy(call.dtype(0), call.in[0], inside, call.threads)](const Frame& frame) {
-        fill(frame.out[0]);
-        copy(frame.in[0], frame.out[0]);
-      }};
-    };
-    op.gradient = [](const GradientCall& call) {
-      const auto& before = call.attributes().get<std::vector<std::int64_t>>("before");
-      std::vector<std::int64_t> stop = before;
-      for (std::size_t i = 0; i < stop.size(); ++i) stop[i] += call.inputs[0].shape()[i];
-      return Vars{slice(call.cotangent(), before, stop)};
-    };
-    op.expand = [](const ExpandCall& call) {
-      const ValueType& type = call.node.outputs[0];
-      const Var ground = full(call.tape, type.shape, call.attributes().number("value"), type.dtype);
-      return Vars{update_slice(ground, call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("before"))};
-    };
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+                     {"value", AttributeType::element, "What they are.", 0.0}},
+      .shape =
+          [](const Call& call) {
+            const auto &before = call.integers("before"), &after = call.integers("after");
+            call.element("value", call.dtype(0));
+            Shape shape = call.shape(0);
+            bool fits = before.size() == shape.size() && after.size() == shape.size();
+            for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+              fits = before[i] >= 0 && after[i] >= 0;
+              if (fits && !(checked_add(shape[i], before[i]) && checked_add(shape[i], after[i])))
+                too_long(call.shape(0), i,
+                         "before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)));
+            }
+            if (!fits)
+              throw ShapeError("before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)) +
+                               " must each have one size of at least 0 for every axis of " + to_string(call.shape(0)));
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const auto& before = call.attributes().get<std::vector<std::int64_t>>("before");
+            std::vector<std::int64_t> stop = before;
+            for (std::size_t i = 0; i < stop.size(); ++i) stop[i] += call.inputs[0].shape()[i];
+            return Vars{slice(call.cotangent(), before, stop)};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const ValueType& type = call.node.outputs[0];
+            const Var ground = full(call.tape, type.shape, call.attributes().number("value"), type.dtype);
+            return Vars{
+                update_slice(ground, call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("before"))};
+          },
+      .lowering = {.kernel =
+                       [](const KernelCall& call) {
+                         Layout inside{call.shape(0), call.out[0].strides, call.out[0].offset};
+                         for (std::size_t i = 0; i < inside.shape.size(); ++i)
+                           inside.offset += call.integers("before")[i] * inside.strides[i];
+                         const auto fill = with_scalar(call.dtype(0), [&](auto zero) {
+                           const auto value = call.attributes.number("value").as<decltype(zero)>();
+                           return make_fill(call.dtype(0), call.out[0], &value, call.threads);
+                         });
+                         return Kernel{[fill, copy = make_copy(call.dtype(0), call.in[0], inside, call.threads)](
+                                           const Frame& frame) {
+                           fill(frame.out[0]);
+                           copy(frame.in[0], frame.out[0]);
+                         }};
+                       },
+                   .strided_in = true,
+                   .strided_out = true}};
   return row;
 }
 
@@ -83,28 +86,23 @@ Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
 }
 
 const Op& shift_right_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "shift_right";
-    op.doc =
-        "x moved on by one along `axis`: the last slice is dropped, one of `value` comes first, so that a decoder sees "
-        "what stands before each position. The identity in mode predict, where the past is fed anyway. Recorded as "
-        "slice "
-        "and pad.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"axis", AttributeType::integer, "The axis to move along.", std::int64_t{1}},
-                     {"value", AttributeType::element, "What comes first.", 0.0}};
-    op.shape = [](const Call& call) {
-      normal_axis(call.integer("axis"), call.shape(0).size());
-      call.element("value", call.dtype(0));
-      return std::vector<ValueType>{call.inputs[0]};
-    };
-    op.record = [](Tape& tape, const Op&, const Vars& inputs, const Attributes& attributes) {
-      return shifted(tape, inputs[0], attributes);
-    };
-    op.expand = [](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes()); };
-    return op;
-  }();
+  static const Op row{
+      .name = "shift_right",
+      .doc = R"(x moved on by one along `axis`: the last slice is dropped, one of `value` comes first, so that a decoder
+           sees what stands before each position. The identity in mode predict, where the past is fed
+           anyway. Recorded as slice and pad.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"axis", AttributeType::integer, "The axis to move along.", std::int64_t{1}},
+                     {"value", AttributeType::element, "What comes first.", 0.0}},
+      .shape =
+          [](const Call& call) {
+            normal_axis(call.integer("axis"), call.shape(0).size());
+            call.element("value", call.dtype(0));
+            return std::vector<ValueType>{call.inputs[0]};
+          },
+      .expand = [](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes()); },
+      .record = [](Tape& tape, const Op&, const Vars& inputs,
+                   const Attributes& attributes) { return shifted(tape, inputs[0], attributes); }};
   return row;
 }
 
@@ -150,25 +148,25 @@ Shape repeated(const std::vector<std::int64_t>& repeats, const Shape& shape) {
 }
 
 const Op& tile_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "tile";
-    op.doc = "x repeated repeats[i] times along axis i, the copies one after another. Recorded as broadcast_to.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"repeats", AttributeType::integers, "How often x stands along each axis.", std::nullopt}};
-    op.shape = [](const Call& call) {
-      return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};
-    };
-    op.record = [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
-      const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
-      repeated(repeats, inputs[0].shape());  // refuses in the words of tile
-      return tiled(inputs[0], repeats);
-    };
-    op.expand = [](const ExpandCall& call) {
-      return tiled(call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("repeats"));
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "tile",
+      .doc = R"(x repeated repeats[i] times along axis i, the copies one after another. Recorded as broadcast_to.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"repeats", AttributeType::integers, "How often x stands along each axis.", std::nullopt}},
+      .shape =
+          [](const Call& call) {
+            return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            return tiled(call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("repeats"));
+          },
+      .record =
+          [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
+            const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
+            repeated(repeats, inputs[0].shape());  // refuses in the words of tile
+            return tiled(inputs[0], repeats);
+          }};
   return row;
 }
 }  // namespace

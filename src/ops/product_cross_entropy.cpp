@@ -144,31 +144,28 @@ std::string refuses(const Call& call) {
 }
 
 const Op& product_cross_entropy_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "product_cross_entropy";
-    op.doc =
-        "cross_entropy(einsum(equation, x, weight) + bias, targets), and the gradients of its sum for x, weight and "
-        "bias with it, in one kernel, which makes the logits of some rows at a time and keeps none; bias may be left "
-        "out. A rule puts the op in for the three and their gradients, where logits are many; write those.";
-    op.inputs = {{"x", Accept::floating},
+  static const Op row{
+      .name = "product_cross_entropy",
+      .doc = R"(cross_entropy(einsum(equation, x, weight) + bias, targets), and the gradients of its sum for x, weight
+           and bias with it, in one kernel, which makes the logits of some rows at a time and keeps
+           none; bias may be left out. A rule puts the op in for the three and their gradients, where
+           logits are many; write those.)",
+      .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating},
                  {"targets", Accept::integer},
-                 {"bias", Accept::floating, Arity::optional}};
-    op.outputs = {"sum", "count", "dx", "dweight", "dbias"};
-    op.results = 2;
-    op.attributes = projected_loss_attributes();
-    op.kind = Kind::product;
-    op.shape = product_cross_entropy_shape;
-    op.kernel = product_cross_entropy_kernel;
-    op.expand = expand_product_cross_entropy;
-    op.gradient = product_cross_entropy_gradient;
-    op.flops = [](const Call& call) {  // logits, dx, dweight
-      const Projection projection = projection_of(call);
-      return 6 * static_cast<double>(count_of(projection.logits)) * static_cast<double>(projection.terms);
-    };
-    return op;
-  }();
+                 {"bias", Accept::floating, Arity::optional}},
+      .outputs = {"sum", "count", "dx", "dweight", "dbias"},
+      .results = 2,
+      .attributes = projected_loss_attributes(),
+      .shape = product_cross_entropy_shape,
+      .gradient = product_cross_entropy_gradient,
+      .expand = expand_product_cross_entropy,
+      .lowering = {.kernel = product_cross_entropy_kernel,
+                   .flops = [](const Call& call) {  // logits, dx, dweight
+                     const Projection projection = projection_of(call);
+                     return 6 * static_cast<double>(count_of(projection.logits)) *
+                            static_cast<double>(projection.terms);
+                   }}};
   return row;
 }
 }  // namespace

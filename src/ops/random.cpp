@@ -1,7 +1,6 @@
 // Random arrays, and dropout. The numbers depend on the player's seed, the call's site, the play's step and the
 // element's index, and on nothing else.
 #include "draws.hpp"
-
 #include "making.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -25,133 +24,118 @@ AttributeSpec shape_spec() {
 }
 
 const Op& uniform_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "uniform";
-    op.doc = "Random numbers, uniform over [low, high): with 24 random bits in float32 and 53 in float64.";
-    op.attributes = {shape_spec(),
+  static const Op row{
+      .name = "uniform",
+      .doc = R"(Random numbers, uniform over [low, high): with 24 random bits in float32 and 53 in float64.)",
+      .attributes = {shape_spec(),
                      {"low", AttributeType::number, "The least possible number.", 0.0},
                      {"high", AttributeType::number, "What all numbers are below (unless it is `low`).", 1.0},
-                     float_dtype_spec("float32 or float64.")};
-    op.kind = Kind::making;
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      const double low = call.number("low"), high = call.number("high");
-      if (!(low <= high && high - low <= std::numeric_limits<float>::max()))
-        throw Error("low must not be above high, and both must be finite, got low " + to_string(Attribute{low}) +
-                    " and high " + to_string(Attribute{high}));
-      if (!is_floating(call.get<Dtype>("dtype")))
-        throw DtypeError(std::string("draws float32 or float64, not ") + name_of(call.get<Dtype>("dtype")));
-      return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      return Kernel{[key = key_of(call), type = call.outputs[0], low = call.number("low"), high = call.number("high"),
-                     threads = call.threads](const Frame& frame) {
-        draw_uniform({key, frame.step}, type.dtype, count_of(type.shape), low, high, frame.out[0], threads);
-      }};
-    };
-    op.differentiable = false;
-    op.random = true;
-    return op;
-  }();
+                     float_dtype_spec("float32 or float64.")},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        const double low = call.number("low"), high = call.number("high");
+        if (!(low <= high && high - low <= std::numeric_limits<float>::max()))
+          throw Error("low must not be above high, and both must be finite, got low " + to_string(Attribute{low}) +
+                      " and high " + to_string(Attribute{high}));
+        if (!is_floating(call.get<Dtype>("dtype")))
+          throw DtypeError(std::string("draws float32 or float64, not ") + name_of(call.get<Dtype>("dtype")));
+        return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
+      },
+      .differentiable = false,
+      .random = true,
+      .lowering = {.kernel = [](const KernelCall& call) {
+        return Kernel{[key = key_of(call), type = call.outputs[0], low = call.number("low"), high = call.number("high"),
+                       threads = call.threads](const Frame& frame) {
+          draw_uniform({key, frame.step}, type.dtype, count_of(type.shape), low, high, frame.out[0], threads);
+        }};
+      }}};
   return row;
 }
 
 const Op& bernoulli_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "bernoulli";
-    op.doc = "bool, each true with probability p, independently.";
-    op.attributes = {shape_spec(), {"p", AttributeType::number, "The probability of true.", std::nullopt}};
-    op.kind = Kind::making;
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      probability(call.attributes, "p");
-      return {{Dtype::boolean, shape_attribute(call)}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      return Kernel{[key = key_of(call), count = count_of(call.outputs[0].shape), p = call.number("p"),
-                     threads = call.threads](const Frame& frame) {
-        draw_bernoulli({key, frame.step}, count, p, static_cast<bool*>(frame.out[0]), threads);
-      }};
-    };
-    op.differentiable = false;
-    op.random = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "bernoulli",
+      .doc = "bool, each true with probability p, independently.",
+      .attributes = {shape_spec(), {"p", AttributeType::number, "The probability of true.", std::nullopt}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        probability(call.attributes, "p");
+        return {{Dtype::boolean, shape_attribute(call)}};
+      },
+      .differentiable = false,
+      .random = true,
+      .lowering = {.kernel = [](const KernelCall& call) {
+        return Kernel{[key = key_of(call), count = count_of(call.outputs[0].shape), p = call.number("p"),
+                       threads = call.threads](const Frame& frame) {
+          draw_bernoulli({key, frame.step}, count, p, static_cast<bool*>(frame.out[0]), threads);
+        }};
+      }}};
   return row;
 }
 
 const Op& categorical_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "categorical";
-    op.doc =
-        "For each row of logits (along the last axis) an int64 index, drawn with the probabilities softmax(row). A row "
-        "of "
-        "-inf gives 0.";
-    op.inputs = {{"logits", Accept::floating}};
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      Shape shape = call.shape(0);
-      if (shape.empty() || shape.back() == 0)
-        throw ShapeError("needs at least one logit along the last axis, got shape " + to_string(shape));
-      shape.erase(shape.size() - 1);
-      return {{Dtype::int64, shape}};
-    };
-    op.kernel = [](const KernelCall& call) {
-      return Kernel{[key = key_of(call), dtype = call.dtype(0), rows = count_of(call.outputs[0].shape),
-                     classes = call.shape(0).back(), threads = call.threads](const Frame& frame) {
-        draw_categorical({key, frame.step}, dtype, frame.in[0], rows, classes, static_cast<std::int64_t*>(frame.out[0]),
-                         threads);
-      }};
-    };
-    op.differentiable = false;
-    op.random = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "categorical",
+      .doc = R"(For each row of logits (along the last axis) an int64 index, drawn with the probabilities softmax(row).
+           A row of -inf gives 0.)",
+      .inputs = {{"logits", Accept::floating}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        Shape shape = call.shape(0);
+        if (shape.empty() || shape.back() == 0)
+          throw ShapeError("needs at least one logit along the last axis, got shape " + to_string(shape));
+        shape.erase(shape.size() - 1);
+        return {{Dtype::int64, shape}};
+      },
+      .differentiable = false,
+      .random = true,
+      .lowering = {.kernel = [](const KernelCall& call) {
+        return Kernel{[key = key_of(call), dtype = call.dtype(0), rows = count_of(call.outputs[0].shape),
+                       classes = call.shape(0).back(), threads = call.threads](const Frame& frame) {
+          draw_categorical({key, frame.step}, dtype, frame.in[0], rows, classes,
+                           static_cast<std::int64_t*>(frame.out[0]), threads);
+        }};
+      }}};
   return row;
 }
 
 const Op& dropout_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "dropout";
-    op.doc =
-        "Each element of x becomes 0 with probability `rate`, and is divided by 1 - rate otherwise (Srivastava et al., "
-        "2014). Recorded only where the tape's mode is train and the rate is not 0; elsewhere it is x itself. The "
-        "gradient is the same dropout, with the same random numbers, of the cotangent.";
-    op.inputs = {{"x", Accept::floating}};
-    op.attributes = {{"rate", AttributeType::number, "The probability that an element is dropped.", std::nullopt}};
-    op.kind = Kind::elementwise;
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      probability(call.attributes, "rate");
-      return {call.inputs[0]};
-    };
-    op.tile = [](const KernelCall& call) -> TileFunction {
-      const double keep = 1 - call.number("rate");
-      const auto make = [&](auto scalar) -> TileFunction {
-        using T = decltype(scalar);
-        return [key = key_of(call), keep, scale = static_cast<T>(1 / keep)](const Tile& tile) {
-          drop({key, tile.step}, tile.first, tile.count, keep, scale, static_cast<const T*>(tile.in[0]),
-               static_cast<T*>(tile.out[0]));
-        };
-      };
-      return call.dtype(0) == Dtype::float64 ? make(double{}) : make(float{});
-    };
-    op.gradient = [](const GradientCall& call) {
-      return record_call(call.inputs[0].tape(), call.op, {call.cotangent()}, call.attributes());
-    };
-    op.expand = [](const ExpandCall& call) {
-      const Var& x = call.inputs[0];
-      const double keep = 1 - call.attributes().get<double>("rate");
-      return Vars{where(bernoulli(call.tape, x.shape(), keep), x * (1 / keep), 0)};
-    };
-    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
-      if (probability(attributes, "rate") == 0 || tape.mode() != Mode::train) return inputs;
-      return record_call(tape, self, inputs, attributes);
-    };
-    op.random = true;
-    op.overwrites = {0};
-    return op;
-  }();
+  static const Op row{
+      .name = "dropout",
+      .doc = R"(Each element of x becomes 0 with probability `rate`, and is divided by 1 - rate otherwise (Srivastava et
+           al., 2014). Recorded only where the tape's mode is train and the rate is not 0; elsewhere it
+           is x itself. The gradient is the same dropout, with the same random numbers, of the
+           cotangent.)",
+      .inputs = {{"x", Accept::floating}},
+      .attributes = {{"rate", AttributeType::number, "The probability that an element is dropped.", std::nullopt}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        probability(call.attributes, "rate");
+        return {call.inputs[0]};
+      },
+      .gradient =
+          [](const GradientCall& call) {
+            return record_call(call.inputs[0].tape(), call.op, {call.cotangent()}, call.attributes());
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            const Var& x = call.inputs[0];
+            const double keep = 1 - call.attributes().get<double>("rate");
+            return Vars{where(bernoulli(call.tape, x.shape(), keep), x * (1 / keep), 0)};
+          },
+      .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
+        if (probability(attributes, "rate") == 0 || tape.mode() != Mode::train) return inputs;
+        return record_call(tape, self, inputs, attributes);
+      },
+      .random = true,
+      .lowering = {.tile = [](const KernelCall& call) -> TileFunction {
+                     const double keep = 1 - call.number("rate");
+                     const auto make = [&](auto scalar) -> TileFunction {
+                       using T = decltype(scalar);
+                       return [key = key_of(call), keep, scale = static_cast<T>(1 / keep)](const Tile& tile) {
+                         drop({key, tile.step}, tile.first, tile.count, keep, scale, static_cast<const T*>(tile.in[0]),
+                              static_cast<T*>(tile.out[0]));
+                       };
+                     };
+                     return call.dtype(0) == Dtype::float64 ? make(double{}) : make(float{});
+                   },
+                   .overwrites = {0}}};
   return row;
 }
 }  // namespace

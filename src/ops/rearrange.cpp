@@ -196,28 +196,27 @@ Steps steps_of(const Attributes& attributes, const Shape& shape) {
 }
 
 const Op& rearrange_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "rearrange";
-    op.doc =
-        "x with its axes split, reordered and joined as an einops pattern says, such as 'b t (h e) -> b h t e' with "
-        "h=12: "
-        "a name for every axis, parentheses around what one axis holds, 1 for an axis of size 1, '...' for any axes. "
-        "Recorded as reshape, transpose, reshape, which are views where strides can say them.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"pattern", AttributeType::text, "The axes before and after '->'.", std::nullopt},
-                     {"sizes", AttributeType::named_sizes, "Sizes that x's shape does not tell.", NamedSizes{}}};
-    op.shape = [](const Call& call) {
-      return std::vector<ValueType>{{call.dtype(0), steps_of(call.attributes, call.shape(0)).together}};
-    };
-    op.record = [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
-      return Vars{rearranged(inputs[0], steps_of(attributes, inputs[0].shape()))};
-    };
-    op.expand = [](const ExpandCall& call) {
-      return Vars{rearranged(call.inputs[0], steps_of(call.attributes(), call.inputs[0].shape()))};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "rearrange",
+      .doc = R"(x with its axes split, reordered and joined as an einops pattern says, such as 'b t (h e) -> b h t e'
+           with h=12: a name for every axis, parentheses around what one axis holds, 1 for an axis of
+           size 1, '...' for any axes. Recorded as reshape, transpose, reshape, which are views where
+           strides can say them.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"pattern", AttributeType::text, "The axes before and after '->'.", std::nullopt},
+                     {"sizes", AttributeType::named_sizes, "Sizes that x's shape does not tell.", NamedSizes{}}},
+      .shape =
+          [](const Call& call) {
+            return std::vector<ValueType>{{call.dtype(0), steps_of(call.attributes, call.shape(0)).together}};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            return Vars{rearranged(call.inputs[0], steps_of(call.attributes(), call.inputs[0].shape()))};
+          },
+      .record =
+          [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
+            return Vars{rearranged(inputs[0], steps_of(attributes, inputs[0].shape()))};
+          }};
   return row;
 }
 }  // namespace

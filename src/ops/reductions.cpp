@@ -60,8 +60,8 @@ TermId canonical_reduction(const CanonicalCall& call) {
   const ValueType& of = call.terms[call.inputs[0]].type;
   const auto& axes = call.attributes().get<std::vector<std::int64_t>>("axis");
   const ValueType kept{call.type().dtype, reduced_shape(of.shape, reduced_axes(axes, of.shape.size()), true)};
-  const TermId term = call.terms.call(*call.node.op, {{"axis", call.from_the_back(axes)}, {"keepdims", true}},
-                                      call.inputs, kept);
+  const TermId term =
+      call.terms.call(*call.node.op, {{"axis", call.from_the_back(axes)}, {"keepdims", true}}, call.inputs, kept);
   return reshaped_term(call.terms, term, call.type());
 }
 
@@ -72,7 +72,6 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   op.inputs = {{"x", accept}};
   op.attributes = reduction_attributes();
   op.canonical = canonical_reduction;
-  op.kind = Kind::reduction;
   op.shape = [kind](const Call& call) -> std::vector<ValueType> {
     const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
     const bool extreme = kind == Reduction::maximum || kind == Reduction::minimum;
@@ -84,7 +83,7 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
     const Dtype dtype = kind == Reduction::sum && !is_floating(call.dtype(0)) ? Dtype::int64 : call.dtype(0);
     return {{dtype, reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
   };
-  op.kernel = [kind](const KernelCall& call) {
+  op.lowering.kernel = [kind](const KernelCall& call) {
     const auto reducer = std::make_shared<const Reducer>(
         kind, call.dtype(0), call.shape(0), reduced_axes(call.integers("axis"), call.shape(0).size()), call.threads);
     return Kernel{[reducer](const Frame& frame) { reducer->run(frame.in[0], frame.out[0], frame.scratch); },

@@ -108,89 +108,85 @@ TermId canonical_reshape(const CanonicalCall& call) {
 }  // namespace
 
 const Op& reshape_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "reshape";
-    op.doc =
-        "The elements of x, in row-major order, under another shape of as many elements. One size may be -1: it is "
-        "what "
-        "the others leave. A view where strides can say it.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"shape", AttributeType::integers, "The new sizes; one may be -1.", std::nullopt}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) {
-      return std::vector<ValueType>{{call.dtype(0), resolved(call.integers("shape"), call.shape(0))}};
-    };
-    op.view = [](const Call& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); };
-    op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
-    op.gradient = reshape_back;
-    op.canonical = canonical_reshape;
-    return op;
-  }();
+  static const Op row{
+      .name = "reshape",
+      .doc = R"(The elements of x, in row-major order, under another shape of as many elements. One size may be -1: it
+           is what the others leave. A view where strides can say it.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"shape", AttributeType::integers, "The new sizes; one may be -1.", std::nullopt}},
+      .shape =
+          [](const Call& call) {
+            return std::vector<ValueType>{{call.dtype(0), resolved(call.integers("shape"), call.shape(0))}};
+          },
+      .gradient = reshape_back,
+      .canonical = canonical_reshape,
+      .lowering = {
+          .view = [](const Call& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
+          .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
   return row;
 }
 
-TermId reshaped_term(Terms& terms, TermId x, const ValueType& type) { return terms.reshaped(x, type, reshape_op()); }
+TermId reshaped_term(Terms& terms, TermId x, const ValueType& type) {
+  return terms.reshaped(x, type, reshape_op());
+}
 
 namespace {
 const Op& expand_dims_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "expand_dims";
-    op.doc = "x with a new axis of size 1, which stands at `axis` of the result. A view: nothing is copied.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"axis", AttributeType::integer,
-                      "Where the new axis stands in the result; negative from the back.", std::nullopt}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) {
-      Shape shape = call.shape(0);
-      shape.insert(new_axis(call), 1);
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.view = [](const Call& call, Layout layout) {
-      layout.shape.insert(new_axis(call), 1);
-      layout.strides.insert(new_axis(call), 0);
-      return std::optional<Layout>(layout);
-    };
-    op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
-    op.gradient = reshape_back;
-    op.canonical = canonical_reshape;
-    return op;
-  }();
+  static const Op row{
+      .name = "expand_dims",
+      .doc = R"(x with a new axis of size 1, which stands at `axis` of the result. A view: nothing is copied.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"axis", AttributeType::integer,
+                      "Where the new axis stands in the result; negative from the back.", std::nullopt}},
+      .shape =
+          [](const Call& call) {
+            Shape shape = call.shape(0);
+            shape.insert(new_axis(call), 1);
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient = reshape_back,
+      .canonical = canonical_reshape,
+      .lowering = {
+          .view =
+              [](const Call& call, Layout layout) {
+                layout.shape.insert(new_axis(call), 1);
+                layout.strides.insert(new_axis(call), 0);
+                return std::optional<Layout>(layout);
+              },
+          .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
   return row;
 }
 
 const Op& squeeze_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "squeeze";
-    op.doc = "x without axes of size 1. A view: nothing is copied.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"axis", AttributeType::integers, "The axes to drop, each of size 1; empty drops all of size 1.",
-                      std::vector<std::int64_t>{}}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) {
-      const std::vector<bool> drop = dropped(call);
-      Shape shape;
-      for (std::size_t i = 0; i < drop.size(); ++i)
-        if (!drop[i]) shape.push_back(call.shape(0)[i]);
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.view = [](const Call& call, const Layout& layout) {
-      const std::vector<bool> drop = dropped(call);
-      Layout result{{}, {}, layout.offset};
-      for (std::size_t i = 0; i < drop.size(); ++i)
-        if (!drop[i]) {
-          result.shape.push_back(layout.shape[i]);
-          result.strides.push_back(layout.strides[i]);
-        }
-      return std::optional<Layout>(result);
-    };
-    op.unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); };
-    op.gradient = reshape_back;
-    op.canonical = canonical_reshape;
-    return op;
-  }();
+  static const Op row{
+      .name = "squeeze",
+      .doc = "x without axes of size 1. A view: nothing is copied.",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"axis", AttributeType::integers, "The axes to drop, each of size 1; empty drops all of size 1.",
+                      std::vector<std::int64_t>{}}},
+      .shape =
+          [](const Call& call) {
+            const std::vector<bool> drop = dropped(call);
+            Shape shape;
+            for (std::size_t i = 0; i < drop.size(); ++i)
+              if (!drop[i]) shape.push_back(call.shape(0)[i]);
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient = reshape_back,
+      .canonical = canonical_reshape,
+      .lowering = {
+          .view =
+              [](const Call& call, const Layout& layout) {
+                const std::vector<bool> drop = dropped(call);
+                Layout result{{}, {}, layout.offset};
+                for (std::size_t i = 0; i < drop.size(); ++i)
+                  if (!drop[i]) {
+                    result.shape.push_back(layout.shape[i]);
+                    result.strides.push_back(layout.strides[i]);
+                  }
+                return std::optional<Layout>(result);
+              },
+          .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
   return row;
 }
 }  // namespace

@@ -49,10 +49,11 @@ Kernel rms_norm_grad_kernel(const KernelCall& call) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
     return Kernel{[=](const Frame& frame) {
-      norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2), weighted ? in<T>(frame, 3) : nullptr,
-                   out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length,
-                   threads);
-    }, scratch};
+                    norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2),
+                                 weighted ? in<T>(frame, 3) : nullptr, out<T>(frame, 0),
+                                 weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length, threads);
+                  },
+                  scratch};
   });
 }
 
@@ -68,56 +69,49 @@ Vars expand_rms_norm_grad(const ExpandCall& call) {
 }
 
 const Op& rms_norm_grad_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "rms_norm_grad";
-    op.doc =
-        "The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g * xhat)), "
-        "the "
-        "mean along the last axis; dweight = sum(dy * xhat) over all other axes, given where weight is.";
-    op.inputs = {{"dy", Accept::floating},
+  static const Op row{
+      .name = "rms_norm_grad",
+      .doc = R"(The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g *
+           xhat)), the mean along the last axis; dweight = sum(dy * xhat) over all other axes, given
+           where weight is.)",
+      .inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
                  {"rstd", Accept::floating},
-                 {"weight", Accept::floating, Arity::optional}};
-    op.outputs = {"dx", "dweight"};
-    op.shape = rms_norm_grad_shape;
-    op.kernel = rms_norm_grad_kernel;
-    op.expand = expand_rms_norm_grad;
-    op.overwrites = {0, 1};
-    return op;
-  }();
+                 {"weight", Accept::floating, Arity::optional}},
+      .outputs = {"dx", "dweight"},
+      .shape = rms_norm_grad_shape,
+      .expand = expand_rms_norm_grad,
+      .lowering = {.kernel = rms_norm_grad_kernel, .overwrites = {0, 1}}};
   return row;
 }
 
+Vars rms_norm_gradient(const GradientCall& call) {
+  if (!call.cotangents[1].empty()) return {};  // of second derivatives: left to the expansion
+  std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1]};
+  if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
+  return xtape::apply(rms_norm_grad_op(), operands);
+}
+
+Vars expand_rms_norm(const ExpandCall& call) {
+  const Var& x = call.inputs[0];
+  const Var rstd = rsqrt(mean(square(x), {-1}, true) + call.attributes().get<double>("epsilon"));
+  const Var y = x * rstd;
+  return {call.inputs.size() > 1 ? y * call.inputs[1] : y, squeeze(rstd, {-1})};
+}
+
 const Op& rms_norm_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "rms_norm";
-    op.doc =
-        "y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019). weight "
-        "may be "
-        "left out. Keeps rstd = 1 / sqrt(mean(x^2) + epsilon) of every row.";
-    op.inputs = {{"x", Accept::floating}, {"weight", Accept::floating, Arity::optional}};
-    op.outputs = {"y", "rstd"};
-    op.results = 1;
-    op.attributes = {{"epsilon", AttributeType::number, "Added to the mean square, inside the root.", 1e-6}};
-    op.shape = rms_norm_shape;
-    op.kernel = rms_norm_kernel;
-    op.expand = [](const ExpandCall& call) {
-      const Var& x = call.inputs[0];
-      const Var rstd = rsqrt(mean(square(x), {-1}, true) + call.attributes().get<double>("epsilon"));
-      const Var y = x * rstd;
-      return Vars{call.inputs.size() > 1 ? y * call.inputs[1] : y, squeeze(rstd, {-1})};
-    };
-    op.gradient = [](const GradientCall& call) {
-      if (!call.cotangents[1].empty()) return Vars{};  // of second derivatives: left to the expansion
-      std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1]};
-      if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
-      return xtape::apply(rms_norm_grad_op(), operands);
-    };
-    op.overwrites = {0};
-    return op;
-  }();
+  static const Op row{
+      .name = "rms_norm",
+      .doc = R"(y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019).
+           weight may be left out. Keeps rstd = 1 / sqrt(mean(x^2) + epsilon) of every row.)",
+      .inputs = {{"x", Accept::floating}, {"weight", Accept::floating, Arity::optional}},
+      .outputs = {"y", "rstd"},
+      .results = 1,
+      .attributes = {{"epsilon", AttributeType::number, "Added to the mean square, inside the root.", 1e-6}},
+      .shape = rms_norm_shape,
+      .gradient = rms_norm_gradient,
+      .expand = expand_rms_norm,
+      .lowering = {.kernel = rms_norm_kernel, .overwrites = {0}}};
   return row;
 }
 }  // namespace

@@ -12,11 +12,9 @@ namespace xtape {
 // The node ------------------------------------------------------------------------------------------------------------
 
 ScanForm::ScanForm(const Attributes& attributes)
-    : input_axes(attributes.get<std::vector<std::int64_t>>("input_axes")),
-      output_axes(attributes.get<std::vector<std::int64_t>>("output_axes")),
-      states(attributes.get<std::int64_t>("states")),
-      length(attributes.get<std::int64_t>("length")),
-      reverse(attributes.get<bool>("reverse")) {}
+    : Stepping{attributes.get<std::vector<std::int64_t>>("input_axes"),
+               attributes.get<std::vector<std::int64_t>>("output_axes"), attributes.get<std::int64_t>("states"),
+               attributes.get<std::int64_t>("length"), attributes.get<bool>("reverse")} {}
 
 Attributes ScanForm::attributes() const {
   return {{"input_axes", input_axes},
@@ -67,61 +65,52 @@ Vars unrolled(const ExpandCall& call) {
 
 /// What a step sees of an input, while its cell is being recorded.
 const Op& step_slice_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "step_slice";
-    op.doc = "A step's slice of an input of a scan.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}};
-    op.shape = [](const Call& call) {
-      Shape shape = call.shape(0);
-      shape.erase(normal_axis(call.integer("axis"), shape.size()));
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    return op;
-  }();
+  static const Op row{.name = "step_slice",
+                      .doc = "A step's slice of an input of a scan.",
+                      .inputs = {{"x", Accept::any}},
+                      .attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}},
+                      .shape = [](const Call& call) {
+                        Shape shape = call.shape(0);
+                        shape.erase(normal_axis(call.integer("axis"), shape.size()));
+                        return std::vector<ValueType>{{call.dtype(0), shape}};
+                      }};
   return row;
 }
 
 /// What a step sees of a state, while its cell is being recorded.
 const Op& step_state_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "step_state";
-    op.doc = "A state of a scan as a step finds it; its input is the first one.";
-    op.inputs = {{"first", Accept::any}};
-    op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
-    return op;
-  }();
+  static const Op row{.name = "step_state",
+                      .doc = "A state of a scan as a step finds it; its input is the first one.",
+                      .inputs = {{"first", Accept::any}},
+                      .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; }};
   return row;
 }
 
 }  // namespace
 
 const Op& scan_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "scan";
-    op.doc =
-        "A body applied along an axis: step i computes (outputs_i, states_i) from the slices i of the sequences, "
-        "states_(i-1), and what all steps see alike. Gives the outputs stacked, and the last states.";
-    op.inputs = {{"xs", Accept::any, Arity::many}};
-    op.outputs = {"ys"};
-    op.shape = [](const Call& call) {
-      if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
-      const ScanForm form(call.attributes);
-      std::vector<ValueType> types;
-      for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
-      for (std::size_t k = 0; k < form.stacked(); ++k)
-        types[k].shape.insert(static_cast<std::size_t>(form.output_axes[k]), form.length);
-      return types;
-    };
-    op.expand = unrolled;
-    op.gradient = scan_gradient;
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+  static const Op row{
+      .name = "scan",
+      .doc = R"(A body applied along an axis: step i computes (outputs_i, states_i) from the slices i of the sequences,
+           states_(i-1), and what all steps see alike. Gives the outputs stacked, and the last states.)",
+      .inputs = {{"xs", Accept::any, Arity::many}},
+      .outputs = {"ys"},
+      .shape =
+          [](const Call& call) {
+            if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
+            const ScanForm form(call.attributes);
+            std::vector<ValueType> types;
+            for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
+            for (std::size_t k = 0; k < form.stacked(); ++k)
+              types[k].shape.insert(static_cast<std::size_t>(form.output_axes[k]), form.length);
+            return types;
+          },
+      .gradient = scan_gradient,
+      .expand = unrolled,
+      .lowering = {.steps = [](const Call& call) { return Stepping(ScanForm(call.attributes)); },
+                   .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); },
+                   .strided_in = true,
+                   .strided_out = true}};
   return row;
 }
 

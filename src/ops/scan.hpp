@@ -1,5 +1,4 @@
-/// The node of a scan: what its attributes say, and the recording of one. Private to ops and to the player, which plays
-/// the body itself.
+/// The node of a scan: what its attributes say, and the recording of one. Private to ops.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +14,11 @@ namespace xtape {
 /// The form of a scan node. Its inputs are the sequences, the first states, and what every step sees alike; so are the
 /// body's, with one slice for each sequence. Its outputs are the stacked outputs and the last states; the body's
 /// results those of one step.
-struct ScanForm {
-  std::vector<std::int64_t> input_axes;   ///< Per sequence: the axis of the steps.
-  std::vector<std::int64_t> output_axes;  ///< Per stacked output: the same.
-  std::int64_t states = 0;
-  std::int64_t length = 0;
-  bool reverse = false;
-
+struct ScanForm : Stepping {
   ScanForm() = default;
   explicit ScanForm(const Attributes& attributes);
+  explicit ScanForm(const Stepping& steps) : Stepping(steps) {}
   Attributes attributes() const;
-  std::size_t sequences() const { return input_axes.size(); }
-  std::size_t stacked() const { return output_axes.size(); }
 };
 
 const Op& scan_op();
@@ -35,8 +27,8 @@ Vars scan_gradient(const GradientCall& call);
 /// The body of a step with everything that it draws as random arrays by themselves. Throws Error where that cannot be.
 Tape with_draws_apart(const Tape& body);
 
-/// The body with the calls in it that a rule fuses. What a step computes is offered to the gradient, and so has to be what
-/// is played.
+/// The body with the calls in it that a rule fuses. What a step computes is offered to the gradient, and so has to be
+/// what is played.
 Tape with_fused_calls(const Tape& body);
 
 /// The equation of a product of two, with the axis of the steps written into the operands and the result; -1: not

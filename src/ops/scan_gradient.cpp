@@ -95,7 +95,7 @@ class LeavingGradients {
     const Node& node = node_of(value);
     if (node.op == row_named("einsum")) return Form::product;
     if (node.op == row_named("sum")) return Form::sum;
-    if (node.op == row_named("neg") || (node.op->kind == Kind::view && node.inputs.size() == 1)) return Form::linear;
+    if (node.op == row_named("neg") || (node.op->is_view() && node.inputs.size() == 1)) return Form::linear;
     const auto whole = [&](ValueId input) { return step_.tape().type(input) == node.outputs[0]; };
     const bool adds = node.op == row_named("add") && std::all_of(node.inputs.begin(), node.inputs.end(), whole);
     return adds ? Form::addition : Form::other;

@@ -9,7 +9,7 @@ namespace xtape {
 namespace {
 /// Whether a node's value is worth keeping for the gradient: views are made again from what they are views of.
 bool is_kept(const Node& node) {
-  return node.op->kind != Kind::source && node.op->kind != Kind::view && node.op->kind != Kind::making;
+  return !node.op->is_source() && !node.op->is_view() && !node.op->inputs.empty();
 }
 }  // namespace
 

@@ -13,78 +13,79 @@ namespace {
 TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type);
 
 const Op& where_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "where";
-    op.doc = "a where the condition is true, b elsewhere. What is not chosen gets no gradient, not even a NaN.";
-    op.inputs = {{"condition", Accept::mask}, {"a"}, {"b"}};
-    op.kind = Kind::elementwise;
-    op.shape = [](const Call& call) -> std::vector<ValueType> { return {{call.dtype(1), broadcast_inputs(call)}}; };
-    op.tile = [](const KernelCall& call) {
-      return with_scalar(call.dtype(1), [](auto scalar) {
-        using T = decltype(scalar);
-        return loop_tile<T, bool, T, T>([](bool condition, T a, T b) { return condition ? a : b; });
-      });
-    };
-    op.gradient = [](const GradientCall& call) {
-      const Var g = call.cotangent();
-      const Var& condition = call.inputs[0];
-      Vars gradients(3);
-      if (call.needs[1]) gradients[1] = sum_to(where(condition, g, 0), call.inputs[1].shape());
-      if (call.needs[2]) gradients[2] = sum_to(where(condition, 0, g), call.inputs[2].shape());
-      return gradients;
-    };
-    op.canonical = [](const CanonicalCall& call) {
-      Terms& terms = call.terms;
-      const TermId mask = call.inputs[0], a = call.inputs[1], b = call.inputs[2];
-      if (!is_floating(call.type().dtype)) return call.as_it_stands();
-      if (const auto value = terms.number_of(a)) return filled_term(terms, b, mask, *value, call.type());
-      if (const auto value = terms.number_of(b))
-        return filled_term(terms, a, opposite_term(terms, mask), *value, call.type());
-      return call.as_it_stands();
-    };
-    op.overwrites = {0, 1, 2};
-    return op;
-  }();
+  static const Op row{
+      .name = "where",
+      .doc = R"(a where the condition is true, b elsewhere. What is not chosen gets no gradient, not even a NaN.)",
+      .inputs = {{"condition", Accept::mask}, {"a"}, {"b"}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        return {{call.dtype(1), broadcast_inputs(call)}};
+      },
+      .gradient =
+          [](const GradientCall& call) {
+            const Var g = call.cotangent();
+            const Var& condition = call.inputs[0];
+            Vars gradients(3);
+            if (call.needs[1]) gradients[1] = sum_to(where(condition, g, 0), call.inputs[1].shape());
+            if (call.needs[2]) gradients[2] = sum_to(where(condition, 0, g), call.inputs[2].shape());
+            return gradients;
+          },
+      .canonical =
+          [](const CanonicalCall& call) {
+            Terms& terms = call.terms;
+            const TermId mask = call.inputs[0], a = call.inputs[1], b = call.inputs[2];
+            if (!is_floating(call.type().dtype)) return call.as_it_stands();
+            if (const auto value = terms.number_of(a)) return filled_term(terms, b, mask, *value, call.type());
+            if (const auto value = terms.number_of(b))
+              return filled_term(terms, a, opposite_term(terms, mask), *value, call.type());
+            return call.as_it_stands();
+          },
+      .lowering = {.tile =
+                       [](const KernelCall& call) {
+                         return with_scalar(call.dtype(1), [](auto scalar) {
+                           using T = decltype(scalar);
+                           return loop_tile<T, bool, T, T>([](bool condition, T a, T b) { return condition ? a : b; });
+                         });
+                       },
+                   .overwrites = {0, 1, 2}}};
   return row;
 }
 
 const Op& masked_fill_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "masked_fill";
-    op.doc = "value where the mask is true, x elsewhere. No gradient flows to what was filled over.";
-    op.inputs = {{"x"}, {"mask", Accept::mask}};
-    op.attributes = {{"value", AttributeType::element, "What is filled in.", std::nullopt}};
-    op.kind = Kind::elementwise;
-    op.shape = [](const Call& call) -> std::vector<ValueType> {
-      require_numbers(call);
-      call.element("value", call.dtype(0));
-      return {{call.dtype(0), broadcast_inputs(call)}};
-    };
-    op.tile = [](const KernelCall& call) {
-      return with_number(call.dtype(0), [&](auto scalar) {
-        using T = decltype(scalar);
-        const T value = call.attributes.number("value").as<T>();
-        return loop_tile<T, T, bool>([value](T x, bool mask) { return mask ? value : x; });
-      });
-    };
-    op.gradient = [](const GradientCall& call) {
-      return Vars{sum_to(masked_fill(call.cotangent(), call.inputs[1], 0), call.inputs[0].shape()), Var()};
-    };
-    op.expand = [](const ExpandCall& call) {
-      Tape tape = call.tape;
-      const Var value = tape.constant(call.attributes().number("value"), call.inputs[0].dtype());
-      return Vars{where(call.inputs[1], value, call.inputs[0])};
-    };
-    op.canonical = [](const CanonicalCall& call) {
-      if (!is_floating(call.type().dtype)) return call.as_it_stands();
-      return filled_term(call.terms, call.inputs[0], call.inputs[1], call.attributes().number("value").as<double>(),
-                         call.type());
-    };
-    op.overwrites = {0};
-    return op;
-  }();
+  static const Op row{
+      .name = "masked_fill",
+      .doc = "value where the mask is true, x elsewhere. No gradient flows to what was filled over.",
+      .inputs = {{"x"}, {"mask", Accept::mask}},
+      .attributes = {{"value", AttributeType::element, "What is filled in.", std::nullopt}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        require_numbers(call);
+        call.element("value", call.dtype(0));
+        return {{call.dtype(0), broadcast_inputs(call)}};
+      },
+      .gradient =
+          [](const GradientCall& call) {
+            return Vars{sum_to(masked_fill(call.cotangent(), call.inputs[1], 0), call.inputs[0].shape()), Var()};
+          },
+      .expand =
+          [](const ExpandCall& call) {
+            Tape tape = call.tape;
+            const Var value = tape.constant(call.attributes().number("value"), call.inputs[0].dtype());
+            return Vars{where(call.inputs[1], value, call.inputs[0])};
+          },
+      .canonical =
+          [](const CanonicalCall& call) {
+            if (!is_floating(call.type().dtype)) return call.as_it_stands();
+            return filled_term(call.terms, call.inputs[0], call.inputs[1],
+                               call.attributes().number("value").as<double>(), call.type());
+          },
+      .lowering = {.tile =
+                       [](const KernelCall& call) {
+                         return with_number(call.dtype(0), [&](auto scalar) {
+                           using T = decltype(scalar);
+                           const T value = call.attributes.number("value").as<T>();
+                           return loop_tile<T, T, bool>([value](T x, bool mask) { return mask ? value : x; });
+                         });
+                       },
+                   .overwrites = {0}}};
   return row;
 }
 
@@ -112,32 +113,30 @@ To converted(From x) {
 }
 
 const Op& cast_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "cast";
-    op.doc =
-        "x as another dtype. A float becomes an integer by rounding towards 0 (NaN becomes 0; what does not fit, the "
-        "nearest that does), and a bool by being other than 0. To x's own dtype it records nothing.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"dtype", AttributeType::dtype, "The dtype of the result.", std::nullopt}};
-    op.kind = Kind::elementwise;
-    op.shape = [](const Call& call) -> std::vector<ValueType> { return {{call.get<Dtype>("dtype"), call.shape(0)}}; };
-    op.tile = [](const KernelCall& call) {
-      return with_scalar(call.dtype(0), [&](auto from) {
-        return with_scalar(call.get<Dtype>("dtype"), [](auto to) {
-          using From = decltype(from);
-          using To = decltype(to);
-          return loop_tile<To, From>([](From x) { return converted<To>(x); });
+  static const Op row{
+      .name = "cast",
+      .doc = R"(x as another dtype. A float becomes an integer by rounding towards 0 (NaN becomes 0; what does not fit,
+           the nearest that does), and a bool by being other than 0. To x's own dtype it records
+           nothing.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"dtype", AttributeType::dtype, "The dtype of the result.", std::nullopt}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        return {{call.get<Dtype>("dtype"), call.shape(0)}};
+      },
+      .gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
+      .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
+        if (inputs[0].dtype() == attributes.get<Dtype>("dtype")) return inputs;
+        return record_call(tape, self, inputs, attributes);
+      },
+      .lowering = {.tile = [](const KernelCall& call) {
+        return with_scalar(call.dtype(0), [&](auto from) {
+          return with_scalar(call.get<Dtype>("dtype"), [](auto to) {
+            using From = decltype(from);
+            using To = decltype(to);
+            return loop_tile<To, From>([](From x) { return converted<To>(x); });
+          });
         });
-      });
-    };
-    op.gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; };
-    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
-      if (inputs[0].dtype() == attributes.get<Dtype>("dtype")) return inputs;
-      return record_call(tape, self, inputs, attributes);
-    };
-    return op;
-  }();
+      }}};
   return row;
 }
 }  // namespace

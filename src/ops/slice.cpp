@@ -8,8 +8,8 @@
 namespace xtape {
 
 namespace {
-/// One axis of a slice: where it starts, its step, how many. Of one or none the step is 1: what is written for it may be
-/// anything, and arithmetic on it need not fit in 64 bits.
+/// One axis of a slice: where it starts, its step, how many. Of one or none the step is 1: what is written for it may
+/// be anything, and arithmetic on it need not fit in 64 bits.
 struct Stretch {
   std::int64_t start = 0, step = 1, count = 0;
 };
@@ -97,81 +97,81 @@ const AttributeSpec step_attribute{"step", AttributeType::integers, "The step al
                                    std::vector<std::int64_t>{}};
 
 const Op& slice_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "slice";
-    op.doc =
-        "x[start:stop:step] along every axis, as in Python: negative values count from the back, stops beyond the end "
-        "are cut, steps may be negative. Axes beyond the lists stay whole. A view: nothing is copied.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"start", AttributeType::integers, "The first index along each axis.", std::nullopt},
+  static const Op row{
+      .name = "slice",
+      .doc = R"(x[start:stop:step] along every axis, as in Python: negative values count from the back, stops beyond the
+           end are cut, steps may be negative. Axes beyond the lists stay whole. A view: nothing is
+           copied.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"start", AttributeType::integers, "The first index along each axis.", std::nullopt},
                      {"stop", AttributeType::integers, "The index before which each axis stops.", std::nullopt},
-                     step_attribute};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), shape_of(slice_of(call))}}; };
-    op.view = [](const Call& call, const Layout& layout) {
-      return std::optional<Layout>(layout_of(slice_of(call), layout));
-    };
-    op.gradient = [](const GradientCall& call) {
-      const Call forward{call.op, call.attributes(), {call.inputs[0].type()}, {}, nullptr, {}};
-      std::vector<std::int64_t> start, step;
-      for (const Stretch& stretch : slice_of(forward)) {
-        start.push_back(stretch.count > 0 ? stretch.start : 0);
-        step.push_back(stretch.step);
-      }
-      return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
-    };
-    return op;
-  }();
+                     step_attribute},
+      .shape =
+          [](const Call& call) {
+            return std::vector<ValueType>{{call.dtype(0), shape_of(slice_of(call))}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const Call forward{call.op, call.attributes(), {call.inputs[0].type()}, {}, nullptr, {}};
+            std::vector<std::int64_t> start, step;
+            for (const Stretch& stretch : slice_of(forward)) {
+              start.push_back(stretch.count > 0 ? stretch.start : 0);
+              step.push_back(stretch.step);
+            }
+            return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
+          },
+      .lowering = {.view = [](const Call& call, const Layout& layout) {
+        return std::optional<Layout>(layout_of(slice_of(call), layout));
+      }}};
   return row;
 }
 
 const Op& update_slice_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "update_slice";
-    op.doc =
-        "x with `part` written over the elements that begin at `start` and follow with `step`. Negative starts count "
-        "from "
-        "the back; the part must lie inside x.";
-    op.inputs = {{"x", Accept::value}, {"part", Accept::value}};
-    op.attributes = {{"start", AttributeType::integers, "The first index along each axis; axes beyond the list from 0.",
+  static const Op row{
+      .name = "update_slice",
+      .doc = R"(x with `part` written over the elements that begin at `start` and follow with `step`. Negative starts
+           count from the back; the part must lie inside x.)",
+      .inputs = {{"x", Accept::value}, {"part", Accept::value}},
+      .attributes = {{"start", AttributeType::integers, "The first index along each axis; axes beyond the list from 0.",
                       std::nullopt},
-                     step_attribute};
-    op.shape = [](const Call& call) {
-      update_of(call);
-      return std::vector<ValueType>{call.inputs[0]};
-    };
-    op.kernel = [](const KernelCall& call) {
-      return Kernel{[all = make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
-                     part = make_copy(call.dtype(0), call.in[1], layout_of(update_of(call), call.out[0]),
-                                      call.threads)](const Frame& frame) {
-        if (frame.in[0] != frame.out[0]) all(frame.in[0], frame.out[0]);
-        part(frame.in[1], frame.out[0]);
-      }};
-    };
-    op.gradient = [](const GradientCall& call) {
-      const auto& start = call.attributes().get<std::vector<std::int64_t>>("start");
-      const auto& step = call.attributes().get<std::vector<std::int64_t>>("step");
-      const Call forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()}, {}, nullptr, {}};
-      std::vector<std::int64_t> first, stop, by;
-      for (const Stretch& stretch : update_of(forward)) {
-        const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
-        const std::int64_t past = stretch.step > 0 ? last + 1 : last - 1;
-        first.push_back(stretch.count > 0 ? stretch.start : 0);
-        stop.push_back(stretch.count == 0 ? 0 : past < 0 ? open_end : past);
-        by.push_back(stretch.step);
-      }
-      Vars gradients(2);
-      if (call.needs[0]) gradients[0] = update_slice(call.cotangent(), zeros_like(call.inputs[1]), start, step);
-      if (call.needs[1]) gradients[1] = slice(call.cotangent(), first, stop, by);
-      return gradients;
-    };
-    op.overwrites = {0};
-    op.strided_in = true;
-    op.strided_out = true;
-    return op;
-  }();
+                     step_attribute},
+      .shape =
+          [](const Call& call) {
+            update_of(call);
+            return std::vector<ValueType>{call.inputs[0]};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const auto& start = call.attributes().get<std::vector<std::int64_t>>("start");
+            const auto& step = call.attributes().get<std::vector<std::int64_t>>("step");
+            const Call forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()},
+                               {},      nullptr,           {}};
+            std::vector<std::int64_t> first, stop, by;
+            for (const Stretch& stretch : update_of(forward)) {
+              const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
+              const std::int64_t past = stretch.step > 0 ? last + 1 : last - 1;
+              first.push_back(stretch.count > 0 ? stretch.start : 0);
+              stop.push_back(stretch.count == 0 ? 0 : past < 0 ? open_end : past);
+              by.push_back(stretch.step);
+            }
+            Vars gradients(2);
+            if (call.needs[0]) gradients[0] = update_slice(call.cotangent(), zeros_like(call.inputs[1]), start, step);
+            if (call.needs[1]) gradients[1] = slice(call.cotangent(), first, stop, by);
+            return gradients;
+          },
+      .lowering = {.kernel =
+                       [](const KernelCall& call) {
+                         return Kernel{
+                             [all = make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
+                              part = make_copy(call.dtype(0), call.in[1], layout_of(update_of(call), call.out[0]),
+                                               call.threads)](const Frame& frame) {
+                               if (frame.in[0] != frame.out[0]) all(frame.in[0], frame.out[0]);
+                               part(frame.in[1], frame.out[0]);
+                             }};
+                       },
+                   .overwrites = {0},
+                   .strided_in = true,
+                   .strided_out = true}};
   return row;
 }
 
@@ -181,34 +181,33 @@ std::vector<bool> flipped(const std::vector<std::int64_t>& axes, std::size_t ran
   return flips;
 }
 
+std::optional<Layout> flipped_layout(const Call& call, Layout layout) {
+  const std::vector<bool> flips = flipped(call.integers("axis"), layout.shape.size());
+  for (std::size_t i = 0; i < flips.size(); ++i) {
+    if (!flips[i] || layout.shape[i] == 0) continue;
+    layout.offset += (layout.shape[i] - 1) * layout.strides[i];
+    layout.strides[i] = -layout.strides[i];
+  }
+  return layout;
+}
+
 const Op& flip_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "flip";
-    op.doc = "x with the order along the given axes reversed. A view: nothing is copied.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {
-        {"axis", AttributeType::integers, "The axes to reverse; empty: all.", std::vector<std::int64_t>{}}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) {
-      flipped(call.integers("axis"), call.shape(0).size());
-      return std::vector<ValueType>{call.inputs[0]};
-    };
-    op.view = [](const Call& call, Layout layout) {
-      const std::vector<bool> flips = flipped(call.integers("axis"), layout.shape.size());
-      for (std::size_t i = 0; i < flips.size(); ++i) {
-        if (!flips[i] || layout.shape[i] == 0) continue;
-        layout.offset += (layout.shape[i] - 1) * layout.strides[i];
-        layout.strides[i] = -layout.strides[i];
-      }
-      return std::optional<Layout>(layout);
-    };
-    op.unview = op.view;  // its own inverse
-    op.gradient = [](const GradientCall& call) {
-      return Vars{flip(call.cotangent(), call.attributes().get<std::vector<std::int64_t>>("axis"))};
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "flip",
+      .doc = "x with the order along the given axes reversed. A view: nothing is copied.",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"axis", AttributeType::integers, "The axes to reverse; empty: all.",
+                      std::vector<std::int64_t>{}}},
+      .shape =
+          [](const Call& call) {
+            flipped(call.integers("axis"), call.shape(0).size());
+            return std::vector<ValueType>{call.inputs[0]};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            return Vars{flip(call.cotangent(), call.attributes().get<std::vector<std::int64_t>>("axis"))};
+          },
+      .lowering = {.view = flipped_layout, .unview = flipped_layout}};  // its own inverse
   return row;
 }
 }  // namespace

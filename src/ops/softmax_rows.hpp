@@ -24,7 +24,7 @@ Op along_axis_row(const std::string& name, const std::string& doc, std::vector<I
     for (std::size_t i = 1; i < call.inputs.size(); ++i) require_shape(call, i, call.shape(0), "that of y");
     return std::vector<ValueType>{call.inputs[0]};
   };
-  op.kernel = [run, operands](const KernelCall& call) {
+  op.lowering.kernel = [run, operands](const KernelCall& call) {
     const AxisExtent extent = AxisExtent::of(call.shape(0), axis_of(call));
     const int threads = call.threads;
     return with_floating(call.dtype(0), [&](auto scalar) {
@@ -37,7 +37,7 @@ Op along_axis_row(const std::string& name, const std::string& doc, std::vector<I
     return terms.call(*call.node.op, {{"axis", call.from_the_back({call.attributes().get<std::int64_t>("axis")})[0]}},
                       call.inputs, call.type());
   };
-  for (std::size_t i = operands; i-- > 0;) op.overwrites.push_back(static_cast<int>(i));
+  for (std::size_t i = operands; i-- > 0;) op.lowering.overwrites.push_back(static_cast<int>(i));
   return op;
 }
 

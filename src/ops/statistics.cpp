@@ -36,7 +36,6 @@ const Op& var_op() {
     op.attributes = reduction_attributes();
     op.attributes.push_back({"correction", AttributeType::integer,
                              "0 for the variance of the elements; 1 for an estimate from a sample.", std::int64_t{0}});
-    op.kind = Kind::reduction;
     op.shape = [](const Call& call) {
       if (call.integer("correction") < 0)
         throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
@@ -80,7 +79,6 @@ const Op& logsumexp_op() {
         "are -inf (or there are none) the result is -inf, and the gradient 0.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = reduction_attributes();
-    op.kind = Kind::reduction;
     op.shape = reduced_type;
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];

@@ -15,58 +15,60 @@ std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::si
 }
 
 const Op& transpose_op() {
-  static const Op row = [] {
-    Op op;
-    op.name = "transpose";
-    op.doc = "The axes of x in another order: axis i of the result is axis axes[i] of x. A view: nothing is copied.";
-    op.inputs = {{"x", Accept::any}};
-    op.attributes = {{"axes", AttributeType::integers, "Every axis of x once, in the new order; empty reverses them.",
-                      std::vector<std::int64_t>{}}};
-    op.kind = Kind::view;
-    op.shape = [](const Call& call) {
-      const Shape& from = call.shape(0);
-      const std::vector<std::size_t> order = order_of(call.integers("axes"), from.size());
-      std::vector<bool> seen(from.size(), false);
-      for (std::size_t axis : order) seen[axis] = true;
-      for (bool each : seen)
-        if (!each || order.size() != from.size())
-          throw ShapeError("axes " + to_string(Attribute(call.integers("axes"))) + " must name each of the " +
-                           std::to_string(from.size()) + " axes of " + to_string(from) + " once");
-      Shape shape;
-      for (std::size_t axis : order) shape.push_back(from[axis]);
-      return std::vector<ValueType>{{call.dtype(0), shape}};
-    };
-    op.view = [](const Call& call, const Layout& layout) {
-      Layout result{{}, {}, layout.offset};
-      for (std::size_t axis : order_of(call.integers("axes"), layout.shape.size())) {
-        result.shape.push_back(layout.shape[axis]);
-        result.strides.push_back(layout.strides[axis]);
-      }
-      return std::optional<Layout>(result);
-    };
-    op.unview = [](const Call& call, const Layout& layout) {
-      const auto order = order_of(call.integers("axes"), layout.shape.size());
-      Layout result{layout.shape, layout.strides, layout.offset};
-      for (std::size_t i = 0; i < layout.shape.size(); ++i) {
-        result.shape[order[i]] = layout.shape[i];
-        result.strides[order[i]] = layout.strides[i];
-      }
-      return std::optional<Layout>(result);
-    };
-    op.gradient = [](const GradientCall& call) {
-      const std::size_t rank = call.inputs[0].rank();
-      const std::vector<std::size_t> order = order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank);
-      Axes inverse(rank);
-      for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
-      return Vars{transpose(call.cotangent(), inverse)};
-    };
-    op.canonical = [](const CanonicalCall& call) {
-      const std::size_t rank = call.type().shape.size();
-      return call.terms.transposed(
-          call.inputs[0], order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank), call.type());
-    };
-    return op;
-  }();
+  static const Op row{
+      .name = "transpose",
+      .doc = R"(The axes of x in another order: axis i of the result is axis axes[i] of x. A view: nothing is copied.)",
+      .inputs = {{"x", Accept::any}},
+      .attributes = {{"axes", AttributeType::integers, "Every axis of x once, in the new order; empty reverses them.",
+                      std::vector<std::int64_t>{}}},
+      .shape =
+          [](const Call& call) {
+            const Shape& from = call.shape(0);
+            const std::vector<std::size_t> order = order_of(call.integers("axes"), from.size());
+            std::vector<bool> seen(from.size(), false);
+            for (std::size_t axis : order) seen[axis] = true;
+            for (bool each : seen)
+              if (!each || order.size() != from.size())
+                throw ShapeError("axes " + to_string(Attribute(call.integers("axes"))) + " must name each of the " +
+                                 std::to_string(from.size()) + " axes of " + to_string(from) + " once");
+            Shape shape;
+            for (std::size_t axis : order) shape.push_back(from[axis]);
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient =
+          [](const GradientCall& call) {
+            const std::size_t rank = call.inputs[0].rank();
+            const std::vector<std::size_t> order =
+                order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank);
+            Axes inverse(rank);
+            for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
+            return Vars{transpose(call.cotangent(), inverse)};
+          },
+      .canonical =
+          [](const CanonicalCall& call) {
+            const std::size_t rank = call.type().shape.size();
+            return call.terms.transposed(
+                call.inputs[0], order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank), call.type());
+          },
+      .lowering = {.view =
+                       [](const Call& call, const Layout& layout) {
+                         Layout result{{}, {}, layout.offset};
+                         for (std::size_t axis : order_of(call.integers("axes"), layout.shape.size())) {
+                           result.shape.push_back(layout.shape[axis]);
+                           result.strides.push_back(layout.strides[axis]);
+                         }
+                         return std::optional<Layout>(result);
+                       },
+                   .unview =
+                       [](const Call& call, const Layout& layout) {
+                         const auto order = order_of(call.integers("axes"), layout.shape.size());
+                         Layout result{layout.shape, layout.strides, layout.offset};
+                         for (std::size_t i = 0; i < layout.shape.size(); ++i) {
+                           result.shape[order[i]] = layout.shape[i];
+                           result.strides[order[i]] = layout.strides[i];
+                         }
+                         return std::optional<Layout>(result);
+                       }}};
   return row;
 }
 }  // namespace

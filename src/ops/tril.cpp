@@ -26,7 +26,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
       throw ShapeError("needs matrices, at least two axes, got an array of shape " + to_string(call.shape(0)));
     return std::vector<ValueType>{call.inputs[0]};
   };
-  op.kernel = [lower](const KernelCall& call) {
+  op.lowering.kernel = [lower](const KernelCall& call) {
     const Shape& shape = call.shape(0);
     const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];
     const std::int64_t matrices = rows * columns == 0 ? 0 : count_of(shape) / (rows * columns);
@@ -46,7 +46,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
     const Var kept = lower ? across - down <= diagonal : across - down >= diagonal;
     return Vars{where(kept, x, zeros(call.tape, {}, x.dtype()))};
   };
-  op.overwrites = {0};
+  op.lowering.overwrites = {0};
   return op;
 }
 

@@ -29,7 +29,7 @@ class Groups {
   void place(std::int32_t index) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = program_.node(index);
-    if (node.op->kind != Kind::elementwise) return;
+    if (!node.op->lowering.tile) return;
     for (const auto& users : users_[i])
       for (std::int32_t user : users)
         if (const std::int32_t group = group_[static_cast<std::size_t>(user)]; group >= 0 && may_join(index, group)) {
@@ -112,7 +112,7 @@ const Op& chain_op() {
     op.doc = "Elementwise ops that run together, tile by tile.";
     op.inputs = {{"xs", Accept::any, Arity::many}};
     op.outputs = {"ys"};
-    op.kind = Kind::elementwise;
+    op.lowering.tiles_body = true;
     op.shape = [](const Call& call) {
       std::vector<ValueType> types;
       for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));

@@ -28,7 +28,7 @@ bool equal_calls(const Node& a, const Node& b) {
   if (a.op != b.op || a.outputs != b.outputs || !(a.attributes == b.attributes) || a.body || b.body) return false;
   if (a.op->random && a.site.key != b.site.key) return false;
   if (a.op == &constant_op()) return equal_constants(a.storage, b.storage);
-  return a.op->kind != Kind::source;
+  return !a.op->is_source();
 }
 }  // namespace
 

@@ -18,11 +18,6 @@ double bytes(Dtype dtype, const Layout& layout) {
   return elements(layout) * static_cast<double>(size_of(dtype));
 }
 
-/// Whether the op picks elements of its first input, and reads no others.
-bool picks(const Op& op) {
-  return &op == &builtin_ops().at("take") || &op == &builtin_ops().at("gather");
-}
-
 }  // namespace
 
 Cost cost_of(const KernelCall& call) {
@@ -31,9 +26,9 @@ Cost cost_of(const KernelCall& call) {
   const double written = cost.bytes;
   for (std::size_t k = 0; k < call.in.size(); ++k) {
     const double held = bytes(call.dtype(k), call.in[k]);
-    cost.bytes += k == 0 && picks(call.op) ? std::min(held, written) : held;
+    cost.bytes += k == 0 && call.op.lowering.picks ? std::min(held, written) : held;
   }
-  if (call.op.flops) cost.flops = call.op.flops(call);
+  if (call.op.lowering.flops) cost.flops = call.op.lowering.flops(call);
   return cost;
 }
 

@@ -1,13 +1,10 @@
 // Bodies and expansions in place of the ops that stand for them.
 #include "passes.hpp"
-#include "scan.hpp"
 
 namespace xtape {
 
 namespace {
-bool must_expand(const Op& op) {
-  return op.expand && !op.kernel && !op.tile && !op.view && !op.parts && &op != &scan_op();
-}
+bool must_expand(const Op& op) { return op.expand && !op.lowering.runs(); }
 
 bool expands(const Node& node, Expand which) {
   if (which == Expand::all) return static_cast<bool>(node.op->expand);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t largest_folded = 4096;
 
 bool folds(const Program& program, const Node& node, const std::vector<bool>& constant) {
-  if (node.op->kind == Kind::source || node.op->random || node.body) return false;
+  if (node.op->is_source() || node.op->random || node.body) return false;
   if (node.inputs.empty() && count_of(node.outputs[0].shape) != 1) return false;
   std::int64_t count = 0;
   for (const ValueId& id : node.inputs) {

@@ -42,7 +42,7 @@ bool runs_in_tiles(const Op& op);
 /// The kernel of such an op.
 Kernel make_elementwise(const KernelCall& call);
 
-/// The kernel of a scan: its body, planned once with `options` and played step by step; and what all steps cost.
-Kernel make_scan(const KernelCall& call, const PlayerOptions& options, Cost& cost);
+/// The kernel of an op whose body is played step by step: the body is planned once with `options`. And what all steps cost.
+Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost);
 
 }  // namespace xtape

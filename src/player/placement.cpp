@@ -49,8 +49,8 @@ void Placements::place_outside(const Outside& outside) {
     const bool carried = std::any_of(program_.carries.begin(), program_.carries.end(),
                                      [&](const auto& carry) { return carry.second == id; });
     const Op& op = *program_.node(id.node).op;
-    const bool writes_there = op.kind != Kind::source && op.kind != Kind::view &&
-                              (op.strided_out || outside.outputs[k].contiguous());
+    const bool writes_there = !op.is_source() && !op.is_view() &&
+                              (op.lowering.strided_out || outside.outputs[k].contiguous());
     if (passes_.views && writes_there && !carried && !of(id)) set(id, outside_outputs_.back());
   }
 }
@@ -64,7 +64,7 @@ void Placements::find_last_uses() {
     const Node& node = program_.tape.node(i);
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       if (requested_[i][k]) last_[i][k] = static_cast<std::int32_t>(program_.tape.size());
-    const bool passes_on = node.op->kind == Kind::view || node.op->parts;  // the reader may read through it
+    const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // the reader may read through it
     const std::int32_t use = passes_on ? std::max(static_cast<std::int32_t>(i), last_[i][0]) : static_cast<std::int32_t>(i);
     for (const ValueId& id : node.inputs) {
       std::int32_t& last = last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
@@ -118,8 +118,8 @@ Placement Placements::make_copy_of(const ValueType& type, const std::string& nam
 
 bool Placements::takes_place(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
-  if (of(id) || requested(id) || producer.op->kind == Kind::source) return false;
-  return producer.op->kind == Kind::view || producer.op->strided_out || layout.contiguous();
+  if (of(id) || requested(id) || producer.op->is_source()) return false;
+  return producer.op->is_view() || producer.op->lowering.strided_out || layout.contiguous();
 }
 
 /// From the last node to the first, so that a value's place is known before its parts' producers are placed.
@@ -127,15 +127,15 @@ void Placements::place_backwards() {
   find_copied_views();
   for (std::size_t i = program_.tape.size(); i-- > 0;) {
     const Node& node = program_.tape.node(i);
-    if (node.op->parts) place_parts(static_cast<std::int32_t>(i));
-    if (node.op->kind == Kind::view && node.op->unview) place_view_input(static_cast<std::int32_t>(i));
+    if (node.op->lowering.parts) place_parts(static_cast<std::int32_t>(i));
+    if (node.op->is_view() && node.op->lowering.unview) place_view_input(static_cast<std::int32_t>(i));
   }
 }
 
 void Placements::place_parts(std::int32_t index) {
   const Node& node = program_.node(index);
   const Placement whole = of({index, 0}) ? of({index, 0}) : make({index, 0});
-  const std::vector<Layout> parts = node.op->parts(call_of(program_, node), whole.layout);
+  const std::vector<Layout> parts = node.op->lowering.parts(call_of(program_, node), whole.layout);
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (takes_place(node.inputs[i], parts[i])) set(node.inputs[i], {whole.buffer, parts[i]});
 }
@@ -146,12 +146,12 @@ void Placements::find_copied_views() {
   std::vector<Layout> layouts(program_.tape.size());  // of the views
   for (std::size_t i = 0; i < program_.tape.size(); ++i) {
     const Node& node = program_.tape.node(i);
-    if (node.op->kind != Kind::view || !node.op->view) continue;
+    if (!node.op->is_view() || !node.op->lowering.view) continue;
     const ValueId input = node.inputs[0];
-    const bool of_view = program_.node(input.node).op->kind == Kind::view;
+    const bool of_view = program_.node(input.node).op->is_view();
     const Call call = call_of(program_, node);
     const std::optional<Layout> layout =
-        node.op->view(call, of_view ? layouts[static_cast<std::size_t>(input.node)] : Layout::dense(call.shape(0)));
+        node.op->lowering.view(call, of_view ? layouts[static_cast<std::size_t>(input.node)] : Layout::dense(call.shape(0)));
     copied_view_[i] = !layout;
     layouts[i] = layout ? *layout : Layout::dense(node.outputs[0].shape);
   }
@@ -165,11 +165,11 @@ void Placements::place_view_input(std::int32_t index) {
   const Call call = call_of(program_, node);
   if (!of(output)) {
     if (!requested(output) && !copied_view_[static_cast<std::size_t>(index)]) return;
-    const std::optional<Layout> dense = node.op->unview(call, Layout::dense(node.outputs[0].shape));
+    const std::optional<Layout> dense = node.op->lowering.unview(call, Layout::dense(node.outputs[0].shape));
     if (!dense || !takes_place(input, *dense)) return;
     make(output);
   }
-  const std::optional<Layout> layout = node.op->unview(call, of(output).layout);
+  const std::optional<Layout> layout = node.op->lowering.unview(call, of(output).layout);
   if (layout && takes_place(input, *layout)) set(input, {of(output).buffer, *layout});
 }
 
@@ -195,12 +195,12 @@ std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
 
 std::vector<std::size_t> Placements::overwritable(const Node& node) const {
   std::vector<std::size_t> inputs;
-  if (node.op == &chain_op()) return overwritable_in_chain(*node.body);
+  if (node.op->lowering.tiles_body) return overwritable_in_chain(*node.body);
   if (runs_in_tiles(*node.op)) {
     if (node.outputs.size() > 1) return inputs;  // it may read after it has written
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
   } else {
-    for (int i : node.op->overwrites)
+    for (int i : node.op->lowering.overwrites)
       if (static_cast<std::size_t>(i) < node.inputs.size()) inputs.push_back(static_cast<std::size_t>(i));
   }
   return inputs;

@@ -7,7 +7,6 @@
 #include "memory.hpp"
 #include "passes.hpp"
 #include "placement.hpp"
-#include "scan.hpp"
 #include "shortage.hpp"
 
 namespace xtape {
@@ -18,10 +17,10 @@ const char* name_of(BufferKind kind) {
 }
 
 std::string step_name(const Node& node) {
-  if (node.op != &chain_op()) return node.op->name;
+  if (!node.op->lowering.tiles_body) return node.op->name;
   std::string name;
   for (std::size_t i = 0; i < node.body->size(); ++i)
-    if (const Op& op = *node.body->node(i).op; op.kind != Kind::source) name += (name.empty() ? "" : "+") + op.name;
+    if (const Op& op = *node.body->node(i).op; !op.is_source()) name += (name.empty() ? "" : "+") + op.name;
   return name;
 }
 
@@ -46,11 +45,11 @@ class Planner {
   void plan_node(std::int32_t index) {
     const Node& node = program_.node(index);
     now_ = &node;
-    if (node.op->kind == Kind::source)
+    if (node.op->is_source())
       plan_source(index, node);
-    else if (node.op->kind == Kind::view && node.op->view)
+    else if (node.op->is_view() && node.op->lowering.view)
       plan_view(index, node);
-    else if (node.op->parts && options_.passes.views)
+    else if (node.op->lowering.parts && options_.passes.views)
       plan_parts(index, node);
     else
       plan_kernel(index, node);
@@ -128,10 +127,10 @@ class Planner {
     const Placement& input = places_.of(node.inputs[0]);
     if (!options_.passes.views) {
       const Placement dense = contiguous(node.inputs[0], node.site);
-      add_copy(node.outputs[0], {dense.buffer, *node.op->view(call, dense.layout)}, places_.make(output), node.site);
+      add_copy(node.outputs[0], {dense.buffer, *node.op->lowering.view(call, dense.layout)}, places_.make(output), node.site);
       return;
     }
-    const std::optional<Layout> seen = node.op->view(call, input.layout);
+    const std::optional<Layout> seen = node.op->lowering.view(call, input.layout);
     if (seen) {
       const Placement alias{input.buffer, *seen};
       if (!places_.of(output)) {
@@ -144,20 +143,20 @@ class Planner {
     if (!places_.of(output)) places_.make(output);
     const Placement target = places_.of(output);
     std::optional<Layout> source;
-    if (node.op->unview) source = node.op->unview(call, target.layout);
+    if (node.op->lowering.unview) source = node.op->lowering.unview(call, target.layout);
     if (source) {  // the input, written so that the view of it is the output
       add_copy(call.inputs[0], input, {target.buffer, *source}, node.site);
       return;
     }
     const Placement dense = contiguous(node.inputs[0], node.site);
-    add_copy(node.outputs[0], {dense.buffer, *node.op->view(call, dense.layout)}, target, node.site);
+    add_copy(node.outputs[0], {dense.buffer, *node.op->lowering.view(call, dense.layout)}, target, node.site);
   }
 
   void plan_parts(std::int32_t index, const Node& node) {
     const ValueId output{index, 0};
     if (!places_.of(output)) places_.make(output);
     const Placement whole = places_.of(output);
-    const std::vector<Layout> parts = node.op->parts(call_of(program_, node), whole.layout);
+    const std::vector<Layout> parts = node.op->lowering.parts(call_of(program_, node), whole.layout);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Placement target{whole.buffer, parts[i]};
       if (same_elements(places_.of(node.inputs[i]), target)) continue;
@@ -167,8 +166,8 @@ class Planner {
 
   void plan_kernel(std::int32_t index, const Node& node) {
     const bool tiled = runs_in_tiles(*node.op);
-    const bool scans = node.op == &scan_op();
-    if (!tiled && !scans && !node.op->kernel)
+    const bool steps = static_cast<bool>(node.op->lowering.steps);
+    if (!tiled && !steps && !node.op->lowering.kernel)
       throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
     KernelCall call(call_of(program_, node));
     for (const ValueType& type : call.inputs) require_countable(node, type);
@@ -179,7 +178,7 @@ class Planner {
     step.op = step_name(node);
     step.site = node.site;
     step.types = node.outputs;
-    const bool any_layout = tiled || (node.op->strided_in && options_.passes.views);
+    const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
       Placement place = any_layout ? places_.of(id) : contiguous(id, node.site);
       step.in.push_back(spot(program_.tape.type(id).dtype, place));
@@ -198,8 +197,8 @@ class Planner {
     }
     step.cost = cost_of(call);
     step.kernel = tiled   ? make_elementwise(call)
-                  : scans ? make_scan(call, options_, step.cost)
-                          : node.op->kernel(call);
+                  : steps ? make_stepped(call, options_, step.cost)
+                          : node.op->lowering.kernel(call);
     if (step.kernel.scratch_bytes > 0) {
       step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel.scratch_bytes);
       places_.buffers.back().scratch = true;
@@ -227,7 +226,7 @@ class Planner {
         continue;
       }
       const BufferKind kind = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))].kind;
-      const bool written_by_carry = kind == BufferKind::carry && program_.node(id.node).op->kind != Kind::source &&
+      const bool written_by_carry = kind == BufferKind::carry && !program_.node(id.node).op->is_source() &&
                                     is_carried_by(id, places_.resolved(place.buffer));
       if (!(kind == BufferKind::output || written_by_carry) || !place.layout.contiguous()) {
         const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);

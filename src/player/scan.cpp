@@ -1,10 +1,10 @@
 // Scans: the body is planned once, and played step by step over memory that moves along.
-#include "scan.hpp"
+#include "passes.hpp"
 
 #include <algorithm>
 
 #include "copy.hpp"
-#include "passes.hpp"
+#include "placement.hpp"
 #include "plan.hpp"
 #include "ready.hpp"
 #include "scratch.hpp"
@@ -14,8 +14,8 @@ namespace xtape {
 // The pass ------------------------------------------------------------------------------------------------------------
 
 namespace {
-/// The same scan with those of its stacked outputs alone that `used` names.
-Node narrowed(const Node& node, const std::vector<bool>& used) {
+/// The same call with those of its stacked outputs alone that `used` names.
+Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
   const Tape& body = *node.body;
   auto kept = std::make_shared<Tape>(body.blank());
   Vars inputs;
@@ -24,7 +24,6 @@ Node narrowed(const Node& node, const std::vector<bool>& used) {
     inputs.push_back(kept->input(body.node(static_cast<std::size_t>(id.node)).name, type.shape, type.dtype));
   }
   const Vars results = inline_body(*kept, body, inputs);
-  ScanForm form(node.attributes);
   Node fresh = node;
   fresh.outputs.clear();
   const std::vector<std::int64_t> axes = std::move(form.output_axes);
@@ -38,7 +37,7 @@ Node narrowed(const Node& node, const std::vector<bool>& used) {
     fresh.outputs.push_back(node.outputs[k]);
   }
   kept->set_results(ids);
-  fresh.attributes = form.attributes();
+  fresh.attributes = node.op->lowering.attributes(form);
   fresh.body = kept;
   return fresh;
 }
@@ -50,18 +49,19 @@ Program scan_pass(const Program& program) {
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const auto index = static_cast<std::int32_t>(i);
     const Node& node = program.node(index);
-    if (node.op != &scan_op()) {
+    if (!node.op->lowering.steps || !node.op->lowering.attributes) {
       rewriter.keep(index);
       continue;
     }
-    const std::size_t stacked = ScanForm(node.attributes).stacked();
+    const Stepping form = node.op->lowering.steps(call_of(program, node));
+    const std::size_t stacked = form.stacked();
     std::vector<bool> used(node.outputs.size(), true);
     for (std::size_t k = 0; k < stacked; ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       const bool requested = std::find(program.outputs.begin(), program.outputs.end(), id) != program.outputs.end();
       used[k] = requested || !users[i][k].empty();
     }
-    Node fresh = narrowed(node, used);
+    Node fresh = narrowed(node, form, used);
     fresh.inputs.clear();
     for (const Var& input : rewriter.now(node.inputs)) fresh.inputs.push_back(input.id());
     const std::int32_t placed = rewriter.tape().append(std::move(fresh)).node;
@@ -117,7 +117,7 @@ struct StateCopies {
 
 class ScanRun {
  public:
-  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.attributes) { make(call, outer); }
+  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.op.lowering.steps(call)) { make(call, outer); }
 
   std::size_t scratch_bytes() const { return scratch_bytes_; }
   Cost cost() const {
@@ -281,7 +281,7 @@ class ScanRun {
     states_.push_back(std::move(state));
   }
 
-  ScanForm form_;
+  Stepping form_;
   std::vector<Operand> outside_;  // by number
   std::vector<Operand> buffers_;  // of the body's plan
   std::vector<Array> held_;       // the body's constants
@@ -295,7 +295,7 @@ class ScanRun {
 };
 }  // namespace
 
-Kernel make_scan(const KernelCall& call, const PlayerOptions& options, Cost& cost) {
+Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost) {
   const auto scan = std::make_shared<ScanRun>(call, options);
   cost = scan->cost();
   return {[scan](const Frame& frame) { scan->run(frame); }, scan->scratch_bytes()};

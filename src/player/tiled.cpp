@@ -118,7 +118,7 @@ TileFunction tile_of(const KernelCall& chain, const Tape& body, const Node& node
   for (const ValueType& type : call.outputs) made.out.push_back(Layout::dense(type.shape));
   made.threads = chain.threads;
   made.seed = chain.seed;
-  return node.op->tile(made);
+  return node.op->lowering.tile(made);
 }
 
 /// The elementwise node by itself as a body of one.
@@ -188,7 +188,7 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
 }
 }  // namespace
 
-bool runs_in_tiles(const Op& op) { return &op == &chain_op() || (op.kind == Kind::elementwise && op.tile); }
+bool runs_in_tiles(const Op& op) { return op.lowering.tile || op.lowering.tiles_body; }
 
 Kernel make_elementwise(const KernelCall& call) {
   const Tape body = call.body != nullptr ? *call.body : body_of_one(call);

@@ -66,7 +66,7 @@ TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
   const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
   const ValueType& type = node.outputs[static_cast<std::size_t>(output)];
   if (const auto literal = literal_of(node)) return terms.number(*literal, type);
-  if (node.op->kind == Kind::source || node.body) return terms.value({index, output}, type);
+  if (node.op->is_source() || node.body) return terms.value({index, output}, type);
   CanonicalCall call{terms, node, output, {}};
   for (const ValueId& input : node.inputs) call.inputs.push_back(as_input(input, stretch_.region(index)));
   return node.op->canonical ? node.op->canonical(call) : call.as_it_stands();

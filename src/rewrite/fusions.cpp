@@ -153,7 +153,7 @@ std::string Fusions::read_elsewhere(Fusion& fusion) const {
     const Node& node = stretch_.tape.node(static_cast<std::size_t>(open.back()));
     open.pop_back();
     for (const ValueId& id : node.inputs)
-      if (given.count(id.node) == 0 && stretch_.tape.node(static_cast<std::size_t>(id.node)).op->kind != Kind::source &&
+      if (given.count(id.node) == 0 && !stretch_.tape.node(static_cast<std::size_t>(id.node)).op->is_source() &&
           stretch_.nodes[static_cast<std::size_t>(id.node)] && inside.insert(id.node).second)
         open.push_back(id.node);
   }
@@ -172,7 +172,7 @@ std::string Fusions::read_elsewhere(Fusion& fusion) const {
       for (const std::int32_t user : inside)
         for (const ValueId& input : stretch_.tape.node(static_cast<std::size_t>(user)).inputs) uses -= input == id;
       if (uses == 0) continue;
-      if (node.op->kind != Kind::view) return reference(id) + " is read elsewhere too";
+      if (!node.op->is_view()) return reference(id) + " is read elsewhere too";
       inside.erase(index);
       fusion.interior.erase(std::find(fusion.interior.begin(), fusion.interior.end(), index));
       break;

@@ -1,5 +1,6 @@
 // A tape as text, JSON and Graphviz.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "xtape/op.hpp"
 
@@ -110,15 +111,22 @@ void Tape::to_dot(std::ostream& out) const {
     out << "  n" << i << " [label="
         << quoted("#" + std::to_string(i) + " " + node.op->name + (node.name.empty() ? "" : " " + node.name) + "\n" +
                   types_of(node))
-        << (node.op->kind == Kind::source ? ", style=rounded" : "") << (node.fused ? ", color=firebrick" : "") << "];\n";
+        << (node.op->is_source() ? ", style=rounded" : "") << (node.fused ? ", color=firebrick" : "") << "];\n";
     for (const ValueId& input : node.inputs) out << "  n" << input.node << " -> n" << i << ";\n";
   }
   out << "}\n";
 }
 
 namespace {
+/// Rows write their docs over several lines; the page has one paragraph.
+std::string on_one_line(const std::string& doc) {
+  std::istringstream words(doc);
+  std::string text;
+  for (std::string word; words >> word;) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
 void write_row(const Op& op, std::ostream& out) {
-  static const char* const kinds[] = {"source", "view", "elementwise", "reduction", "product", "making", "other"};
   static const char* const accepts[] = {"", " (float)", " (integer)", " (bool)", " (any)"};
   out << "\n## " << op.name << "\n\n`" << op.name << "(";
   bool first = true;
@@ -134,14 +142,21 @@ void write_row(const Op& op, std::ostream& out) {
     if (i == results) out << "; for the gradient also ";
     out << (i == 0 || i == results ? "" : ", ") << "`" << op.outputs[i] << "`";
   }
-  out << ".\n\n" << op.doc << "\n\n";
+  out << ".\n\n" << on_one_line(op.doc) << "\n\n";
   for (const InputSpec& input : op.inputs)
     if (input.accept != Accept::value) out << "- `" << input.name << "`" << accepts[static_cast<int>(input.accept)] << "\n";
   for (const AttributeSpec& attribute : op.attributes)
     out << "- `" << attribute.name << "`: " << name_of(attribute.type) << ". " << attribute.doc << "\n";
-  out << "- Kind: " << kinds[static_cast<int>(op.kind)] << (op.random ? "; random" : "")
-      << (op.expand ? "; has an expansion into simpler ops" : "")
-      << (!op.differentiable ? "; not differentiable" : "") << ".\n";
+  std::string traits;
+  const auto add = [&](bool has, const char* trait) {
+    if (has) traits += (traits.empty() ? "" : "; ") + std::string(trait);
+  };
+  add(op.is_view(), "a view");
+  add(static_cast<bool>(op.lowering.tile), "elementwise");
+  add(op.random, "random");
+  add(static_cast<bool>(op.expand), "has an expansion into simpler ops");
+  add(!op.differentiable, "not differentiable");
+  if (!traits.empty()) out << "- Traits: " << traits << ".\n";
 }
 }  // namespace
 

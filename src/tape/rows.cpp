@@ -11,7 +11,6 @@ Op source(const std::string& name, const std::string& doc) {
   Op op;
   op.name = name;
   op.doc = doc;
-  op.kind = Kind::source;
   op.differentiable = false;
   return op;
 }
@@ -121,7 +120,7 @@ void OpTable::add(const Op& op) {
   if (rows_.count(op.name) != 0) refuse("is in the table already");
   if (op.doc.empty()) refuse("needs a doc");
   if (!op.shape) refuse("needs a shape rule");
-  if (!op.kernel && !op.tile && !op.view && !op.expand) refuse("needs a kernel, a tile, a view or an expand");
+  if (!op.lowering.runs() && !op.expand) refuse("needs a kernel, a tile, a view or an expand");
   rows_.emplace(op.name, &op);
 }
 

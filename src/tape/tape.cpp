@@ -290,7 +290,7 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   };
   for (std::size_t i = 0; i < region.size(); ++i) {
     Node node = std::move(region[i]);
-    if (node.op->kind == Kind::source) {
+    if (node.op->is_source()) {
       hoisted[i] = append(std::move(node)).node;
       continue;
     }

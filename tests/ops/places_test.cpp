@@ -170,7 +170,7 @@ TEST_CASE("a gradient's nodes stand where the forward call stands, or where grad
   for (std::size_t i = forward; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
     const std::string place = to_string(node.site);
-    if (node.op->kind == Kind::making)
+    if (node.op->inputs.empty())
       CHECK(place == to_string(at));  // the seed
     else
       CHECK((place == place_of(y) || place == place_of(z)));

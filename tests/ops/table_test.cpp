@@ -86,21 +86,20 @@ TEST_CASE("every op names its inputs once, those that may be missing last") {
 TEST_CASE("every op is computed in exactly the way that its kind needs") {
   for_every_row([](const Op& op) {
     CHECK(op.shape);
-    const int ways = (op.kernel ? 1 : 0) + (op.tile ? 1 : 0) + (op.view ? 1 : 0);
+    const int ways = (op.lowering.kernel ? 1 : 0) + (op.lowering.tile ? 1 : 0) + (op.lowering.view ? 1 : 0);
     CHECK(ways <= 1);
     CHECK((ways == 1 || op.expand));
-    CHECK(static_cast<bool>(op.view) == (op.kind == Kind::view));
-    if (op.kind == Kind::elementwise) CHECK((op.tile || op.expand));
-    if (op.tile) CHECK(op.kind == Kind::elementwise);
-    CHECK(op.kind != Kind::source);
-    for (int input : op.overwrites) CHECK((input >= 0 && input < static_cast<int>(op.inputs.size())));
-    if (op.random) CHECK((op.kernel || op.expand));
+    CHECK(static_cast<bool>(op.lowering.view) == (op.is_view()));
+    CHECK((op.lowering.runs() || op.expand || op.record));
+    CHECK(!op.is_source());
+    for (int input : op.lowering.overwrites) CHECK((input >= 0 && input < static_cast<int>(op.inputs.size())));
+    if (op.random) CHECK((op.lowering.kernel || op.expand));
   });
 }
 
 TEST_CASE("every op that can be differentiated says how") {
   for_every_row([](const Op& op) {
-    if (op.kind == Kind::making || !op.differentiable) {
+    if (op.inputs.empty() || !op.differentiable) {
       CHECK(!op.gradient);
     } else {
       CHECK((op.gradient || op.expand));

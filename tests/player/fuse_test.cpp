@@ -173,7 +173,7 @@ TEST_CASE("a user's own op takes the place of what its expand records, with its 
     op.doc = "sum(square(x * w)).";
     op.inputs = {{"x", Accept::floating}, {"w", Accept::floating}};
     op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), {}}}; };
-    op.kernel = [](const KernelCall& call) {
+    op.lowering.kernel = [](const KernelCall& call) {
       return Kernel{[count = count_of(call.shape(0))](const Frame& frame) {
         const auto *x = static_cast<const double*>(frame.in[0]), *w = static_cast<const double*>(frame.in[1]);
         double total = 0;

@@ -250,6 +250,18 @@ void check(const Spelling& spelling) {
 }
 }  // namespace
 
+TEST_CASE("a residual chain is one step, however it is written") {
+  const auto chain = [](const std::function<Var(const Var&, const Var&, const Var&)>& record) {
+    Tape tape(Mode::train);
+    const Var x = tape.parameter("x", normal_array({4, 6}, 1)), w = tape.parameter("w", normal_array({6, 6}, 2));
+    const Player player(tape, {record(x, einsum("ti,io->to", x, w), tape.parameter("b", normal_array({6}, 3)))});
+    return player.plan().steps.size();
+  };
+  CHECK(chain([](const Var& x, const Var& y, const Var& b) { return x + dropout(y + b, 0.1); }) == 2);
+  CHECK(chain([](const Var& x, const Var& y, const Var& b) { return dropout(b + y, 0.1) + x; }) == 2);
+  CHECK(chain([](const Var& x, const Var& y, const Var& b) { return x + 0.5 * dropout(gelu(y + b), 0.1); }) == 2);
+}
+
 TEST_CASE("spellings of attention are one") {
   for (const Spelling& spelling : attentions()) check<double>(spelling), check<float>(spelling);
 }

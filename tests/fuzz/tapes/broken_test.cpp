@@ -19,9 +19,8 @@ Op sine(const char* name) {
   op.name = name;
   op.doc = "sin(x).";
   op.inputs = {{"x", Accept::floating}};
-  op.kind = Kind::elementwise;
   op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
-  op.tile = [](const KernelCall& call) -> TileFunction {
+  op.lowering.tile = [](const KernelCall& call) -> TileFunction {
     const bool single = call.dtype(0) == Dtype::float32;
     return [single](const Tile& tile) {
       for (std::int64_t i = 0; i < tile.count; ++i)
@@ -40,7 +39,7 @@ Op sine(const char* name) {
 const Op& wrong_tile() {
   static const Op row = [] {
     Op op = sine("broken_tile");
-    op.tile = [right = op.tile](const KernelCall& call) -> TileFunction {
+    op.lowering.tile = [right = op.lowering.tile](const KernelCall& call) -> TileFunction {
       return [tile = right(call), single = call.dtype(0) == Dtype::float32](const Tile& part) {
         tile(part);
         for (std::int64_t i = 8; i < part.count; ++i)
@@ -68,9 +67,8 @@ const Op& wrong_gradient() {
 const Op& wrong_overwrite() {
   static const Op row = [] {
     Op op = sine("broken_overwrite");
-    op.kind = Kind::other;
-    op.tile = nullptr;
-    op.kernel = [](const KernelCall& call) {
+    op.lowering.tile = nullptr;
+    op.lowering.kernel = [](const KernelCall& call) {
       return Kernel{[count = count_of(call.shape(0)), single = call.dtype(0) == Dtype::float32](const Frame& frame) {
         const auto all = [&](auto scalar) {
           using T = decltype(scalar);
@@ -82,7 +80,7 @@ const Op& wrong_overwrite() {
         single ? all(float{}) : all(double{});
       }};
     };
-    op.overwrites = {0};
+    op.lowering.overwrites = {0};
     return op;
   }();
   return row;

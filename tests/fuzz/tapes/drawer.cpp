@@ -106,8 +106,8 @@ std::optional<Ref> Drawer::record(Step& step, const std::function<void()>& recor
       steady &= known(*ref).steady;
       positive &= known(*ref).positive;
     }
-  const bool view = row != nullptr && row->kind == Kind::view;
-  const bool drawn = step.is_source() || (row != nullptr && (row->random || row->kind == Kind::making));
+  const bool view = row != nullptr && row->is_view();
+  const bool drawn = step.is_source() || (row != nullptr && (row->random || row->inputs.empty()));
   for (std::size_t i = 0; i < outputs; ++i) {
     const Ref ref{step.id, static_cast<int>(i)};
     const bool whole = !is_floating(type(ref).dtype) && row != nullptr;

@@ -26,12 +26,11 @@ const Op& bend_op() {
     op.doc = "Within (-limit, limit): limit * tanh(x / limit).";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = {{"limit", AttributeType::number, "The bound; positive.", 1.0}};
-    op.kind = Kind::elementwise;
     op.shape = [](const Call& call) {
       if (!(call.number("limit") > 0)) throw Error("limit must be positive");
       return as_the_first(call);
     };
-    op.tile = [](const KernelCall& call) {
+    op.lowering.tile = [](const KernelCall& call) {
       return call.dtype(0) == Dtype::float32 ? bend_tile<float>(call.number("limit"))
                                              : bend_tile<double>(call.number("limit"));
     };
@@ -43,7 +42,7 @@ const Op& bend_op() {
       const double limit = call.attributes().get<double>("limit");
       return Vars{limit * tanh(call.inputs[0] / limit)};
     };
-    op.overwrites = {0};
+    op.lowering.overwrites = {0};
     return op;
   }();
   return row;
@@ -75,7 +74,7 @@ const Op& center_op() {
       if (call.shape(0).empty()) throw ShapeError("needs an array of at least one axis");
       return as_the_first(call);
     };
-    op.kernel = [](const KernelCall& call) {
+    op.lowering.kernel = [](const KernelCall& call) {
       return call.dtype(0) == Dtype::float32 ? center_kernel<float>(call) : center_kernel<double>(call);
     };
     op.expand = [](const ExpandCall& call) {
@@ -93,7 +92,6 @@ const Op& swell_op() {
     op.name = "own_swell";
     op.doc = "exp(tanh(x)): between 1/e and e.";
     op.inputs = {{"x", Accept::floating}};
-    op.kind = Kind::elementwise;
     op.shape = as_the_first;
     op.expand = [](const ExpandCall& call) { return Vars{exp(tanh(call.inputs[0]))}; };
     return op;
@@ -124,7 +122,7 @@ const Op& gate_op() {
                          to_string(call.shape(1)));
       return as_the_first(call);
     };
-    op.kernel = [](const KernelCall& call) {
+    op.lowering.kernel = [](const KernelCall& call) {
       return call.dtype(0) == Dtype::float32 ? gate_kernel<float>(call) : gate_kernel<double>(call);
     };
     op.gradient = [](const GradientCall& call) {

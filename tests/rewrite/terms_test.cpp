@@ -1,0 +1,89 @@
+// Canonical form: which spellings are one term, and which are not.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "canonical_form.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+using namespace xtape;
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Values {
+  Tape tape;
+  Var x = tape.input("x", {3, 4}, Dtype::float64), y = tape.input("y", {3, 4}, Dtype::float64);
+  Var row = tape.input("row", {4}, Dtype::float64), n = tape.input("n", {3, 4}, Dtype::int64);
+  Var m = tape.input("m", {3, 4}, Dtype::boolean), w = tape.input("w", {4, 5}, Dtype::float64);
+};
+using Spelling = std::function<Var(const Values&)>;
+
+/// Whether two spellings are one term.
+bool same(const Spelling& a, const Spelling& b) {
+  const Values values;
+  const Var first = a(values), second = b(values);
+  const Stretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const CanonicalForm form(stretch);
+  return form.of(first.id()) == form.of(second.id());
+}
+}  // namespace
+
+TEST_CASE("operands in another order, literals elsewhere, and powers in other words are one term") {
+  CHECK(same([](const Values& v) { return v.x + v.y; }, [](const Values& v) { return v.y + v.x; }));
+  CHECK(same([](const Values& v) { return v.x * v.y * v.row; }, [](const Values& v) { return v.row * (v.y * v.x); }));
+  CHECK(same([](const Values& v) { return v.x / 4.0; }, [](const Values& v) { return 0.25 * v.x; }));
+  CHECK(same([](const Values& v) { return v.x - v.y; }, [](const Values& v) { return -v.y + v.x; }));
+  CHECK(same([](const Values& v) { return (v.x + v.y) * 2.0; }, [](const Values& v) { return 2.0 * v.y + 2.0 * v.x; }));
+  CHECK(same([](const Values& v) { return v.x * v.x; }, [](const Values& v) { return square(v.x); }));
+  CHECK(same([](const Values& v) { return pow(v.x, 3.0); }, [](const Values& v) { return v.x * square(v.x); }));
+  CHECK(same([](const Values& v) { return 1.0 / sqrt(v.x); }, [](const Values& v) { return rsqrt(v.x); }));
+  CHECK(same([](const Values& v) { return v.y / sqrt(v.x + 1.0); }, [](const Values& v) { return rsqrt(1.0 + v.x) * v.y; }));
+}
+
+TEST_CASE("reductions, masks and shapes in other words are one term") {
+  CHECK(same([](const Values& v) { return mean(v.x, {1}, true); }, [](const Values& v) { return expand_dims(mean(v.x, {-1}), -1); }));
+  CHECK(same([](const Values& v) { return var(v.x, {-1}, true); },
+             [](const Values& v) { return mean(square(v.x - mean(v.x, {-1}, true)), {1}, true); }));
+  CHECK(same([](const Values& v) { return masked_fill(v.x, v.m, -infinity); },
+             [](const Values& v) { return where(v.m, -infinity, v.x); }));
+  CHECK(same([](const Values& v) { return masked_fill(v.x, ~v.m, -infinity); },
+             [](const Values& v) { return where(v.m, v.x, -infinity); }));
+  CHECK(same([](const Values& v) { return masked_fill(v.x / 2.0, v.m, -infinity); },
+             [](const Values& v) { return masked_fill(v.x, v.m, -infinity) * 0.5; }));
+  CHECK(same([](const Values& v) { return softmax(v.x, 1); }, [](const Values& v) { return softmax(v.x); }));
+  CHECK(same([](const Values& v) { return reshape(reshape(v.x, {12}), {3, 4}) + v.y; }, [](const Values& v) { return v.x + v.y; }));
+  CHECK(same([](const Values& v) { return matmul(v.x, v.w); }, [](const Values& v) { return einsum("kn,mk->mn", v.w, v.x); }));
+  CHECK(same([](const Values& v) { return matmul(v.x * 3.0, v.w); }, [](const Values& v) { return matmul(v.x, v.w * 3.0); }));
+  CHECK(same([](const Values& v) { return transpose(matmul(v.x, v.w)); },
+             [](const Values& v) { return matmul(transpose(v.w), transpose(v.x)); }));
+  CHECK(same([](const Values& v) { return v.x - broadcast_to(v.row, {3, 4}); }, [](const Values& v) { return v.x - v.row; }));
+}
+
+TEST_CASE("what holds for some values only is not one term") {
+  CHECK(!same([](const Values& v) { return sqrt(v.x) * sqrt(v.x); }, [](const Values& v) { return v.x * 1.0; }));
+  CHECK(!same([](const Values& v) { return square(sqrt(v.x)); }, [](const Values& v) { return v.x * 1.0; }));
+  CHECK(!same([](const Values& v) { return sqrt(square(v.x)); }, [](const Values& v) { return v.x * 1.0; }));
+  CHECK(!same([](const Values& v) { return v.x / v.x * v.y; }, [](const Values& v) { return v.y * 1.0; }));
+  CHECK(!same([](const Values& v) { return v.x - v.x + v.y; }, [](const Values& v) { return v.y * 1.0; }));
+  CHECK(!same([](const Values& v) { return sqrt(v.x * -2.0); }, [](const Values& v) { return sqrt(v.x) * 2.0; }));
+  CHECK(!same([](const Values& v) { return masked_fill(v.x / 2.0, v.m, 1.0); },
+              [](const Values& v) { return masked_fill(v.x, v.m, 1.0) / 2.0; }));
+}
+
+TEST_CASE("integers wrap, so theirs are the calls as they stand") {
+  CHECK(!same([](const Values& v) { return v.n + v.n * 2; }, [](const Values& v) { return v.n * 2 + v.n; }));
+  CHECK(same([](const Values& v) { return v.n * v.n; }, [](const Values& v) { return v.n * v.n; }));
+}
+
+TEST_CASE("a long chain of sums has a term in linear time") {
+  Values values;
+  Var total = values.x;
+  for (int i = 0; i < 100000; ++i) total = total + values.y;
+  const Stretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const CanonicalForm form(stretch);
+  CHECK(form.terms.size() < 400000);
+}
