@@ -50,6 +50,9 @@ struct Term {
   std::uint64_t draws = 0;  ///< Of an op that draws at random: the key of its site.
 };
 
+/// Equal for equal attributes.
+std::size_t hash_of(const Attributes& attributes);
+
 /// An equation of einsum with its letters named a, b, c … in the order of their first use.
 std::string with_letters_in_order(std::string equation);
 

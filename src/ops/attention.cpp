@@ -325,7 +325,12 @@ void list_attention(OpTable& table) {
                                 {"outputs", std::string("bhqk,bkhd->bqhd")},
                                 {"scale", 0.371},
                                 {"rate", rate},
-                                {"draws", std::int64_t{rate != 0 ? 7919 : 0}}}});
+                                {"draws", std::int64_t{rate != 0 ? 7919 : 0}}},
+                 .refuses = [](const Call& call) {
+                   const double scale = call.number("scale");
+                   return scale > 0 || !is_masked(call) ? "" : "scaling by " + to_string(Literal(scale)) +
+                                                                   " behind the mask would not leave -inf there";
+                 }});
     }
 }
 

@@ -22,6 +22,7 @@ Tape with_fused_calls(const Tape& body) {
     const Fusion* fusion = fusions.at(static_cast<std::int32_t>(i));
     if (fusion == nullptr || fusion->rule->gradients_beforehand) continue;
     const auto in_site = next.in_site(site);
+    const auto in_fused_call = next.in_fused_call();
     const Vars fused = record_fusion(*fusion, next, var_of);
     for (const auto& [of_root, of_call] : fusion->outputs)
       now[i][static_cast<std::size_t>(of_root)] = fused[static_cast<std::size_t>(of_call)];

@@ -1,4 +1,5 @@
 // Choosing between values, and between dtypes, element by element.
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -91,8 +92,9 @@ const Op& masked_fill_op() {
 
 TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type) {
   const Term::Part part = terms.split(x);
-  const bool factor = part.factor != 0 && part.factor - part.factor == 0;
-  const TermId filled = terms.call(masked_fill_op(), {{"value", factor ? value / part.factor : value}},
+  const double quotient = value / part.factor;  // of a factor above 0, infinities and 0 keep their sign
+  const bool factor = part.factor > 0 && std::isinf(quotient) == std::isinf(value) && (quotient == 0) == (value == 0);
+  const TermId filled = terms.call(masked_fill_op(), {{"value", factor ? quotient : value}},
                                    {factor ? part.term : x, mask}, type);
   return factor ? terms.scaled(filled, part.factor) : filled;
 }

@@ -9,11 +9,11 @@ namespace {
 /// For each node whose output is added to something and used for nothing else: the `add`; else -1. What is read again
 /// after the sum would have to be copied first: it is added behind the product instead.
 std::vector<std::int32_t> absorbing_sums(const Program& program, const Op& add_row) {
-  const auto users = users_of(program.tape);
+  const Users users(program.tape);
   std::vector<bool> requested(program.tape.size(), false);
   for (const ValueId& id : program.outputs) requested[static_cast<std::size_t>(id.node)] = true;
   const auto read_after = [&](ValueId id, std::size_t sum) {
-    const auto& readers = users[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+    const auto readers = users.of(id);
     return std::any_of(readers.begin(), readers.end(),
                        [&](std::int32_t reader) { return reader > static_cast<std::int32_t>(sum); });
   };
@@ -25,17 +25,18 @@ std::vector<std::int32_t> absorbing_sums(const Program& program, const Op& add_r
     const ValueId first = last == sum.inputs[0] ? sum.inputs[1] : sum.inputs[0];
     const auto term = static_cast<std::size_t>(last.node);
     const bool one_type = program.tape.type(last) == sum.outputs[0] && program.tape.type(first) == sum.outputs[0];
-    if (one_type && first != last && !read_after(first, i) && program.tape.node(term).op->accumulate && users[term].size() == 1 &&
-        users[term][0].size() == 1 && !requested[term] && program.regions[term] == program.regions[i])
+    if (one_type && first != last && !read_after(first, i) && program.tape.node(term).op->accumulate &&
+        program.tape.node(term).outputs.size() == 1 && users.of(last).size() == 1 && !requested[term] && program.regions[term] == program.regions[i])
       sums[term] = static_cast<std::int32_t>(i);
   }
   return sums;
 }
 }  // namespace
 
-Program accumulate_pass(const Program& program) {
+Program accumulate_pass(Program program) {
   const Op& add_row = builtin_ops().at("add");
   const std::vector<std::int32_t> sums = absorbing_sums(program, add_row);
+  if (std::all_of(sums.begin(), sums.end(), [](std::int32_t sum) { return sum < 0; })) return program;
   std::vector<std::int32_t> terms(program.tape.size(), -1);  // add -> the term that takes it in
   for (std::size_t i = 0; i < sums.size(); ++i)
     if (sums[i] >= 0) terms[static_cast<std::size_t>(sums[i])] = static_cast<std::int32_t>(i);

@@ -12,13 +12,14 @@ constexpr std::size_t longest_chain = 64;  // beyond this a tile's interior valu
 class Groups {
  public:
   explicit Groups(const Program& program)
-      : program_(program), users_(users_of(program.tape)), group_(program.tape.size(), -1) {
+      : program_(program), users_(program.tape), group_(program.tape.size(), -1) {
     for (std::size_t i = program.tape.size(); i-- > 0;) place(static_cast<std::int32_t>(i));
   }
   std::int32_t of(std::size_t node) const { return group_[node]; }
+  bool any() const { return any_; }  ///< Whether some group has two members.
   const std::vector<std::int32_t>& members(std::int32_t group) const { return members_[static_cast<std::size_t>(group)]; }
   bool used_outside(std::int32_t node, std::size_t output) const {
-    const auto& users = users_[static_cast<std::size_t>(node)][output];
+    const auto users = users_.of(ValueId{node, static_cast<std::int32_t>(output)});
     const std::int32_t own = group_[static_cast<std::size_t>(node)];
     return std::any_of(users.begin(), users.end(), [&](std::int32_t user) { return group_[static_cast<std::size_t>(user)] != own; });
   }
@@ -30,13 +31,13 @@ class Groups {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = program_.node(index);
     if (!node.op->lowering.tile) return;
-    for (const auto& users : users_[i])
-      for (std::int32_t user : users)
-        if (const std::int32_t group = group_[static_cast<std::size_t>(user)]; group >= 0 && may_join(index, group)) {
-          group_[i] = group;
-          members_[static_cast<std::size_t>(group)].push_back(index);
-          return;
-        }
+    for (const std::int32_t user : users_.of(index))
+      if (const std::int32_t group = group_[static_cast<std::size_t>(user)]; group >= 0 && may_join(index, group)) {
+        group_[i] = group;
+        members_[static_cast<std::size_t>(group)].push_back(index);
+        any_ = true;
+        return;
+      }
     group_[i] = static_cast<std::int32_t>(members_.size());
     members_.push_back({index});
   }
@@ -48,14 +49,15 @@ class Groups {
     if (members.size() >= longest_chain || program_.regions[i] != program_.regions[static_cast<std::size_t>(root)])
       return false;
     if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
-    for (const auto& users : users_[i])
-      for (std::int32_t user : users)
-        if (group_[static_cast<std::size_t>(user)] != group && user < root) return false;
-    return true;
+    const auto users = users_.of(index);
+    return std::all_of(users.begin(), users.end(), [&](std::int32_t user) {
+      return group_[static_cast<std::size_t>(user)] == group || user >= root;
+    });
   }
 
   const Program& program_;
-  std::vector<std::vector<std::vector<std::int32_t>>> users_;
+  Users users_;
+  bool any_ = false;
   std::vector<std::int32_t> group_;
   std::vector<std::vector<std::int32_t>> members_;  // root first, then in descending order
 };
@@ -124,8 +126,9 @@ const Op& chain_op() {
   return row;
 }
 
-Program chain_pass(const Program& program) {
+Program chain_pass(Program program) {
   const Groups groups(program);
+  if (!groups.any()) return program;
   Rewriter rewriter(program);
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const std::int32_t group = groups.of(i);

@@ -1,4 +1,5 @@
 // Equal calls on equal inputs, made once.
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -9,11 +10,11 @@ namespace xtape {
 namespace {
 void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29); }
 
-std::uint64_t hash_of(const Node& node, const std::vector<ValueId>& inputs, std::int32_t region) {
+/// Of the call but for its inputs.
+std::uint64_t hash_of(const Node& node, std::int32_t region) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.op);
   mix(hash, static_cast<std::uint64_t>(region));
-  for (const ValueId& id : inputs) mix(hash, (static_cast<std::uint64_t>(id.node) << 8) + static_cast<std::uint64_t>(id.output));
-  for (const auto& item : node.attributes.items()) mix(hash, std::hash<std::string>()(to_string(item.second)));
+  mix(hash, hash_of(node.attributes));
   return hash;
 }
 
@@ -32,35 +33,52 @@ bool equal_calls(const Node& a, const Node& b) {
 }
 }  // namespace
 
-Program common_pass(const Program& program) {
-  Rewriter rewriter(program);
-  std::unordered_map<std::uint64_t, std::vector<std::int32_t>> seen;  // hash of the rewritten call -> nodes kept
-  for (std::size_t i = 0; i < program.tape.size(); ++i) {
-    const auto index = static_cast<std::int32_t>(i);
-    const Node& node = program.node(index);
-    const std::int32_t region = node.op == &constant_op() ? 0 : program.regions[i];
-    std::vector<ValueId> inputs;
-    for (const ValueId& id : node.inputs) inputs.push_back(rewriter.now(id).id());
-    auto& candidates = seen[hash_of(node, inputs, region)];
-    const auto same = [&](std::int32_t other) {
-      if (!equal_calls(node, program.node(other))) return false;
-      const bool same_region = region == program.regions[static_cast<std::size_t>(other)] || node.op == &constant_op();
-      std::vector<ValueId> others;
-      for (const ValueId& id : program.node(other).inputs) others.push_back(rewriter.now(id).id());
-      return same_region && inputs == others;
+namespace {
+/// For each node the first one that makes the same call; itself where it is the first.
+std::vector<std::int32_t> first_equals(const Program& program) {
+  const Tape& tape = program.tape;
+  std::vector<std::int32_t> first(tape.size());
+  std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of a call on first equals
+  seen.reserve(tape.size());
+  const auto now = [&](ValueId id) { return ValueId{first[static_cast<std::size_t>(id.node)], id.output}; };
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    const auto region_of = [&](std::size_t at) {
+      return tape.node(at).op == &constant_op() ? 0 : program.regions[at];
     };
-    std::int32_t twin = -1;
-    for (std::int32_t other : candidates)
-      if (same(other)) twin = other;
-    if (twin < 0) {
-      candidates.push_back(index);
+    const auto same = [&](std::int32_t other) {
+      const auto at = static_cast<std::size_t>(other);
+      const Node& twin = tape.node(at);
+      return equal_calls(node, twin) && region_of(i) == region_of(at) &&
+             std::equal(node.inputs.begin(), node.inputs.end(), twin.inputs.begin(), twin.inputs.end(),
+                        [&](ValueId a, ValueId b) { return now(a) == now(b); });
+    };
+    std::uint64_t hash = hash_of(node, region_of(i));
+    for (const ValueId& id : node.inputs)
+      mix(hash, (static_cast<std::uint64_t>(now(id).node) << 8) + static_cast<std::uint64_t>(id.output));
+    const auto [begin, end] = seen.equal_range(hash);
+    const auto twin = std::find_if(begin, end, [&](const auto& each) { return same(each.second); });
+    first[i] = twin == end ? static_cast<std::int32_t>(i) : twin->second;
+    if (twin == end) seen.emplace(hash, first[i]);
+  }
+  return first;
+}
+}  // namespace
+
+Program common_pass(Program program) {
+  const std::vector<std::int32_t> first = first_equals(program);
+  bool any = false;
+  for (std::size_t i = 0; i < first.size(); ++i) any = any || first[i] != static_cast<std::int32_t>(i);
+  if (!any) return program;
+  Rewriter rewriter(program);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto index = static_cast<std::int32_t>(i);
+    if (first[i] == index) {
       rewriter.keep(index);
       continue;
     }
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      const auto output = static_cast<std::int32_t>(k);
-      rewriter.replace({index, output}, rewriter.now({twin, output}));
-    }
+    for (std::int32_t k = 0; k < static_cast<std::int32_t>(program.node(index).outputs.size()); ++k)
+      rewriter.replace({index, k}, rewriter.now(ValueId{first[i], k}));
   }
   return rewriter.finish();
 }

@@ -29,8 +29,8 @@ void expand_node(Rewriter& rewriter, std::int32_t index) {
     rewriter.close(index);
 }
 
-Program expand_pass(const Program& program, Expand which) {
-  Program current = program;
+Program expand_pass(Program program, Expand which) {
+  Program current = std::move(program);
   for (int depth = 0; any_expands(current, which); ++depth) {
     if (depth > 100) throw Error("expanding ops does not come to an end: some op's expansion contains itself");
     Rewriter rewriter(current);

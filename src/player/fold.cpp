@@ -65,7 +65,7 @@ std::vector<Array> computed(const Program& program, const std::vector<bool>& con
 }
 }  // namespace
 
-Program fold_pass(const Program& program) {
+Program fold_pass(Program program) {
   std::vector<bool> constant(program.tape.size(), false);
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const Node& node = program.tape.node(i);

@@ -12,7 +12,7 @@ class Fuse {
  public:
   explicit Fuse(const Program& program)
       : program_(program),
-        users_(users_of(program.tape)),
+        users_(program.tape),
         fusions_(program.tape.ops(), {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {},
                                       false, &program.regions}),
         rewriter_(program) {}
@@ -42,7 +42,9 @@ class Fuse {
     const auto pair = [&](const std::vector<Fusion>& fusions, bool open) {
       for (const Fusion& fusion : fusions)
         for (const std::int32_t index : marked)
-          if (index > fusion.root && fusions_.is_call_of(fusion, index)) twins_[static_cast<std::size_t>(index)] = {&fusion, open};
+          if (Twin& twin = twins_[static_cast<std::size_t>(index)];
+              twin.fusion == nullptr && index > fusion.root && fusions_.is_call_of(fusion, index))
+            twin = {&fusion, open};
     };
     pair(fusions_.found(), false);
     pair(fusions_.kept_open(), true);
@@ -56,10 +58,10 @@ class Fuse {
 
   /// Whether an output is read that does not stand at the root.
   bool uses_gradients_of(std::int32_t index, const Fusion& fusion) const {
-    const auto& outputs = users_[static_cast<std::size_t>(index)];
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const auto at_root = [&](const auto& output) { return output.second == static_cast<std::int32_t>(k); };
-      if (!outputs[k].empty() && std::none_of(fusion.outputs.begin(), fusion.outputs.end(), at_root)) return true;
+    for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      const auto at_root = [&](const auto& output) { return output.second == id.output; };
+      if (!users_.of(id).empty() && std::none_of(fusion.outputs.begin(), fusion.outputs.end(), at_root)) return true;
     }
     return false;
   }
@@ -114,7 +116,7 @@ class Fuse {
   }
 
   const Program& program_;
-  std::vector<std::vector<std::vector<std::int32_t>>> users_;
+  Users users_;
   Fusions fusions_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;
@@ -124,6 +126,6 @@ class Fuse {
 };
 }  // namespace
 
-Program fuse_pass(const Program& program) { return Fuse(program).run(); }
+Program fuse_pass(Program program) { return Fuse(program).run(); }
 
 }  // namespace xtape

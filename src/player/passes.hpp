@@ -8,27 +8,27 @@ namespace xtape {
 
 /// What is replaced by its expansion: what has no kernel of its own (checkpoint), what `grad` fused too, or every op.
 enum class Expand : std::uint8_t { without_kernel, fused, all };
-Program expand_pass(const Program& program, Expand which);
+Program expand_pass(Program program, Expand which);
 /// Records the expansion of a node in its place.
 void expand_node(Rewriter& rewriter, std::int32_t index);
 
 /// Applies the rules of the tape's table, and notes which of them applied where.
-Program fuse_pass(const Program& program);
+Program fuse_pass(Program program);
 
 /// Computes small values that depend on constants alone.
-Program fold_pass(const Program& program);
+Program fold_pass(Program program);
 
 /// Makes equal calls on equal inputs once. What comes out of different bodies is kept apart.
-Program common_pass(const Program& program);
+Program common_pass(Program program);
 
 /// Turns `a + product` into a product that adds onto a, by the ops' `accumulate`.
-Program accumulate_pass(const Program& program);
+Program accumulate_pass(Program program);
 
 /// Gathers elementwise ops of one shape into chains, which run tile by tile.
-Program chain_pass(const Program& program);
+Program chain_pass(Program program);
 
 /// Takes the outputs that nobody reads off the scans: most of what they offer for the gradient.
-Program scan_pass(const Program& program);
+Program scan_pass(Program program);
 
 /// What `outputs` and the carries of `options` need of a tape, after all the passes that `options` allows.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);

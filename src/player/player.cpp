@@ -50,7 +50,8 @@ struct Player::Data {
   std::vector<char> fed;  // per planned input
   std::vector<double> seconds;  // per step, where profiled …
   std::int64_t measured = 0;    // … over so many plays
-  Plan plan;
+  std::vector<FusionNote> fusions;
+  std::optional<Plan> plan;  // once it has been asked for
   bool played = false;
 
   void* address(const Spot& spot) {
@@ -103,7 +104,9 @@ struct Player::Data {
     ++measured;
   }
 
-  void describe() {
+  /// In words, which few ask for.
+  Plan described() const {
+    Plan plan;
     for (const PlannedStep& step : planned.steps) {
       std::string types;
       for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
@@ -120,6 +123,8 @@ struct Player::Data {
       if (buffer.scratch) plan.scratch_bytes = std::max(plan.scratch_bytes, buffer.bytes);
     }
     plan.arena_bytes = planned.arena_bytes;
+    for (const FusionNote& note : fusions) plan.fusions.push_back({note.rule, note.place, note.site, note.miss});
+    return plan;
   }
 
   void feed(const Feed& feed, const Feed* earlier) {
@@ -178,8 +183,7 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   const SingleThreadedBlas guard;  // folding constants plays, too
   const Program program = optimised(tape, outputs, options);
   data_->planned = xtape::plan(program, options, data_->threads);
-  data_->describe();
-  for (const FusionNote& note : program.fusions) data_->plan.fusions.push_back({note.rule, note.place, note.site, note.miss});
+  data_->fusions = program.fusions;
   data_->ready_steps();
 }
 
@@ -223,7 +227,10 @@ Array Player::carried(const Var& input) {
   throw Error("carried: '" + input.node().name + "' is not the input of a carry that anything reads");
 }
 
-const Plan& Player::plan() const { return data_->plan; }
+const Plan& Player::plan() const {
+  if (!data_->plan) data_->plan = data_->described();
+  return *data_->plan;
+}
 const std::vector<double>& Player::seconds() const { return data_->seconds; }
 std::int64_t Player::measured() const { return data_->measured; }
 void Player::forget_seconds() {

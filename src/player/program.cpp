@@ -1,5 +1,7 @@
 #include "program.hpp"
 
+#include <algorithm>
+
 namespace xtape {
 
 namespace {
@@ -13,8 +15,7 @@ std::vector<bool> needed(const Tape& tape, const std::vector<ValueId>& outputs) 
   return need;
 }
 
-Program pruned(const Program& from) {
-  const std::vector<bool> need = needed(from.tape, from.outputs);
+Program pruned(const Program& from, const std::vector<bool>& need) {
   Program to(from.tape);
   to.region_count = from.region_count;
   to.fusions = from.fusions;
@@ -28,7 +29,9 @@ Program pruned(const Program& from) {
     for (ValueId& input : node.inputs) input = moved(input);
     map[i] = to.tape.append(std::move(node)).node;
     to.regions.push_back(from.regions[i]);
-    to.origins.push_back(from.origins[i]);
+    to.origins.add_node(from.tape.node(i).outputs.size(), {});
+    const auto origins = from.origins.of(static_cast<std::int32_t>(i));
+    std::copy(origins.begin(), origins.end(), to.origins.of(map[i]).begin());
   }
   for (const ValueId& id : from.outputs) to.outputs.push_back(moved(id));
   for (const auto& carry : from.carries) to.carries.emplace_back(moved(carry.first), moved(carry.second));
@@ -42,7 +45,7 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
   whole.tape = tape;  // the same list: nothing is recorded on it, it is only read
   whole.regions.assign(tape.size(), 0);
   for (std::size_t i = 0; i < tape.size(); ++i)
-    whole.origins.emplace_back(tape.node(i).outputs.size(), Origin{static_cast<std::int32_t>(i), tape.node(i).op});
+    whole.origins.add_node(tape.node(i).outputs.size(), {static_cast<std::int32_t>(i), tape.node(i).op});
   const auto own = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("a player's vars must be of its tape");
     return var.id();
@@ -62,35 +65,34 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
     whole.carries.emplace_back(own(carry.input), own(carry.output));
     whole.outputs.push_back(own(carry.output));
   }
-  return pruned(whole);
+  return pruned(whole, needed(tape, whole.outputs));
 }
 
 std::string Program::label(ValueId id) const {
-  const Origin& origin = origins[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+  const Origin& origin = origins[id];
   return "#" + std::to_string(origin.node) + " " + origin.op->name;
 }
 
-std::vector<std::vector<std::vector<std::int32_t>>> users_of(const Tape& tape) {
-  std::vector<std::vector<std::vector<std::int32_t>>> users(tape.size());
-  for (std::size_t i = 0; i < tape.size(); ++i) {
-    const Node& node = tape.node(i);
-    users[i].resize(node.outputs.size());
-    for (const ValueId& input : node.inputs)
-      users[static_cast<std::size_t>(input.node)][static_cast<std::size_t>(input.output)].push_back(
-          static_cast<std::int32_t>(i));
-  }
-  return users;
+Users::Users(const Tape& tape) : counts_(tape, 0), ends_(tape, 0) {
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    for (const ValueId& input : tape.node(i).inputs) ++counts_[input];
+  std::size_t end = 0;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(tape.size()); ++i)
+    for (std::size_t k = 0; k < counts_.of(i).size(); ++k) {
+      ends_.of(i)[k] = end;  // where its users begin; each moves it on by one
+      end += counts_.of(i)[k];
+    }
+  users_.resize(end);
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    for (const ValueId& input : tape.node(i).inputs) users_[ends_[input]++] = static_cast<std::int32_t>(i);
 }
 
-Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), map_(from.tape.size()) {
+Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), map_(from.tape, {}) {
   to_.region_count = from.region_count;
   to_.fusions = from.fusions;
-  for (std::size_t i = 0; i < map_.size(); ++i) map_[i].resize(from.tape.node(i).outputs.size());
 }
 
-ValueId Rewriter::now_id(ValueId old) const {
-  return map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)];
-}
+ValueId Rewriter::now_id(ValueId old) const { return map_[old]; }
 
 bool Rewriter::known(ValueId old) const { return old.node >= 0 && now_id(old).node >= 0; }
 
@@ -104,32 +106,33 @@ void Rewriter::keep(std::int32_t index) {
   Node node = from_.node(index);
   for (ValueId& input : node.inputs) input = now_id(input);
   const std::int32_t fresh = to_.tape.append(std::move(node)).node;
-  for (std::size_t i = 0; i < map_[static_cast<std::size_t>(index)].size(); ++i)
-    map_[static_cast<std::size_t>(index)][i] = {fresh, static_cast<std::int32_t>(i)};
+  std::int32_t output = 0;
+  for (ValueId& id : map_.of(index)) id = {fresh, output++};
   begin_origins();
-  to_.origins.back() = from_.origins[static_cast<std::size_t>(index)];
+  const auto origins = from_.origins.of(index);
+  std::copy(origins.begin(), origins.end(), to_.origins.of(fresh).begin());
   close(index);
 }
 
 void Rewriter::replace(ValueId old, const Var& fresh) {
   const ValueId id = fresh.id();
-  map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)] = id;
+  map_[old] = id;
   begin_origins();
-  Origin& origin = to_.origins[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
-  if (origin.node < 0) origin = from_.origins[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)];
+  Origin& origin = to_.origins[id];
+  if (origin.node < 0) origin = from_.origins[old];
 }
 
 /// Outputs of fresh nodes come from nowhere yet.
 void Rewriter::begin_origins() {
-  for (std::size_t i = to_.origins.size(); i < to_.tape.size(); ++i)
-    to_.origins.emplace_back(to_.tape.node(i).outputs.size());
+  for (std::size_t i = to_.origins.nodes(); i < to_.tape.size(); ++i)
+    to_.origins.add_node(to_.tape.node(i).outputs.size(), {});
 }
 
 void Rewriter::close(std::int32_t index, std::int32_t region) {
   begin_origins();
-  const Origin& whole = from_.origins[static_cast<std::size_t>(index)][0];
+  const Origin& whole = from_.origins[{index, 0}];
   for (std::size_t i = to_.regions.size(); i < to_.tape.size(); ++i)
-    for (Origin& origin : to_.origins[i])
+    for (Origin& origin : to_.origins.of(static_cast<std::int32_t>(i)))
       if (origin.node < 0) origin = whole;  // a part of it
   to_.regions.resize(to_.tape.size(), region);
 }
@@ -138,7 +141,9 @@ Program Rewriter::finish() {
   for (const ValueId& id : from_.outputs) to_.outputs.push_back(now_id(id));
   for (const auto& carry : from_.carries)
     to_.carries.emplace_back(known(carry.first) ? now_id(carry.first) : ValueId{}, now_id(carry.second));
-  return pruned(to_);
+  const std::vector<bool> need = needed(to_.tape, to_.outputs);
+  if (std::find(need.begin(), need.end(), false) == need.end()) return std::move(to_);
+  return pruned(to_, need);
 }
 
 }  // namespace xtape

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,35 @@ struct FusionNote {
   std::string miss;   ///< Why it was not applied; empty where it was.
 };
 
+/// One T for each value of a tape.
+template <class T>
+class ValueTable {
+ public:
+  ValueTable() = default;
+  ValueTable(const Tape& tape, const T& initial) {
+    first_.reserve(tape.size() + 1);
+    for (std::size_t i = 0; i < tape.size(); ++i) add_node(tape.node(i).outputs.size(), initial);
+  }
+  /// The next node, with so many outputs.
+  void add_node(std::size_t outputs, const T& initial) {
+    values_.resize(values_.size() + outputs, initial);
+    first_.push_back(values_.size());
+  }
+  std::size_t nodes() const { return first_.size() - 1; }
+  T& operator[](ValueId id) { return values_[place(id)]; }
+  const T& operator[](ValueId id) const { return values_[place(id)]; }
+  std::span<T> of(std::int32_t node) { return {values_.data() + begin(node), begin(node + 1) - begin(node)}; }
+  std::span<const T> of(std::int32_t node) const {
+    return {values_.data() + begin(node), begin(node + 1) - begin(node)};
+  }
+
+ private:
+  std::size_t begin(std::int32_t node) const { return first_[static_cast<std::size_t>(node)]; }
+  std::size_t place(ValueId id) const { return begin(id.node) + static_cast<std::size_t>(id.output); }
+  std::vector<std::size_t> first_{0};  // per node the place of its first output, and the end
+  std::vector<T> values_;
+};
+
 struct Program {
   /// Empty, for nodes of `like` or what takes their place.
   explicit Program(const Tape& like) : tape(like.blank()) {}
@@ -33,7 +63,7 @@ struct Program {
   std::vector<std::pair<ValueId, ValueId>> carries;    ///< (input, output); an input that nothing reads is {-1, 0}.
   std::vector<std::int32_t> regions;                   ///< Per node: 0, or the number of the body that it came out of.
   std::int32_t region_count = 1;
-  std::vector<std::vector<Origin>> origins;            ///< Per node and output.
+  ValueTable<Origin> origins;
 
   std::vector<FusionNote> fusions;
 
@@ -46,8 +76,25 @@ struct Program {
 /// The nodes of `tape` that `outputs` and the carries' outputs need.
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
 
-/// Which nodes use each value: `users[node][output]` lists node indices, one for each use.
-std::vector<std::vector<std::vector<std::int32_t>>> users_of(const Tape& tape);
+/// Which nodes use each value: their indices in ascending order, one for each use.
+class Users {
+ public:
+  explicit Users(const Tape& tape);
+  std::span<const std::int32_t> of(ValueId id) const {
+    return {users_.data() + ends_[id] - counts_[id], counts_[id]};
+  }
+  /// Those of all outputs of a node.
+  std::span<const std::int32_t> of(std::int32_t node) const {
+    const auto counts = counts_.of(node);
+    if (counts.empty()) return {};
+    const std::size_t begin = ends_.of(node).front() - counts.front();
+    return {users_.data() + begin, ends_.of(node).back() - begin};
+  }
+
+ private:
+  ValueTable<std::size_t> counts_, ends_;
+  std::vector<std::int32_t> users_;
+};
 
 /// Builds the next program from the last, node by node in order.
 class Rewriter {
@@ -79,7 +126,7 @@ class Rewriter {
 
   const Program& from_;
   Program to_;
-  std::vector<std::vector<ValueId>> map_;
+  ValueTable<ValueId> map_;
 };
 
 }  // namespace xtape

@@ -43,13 +43,20 @@ Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
 }
 }  // namespace
 
-Program scan_pass(const Program& program) {
-  const auto users = users_of(program.tape);
+Program scan_pass(Program program) {
+  const auto steps = [&](std::size_t i) {
+    const Lowering& lowering = program.tape.node(i).op->lowering;
+    return lowering.steps && lowering.attributes;
+  };
+  bool any = false;
+  for (std::size_t i = 0; i < program.tape.size(); ++i) any = any || steps(i);
+  if (!any) return program;
+  const Users users(program.tape);
   Rewriter rewriter(program);
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const auto index = static_cast<std::int32_t>(i);
     const Node& node = program.node(index);
-    if (!node.op->lowering.steps || !node.op->lowering.attributes) {
+    if (!steps(i)) {
       rewriter.keep(index);
       continue;
     }
@@ -59,7 +66,7 @@ Program scan_pass(const Program& program) {
     for (std::size_t k = 0; k < stacked; ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       const bool requested = std::find(program.outputs.begin(), program.outputs.end(), id) != program.outputs.end();
-      used[k] = requested || !users[i][k].empty();
+      used[k] = requested || !users.of(id).empty();
     }
     Node fresh = narrowed(node, form, used);
     fresh.inputs.clear();

@@ -9,6 +9,9 @@
 namespace xtape {
 
 namespace {
+constexpr int deepest_call = 2;          // an input that is nowhere read may be a call on values that are
+constexpr std::size_t most_nodes = 200;  // of a place: far more than any pattern has
+
 bool could_match(const RulePattern& pattern, const Terms& terms, TermId found) {
   const Term& sought = pattern.terms[pattern.root];
   const Term& term = terms[found];
@@ -73,6 +76,10 @@ bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
   fusion.rule = &rule;
   fusion.root = root;
   fusion.outputs = pattern.outputs;
+  if (stretch_.tape.node(static_cast<std::size_t>(root)).op != pattern.root_op)  // s * 1 is s, but gives no count
+    fusion.outputs.erase(std::remove_if(fusion.outputs.begin(), fusion.outputs.end(),
+                                        [](const auto& output) { return output.first != 0; }),
+                         fusion.outputs.end());
   std::string miss;
   const auto accept = [&](const Binding& binding) {
     miss = binding.miss;
@@ -104,7 +111,6 @@ bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
 
 /// What the fused call's inputs and attributes are. False where there is no such call, or it gives another type.
 bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) const {
-  fusion.inputs.clear();
   fusion.terms = binding.inputs;
   fusion.attributes = rule.attributes;
   for (std::size_t i = 0; i < binding.attributes.size(); ++i)
@@ -112,30 +118,84 @@ bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) con
   Call call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
   for (const TermId term : binding.inputs) {
     if (term < 0) return false;
-    const std::optional<FusedInput> input = input_of(term, fusion.root);
-    if (!input) return false;
-    fusion.inputs.push_back(*input);
     call.inputs.push_back(form_.terms[term].type);
   }
   try {
-    return rule.op->shape(call).at(0) == stretch_.tape.type({fusion.root, 0});
+    if (rule.op->shape(call).at(0) != stretch_.tape.type({fusion.root, 0})) return false;
   } catch (const Error&) {
     return false;
   }
+  return locate(fusion);
 }
 
-std::optional<FusedInput> Fusions::input_of(TermId term, std::int32_t root) const {
-  const std::optional<ValueId> value = form_.value_of(term, stretch_.region(root));
-  if (value && value->node < root) return FusedInput{*value, nullptr, {}, {}};
-  const Term& known = form_.terms[term];
-  if (known.op == nullptr || known.draws != 0 || known.output != 0) return std::nullopt;
-  FusedInput call{{}, known.op, known.attributes, {}};
-  for (const Term::Part& part : known.parts) {
-    const std::optional<FusedInput> input = input_of(part.term, root);
-    if (!input) return std::nullopt;
-    call.inputs.push_back(*input);
+/// Finds the values that are read at the place: equal terms may differ in rounding, so no other value will do. False where
+/// an input is nowhere read, or two values that differ so are.
+bool Fusions::locate(Fusion& fusion) const {
+  const std::int32_t region = stretch_.region(fusion.root);
+  std::vector<TermId> sought;
+  for (const TermId term : fusion.terms) sought.push_back(form_.inside(term, region));
+  for (int depth = 0; depth < deepest_call; ++depth) {
+    std::unordered_map<TermId, ValueId> read;
+    if (!find_read(fusion.root, sought, read)) return false;
+    fusion.inputs.assign(fusion.terms.size(), {});
+    bool placed = true;
+    for (std::size_t i = 0; i < fusion.terms.size(); ++i)
+      placed = place(form_.inside(fusion.terms[i], region), read, fusion.inputs[i]) && placed;
+    if (placed) return true;
+    std::vector<TermId> parts;  // of what is nowhere read: a call on what is, perhaps
+    for (const TermId term : sought)
+      if (read.count(term) == 0 && form_.terms[term].op != nullptr)
+        for (const Term::Part& part : form_.terms[term].parts) parts.push_back(form_.inside(part.term, region));
+    if (parts.empty()) return false;
+    sought.insert(sought.end(), parts.begin(), parts.end());
   }
-  return call;
+  return false;
+}
+
+bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
+                        std::unordered_map<TermId, ValueId>& read) const {
+  const std::int32_t region = stretch_.region(root);
+  std::vector<std::int32_t> open{root};
+  std::unordered_set<std::int32_t> seen{root};
+  while (!open.empty() && seen.size() <= most_nodes) {
+    const Node& node = stretch_.tape.node(static_cast<std::size_t>(open.back()));
+    open.pop_back();
+    for (const ValueId& id : node.inputs) {
+      const TermId term = form_.inside(form_.of(id), region);
+      if (std::find(sought.begin(), sought.end(), term) != sought.end()) {
+        const auto [known, fresh] = read.emplace(term, id);
+        if (!fresh && known->second != id && !are_equal_calls(known->second, id)) return false;
+      } else if (stretch_.region(id.node) == region && seen.insert(id.node).second) {
+        open.push_back(id.node);
+      }
+    }
+  }
+  return open.empty();
+}
+
+bool Fusions::are_equal_calls(ValueId a, ValueId b) const {
+  const Node& first = stretch_.tape.node(static_cast<std::size_t>(a.node));
+  const Node& second = stretch_.tape.node(static_cast<std::size_t>(b.node));
+  return !first.op->is_source() && !first.op->random && !first.body && first.op == second.op && a.output == b.output &&
+         first.inputs == second.inputs && first.attributes == second.attributes;
+}
+
+/// The value that was read, or a call on some that were.
+bool Fusions::place(TermId term, const std::unordered_map<TermId, ValueId>& read, FusedInput& input) const {
+  if (const auto found = read.find(term); found != read.end()) {
+    input.value = found->second;
+    return true;
+  }
+  const Term& known = form_.terms[term];
+  if (known.op == nullptr || known.draws != 0 || known.output != 0) return false;
+  input.op = known.op;
+  input.attributes = known.attributes;
+  for (const Term::Part& part : known.parts) {
+    const auto found = read.find(part.term);
+    if (found == read.end()) return false;
+    input.inputs.push_back({found->second, nullptr, {}, {}});
+  }
+  return true;
 }
 
 std::string Fusions::reference(ValueId id) const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "canonical_form.hpp"
@@ -58,7 +59,11 @@ class Fusions {
   void drop_repeated_misses();
   bool apply(const Rule& rule, std::int32_t root, bool near);
   bool bind(const Rule& rule, const struct Binding& binding, Fusion& fusion) const;
-  std::optional<FusedInput> input_of(TermId term, std::int32_t root) const;
+  bool locate(Fusion& fusion) const;
+  bool find_read(std::int32_t root, const std::vector<TermId>& sought,
+                 std::unordered_map<TermId, ValueId>& read) const;
+  bool place(TermId term, const std::unordered_map<TermId, ValueId>& read, FusedInput& input) const;
+  bool are_equal_calls(ValueId a, ValueId b) const;
   std::string read_elsewhere(Fusion& fusion) const;
   std::string reference(ValueId id) const;
 

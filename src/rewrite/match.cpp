@@ -69,13 +69,14 @@ class Matcher {
   bool literal(double sought, double found, Dtype dtype, Binding& binding) const {
     if (const auto attribute = pattern_.attribute_of(sought)) return set_attribute(*attribute, found, binding);
     if (form_.close(sought, found, dtype)) return true;
-    return missed("it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought)), binding);
+    return missed(binding, [&] { return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought)); });
   }
 
   /// Whether the rule may be found in spite of this.
-  bool missed(const std::string& why, Binding& binding) const {
+  template <class Why>
+  bool missed(Binding& binding, const Why& why) const {
     if (!near_ || !binding.miss.empty()) return false;
-    binding.miss = why;
+    binding.miss = why();
     return true;
   }
 
@@ -92,12 +93,20 @@ class Matcher {
     if (parts(sought, found, binding, next)) return true;
     std::vector<TermId> merged;
     for (const Term::Part& part : found.parts)
-      if (form_.terms[form_.inside(part.term, region_)].kind == found.kind && part.factor == std::floor(part.factor))
-        merged.push_back(part.term);
+      if (can_be_written_out(form_.terms[form_.inside(part.term, region_)], part.factor, found)) merged.push_back(part.term);
     if (merged.size() > 1 && parts(sought, looked_through(found, merged), binding, next)) return true;
     return std::any_of(merged.begin(), merged.end(), [&](TermId one) {
       return parts(sought, looked_through(found, {one}), binding, next);
     });
+  }
+
+  /// Whether that is valid for all values: sqrt(x) ** 2 is no x, and (x + 1) - 1 rounds.
+  static bool can_be_written_out(const Term& inner, double factor, const Term& whole) {
+    if (inner.kind != whole.kind) return false;
+    if (whole.kind == Term::Kind::sum) return factor * inner.number * whole.number >= 0;
+    const auto is_whole = [](const Term::Part& part) { return part.factor == std::floor(part.factor); };
+    return std::abs(factor) == 1 ||
+           (factor == std::floor(factor) && std::all_of(inner.parts.begin(), inner.parts.end(), is_whole));
   }
 
   /// A sum or product with some of its parts written out: (a * b) ** 2 as a ** 2 * b ** 2.
@@ -151,7 +160,7 @@ class Matcher {
     Binding now = binding;
     for (const auto& [name, value] : sought.attributes.items()) {
       const Attribute* other = found.attributes.find(name);
-      if (other == nullptr || !attribute(found.op->name + "'s " + name, value, *other, found.type.dtype, now))
+      if (other == nullptr || !attribute(*found.op, name, value, *other, found.type.dtype, now))
         return false;
     }
     if (sought.draws != 0) {
@@ -161,7 +170,7 @@ class Matcher {
     return operands(sought.parts, found.parts, 0, now, next);
   }
 
-  bool attribute(const std::string& name, const Attribute& sought, const Attribute& found, Dtype dtype,
+  bool attribute(const Op& op, const std::string& name, const Attribute& sought, const Attribute& found, Dtype dtype,
                  Binding& binding) const {
     if (const auto hole = pattern_.attribute_of(sought))
       return sought.index() == found.index() && set_attribute(*hole, found, binding);
@@ -169,7 +178,8 @@ class Matcher {
     const auto* a = std::get_if<double>(&sought);
     const auto* b = std::get_if<double>(&found);
     return a != nullptr && b != nullptr &&
-           (form_.close(*a, *b, dtype) || missed(name + " is not " + to_string(sought), binding));
+           (form_.close(*a, *b, dtype) ||
+            missed(binding, [&] { return op.name + "'s " + name + " is not " + to_string(sought); }));
   }
 
   bool operands(const Parts& sought, const Parts& found, std::size_t i, const Binding& binding, const Next& next) {
@@ -182,7 +192,7 @@ class Matcher {
     const Term::Part part = form_.terms.split(found);
     const Term inner = form_.terms[part.term];
     const Term* product = &inner;
-    if (inner.kind == Term::Kind::product && inner.parts.size() == 1 && inner.parts[0].factor == 1)
+    if (inner.kind == Term::Kind::product && inner.number == 1 && inner.parts.size() == 1 && inner.parts[0].factor == 1)
       product = &form_.terms[inner.parts[0].term];
     const Term whole = *product;
     const Term& sought = pattern_.terms[wanted];

@@ -26,6 +26,7 @@ struct RulePattern {
   Tape tape;
   Terms terms;
   TermId root = -1;
+  const Op* root_op = nullptr;
   std::vector<TermId> inputs;
   std::vector<std::pair<std::int32_t, std::int32_t>> outputs;  ///< (output of the root's node, output of the op).
   std::map<TermId, Equation> equations;

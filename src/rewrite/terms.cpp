@@ -32,6 +32,15 @@ std::size_t hash_of(const Attribute& value) {
       value);
 }
 
+}  // namespace
+
+std::size_t hash_of(const Attributes& attributes) {
+  std::size_t hash = 0;
+  for (const auto& item : attributes.items()) mix(hash, hash_of(item.second));
+  return hash;
+}
+
+namespace {
 std::size_t hash_of(const Term& term) {
   std::size_t hash = static_cast<std::size_t>(term.kind);
   mix(hash, reinterpret_cast<std::uintptr_t>(term.op));
@@ -44,7 +53,7 @@ std::size_t hash_of(const Term& term) {
   mix(hash, (static_cast<std::size_t>(static_cast<std::uint32_t>(term.value.node)) << 8) ^
                 static_cast<std::size_t>(term.value.output) ^ (static_cast<std::size_t>(term.output) << 40));
   mix(hash, term.draws);
-  for (const auto& item : term.attributes.items()) mix(hash, hash_of(item.second));
+  mix(hash, hash_of(term.attributes));
   return hash;
 }
 
@@ -56,6 +65,13 @@ bool equal(const Term& a, const Term& b) {
          a.output == b.output && a.draws == b.draws && a.type == b.type &&
          std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), same_part) &&
          a.attributes == b.attributes;
+}
+
+/// Whether a literal may be moved past values of the dtype: with greater or smaller ones, what is between would overflow or
+/// vanish at one place and not at the other.
+bool is_moderate(double number, Dtype dtype) {
+  const int most = dtype == Dtype::float32 ? 40 : 400;
+  return std::abs(number) >= std::ldexp(1.0, -most) && std::abs(number) <= std::ldexp(1.0, most);
 }
 
 bool is_whole(double number) { return number == std::floor(number) && std::abs(number) < 64; }
@@ -75,9 +91,10 @@ void multiply_into(std::vector<Term::Part>& parts, const Term::Part& part) {
   parts.push_back(part);
 }
 
+/// Adds what is there already, where nothing cancels: x - x is no 0 where x is infinite.
 void add_into(std::vector<Term::Part>& parts, const Term::Part& part) {
   for (Term::Part& other : parts)
-    if (other.term == part.term) {
+    if (other.term == part.term && other.factor * part.factor > 0) {
       other.factor += part.factor;
       return;
     }
@@ -141,7 +158,7 @@ TermId Terms::product_of(double number, std::vector<Term::Part> parts, const Val
 
 Term::Part Terms::split(TermId id) {
   const Term& term = (*this)[id];
-  if (term.kind != Term::Kind::product || term.number == 1) return {id, 1};
+  if (term.kind != Term::Kind::product || term.number == 1 || !is_moderate(term.number, term.type.dtype)) return {id, 1};
   const double number = term.number;
   return {product_of(1, term.parts, term.type), number};
 }
@@ -161,7 +178,15 @@ TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const Va
     const Term& inner = (*this)[split(id).term];
     return inner.kind == Term::Kind::sum ? inner.parts.size() : 1;
   };
-  const bool flat = parts_of(a) + parts_of(b) <= most_parts;
+  const auto literal_in = [&](TermId id, double factor) {
+    const Term::Part multiple = split(id);
+    const Term& inner = (*this)[multiple.term];
+    const bool has = inner.kind == Term::Kind::number || inner.kind == Term::Kind::sum;
+    return has ? factor * multiple.factor * inner.number : 0;
+  };
+  // (x + c) - c rounds x: literals that cancel stay where they are.
+  const bool cancels = literal_in(a, a_factor) * literal_in(b, b_factor) < 0;
+  const bool flat = parts_of(a) + parts_of(b) <= most_parts && !cancels;
   const auto take = [&](TermId id, double factor) {
     const Term::Part multiple = split(id);
     factor *= multiple.factor;
@@ -180,7 +205,10 @@ TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const Va
   if (result.parts.empty()) return number(result.number, type);
   std::sort(result.parts.begin(), result.parts.end(), before);
   const double lead = result.parts[0].factor;
-  if (lead == 0 || lead - lead != 0) return intern(std::move(result));
+  const auto moderate = [&](double number) { return is_moderate(number, type.dtype); };
+  if (!moderate(lead) || (result.number != 0 && !moderate(result.number)) ||
+      !std::all_of(result.parts.begin(), result.parts.end(), [&](const auto& part) { return moderate(part.factor); }))
+    return intern(std::move(result));
   for (Term::Part& part : result.parts) part.factor /= lead;
   result.number /= lead;
   if (result.parts.size() == 1 && result.number == 0) return product_of(lead, {{result.parts[0].term, 1}}, type);
@@ -196,6 +224,13 @@ TermId Terms::product(TermId a, TermId b, const ValueType& type) {
   const auto parts_of = [&](TermId id) {
     return (*this)[id].kind == Term::Kind::product ? (*this)[id].parts.size() : 1;
   };
+  const auto literal_in = [&](TermId id) {
+    const Term& term = (*this)[id];
+    return term.kind == Term::Kind::number || term.kind == Term::Kind::product ? term.number : 1;
+  };
+  const double first = literal_in(a), second = literal_in(b);
+  const bool apart = first != 1 && second != 1 && !(is_moderate(first, type.dtype) && is_moderate(second, type.dtype));
+  if (apart) return product_of(1, {{a, 1}, {b, 1}}, type);
   const bool flat = parts_of(a) + parts_of(b) <= most_parts;
   for (const TermId id : {a, b}) {
     const Term& factor = (*this)[id];
@@ -219,12 +254,14 @@ TermId Terms::power(TermId a, double exponent) {
     return (is_whole(exponent) && is_whole(part.factor)) || exponent == -1 ||
            (part.factor == -1 && base.parts.size() == 1);
   };
-  if (std::all_of(base.parts.begin(), base.parts.end(), multiplies) && (is_whole(exponent) || base.number > 0)) {
+  const bool moderate = base.number == 1 || is_moderate(base.number, base.type.dtype);
+  if (moderate && std::all_of(base.parts.begin(), base.parts.end(), multiplies) &&
+      (is_whole(exponent) || base.number > 0)) {
     std::vector<Term::Part> parts = base.parts;
     for (Term::Part& part : parts) part.factor *= exponent;
     return product_of(std::pow(base.number, exponent), std::move(parts), base.type);
   }
-  if (!(base.number > 0)) return product_of(1, {{a, exponent}}, base.type);
+  if (!(base.number > 0) || !is_moderate(base.number, base.type.dtype)) return product_of(1, {{a, exponent}}, base.type);
   const TermId rest = product_of(1, base.parts, base.type);
   return product_of(std::pow(base.number, exponent), {{rest, exponent}}, base.type);
 }

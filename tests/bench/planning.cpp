@@ -1,0 +1,63 @@
+// What recording, planning and the first play cost a node, on tapes of many small ops.
+//
+// usage: planning [NODES…]   (10000, 100000 and 1000000 without)
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "bench.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/player.hpp"
+
+using namespace xtape;
+
+namespace {
+double peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+/// Layers of a residual network: products, elementwise ops, reductions and views; and the gradients of its weight.
+Vars recorded(Tape& tape, std::size_t nodes) {
+  Array values(Dtype::float32, {4, 4});
+  std::fill_n(values.as<float>(), values.count(), 0.1f);
+  const Var w = tape.parameter("w", values);
+  Var x = tape.parameter("x", Array(values));
+  while (tape.size() * 4 < nodes) {
+    const Var y = transpose(tanh(einsum("ij,jk->ik", x, w) + 0.5));
+    x = x + y * sigmoid(x) - mean(y, {1}, true);
+  }
+  const Var loss = sum(x);
+  return {loss, grad(loss, {w})[0]};
+}
+
+void measure(std::size_t nodes) {
+  const double before = peak_bytes(), start = bench::seconds();
+  Tape tape;
+  const Vars outputs = recorded(tape, nodes);
+  const double after = bench::seconds(), held = peak_bytes();
+  PlayerOptions options;
+  options.threads = 1;
+  Player player(tape, outputs, options);
+  const double planned = bench::seconds(), peak = peak_bytes();
+  player.play();
+  const double count = static_cast<double>(tape.size());
+  std::printf(
+      "%8zu nodes: recording %.2f us and %.2f KiB a node, planning %.2f us and %.2f KiB, first play %.2f us; %zu steps\n",
+      tape.size(), (after - start) / count * 1e6, (held - before) / count / 1024, (planned - after) / count * 1e6,
+      (peak - held) / count / 1024, (bench::seconds() - planned) / count * 1e6, player.plan().steps.size());
+  std::fflush(stdout);
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::size_t> sizes;
+  for (int i = 1; i < argc; ++i) sizes.push_back(std::strtoull(argv[i], nullptr, 10));
+  if (sizes.empty()) sizes = {10000, 100000, 1000000};
+  for (const std::size_t size : sizes) measure(size);
+}
