@@ -60,7 +60,7 @@ class Sweep {
 
   /// Nothing is known of how these values will be used but that this sweep needs them.
   void find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
-    Stretch stretch{tape_, std::vector<bool>(finish, false)};
+    TapeStretch stretch{tape_, std::vector<bool>(finish, false)};
     for (const Var& output : outputs) {
       stretch.nodes[static_cast<std::size_t>(output.id().node)] = true;
       stretch.asked.push_back(output.id());

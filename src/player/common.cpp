@@ -8,7 +8,9 @@
 namespace xtape {
 
 namespace {
-void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29); }
+void mix(std::uint64_t& hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
+}
 
 /// Of the call but for its inputs.
 std::uint64_t hash_of(const Node& node, std::int32_t region) {
@@ -43,9 +45,7 @@ std::vector<std::int32_t> first_equals(const Program& program) {
   const auto now = [&](ValueId id) { return ValueId{first[static_cast<std::size_t>(id.node)], id.output}; };
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
-    const auto region_of = [&](std::size_t at) {
-      return tape.node(at).op == &constant_op() ? 0 : program.regions[at];
-    };
+    const auto region_of = [&](std::size_t at) { return tape.node(at).op == &constant_op() ? 0 : program.regions[at]; };
     const auto same = [&](std::int32_t other) {
       const auto at = static_cast<std::size_t>(other);
       const Node& twin = tape.node(at);

@@ -13,8 +13,9 @@ class Fuse {
   explicit Fuse(const Program& program)
       : program_(program),
         users_(program.tape),
-        fusions_(program.tape.ops(), {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {},
-                                      false, &program.regions}),
+        fusions_(
+            program.tape.ops(),
+            {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions}),
         rewriter_(program) {}
 
   Program run() {
@@ -28,7 +29,8 @@ class Fuse {
   }
 
  private:
-  /// What a node that `grad` recorded is to a place where a rule applies, or would apply but for what else is asked for.
+  /// What a node that `grad` recorded is to a place where a rule applies, or would apply but for what else is asked
+  /// for.
   struct Twin {
     const Fusion* fusion = nullptr;
     bool open = false;  ///< The rule does not apply there: the call is expanded, and so is its gradient.
@@ -83,8 +85,8 @@ class Fuse {
       recorded_.emplace_back(fusion, fused);
       rewriter_.close(index);
     } else if (twin.fusion != nullptr && !twin.open && applies(*twin.fusion)) {
-      const auto known = std::find_if(recorded_.begin(), recorded_.end(),
-                                      [&](const auto& each) { return each.first == twin.fusion; });
+      const auto known =
+          std::find_if(recorded_.begin(), recorded_.end(), [&](const auto& each) { return each.first == twin.fusion; });
       for (std::size_t k = 0; k < node.outputs.size(); ++k)
         rewriter_.replace({index, static_cast<std::int32_t>(k)}, known->second[k]);
     } else if (node.fused && node.op->expand && is_opened(node)) {
@@ -106,8 +108,7 @@ class Fuse {
   Program noted(Program program) const {
     for (const Fusion& fusion : fusions_.found())
       note(program, *fusion.rule, fusion.root, applies(fusion) ? "" : "no gradient that it would give is in use");
-    for (const NearMiss& miss : fusions_.near_misses())
-      note(program, *miss.rule, miss.root, miss.why);
+    for (const NearMiss& miss : fusions_.near_misses()) note(program, *miss.rule, miss.root, miss.why);
     return program;
   }
 
@@ -126,6 +127,8 @@ class Fuse {
 };
 }  // namespace
 
-Program fuse_pass(Program program) { return Fuse(program).run(); }
+Program fuse_pass(Program program) {
+  return Fuse(program).run();
+}
 
 }  // namespace xtape

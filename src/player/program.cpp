@@ -57,11 +57,11 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
       throw ShapeError("a carry's vars must have one type, got " + to_string(carry.input.type()) + " and " +
                        to_string(carry.output.type()));
     if (carry.memory && ValueType{carry.memory.dtype(), carry.memory.shape()} != carry.input.type())
-      throw ShapeError("the memory of carry '" + carry.input.node().name + "' must be " + to_string(carry.input.type()) +
-                       ", got " + to_string(ValueType{carry.memory.dtype(), carry.memory.shape()}));
+      throw ShapeError("the memory of carry '" + carry.input.node().name + "' must be " +
+                       to_string(carry.input.type()) + ", got " +
+                       to_string(ValueType{carry.memory.dtype(), carry.memory.shape()}));
     for (const auto& other : whole.carries)
-      if (other.first == own(carry.input))
-        throw Error("input '" + carry.input.node().name + "' is carried twice");
+      if (other.first == own(carry.input)) throw Error("input '" + carry.input.node().name + "' is carried twice");
     whole.carries.emplace_back(own(carry.input), own(carry.output));
     whole.outputs.push_back(own(carry.output));
   }
@@ -92,9 +92,13 @@ Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), map_(from
   to_.fusions = from.fusions;
 }
 
-ValueId Rewriter::now_id(ValueId old) const { return map_[old]; }
+ValueId Rewriter::now_id(ValueId old) const {
+  return map_[old];
+}
 
-bool Rewriter::known(ValueId old) const { return old.node >= 0 && now_id(old).node >= 0; }
+bool Rewriter::known(ValueId old) const {
+  return old.node >= 0 && now_id(old).node >= 0;
+}
 
 Vars Rewriter::now(const std::vector<ValueId>& old) const {
   Vars vars;

@@ -22,10 +22,12 @@ std::optional<double> literal_of(const Node& node) {
 }
 
 /// Sums and products join those that they are part of, unless they are read elsewhere too.
-bool joins(Term::Kind kind) { return kind == Term::Kind::sum || kind == Term::Kind::product; }
+bool joins(Term::Kind kind) {
+  return kind == Term::Kind::sum || kind == Term::Kind::product;
+}
 }  // namespace
 
-CanonicalForm::CanonicalForm(const Stretch& stretch) : stretch_(stretch) {
+CanonicalForm::CanonicalForm(const TapeStretch& stretch) : stretch_(stretch) {
   const std::size_t size = stretch.nodes.size();
   std::size_t places = 0;
   first_.reserve(size);
@@ -58,7 +60,8 @@ TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
   const Term::Kind kind = terms[term].kind;
   if (kind == Term::Kind::number) return term;
   if (stretch_.region(id.node) != region) return terms.value(id, stretch_.tape.type(id));
-  if (joins(kind) && uses(id) > 1 && !stretch_.looks_through_all) return terms.value(*value_of(term, region), stretch_.tape.type(id));
+  if (joins(kind) && uses(id) > 1 && !stretch_.looks_through_all)
+    return terms.value(*value_of(term, region), stretch_.tape.type(id));
   return term;
 }
 
@@ -88,8 +91,8 @@ TermId CanonicalForm::inside(TermId term, std::int32_t region) const {
 
 bool CanonicalForm::close(double a, double b, Dtype dtype) const {
   if (a == b || std::isinf(a) || std::isinf(b)) return a == b;
-  const double epsilon = dtype == Dtype::float32 ? std::numeric_limits<float>::epsilon()
-                                                 : std::numeric_limits<double>::epsilon();
+  const double epsilon =
+      dtype == Dtype::float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
   return std::abs(a - b) <= 4 * epsilon * std::max(std::abs(a), std::abs(b));
 }
 

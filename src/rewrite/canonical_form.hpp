@@ -9,7 +9,7 @@
 namespace xtape {
 
 /// A part of a tape, and who looks at it.
-struct Stretch {
+struct TapeStretch {
   Tape tape;
   std::vector<bool> nodes;                        ///< Which of the tape's nodes belong to it.
   std::vector<ValueId> asked = {};                ///< Values that must stay whatever is fused.
@@ -24,7 +24,7 @@ struct Stretch {
 
 class CanonicalForm {
  public:
-  explicit CanonicalForm(const Stretch& stretch);
+  explicit CanonicalForm(const TapeStretch& stretch);
 
   Terms terms;
   TermId of(ValueId id) const { return terms_[place(id)]; }
@@ -44,7 +44,7 @@ class CanonicalForm {
   TermId as_input(ValueId id, std::int32_t region);
   TermId canonical(std::int32_t index, std::int32_t output);
 
-  const Stretch& stretch_;
+  const TapeStretch& stretch_;
   std::vector<std::size_t> first_;  // per node: the place of its first output
   std::vector<TermId> terms_;
   std::vector<std::int32_t> uses_;

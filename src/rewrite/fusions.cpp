@@ -25,7 +25,7 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 }
 }  // namespace
 
-Fusions::Fusions(const OpTable& table, Stretch stretch)
+Fusions::Fusions(const OpTable& table, TapeStretch stretch)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1) {
   for (const Rule& rule : table.rules()) rules_.push_back(&rule);
   std::stable_sort(rules_.begin(), rules_.end(), [](const Rule* a, const Rule* b) {
@@ -128,8 +128,8 @@ bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) con
   return locate(fusion);
 }
 
-/// Finds the values that are read at the place: equal terms may differ in rounding, so no other value will do. False where
-/// an input is nowhere read, or two values that differ so are.
+/// Finds the values that are read at the place: equal terms may differ in rounding, so no other value will do. False
+/// where an input is nowhere read, or two values that differ so are.
 bool Fusions::locate(Fusion& fusion) const {
   const std::int32_t region = stretch_.region(fusion.root);
   std::vector<TermId> sought;

@@ -13,7 +13,7 @@ namespace xtape {
 
 /// What a rule's input stands for: a value of the tape, or a call that is not recorded there yet.
 struct FusedInput {
-  ValueId value;            ///< Where `op` is null.
+  ValueId value;  ///< Where `op` is null.
   const Op* op = nullptr;
   Attributes attributes;
   std::vector<FusedInput> inputs;
@@ -42,7 +42,7 @@ class Fusions {
  public:
   /// Looks for the rules of `table` in `stretch`, from its last node to its first: the rule that replaces most comes
   /// first, and what one has taken no other takes.
-  Fusions(const OpTable& table, Stretch stretch);
+  Fusions(const OpTable& table, TapeStretch stretch);
   Fusions(const Fusions&) = delete;
 
   const std::vector<Fusion>& found() const { return found_; }
@@ -60,14 +60,13 @@ class Fusions {
   bool apply(const Rule& rule, std::int32_t root, bool near);
   bool bind(const Rule& rule, const struct Binding& binding, Fusion& fusion) const;
   bool locate(Fusion& fusion) const;
-  bool find_read(std::int32_t root, const std::vector<TermId>& sought,
-                 std::unordered_map<TermId, ValueId>& read) const;
+  bool find_read(std::int32_t root, const std::vector<TermId>& sought, std::unordered_map<TermId, ValueId>& read) const;
   bool place(TermId term, const std::unordered_map<TermId, ValueId>& read, FusedInput& input) const;
   bool are_equal_calls(ValueId a, ValueId b) const;
   std::string read_elsewhere(Fusion& fusion) const;
   std::string reference(ValueId id) const;
 
-  Stretch stretch_;
+  TapeStretch stretch_;
   CanonicalForm form_;
   std::vector<const Rule*> rules_;
   std::vector<std::int32_t> at_;  // per node: the fusion that it is the root of, -1; or inside of, -2

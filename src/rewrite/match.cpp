@@ -26,7 +26,8 @@ class Matcher {
     switch (sought.kind) {
       case Term::Kind::number: {
         Binding now = binding;
-        return inner.kind == Term::Kind::number && literal(sought.number, inner.number, inner.type.dtype, now) && next(now);
+        return inner.kind == Term::Kind::number && literal(sought.number, inner.number, inner.type.dtype, now) &&
+               next(now);
       }
       case Term::Kind::sum:
         return inner.kind == Term::Kind::sum && parts_or_inside(sought, inner, binding, next);
@@ -38,15 +39,19 @@ class Matcher {
         }
         return parts_or_inside(sought, product, binding, next);
       }
-      case Term::Kind::contraction: return contraction(wanted, inner_id, binding, next);
+      case Term::Kind::contraction:
+        return contraction(wanted, inner_id, binding, next);
       case Term::Kind::transposed:
         return inner.kind == Term::Kind::transposed && inner.text == sought.text &&
                term(sought.parts[0].term, inner.parts[0].term, binding, next);
-      case Term::Kind::call: return call(sought, inner, binding, next);
-      case Term::Kind::reshaped:  // the shape of the whole is that which the op gives, and no other is part of a pattern
+      case Term::Kind::call:
+        return call(sought, inner, binding, next);
+      case Term::Kind::reshaped:  // the shape of the whole is that which the op gives, and no other is part of a
+                                  // pattern
         return wanted == pattern_.root && inner.kind == Term::Kind::reshaped &&
                term(sought.parts[0].term, inner.parts[0].term, binding, next);
-      default: return false;
+      default:
+        return false;
     }
   }
 
@@ -69,7 +74,9 @@ class Matcher {
   bool literal(double sought, double found, Dtype dtype, Binding& binding) const {
     if (const auto attribute = pattern_.attribute_of(sought)) return set_attribute(*attribute, found, binding);
     if (form_.close(sought, found, dtype)) return true;
-    return missed(binding, [&] { return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought)); });
+    return missed(binding, [&] {
+      return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought));
+    });
   }
 
   /// Whether the rule may be found in spite of this.
@@ -83,9 +90,9 @@ class Matcher {
   /// The parts of a sum or a product.
   bool parts(const Term& sought, const Term& found, const Binding& binding, const Next& next) {
     Binding now = binding;
-    return found.parts.size() == sought.parts.size() &&
-           literal(sought.number, found.number, found.type.dtype, now) &&
-           in_any_order(ordered(sought.parts), found.parts, sought.kind == Term::Kind::sum, found.type.dtype, now, next);
+    return found.parts.size() == sought.parts.size() && literal(sought.number, found.number, found.type.dtype, now) &&
+           in_any_order(ordered(sought.parts), found.parts, sought.kind == Term::Kind::sum, found.type.dtype, now,
+                        next);
   }
 
   /// The parts as they stand, or with one or all of those written out that are read elsewhere too.
@@ -93,11 +100,11 @@ class Matcher {
     if (parts(sought, found, binding, next)) return true;
     std::vector<TermId> merged;
     for (const Term::Part& part : found.parts)
-      if (can_be_written_out(form_.terms[form_.inside(part.term, region_)], part.factor, found)) merged.push_back(part.term);
+      if (can_be_written_out(form_.terms[form_.inside(part.term, region_)], part.factor, found))
+        merged.push_back(part.term);
     if (merged.size() > 1 && parts(sought, looked_through(found, merged), binding, next)) return true;
-    return std::any_of(merged.begin(), merged.end(), [&](TermId one) {
-      return parts(sought, looked_through(found, {one}), binding, next);
-    });
+    return std::any_of(merged.begin(), merged.end(),
+                       [&](TermId one) { return parts(sought, looked_through(found, {one}), binding, next); });
   }
 
   /// Whether that is valid for all values: sqrt(x) ** 2 is no x, and (x + 1) - 1 rounds.
@@ -130,7 +137,8 @@ class Matcher {
 
   /// Non-inputs first: they say what the inputs are.
   Parts ordered(Parts parts) const {
-    std::stable_partition(parts.begin(), parts.end(), [&](const Term::Part& part) { return !pattern_.input_of(part.term); });
+    std::stable_partition(parts.begin(), parts.end(),
+                          [&](const Term::Part& part) { return !pattern_.input_of(part.term); });
     return parts;
   }
 
@@ -145,7 +153,8 @@ class Matcher {
                                               : sought[i].factor == found[k].factor))
           continue;
         used[k] = true;
-        if (term(sought[i].term, found[k].term, now, [&](const Binding& bound) { return from(i + 1, bound); })) return true;
+        if (term(sought[i].term, found[k].term, now, [&](const Binding& bound) { return from(i + 1, bound); }))
+          return true;
         used[k] = false;
       }
       return false;
@@ -160,8 +169,7 @@ class Matcher {
     Binding now = binding;
     for (const auto& [name, value] : sought.attributes.items()) {
       const Attribute* other = found.attributes.find(name);
-      if (other == nullptr || !attribute(*found.op, name, value, *other, found.type.dtype, now))
-        return false;
+      if (other == nullptr || !attribute(*found.op, name, value, *other, found.type.dtype, now)) return false;
     }
     if (sought.draws != 0) {
       const auto key = pattern_.attribute_of(static_cast<std::int64_t>(sought.draws));
@@ -177,9 +185,9 @@ class Matcher {
     if (sought == found) return true;
     const auto* a = std::get_if<double>(&sought);
     const auto* b = std::get_if<double>(&found);
-    return a != nullptr && b != nullptr &&
-           (form_.close(*a, *b, dtype) ||
-            missed(binding, [&] { return op.name + "'s " + name + " is not " + to_string(sought); }));
+    return a != nullptr && b != nullptr && (form_.close(*a, *b, dtype) || missed(binding, [&] {
+                                              return op.name + "'s " + name + " is not " + to_string(sought);
+                                            }));
   }
 
   bool operands(const Parts& sought, const Parts& found, std::size_t i, const Binding& binding, const Next& next) {

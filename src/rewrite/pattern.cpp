@@ -11,7 +11,9 @@ ValueType exact(ValueType type) {
   return type;
 }
 
-std::vector<bool> all_nodes(const Tape& tape) { return std::vector<bool>(tape.size(), true); }
+std::vector<bool> all_nodes(const Tape& tape) {
+  return std::vector<bool>(tape.size(), true);
+}
 }  // namespace
 
 RulePattern::RulePattern(const Rule& from) : rule(from) {
@@ -31,7 +33,7 @@ RulePattern::RulePattern(const Rule& from) : rule(from) {
     const ValueId id = recorded[k].id();
     if (id.node == root_node) outputs.emplace_back(id.output, static_cast<std::int32_t>(k));
   }
-  Stretch stretch{tape, all_nodes(tape)};
+  TapeStretch stretch{tape, all_nodes(tape)};
   stretch.looks_through_all = true;
   CanonicalForm form(stretch);
   for (const Var& var : vars) inputs.push_back(form.of(var.id()));
@@ -59,7 +61,8 @@ std::optional<std::size_t> RulePattern::attribute_of(const Attribute& literal) c
   for (std::size_t i = 0; i < rule.attributes.items().size(); ++i) {
     const auto& [name, value] = rule.attributes.items()[i];
     const auto& specs = rule.op->attributes;
-    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const AttributeSpec& each) { return each.name == name; });
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const AttributeSpec& each) { return each.name == name; });
     if (value == literal && !(spec != specs.end() && spec->initial == value)) return i;
   }
   return std::nullopt;

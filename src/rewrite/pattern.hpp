@@ -1,4 +1,5 @@
-/// What a rule looks for: its pattern, recorded on a tape of its own and brought to canonical form. Private to the layer.
+/// What a rule looks for: its pattern, recorded on a tape of its own and brought to canonical form. Private to the
+/// layer.
 #pragma once
 
 #include <functional>
@@ -47,8 +48,8 @@ struct Binding {
   std::string miss;  ///< The one literal that is another than the rule's; empty: none is.
 };
 
-/// Tries to match `pattern` with the term `found` of a region. Calls `accept` for every way to do so until it returns true. With
-/// `near`, one literal of the pattern may be another: Binding::miss then says which.
+/// Tries to match `pattern` with the term `found` of a region. Calls `accept` for every way to do so until it returns
+/// true. With `near`, one literal of the pattern may be another: Binding::miss then says which.
 bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, std::int32_t region, bool near,
            const std::function<bool(const Binding&)>& accept);
 

@@ -11,7 +11,9 @@ namespace {
 /// More parts than any rule has: a longer sum or product is taken as it stands, so that chains of n stay O(n).
 constexpr std::size_t most_parts = 8;
 
-void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29); }
+void mix(std::size_t& hash, std::size_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
+}
 
 std::size_t hash_of(const Attribute& value) {
   return std::visit(
@@ -57,24 +59,30 @@ std::size_t hash_of(const Term& term) {
   return hash;
 }
 
-bool same_bits(double a, double b) { return a == b || (a != a && b != b); }
+bool same_bits(double a, double b) {
+  return a == b || (a != a && b != b);
+}
 
 bool equal(const Term& a, const Term& b) {
-  const auto same_part = [](const Term::Part& x, const Term::Part& y) { return x.term == y.term && x.factor == y.factor; };
+  const auto same_part = [](const Term::Part& x, const Term::Part& y) {
+    return x.term == y.term && x.factor == y.factor;
+  };
   return a.kind == b.kind && a.op == b.op && same_bits(a.number, b.number) && a.value == b.value && a.text == b.text &&
          a.output == b.output && a.draws == b.draws && a.type == b.type &&
          std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), same_part) &&
          a.attributes == b.attributes;
 }
 
-/// Whether a literal may be moved past values of the dtype: with greater or smaller ones, what is between would overflow or
-/// vanish at one place and not at the other.
+/// Whether a literal may be moved past values of the dtype: with greater or smaller ones, what is between would
+/// overflow or vanish at one place and not at the other.
 bool is_moderate(double number, Dtype dtype) {
   const int most = dtype == Dtype::float32 ? 40 : 400;
   return std::abs(number) >= std::ldexp(1.0, -most) && std::abs(number) <= std::ldexp(1.0, most);
 }
 
-bool is_whole(double number) { return number == std::floor(number) && std::abs(number) < 64; }
+bool is_whole(double number) {
+  return number == std::floor(number) && std::abs(number) < 64;
+}
 
 bool before(const Term::Part& a, const Term::Part& b) {
   return a.term != b.term ? a.term < b.term : a.factor < b.factor;
@@ -138,7 +146,8 @@ TermId Terms::number(double number, const ValueType& type) {
 
 TermId Terms::call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs, const ValueType& type,
                    std::int32_t output, std::uint64_t draws) {
-  Term term{.kind = Term::Kind::call, .type = type, .op = &op, .attributes = attributes, .output = output, .draws = draws};
+  Term term{
+      .kind = Term::Kind::call, .type = type, .op = &op, .attributes = attributes, .output = output, .draws = draws};
   for (const TermId input : inputs) term.parts.push_back({input});
   return intern(std::move(term));
 }
@@ -158,7 +167,8 @@ TermId Terms::product_of(double number, std::vector<Term::Part> parts, const Val
 
 Term::Part Terms::split(TermId id) {
   const Term& term = (*this)[id];
-  if (term.kind != Term::Kind::product || term.number == 1 || !is_moderate(term.number, term.type.dtype)) return {id, 1};
+  if (term.kind != Term::Kind::product || term.number == 1 || !is_moderate(term.number, term.type.dtype))
+    return {id, 1};
   const double number = term.number;
   return {product_of(1, term.parts, term.type), number};
 }
@@ -261,7 +271,8 @@ TermId Terms::power(TermId a, double exponent) {
     for (Term::Part& part : parts) part.factor *= exponent;
     return product_of(std::pow(base.number, exponent), std::move(parts), base.type);
   }
-  if (!(base.number > 0) || !is_moderate(base.number, base.type.dtype)) return product_of(1, {{a, exponent}}, base.type);
+  if (!(base.number > 0) || !is_moderate(base.number, base.type.dtype))
+    return product_of(1, {{a, exponent}}, base.type);
   const TermId rest = product_of(1, base.parts, base.type);
   return product_of(std::pow(base.number, exponent), {{rest, exponent}}, base.type);
 }
@@ -324,7 +335,8 @@ TermId Terms::transposed(TermId a, const std::vector<std::size_t>& axes, const V
     for (char& axis : order) axis = inner.text[static_cast<std::size_t>(axis)];
     std::vector<std::size_t> joined(order.begin(), order.end());
     if (std::is_sorted(joined.begin(), joined.end())) return scaled(inner.parts[0].term, part.factor);
-    return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = inner.parts, .text = order}), part.factor);
+    return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = inner.parts, .text = order}),
+                  part.factor);
   }
   if (inner.kind == Term::Kind::contraction) {
     const std::size_t arrow = inner.text.find('>') + 1;
@@ -335,7 +347,8 @@ TermId Terms::transposed(TermId a, const std::vector<std::size_t>& axes, const V
     return scaled(contraction(operands, equation, type), part.factor);
   }
   if (std::is_sorted(order.begin(), order.end())) return a;
-  return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = {{part.term}}, .text = order}), part.factor);
+  return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = {{part.term}}, .text = order}),
+                part.factor);
 }
 
 TermId Terms::broadcast(TermId a, const ValueType& type) {

@@ -26,7 +26,7 @@ using Spelling = std::function<Var(const Values&)>;
 bool same(const Spelling& a, const Spelling& b) {
   const Values values;
   const Var first = a(values), second = b(values);
-  const Stretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const TapeStretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
   const CanonicalForm form(stretch);
   return form.of(first.id()) == form.of(second.id());
 }
@@ -83,7 +83,7 @@ TEST_CASE("a long chain of sums has a term in linear time") {
   Values values;
   Var total = values.x;
   for (int i = 0; i < 100000; ++i) total = total + values.y;
-  const Stretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const TapeStretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
   const CanonicalForm form(stretch);
   CHECK(form.terms.size() < 400000);
 }

@@ -30,7 +30,10 @@ class OpsGuard {
 
 class Subject {
  public:
-  Subject(Mode mode, Floats floats) : tape(mode), floats_(floats) { tape.set_ops(ops()); }
+  Subject(Mode mode, Floats floats) : tape(mode), floats_(floats) {
+    tape.set_ops(ops());
+    tape.set_default_dtype(dtype(tape.default_dtype()));
+  }
 
   /// The dtype that stands for the one that the program names.
   Dtype dtype(Dtype written) const;
