@@ -53,7 +53,7 @@ class Fuse {
     for (const std::int32_t index : marked) {
       const Twin& twin = twins_[static_cast<std::size_t>(index)];
       if (twin.fusion == nullptr) continue;
-      (twin.open ? opened_ : closed_).push_back(index);
+      if (twin.open) opened_.push_back(index);
       if (uses_gradients_of(index, *twin.fusion)) with_gradients_.push_back(twin.fusion);
     }
   }
@@ -121,7 +121,7 @@ class Fuse {
   Fusions fusions_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;
-  std::vector<std::int32_t> opened_, closed_;
+  std::vector<std::int32_t> opened_;
   std::vector<const Fusion*> with_gradients_;
   std::vector<std::pair<const Fusion*, Vars>> recorded_;
 };

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -362,4 +363,23 @@ TEST_CASE("players are kept by function, mode and sizes, within bounds") {
   const xt::xarray<float> four = xt::ones<float>({4, 2});
   last->player.play({{last->inputs[0].second, four}});
   CHECK(last->player.value<float>(last->results[0].second)(0, 0) == 7);
+}
+
+TEST_CASE("rules find what lines of a definition spell out") {
+  Model model = Model::parse(R"json({"xtape": 1, "name": "spelled", "model": {"functions": {"f": {
+    "inputs": {"q": "float32 [2, 3, 5, 4]", "k": "float32 [2, 3, 5, 4]", "v": "float32 [2, 3, 5, 4]", "w": "float32 [4]"},
+    "do": [
+      "scores = matmul(q, transpose(k, axes=(0, 1, 3, 2))) * (1 / sqrt(4.0))",
+      "seen = tril(ones(shape=(5, 5))) != 0",
+      "p = softmax(where(seen, scores, -inf))",
+      "y = matmul(p, v)",
+      "n = w * (y / sqrt(mean(y * y, axis=(-1,), keepdims=true) + 1e-6))",
+      "z = 0.5 * n * (1 + tanh(0.7978845608 * (n + 0.044715 * n ** 3)))"
+    ],
+    "result": {"z": "z"}}}}})json");
+  std::vector<std::string> rules;
+  for (const Plan::Fusion& fusion : model.player("f", Mode::eval, {})->player.plan().fusions)
+    rules.push_back(fusion.rule + fusion.miss);
+  std::sort(rules.begin(), rules.end());
+  CHECK(rules == std::vector<std::string>{"attention, masked", "gelu by tanh", "rms_norm"});
 }
