@@ -165,6 +165,8 @@ class OpTable {
   std::vector<Rule> rules_;
 };
 const OpTable& builtin_ops();
+/// The table of a tape: its own, or builtin_ops().
+inline const OpTable& ops_of(const Tape& tape) { return tape.ops() != nullptr ? *tape.ops() : builtin_ops(); }
 
 /// Every row as a page of Markdown: the ops reference.
 void write_reference(const OpTable& table, std::ostream& out);

@@ -193,9 +193,8 @@ class Tape {
   /// `mean` make of integers, of `zeros` and its like. float32 at first. What is recorded stays as it is.
   Dtype default_dtype() const;
   void set_default_dtype(Dtype dtype);  ///< Throws DtypeError unless `dtype` is float32 or float64.
-  /// The ops whose rules `grad`, `scan` and players of this tape apply: the library's own where none was set. The table
-  /// must outlive the tape.
-  const OpTable& ops() const;
+  /// The table whose rules `grad`, `scan` and players of this tape apply; null: builtin_ops(). It must outlive the tape.
+  const OpTable* ops() const;
   void set_ops(const OpTable& table);
   std::size_t size() const;
   const Node& node(std::size_t index) const;

@@ -73,7 +73,7 @@ class Sweep {
       stretch.asked.push_back(input.id());
       stretch.opaque.push_back(input.id());
     }
-    fusions_.emplace(tape_.ops(), std::move(stretch));
+    fusions_.emplace(ops_of(tape_), std::move(stretch));
   }
 
   bool depends(ValueId id) const {

@@ -1,70 +1,14 @@
 // Arithmetic, element by element.
+#include "arithmetic.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "elementwise.hpp"
-#include "rows.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-using GradientRule = Vars (*)(const GradientCall&);
-using CanonicalRule = TermId (*)(const CanonicalCall&);
-
-/// `rule`, for floats alone: integers wrap, so that sums and products of theirs stay as they stand.
-auto of_floats(CanonicalRule rule) {
-  return
-      [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
-}
-
-template <class F>
-Op binary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
-  Op op;
-  op.name = name;
-  op.doc = doc;
-  op.inputs = {{"a"}, {"b"}};
-  op.shape = same_number_dtype;
-  op.lowering.tile = [f](const KernelCall& call) { return binary_loop(call.dtype(0), f); };
-  op.gradient = gradient;
-  if (canonical != nullptr) op.canonical = of_floats(canonical);
-  op.lowering.overwrites = {0, 1};
-  return op;
-}
-
-template <class F>
-Op unary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
-  Op op;
-  op.name = name;
-  op.doc = doc;
-  op.inputs = {{"x"}};
-  op.shape = same_number_dtype;
-  op.lowering.tile = [f](const KernelCall& call) { return unary_loop(call.dtype(0), f); };
-  op.gradient = gradient;
-  op.differentiable = gradient != nullptr;
-  if (canonical != nullptr) op.canonical = of_floats(canonical);
-  op.lowering.overwrites = {0};
-  return op;
-}
-
-/// `f`, computed so that integers wrap.
-template <class F>
-auto wrapping(const F& f) {
-  return [f](auto... x) {
-    using T = std::common_type_t<decltype(x)...>;
-    return static_cast<T>(f(static_cast<Wrapping<T>>(x)...));
-  };
-}
-
-/// The gradients of a broadcasting binary op: `to_a` and `to_b` record them in the shape of the output.
-template <class A, class B>
-Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
-  Vars gradients(2);
-  if (call.needs[0]) gradients[0] = sum_to(to_a(), call.inputs[0].shape());
-  if (call.needs[1]) gradients[1] = sum_to(to_b(), call.inputs[1].shape());
-  return gradients;
-}
-
 const Op& add_op() {
   static const Op row = binary(
       "add", "a + b. Integers wrap.", wrapping([](auto a, auto b) { return a + b; }),
@@ -157,75 +101,6 @@ const Op& minimum_op() {
         return per_operand(
             call, [&] { return winners_share(g, a == b, a > b); }, [&] { return winners_share(g, a == b, a < b); });
       });
-  return row;
-}
-
-/// The quotient of integers, rounded down. Division by zero gives 0, as NumPy does; -1 must not reach the processor's
-/// division, where the lowest integer would trap: its negative wraps, as products of integers do.
-template <class T>
-T floor_quotient(T a, T b) {
-  using Unsigned = std::make_unsigned_t<T>;
-  if (b == 0) return 0;
-  if (b == T{-1}) return static_cast<T>(Unsigned{0} - static_cast<Unsigned>(a));
-  const T quotient = static_cast<T>(a / b);
-  return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
-}
-
-/// As CPython divides floats: a - remainder is a multiple of b but for rounding, so that the quotient is whole but for
-/// it.
-struct FloorQuotient {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (b == 0) return a / b;
-      const T r = std::fmod(a, b);
-      T quotient = (a - r) / b;
-      if (r != 0 && (r < 0) != (b < 0)) quotient -= 1;
-      if (quotient == 0) return std::copysign(T{0}, a / b);
-      const T down = std::floor(quotient);
-      return quotient - down > T{0.5} ? down + 1 : down;
-    } else {
-      return floor_quotient(a, b);
-    }
-  }
-};
-
-const Op& floor_divide_op() {
-  static const Op row = [] {
-    Op op = binary("floor_divide",
-                   "The greatest whole number that is not greater than a / b, as Python's `//`, of integers exactly. "
-                   "Integers divided by 0 give 0, as in NumPy; floats inf or NaN. No gradient flows.",
-                   FloorQuotient{}, nullptr);
-    op.differentiable = false;
-    return op;
-  }();
-  return row;
-}
-
-struct Remainder {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      const T r = std::fmod(a, b);
-      if (r == 0) return std::copysign(r, b);
-      return (r < 0) != (b < 0) ? r + b : r;
-    } else {
-      // Division by zero gives 0, as NumPy does; by -1 always 0 too, and the lowest integer by -1 would trap.
-      if (b == 0 || b == T{-1}) return 0;
-      const T r = static_cast<T>(a % b);
-      return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
-    }
-  }
-};
-
-const Op& mod_op() {
-  static const Op row =
-      binary("mod", "a - floor(a / b) * b: the remainder with the sign of b, as in Python. Integers modulo 0 give 0.",
-             Remainder{}, [](const GradientCall& call) {
-               const Var g = call.cotangent();
-               return per_operand(
-                   call, [&] { return g; }, [&] { return -(g * floor_divide(call.inputs[0], call.inputs[1])); });
-             });
   return row;
 }
 
@@ -367,9 +242,6 @@ Var mul(const Operand& a, const Operand& b) {
 Var div(const Operand& a, const Operand& b) {
   return apply(div_op(), {a, b})[0];
 }
-Var floor_divide(const Operand& a, const Operand& b) {
-  return apply(floor_divide_op(), {a, b})[0];
-}
 Var pow(const Operand& a, const Operand& b) {
   return apply(pow_op(), {a, b})[0];
 }
@@ -378,9 +250,6 @@ Var maximum(const Operand& a, const Operand& b) {
 }
 Var minimum(const Operand& a, const Operand& b) {
   return apply(minimum_op(), {a, b})[0];
-}
-Var mod(const Operand& a, const Operand& b) {
-  return apply(mod_op(), {a, b})[0];
 }
 Var neg(const Argument& x) {
   return apply(neg_op(), {x})[0];
@@ -399,8 +268,8 @@ Var floor(const Argument& x) {
 }
 
 void list_arithmetic(OpTable& table) {
-  for (const Op* op : {&add_op(), &sub_op(), &mul_op(), &div_op(), &floor_divide_op(), &pow_op(), &maximum_op(),
-                       &minimum_op(), &mod_op(), &neg_op(), &abs_op(), &sign_op(), &square_op(), &floor_op()})
+  for (const Op* op : {&add_op(), &sub_op(), &mul_op(), &div_op(), &pow_op(), &maximum_op(), &minimum_op(), &neg_op(),
+                       &abs_op(), &sign_op(), &square_op(), &floor_op()})
     table.add(*op);
 }
 

@@ -14,6 +14,8 @@
 
 namespace xtape {
 
+using GradientRule = Vars (*)(const GradientCall&);
+
 /// The shape that all inputs broadcast to. Throws ShapeError, naming the shapes.
 inline Shape broadcast_inputs(const Call& call) {
   std::vector<Shape> shapes;

@@ -9,8 +9,6 @@
 namespace xtape {
 
 namespace {
-using GradientRule = Vars (*)(const GradientCall&);
-
 /// A row whose tile applies `f` to xsimd batches.
 template <class F>
 Op function(const char* name, const char* doc, const F& f, GradientRule gradient) {

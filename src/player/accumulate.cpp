@@ -26,7 +26,8 @@ std::vector<std::int32_t> absorbing_sums(const Program& program, const Op& add_r
     const auto term = static_cast<std::size_t>(last.node);
     const bool one_type = program.tape.type(last) == sum.outputs[0] && program.tape.type(first) == sum.outputs[0];
     if (one_type && first != last && !read_after(first, i) && program.tape.node(term).op->accumulate &&
-        program.tape.node(term).outputs.size() == 1 && users.of(last).size() == 1 && !requested[term] && program.regions[term] == program.regions[i])
+        program.tape.node(term).outputs.size() == 1 && users.of(last).size() == 1 && !requested[term] &&
+        program.regions[term] == program.regions[i])
       sums[term] = static_cast<std::int32_t>(i);
   }
   return sums;

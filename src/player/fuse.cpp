@@ -1,5 +1,7 @@
 // The rules of the tape's table, applied to a program.
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "fusions.hpp"
 #include "passes.hpp"
@@ -14,21 +16,26 @@ class Fuse {
       : program_(program),
         users_(program.tape),
         fusions_(
-            program.tape.ops(),
+            ops_of(program.tape),
             {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions}),
         rewriter_(program) {}
 
   Program run() {
     find_twins();
-    bool changes = false;
-    for (const Fusion& fusion : fusions_.found()) changes |= applies(fusion);
-    for (const auto& twin : twins_) changes |= twin.fusion != nullptr;
-    if (!changes) return noted(program_);
+    if (!changes()) return noted(program_);
     for (std::size_t i = 0; i < program_.tape.size(); ++i) record(static_cast<std::int32_t>(i));
     return noted(rewriter_.finish());
   }
 
  private:
+  bool changes() const {
+    const auto& found = fusions_.found();
+    if (std::any_of(found.begin(), found.end(), [&](const Fusion& fusion) { return applies(fusion); })) return true;
+    for (std::size_t i = 0; i < twins_.size(); ++i)
+      if (twins_[i].fusion != nullptr || is_undone(program_.tape.node(i))) return true;
+    return false;
+  }
+
   /// What a node that `grad` recorded is to a place where a rule applies, or would apply but for what else is asked
   /// for.
   struct Twin {
@@ -38,24 +45,20 @@ class Fuse {
 
   void find_twins() {
     twins_.resize(program_.tape.size());
-    std::vector<std::int32_t> marked;
-    for (std::size_t i = 0; i < program_.tape.size(); ++i)
-      if (program_.tape.node(i).fused) marked.push_back(static_cast<std::int32_t>(i));
     const auto pair = [&](const std::vector<Fusion>& fusions, bool open) {
       for (const Fusion& fusion : fusions)
-        for (const std::int32_t index : marked)
-          if (Twin& twin = twins_[static_cast<std::size_t>(index)];
-              twin.fusion == nullptr && index > fusion.root && fusions_.is_call_of(fusion, index))
-            twin = {&fusion, open};
+        for (const std::int32_t index : fusions_.recorded_calls(fusion)) {
+          Twin& twin = twins_[static_cast<std::size_t>(index)];
+          if (twin.fusion != nullptr) continue;
+          twin = {&fusion, open};
+          if (open) opened_.insert(program_.node(index).site.key);
+          if (uses_gradients_of(index, fusion)) with_gradients_.insert(&fusion);
+        }
     };
     pair(fusions_.found(), false);
     pair(fusions_.kept_open(), true);
-    for (const std::int32_t index : marked) {
-      const Twin& twin = twins_[static_cast<std::size_t>(index)];
-      if (twin.fusion == nullptr) continue;
-      if (twin.open) opened_.push_back(index);
-      if (uses_gradients_of(index, *twin.fusion)) with_gradients_.push_back(twin.fusion);
-    }
+    for (const Fusion& fusion : fusions_.kept_open())  // its gradient may stand alone
+      if (fusions_.at(fusion.root) == nullptr) opened_.insert(program_.node(fusion.root).site.key);
   }
 
   /// Whether an output is read that does not stand at the root.
@@ -69,8 +72,12 @@ class Fuse {
   }
 
   bool applies(const Fusion& fusion) const {
-    return !fusion.rule->gradients_beforehand ||
-           std::find(with_gradients_.begin(), with_gradients_.end(), &fusion) != with_gradients_.end();
+    return !fusion.rule->gradients_beforehand || with_gradients_.count(&fusion) != 0;
+  }
+
+  /// Whether `grad` fused what stays as it is written.
+  bool is_undone(const Node& node) const {
+    return node.fused && node.op->expand && opened_.count(node.site.key) != 0;
   }
 
   void record(std::int32_t index) {
@@ -82,14 +89,13 @@ class Fuse {
       const Vars fused = record_fusion(*fusion, rewriter_.tape(), [&](ValueId id) { return rewriter_.now(id); });
       for (const auto& [of_root, of_call] : fusion->outputs)
         rewriter_.replace({index, of_root}, fused[static_cast<std::size_t>(of_call)]);
-      recorded_.emplace_back(fusion, fused);
+      recorded_.emplace(fusion, fused);
       rewriter_.close(index);
     } else if (twin.fusion != nullptr && !twin.open && applies(*twin.fusion)) {
-      const auto known =
-          std::find_if(recorded_.begin(), recorded_.end(), [&](const auto& each) { return each.first == twin.fusion; });
+      const Vars& fused = recorded_.at(twin.fusion);
       for (std::size_t k = 0; k < node.outputs.size(); ++k)
-        rewriter_.replace({index, static_cast<std::int32_t>(k)}, known->second[k]);
-    } else if (node.fused && node.op->expand && is_opened(node)) {
+        rewriter_.replace({index, static_cast<std::int32_t>(k)}, fused[k]);
+    } else if (is_undone(node)) {
       expand_node(rewriter_, index);
       if (twin.fusion != nullptr)
         for (const auto& [of_root, of_call] : twin.fusion->outputs)
@@ -97,12 +103,6 @@ class Fuse {
     } else {
       rewriter_.keep(index);
     }
-  }
-
-  /// Whether the node belongs to a call whose forward part stays as it is written.
-  bool is_opened(const Node& node) const {
-    return std::any_of(opened_.begin(), opened_.end(),
-                       [&](std::int32_t index) { return program_.node(index).site.key == node.site.key; });
   }
 
   Program noted(Program program) const {
@@ -121,9 +121,9 @@ class Fuse {
   Fusions fusions_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;
-  std::vector<std::int32_t> opened_;
-  std::vector<const Fusion*> with_gradients_;
-  std::vector<std::pair<const Fusion*, Vars>> recorded_;
+  std::unordered_set<std::uint64_t> opened_;  // sites whose forward part stays as it is written
+  std::unordered_set<const Fusion*> with_gradients_;
+  std::unordered_map<const Fusion*, Vars> recorded_;
 };
 }  // namespace
 

@@ -28,6 +28,9 @@ class CanonicalForm {
 
   Terms terms;
   TermId of(ValueId id) const { return terms_[place(id)]; }
+  /// The term of a value as a node of the region sees it: what comes from another region is a value that nothing is
+  /// known of, and what is read at several places is one operand of sums and products.
+  TermId as_input(ValueId id, std::int32_t region);
   /// How often the stretch reads a value; asking for it counts.
   std::int32_t uses(ValueId id) const { return uses_[place(id)]; }
   /// The first value of that term in the region; nothing if there is none.
@@ -41,7 +44,6 @@ class CanonicalForm {
   std::size_t place(ValueId id) const {
     return first_[static_cast<std::size_t>(id.node)] + static_cast<std::size_t>(id.output);
   }
-  TermId as_input(ValueId id, std::int32_t region);
   TermId canonical(std::int32_t index, std::int32_t output);
 
   const TapeStretch& stretch_;

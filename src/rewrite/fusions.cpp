@@ -1,7 +1,7 @@
 #include "fusions.hpp"
 
 #include <algorithm>
-#include <unordered_map>
+#include <set>
 #include <unordered_set>
 
 #include "pattern.hpp"
@@ -36,21 +36,20 @@ Fusions::Fusions(const OpTable& table, TapeStretch stretch)
   drop_repeated_misses();
 }
 
-/// Three times what a rule gives is no near miss of it; nor is what lies inside another near miss.
+/// A multiple of what a rule gives is no near miss of it; nor is what lies inside another near miss.
 void Fusions::drop_repeated_misses() {
+  std::set<std::pair<const Op*, std::int32_t>> inside;  // of the near misses kept: users come first
   std::vector<NearMiss> kept;
   for (NearMiss& miss : near_misses_) {
-    const auto is_inside = [&](const NearMiss& other) {
-      return other.rule->op == miss.rule->op &&
-             std::find(other.interior.begin(), other.interior.end(), miss.root) != other.interior.end();
-    };
+    const Op* op = miss.rule->op;
     const auto gives_it = [&](std::int32_t node) {
       const Fusion* fusion = at(node);
-      return fusion != nullptr && fusion->rule->op == miss.rule->op;
+      return fusion != nullptr && fusion->rule->op == op;
     };
-    if (std::none_of(kept.begin(), kept.end(), is_inside) &&
-        std::none_of(miss.interior.begin(), miss.interior.end(), gives_it))
-      kept.push_back(std::move(miss));
+    if (inside.count({op, miss.root}) != 0 || std::any_of(miss.interior.begin(), miss.interior.end(), gives_it))
+      continue;
+    for (const std::int32_t node : miss.interior) inside.emplace(op, node);
+    kept.push_back(std::move(miss));
   }
   near_misses_ = std::move(kept);
 }
@@ -110,7 +109,7 @@ bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
 }
 
 /// What the fused call's inputs and attributes are. False where there is no such call, or it gives another type.
-bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) const {
+bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) {
   fusion.terms = binding.inputs;
   fusion.attributes = rule.attributes;
   for (std::size_t i = 0; i < binding.attributes.size(); ++i)
@@ -130,7 +129,7 @@ bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) con
 
 /// Finds the values that are read at the place: equal terms may differ in rounding, so no other value will do. False
 /// where an input is nowhere read, or two values that differ so are.
-bool Fusions::locate(Fusion& fusion) const {
+bool Fusions::locate(Fusion& fusion) {
   const std::int32_t region = stretch_.region(fusion.root);
   std::vector<TermId> sought;
   for (const TermId term : fusion.terms) sought.push_back(form_.inside(term, region));
@@ -140,7 +139,7 @@ bool Fusions::locate(Fusion& fusion) const {
     fusion.inputs.assign(fusion.terms.size(), {});
     bool placed = true;
     for (std::size_t i = 0; i < fusion.terms.size(); ++i)
-      placed = place(form_.inside(fusion.terms[i], region), read, fusion.inputs[i]) && placed;
+      placed = place(fusion.terms[i], region, read, fusion.inputs[i]) && placed;
     if (placed) return true;
     std::vector<TermId> parts;  // of what is nowhere read: a call on what is, perhaps
     for (const TermId term : sought)
@@ -153,7 +152,7 @@ bool Fusions::locate(Fusion& fusion) const {
 }
 
 bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
-                        std::unordered_map<TermId, ValueId>& read) const {
+                        std::unordered_map<TermId, ValueId>& read) {
   const std::int32_t region = stretch_.region(root);
   std::vector<std::int32_t> open{root};
   std::unordered_set<std::int32_t> seen{root};
@@ -161,7 +160,7 @@ bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
     const Node& node = stretch_.tape.node(static_cast<std::size_t>(open.back()));
     open.pop_back();
     for (const ValueId& id : node.inputs) {
-      const TermId term = form_.inside(form_.of(id), region);
+      const TermId term = seen_as(id, region);
       if (std::find(sought.begin(), sought.end(), term) != sought.end()) {
         const auto [known, fresh] = read.emplace(term, id);
         if (!fresh && known->second != id && !are_equal_calls(known->second, id)) return false;
@@ -173,6 +172,10 @@ bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
   return open.empty();
 }
 
+TermId Fusions::seen_as(ValueId id, std::int32_t region) {
+  return form_.inside(form_.as_input(id, region), region);
+}
+
 bool Fusions::are_equal_calls(ValueId a, ValueId b) const {
   const Node& first = stretch_.tape.node(static_cast<std::size_t>(a.node));
   const Node& second = stretch_.tape.node(static_cast<std::size_t>(b.node));
@@ -181,8 +184,9 @@ bool Fusions::are_equal_calls(ValueId a, ValueId b) const {
 }
 
 /// The value that was read, or a call on some that were.
-bool Fusions::place(TermId term, const std::unordered_map<TermId, ValueId>& read, FusedInput& input) const {
-  if (const auto found = read.find(term); found != read.end()) {
+bool Fusions::place(TermId term, std::int32_t region, const std::unordered_map<TermId, ValueId>& read,
+                    FusedInput& input) const {
+  if (const auto found = read.find(form_.inside(term, region)); found != read.end()) {
     input.value = found->second;
     return true;
   }
@@ -190,10 +194,11 @@ bool Fusions::place(TermId term, const std::unordered_map<TermId, ValueId>& read
   if (known.op == nullptr || known.draws != 0 || known.output != 0) return false;
   input.op = known.op;
   input.attributes = known.attributes;
-  for (const Term::Part& part : known.parts) {
-    const auto found = read.find(part.term);
+  input.inputs.assign(known.parts.size(), {});
+  for (std::size_t i = 0; i < known.parts.size(); ++i) {
+    const auto found = read.find(form_.inside(known.parts[i].term, region));
     if (found == read.end()) return false;
-    input.inputs.push_back({found->second, nullptr, {}, {}});
+    input.inputs[i].value = found->second;
   }
   return true;
 }
@@ -241,14 +246,31 @@ std::string Fusions::read_elsewhere(Fusion& fusion) const {
   return "";
 }
 
-bool Fusions::is_call_of(const Fusion& fusion, std::int32_t index) const {
+std::vector<std::int32_t> Fusions::recorded_calls(const Fusion& fusion) {
+  if (!indexed_) {
+    indexed_ = true;
+    for (std::size_t i = 0; i < stretch_.nodes.size(); ++i) {
+      const Node& node = stretch_.tape.node(i);
+      const auto index = static_cast<std::int32_t>(i);
+      if (stretch_.nodes[i] && node.fused && !node.inputs.empty())
+        recorded_.emplace(seen_as(node.inputs[0], stretch_.region(index)), index);
+    }
+  }
+  const auto [begin, end] = recorded_.equal_range(form_.inside(fusion.terms.at(0), stretch_.region(fusion.root)));
+  std::vector<std::int32_t> calls;
+  for (auto it = begin; it != end; ++it)
+    if (it->second > fusion.root && is_call_of(fusion, it->second)) calls.push_back(it->second);
+  return calls;
+}
+
+bool Fusions::is_call_of(const Fusion& fusion, std::int32_t index) {
   const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
   if (node.op != fusion.rule->op || node.inputs.size() != fusion.terms.size() ||
       !(node.attributes == fusion.attributes) || stretch_.region(index) != stretch_.region(fusion.root))
     return false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const std::int32_t region = stretch_.region(index);
-    if (form_.inside(form_.of(node.inputs[i]), region) != form_.inside(fusion.terms[i], region)) return false;
+    if (seen_as(node.inputs[i], region) != form_.inside(fusion.terms[i], region)) return false;
   }
   return true;
 }

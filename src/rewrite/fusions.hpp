@@ -1,7 +1,6 @@
 /// Where the rules of a table apply in a stretch of tape.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -51,17 +50,20 @@ class Fusions {
   const Fusion* at(std::int32_t node) const;
   /// Of a rule that was not applied because a value inside is read elsewhere or asked for.
   const std::vector<Fusion>& kept_open() const { return kept_open_; }
-  /// Whether node `index` is the call that `fusion` would record.
-  bool is_call_of(const Fusion& fusion, std::int32_t index) const;
+  /// The calls behind the root that are marked as `fused`, and are what `fusion` would record.
+  std::vector<std::int32_t> recorded_calls(const Fusion& fusion);
 
  private:
+  bool is_call_of(const Fusion& fusion, std::int32_t index);
+  TermId seen_as(ValueId id, std::int32_t region);
   void look_at(std::int32_t root);
   void drop_repeated_misses();
   bool apply(const Rule& rule, std::int32_t root, bool near);
-  bool bind(const Rule& rule, const struct Binding& binding, Fusion& fusion) const;
-  bool locate(Fusion& fusion) const;
-  bool find_read(std::int32_t root, const std::vector<TermId>& sought, std::unordered_map<TermId, ValueId>& read) const;
-  bool place(TermId term, const std::unordered_map<TermId, ValueId>& read, FusedInput& input) const;
+  bool bind(const Rule& rule, const struct Binding& binding, Fusion& fusion);
+  bool locate(Fusion& fusion);
+  bool find_read(std::int32_t root, const std::vector<TermId>& sought, std::unordered_map<TermId, ValueId>& read);
+  bool place(TermId term, std::int32_t region, const std::unordered_map<TermId, ValueId>& read,
+             FusedInput& input) const;
   bool are_equal_calls(ValueId a, ValueId b) const;
   std::string read_elsewhere(Fusion& fusion) const;
   std::string reference(ValueId id) const;
@@ -69,9 +71,12 @@ class Fusions {
   TapeStretch stretch_;
   CanonicalForm form_;
   std::vector<const Rule*> rules_;
-  std::vector<std::int32_t> at_;  // per node: the fusion that it is the root of, -1; or inside of, -2
+  std::vector<std::int32_t>
+      at_;  // per node: the number of the fusion whose root it is; -1: of none; -2: it is inside one
   std::vector<Fusion> found_, kept_open_;
   std::vector<NearMiss> near_misses_;
+  bool indexed_ = false;
+  std::unordered_multimap<TermId, std::int32_t> recorded_;  // marked calls, by the term of their first input
 };
 
 /// The values of the tape that the fused call is made from, each once.

@@ -11,8 +11,17 @@ ValueType exact(ValueType type) {
   return type;
 }
 
-std::vector<bool> all_nodes(const Tape& tape) {
-  return std::vector<bool>(tape.size(), true);
+Vars recorded_by(const Rule& rule, const ExpandCall& call) {
+  const auto refuse = [&](const std::string& why) { throw Error("rule '" + rule.name + "': its pattern " + why); };
+  Vars recorded;
+  try {
+    recorded = rule.pattern ? rule.pattern(call) : rule.op->expand(call);
+  } catch (const Error& error) {
+    refuse(std::string("cannot be recorded on its sample: ") + error.what());
+  }
+  if (recorded.empty() || recorded[0].empty()) refuse("gives nothing");
+  if (recorded[0].node().op->is_source()) refuse("records no call for its first output");
+  return recorded;
 }
 }  // namespace
 
@@ -26,14 +35,13 @@ RulePattern::RulePattern(const Rule& from) : rule(from) {
     const ValueType type = exact(rule.inputs[i]);
     vars.push_back(tape.input("in" + std::to_string(i), type.shape, type.dtype));
   }
-  const ExpandCall call{*rule.op, node, tape, vars};
-  const Vars recorded = rule.pattern ? rule.pattern(call) : rule.op->expand(call);
+  const Vars recorded = recorded_by(rule, {*rule.op, node, tape, vars});
   const std::int32_t root_node = recorded.at(0).id().node;
   for (std::size_t k = 0; k < recorded.size(); ++k) {
     const ValueId id = recorded[k].id();
     if (id.node == root_node) outputs.emplace_back(id.output, static_cast<std::int32_t>(k));
   }
-  TapeStretch stretch{tape, all_nodes(tape)};
+  TapeStretch stretch{tape, std::vector<bool>(tape.size(), true)};
   stretch.looks_through_all = true;
   CanonicalForm form(stretch);
   for (const Var& var : vars) inputs.push_back(form.of(var.id()));

@@ -161,7 +161,7 @@ Tape Tape::blank() const {
   return tape;
 }
 
-const OpTable& Tape::ops() const { return data_->ops == nullptr ? builtin_ops() : *data_->ops; }
+const OpTable* Tape::ops() const { return data_->ops; }
 void Tape::set_ops(const OpTable& table) { data_->ops = &table; }
 std::size_t Tape::size() const { return data_->nodes.size(); }
 const Node& Tape::node(std::size_t index) const { return data_->nodes.at(index); }

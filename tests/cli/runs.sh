@@ -40,6 +40,7 @@ expect 0 "^ +[0-9.]+ +[0-9.]+ % +[0-9]+ +[0-9.]+ +[0-9.]+  einsum$" "" profile "
 holds "a profile says what is outside the ops" grep -q "(optimizer)" out
 expect 0 " h\.0\.mlp\.c_fc$" "" profile "$recipe" "${small[@]}" --steps 2 --sites --threads 1
 expect 0 '"op": "einsum"' "" profile "$recipe" "${small[@]}" --steps 1 --json
+holds "a profile's JSON names rules" grep -q '"rules"' out
 expect 2 "" "no_such_recipe" profile no_such_recipe.json
 expect 2 "" "steps" profile "$recipe" --steps 0
 holds "a profile leaves nothing behind" [ ! -e runs ]

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "expansion.hpp"
-#include "steps.hpp"
+#include "fused.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
@@ -28,26 +28,9 @@ struct Recorded {
   Var x, w, weights, heads, loss;
 };
 
-/// How often attention and its gradient are played for `outputs`, whose values must be those without fusion.
-std::pair<std::int64_t, std::int64_t> fused(const Tape& tape, const Vars& outputs) {
-  Player player(tape, outputs);
-  PlayerOptions off;
-  off.passes.fuse = false;
-  Player plain(tape, outputs, off);
-  for (const std::uint64_t step : {0u, 1u}) {
-    player.play({}, step);
-    plain.play({}, step);
-    for (const Var& output : outputs) {
-      const xt::xarray<double> found = player.value<double>(output), wanted = plain.value<double>(output);
-      for (std::size_t i = 0; i < wanted.size(); ++i)
-        CHECK(found.data()[i] == doctest::Approx(wanted.data()[i]).epsilon(1e-11));
-    }
-  }
-  CHECK(steps(plain, "attention") == 0);
-  return {steps(player, "attention"), steps(player, "attention_grad")};
+Count fused(const Tape& tape, const Vars& outputs) {
+  return fused("attention", tape, outputs);
 }
-
-using Count = std::pair<std::int64_t, std::int64_t>;
 }  // namespace
 
 TEST_CASE("products, mask, softmax and dropout become attention, forward and backward, with the same draws") {
@@ -72,7 +55,9 @@ TEST_CASE("the operands of the scores may stand in any order") {
 
 TEST_CASE("sums over another axis than that of the softmax are no attention") {
   Tape tape;
-  const auto numbers = [&](const char* name, unsigned seed) { return tape.parameter(name, normal_array({2, 9, 3, 4}, seed)); };
+  const auto numbers = [&](const char* name, unsigned seed) {
+    return tape.parameter(name, normal_array({2, 9, 3, 4}, seed));
+  };
   const Var q = numbers("q", 1), k = numbers("k", 2), v = numbers("v", 3);
   const Var weights = softmax(einsum("bqhe,bkhe->bhqk", q, k) * 0.5);
   CHECK(fused(tape, {einsum("bhqk,bqhe->bkhe", weights, v)}) == Count{0, 0});

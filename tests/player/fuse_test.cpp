@@ -8,10 +8,11 @@
 #include <string>
 
 #include "expansion.hpp"
-#include "steps.hpp"
+#include "fused.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
+#include "xtape/scan.hpp"
 
 using namespace xtape;
 
@@ -31,25 +32,9 @@ struct Recorded {
   Var x, w, scale, y;
 };
 
-/// How often rms_norm and its gradient are played for `outputs`, whose values must be those without fusion.
-std::pair<std::int64_t, std::int64_t> fused(const Tape& tape, const Vars& outputs, const std::vector<Feed>& feeds = {}) {
-  Player player(tape, outputs);
-  player.play(feeds);
-  PlayerOptions off;
-  off.passes.fuse = false;
-  Player plain(tape, outputs, off);
-  plain.play(feeds);
-  CHECK(steps(plain, "rms_norm") == 0);
-  CHECK(steps(plain, "rms_norm_grad") == 0);
-  for (const Var& output : outputs) {
-    const xt::xarray<double> found = player.value<double>(output), wanted = plain.value<double>(output);
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      CHECK(found.data()[i] == doctest::Approx(wanted.data()[i]).epsilon(1e-11));
-  }
-  return {steps(player, "rms_norm"), steps(player, "rms_norm_grad")};
+Count fused(const Tape& tape, const Vars& outputs) {
+  return fused("rms_norm", tape, outputs);
 }
-
-using Count = std::pair<std::int64_t, std::int64_t>;
 
 /// Notes of a plan on a rule: "rule at #12 mul" or "rule at #12 mul: why not".
 std::string notes(const Tape& tape, const Vars& outputs, const std::string& rule) {
@@ -81,7 +66,8 @@ TEST_CASE("a rule applies at two places, each by itself") {
   CHECK(fused(r.tape, {loss, gradients[0], gradients[1]}) == Count{2, 2});
 }
 
-TEST_CASE("where a value inside is asked for, read, or differentiated for, no rule applies, and nothing is made twice") {
+TEST_CASE(
+    "where a value inside is asked for, read, or differentiated for, no rule applies, and nothing is made twice") {
   Recorded r;
   const Var loss = sum(square(r.y));
   const Vars gradients = grad(loss, {r.x, r.w});
@@ -201,18 +187,7 @@ TEST_CASE("a user's own op takes the place of what its expand records, with its 
   const Var product = w * x;
   const Var y = sum(product * product);
   const Vars gradients = grad(y, {x, w});
-  Player player(tape, {y, gradients[0], gradients[1]});
-  CHECK(steps(player, "energy") == 1);
-  PlayerOptions off;
-  off.passes.fuse = false;
-  Player plain(tape, {y, gradients[0], gradients[1]}, off);
-  CHECK(steps(plain, "energy") == 0);
-  player.play();
-  plain.play();
-  for (const Var& output : {y, gradients[0], gradients[1]}) {
-    const xt::xarray<double> found = player.value<double>(output), wanted = plain.value<double>(output);
-    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(close(found.data()[i], wanted.data()[i], 1e-13));
-  }
+  CHECK(fused("energy", tape, {y, gradients[0], gradients[1]}, 1e-13) == Count{1, 0});
 }
 
 TEST_CASE("a rule of an op that is not in the table, or has no pattern, is refused") {
@@ -220,38 +195,99 @@ TEST_CASE("a rule of an op that is not in the table, or has no pattern, is refus
   Op op;
   op.name = "own";
   CHECK_THROWS_WITH_AS(table.add(Rule{.name = "r", .op = &op}), "rule 'r' is of an op that is not in the table", Error);
+  op.doc = "An op.";
+  op.inputs = {{"x"}};
+  op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), call.shape(0)}}; };
+  op.lowering.kernel = [](const KernelCall&) { return Kernel{}; };
+  table.add(op);
+  const Op* own = table.find("own");
+  CHECK_THROWS_WITH_AS(table.add(Rule{.name = "r", .op = own}), "rule 'r' needs a pattern: op 'own' has no expand",
+                       Error);
+  const auto itself = [](const ExpandCall& call) { return Vars{call.inputs[0]}; };
+  CHECK_THROWS_WITH_AS(table.add(Rule{.name = "r", .op = own, .pattern = itself}), "rule 'r' needs a sample of inputs",
+                       Error);
+}
+
+TEST_CASE("a rule whose pattern records no call, or cannot be recorded, says so where it is first tried") {
+  const auto message = [](const std::function<Vars(const ExpandCall&)>& pattern) -> std::string {
+    OpTable table = builtin_ops();
+    table.add({.name = "r", .op = table.find("tanh"), .inputs = {{Dtype::float64, {3}}}, .pattern = pattern});
+    Tape tape;
+    tape.set_ops(table);
+    try {
+      Player(tape, {exp(tape.parameter("x", normal_array({3}, 1)))});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(message([](const ExpandCall& call) { return Vars{call.inputs[0]}; }) ==
+        "rule 'r': its pattern records no call for its first output");
+  CHECK(message([](const ExpandCall&) { return Vars{}; }) == "rule 'r': its pattern gives nothing");
+  CHECK(message([](const ExpandCall& call) {
+          return Vars{reshape(call.inputs[0], {4})};
+        }).find("rule 'r': its pattern cannot be recorded on its sample: fuse_test.cpp, line ") == 0);
 }
 
 TEST_CASE("rules apply inside checkpoints, whose gradient computes them again") {
   Tape tape;
   const Var x = tape.parameter("x", normal_array({4, 6}, 1)), w = tape.parameter("w", normal_array({6}, 2));
-  const Var y = checkpoint([&](const Vars& in) { return Vars{in[0] * rsqrt(mean(square(in[0]), {-1}, true) + 1e-5) * w}; },
-                           {x})[0];
+  const Var y = checkpoint(
+      [&](const Vars& in) { return Vars{in[0] * rsqrt(mean(square(in[0]), {-1}, true) + 1e-5) * w}; }, {x})[0];
   const Vars gradients = grad(sum(sin(y)), {x, w});
   CHECK(fused(tape, {y}) == Count{1, 0});
   CHECK(fused(tape, {y, gradients[0], gradients[1]}) == Count{2, 1});
 }
 
-namespace {
-Var gelu_of(const Var& x, const Var& inside) { return 0.5 * x * (1.0 + erf(inside * M_SQRT1_2)); }
+TEST_CASE("rules apply inside checkpoints to values from outside") {
+  Tape tape;
+  const Var x = tanh(tape.parameter("x", normal_array({4, 6}, 1))), w = sin(tape.parameter("w", normal_array({6}, 2)));
+  const auto body = [&](const Vars& in) { return Vars{in[0] * rsqrt(mean(square(in[0]), {-1}, true) + 1e-5) * w}; };
+  const Var y = checkpoint(body, {x})[0];
+  CHECK(fused(tape, {y}) == Count{1, 0});
+  CHECK(fused(tape, {y, grad(sum(sin(y)), {x})[0]}) == Count{2, 1});
+}
 
-/// Plays outputs with rules and without: the values must agree, NaN with NaN. How many rules applied.
-std::int64_t agreed(const Tape& tape, const Vars& outputs) {
+TEST_CASE("rules apply inside the step of a scan, forward and backward") {
+  Tape tape;
+  const Var x = tape.parameter("x", normal_array({5, 4, 6}, 1)), w = tape.parameter("w", normal_array({6}, 2));
+  const Var start = tape.parameter("h", normal_array({4, 6}, 3));
+  const auto cell = [&](const Var& input, const Var& state) {
+    const Var sum_of = state * 0.5 + input;
+    return sum_of * rsqrt(mean(square(sum_of), {-1}, true) + 1e-5) * w;
+  };
+  const Cell step = [&](const Vars& inputs, const Vars& states) -> std::pair<Vars, Vars> {
+    const Var next = cell(inputs[0], states[0]);
+    return {{next}, {next}};
+  };
+  ScanOptions options;
+  options.axis = 0;
+  const Scanned scanned = scan(step, {x}, {start}, options);
+  Vars unrolled;
+  for (const Var& input : unstack(x, 0)) unrolled.push_back(cell(input, unrolled.empty() ? start : unrolled.back()));
+  const Var by_scan = sum(sin(scanned.outputs[0])), by_hand = sum(sin(stack(unrolled, 0)));
+  std::ostringstream text;
+  text << tape;
+  CHECK(text.str().find("rms_norm") != std::string::npos);
+  Vars outputs{by_scan, by_hand};
+  for (const Var& loss : {by_scan, by_hand})
+    for (const Var& gradient : grad(loss, {x, w, start})) outputs.push_back(gradient);
   Player player(tape, outputs);
-  PlayerOptions off;
-  off.passes.fuse = false;
-  Player plain(tape, outputs, off);
   player.play();
-  plain.play();
-  for (const Var& output : outputs) {
-    const xt::xarray<double> found = player.value<double>(output), wanted = plain.value<double>(output);
-    bool near = true;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      near = near && (std::isnan(wanted.data()[i]) ? std::isnan(found.data()[i])
-                                                   : found.data()[i] == wanted.data()[i] ||
-                                                         close(found.data()[i], wanted.data()[i], 1e-10));
-    CHECK(near);
+  for (std::size_t k : {0, 2, 3, 4}) {
+    const auto of_scan = player.value<double>(outputs[k]), of_hand = player.value<double>(outputs[k == 0 ? 1 : k + 3]);
+    for (std::size_t i = 0; i < of_scan.size(); ++i) CHECK(close(of_scan.data()[i], of_hand.data()[i], 1e-12));
   }
+}
+
+namespace {
+Var gelu_of(const Var& x, const Var& inside) {
+  return 0.5 * x * (1.0 + erf(inside * M_SQRT1_2));
+}
+
+/// How many rules apply.
+std::int64_t agreed(const Tape& tape, const Vars& outputs) {
+  const Player player = played_with_rules(tape, outputs, "gelu", 1e-10);
   const auto& fusions = player.plan().fusions;
   return std::count_if(fusions.begin(), fusions.end(), [](const Plan::Fusion& fusion) { return fusion.miss.empty(); });
 }
@@ -298,7 +334,8 @@ TEST_CASE("masked scores that are scaled afterwards are attention for positive s
   const Var hidden = tape.constant(xt::xarray<bool>{true, false, false, true, false});
   for (const double scale : {0.5, 0.0, -0.5, infinity}) {
     CAPTURE(scale);
-    agreed(tape, {einsum("bqk,bkd->bqd", softmax(masked_fill(einsum("bqd,bkd->bqk", q, k) * scale, hidden, -infinity)), k)});
+    agreed(tape,
+           {einsum("bqk,bkd->bqd", softmax(masked_fill(einsum("bqd,bkd->bqk", q, k) * scale, hidden, -infinity)), k)});
     const Var masked = masked_fill(einsum("bqd,bkd->bqk", q, k), hidden, -infinity) * scale;
     CHECK(agreed(tape, {einsum("bqk,bkd->bqd", softmax(masked), k)}) == (scale > 0 ? 1 : 0));
   }

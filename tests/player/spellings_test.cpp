@@ -7,7 +7,7 @@
 #include <string>
 
 #include "expansion.hpp"
-#include "steps.hpp"
+#include "fused.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
@@ -22,9 +22,10 @@ struct Spelled {
   Var y, inside;
 };
 struct Spelling {
-  std::string name, op, gradient;
+  std::string name, op;
   std::vector<std::vector<std::size_t>> shapes;
   std::function<Spelled(const Vars&)> record;
+  bool beforehand = false;  // the op gives its gradients with its value
 };
 
 /// bool [queries, keys], true where a query may look.
@@ -36,7 +37,7 @@ Var seen_of(const Var& scores) {
 std::vector<Spelling> attentions() {
   const std::vector<std::vector<std::size_t>> heads{{2, 3, 5, 4}, {2, 3, 5, 4}, {2, 3, 5, 6}};
   const auto attention = [&](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
-    return Spelling{"attention: " + name, "attention", "attention_grad", heads, record};
+    return Spelling{"attention: " + name, "attention", heads, record};
   };
   const auto swapped = [](const Var& x) { return transpose(x, {0, 1, 3, 2}); };
   return {
@@ -78,7 +79,7 @@ std::vector<Spelling> attentions() {
 
 std::vector<Spelling> gelus() {
   const auto gelu = [](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
-    return Spelling{"gelu: " + name, "gelu", "gelu_grad", {{3, 7}}, record};
+    return Spelling{"gelu: " + name, "gelu", {{3, 7}}, record};
   };
   const double root = std::sqrt(2 / M_PI);
   return {
@@ -108,10 +109,10 @@ std::vector<Spelling> gelus() {
 std::vector<Spelling> norms() {
   const std::vector<std::vector<std::size_t>> weighted{{2, 3, 6}, {6}}, biased{{2, 3, 6}, {6}, {6}};
   const auto layer = [&](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
-    return Spelling{"layer_norm: " + name, "layer_norm", "layer_norm_grad", biased, record};
+    return Spelling{"layer_norm: " + name, "layer_norm", biased, record};
   };
   const auto rms = [&](const std::string& name, const std::function<Spelled(const Vars&)>& record) {
-    return Spelling{"rms_norm: " + name, "rms_norm", "rms_norm_grad", weighted, record};
+    return Spelling{"rms_norm: " + name, "rms_norm", weighted, record};
   };
   return {
       layer("the annotated Transformer's, by var", [](const Vars& v) {
@@ -153,7 +154,7 @@ std::vector<Spelling> norms() {
 std::vector<Spelling> projections() {
   const auto projection = [](const std::string& name, const std::vector<std::vector<std::size_t>>& shapes,
                              const std::function<Spelled(const Vars&)>& record) {
-    return Spelling{"projection with its loss: " + name, "product_cross_entropy", "", shapes, record};
+    return Spelling{"projection with its loss: " + name, "product_cross_entropy", shapes, record, true};
   };
   const auto targets = [](const Var& x, const Shape& shape) {
     const Var number = iota(x.tape(), {count_of(shape)});
@@ -178,17 +179,6 @@ std::vector<Spelling> projections() {
   };
 }
 
-
-/// How many steps name the op, alone or in a chain.
-std::int64_t steps_with(const Player& player, const std::string& op) {
-  std::int64_t count = 0;
-  for (const Plan::Step& step : player.plan().steps) {
-    const std::string name = "+" + step.op + "+";
-    for (std::size_t at = name.find("+" + op + "+"); at != std::string::npos; at = name.find("+" + op + "+", at + 1)) ++count;
-  }
-  return count;
-}
-
 template <class T>
 Vars inputs_of(Tape& tape, const Spelling& spelling) {
   Vars inputs;
@@ -204,22 +194,6 @@ Vars inputs_of(Tape& tape, const Spelling& spelling) {
 }
 
 template <class T>
-void check_values(const Tape& tape, const Vars& outputs, Player& player) {
-  PlayerOptions off;
-  off.passes.fuse = false;
-  Player plain(tape, outputs, off);
-  player.play();
-  plain.play();
-  for (const Var& output : outputs) {
-    const xt::xarray<T> found = player.value<T>(output), wanted = plain.value<T>(output);
-    bool near = true;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      near = near && close(found.data()[i], wanted.data()[i], std::is_same_v<T, float> ? 2e-4 : 1e-10);
-    CHECK(near);
-  }
-}
-
-template <class T>
 void check(const Spelling& spelling) {
   CAPTURE(spelling.name);
   Tape tape;
@@ -228,25 +202,17 @@ void check(const Spelling& spelling) {
   const Spelled spelled = spelling.record(inputs);
   const Vars first = grad(sum(sin(spelled.y)), inputs);
   const Vars second = grad(sum(square(spelled.y)), inputs);
-  const bool beforehand = spelling.gradient.empty();  // one op gives value and gradients
+  const double tolerance = std::is_same_v<T, float> ? 2e-4 : 1e-10;
   Vars outputs{spelled.y};
-  if (!beforehand) {
-    Player player(tape, outputs);
-    CHECK(steps_with(player, spelling.op) == 1);
-    check_values<T>(tape, outputs, player);
-  }
+  if (!spelling.beforehand) CHECK(fused(spelling.op, tape, outputs, tolerance) == Count{1, 0});
   std::int64_t sweeps = 0;
   for (const Vars& gradients : {first, second}) {
     outputs.insert(outputs.end(), gradients.begin(), gradients.end());
-    Player player(tape, outputs);
-    CHECK(steps_with(player, spelling.op) == 1);
-    if (!beforehand) CHECK(steps_with(player, spelling.gradient) == ++sweeps);
-    check_values<T>(tape, outputs, player);
+    if (!spelling.beforehand) ++sweeps;
+    CHECK(fused(spelling.op, tape, outputs, tolerance) == Count{1, sweeps});
   }
   outputs.push_back(spelled.inside);
-  Player player(tape, outputs);
-  CHECK(steps_with(player, spelling.op) == 0);
-  check_values<T>(tape, outputs, player);
+  CHECK(fused(spelling.op, tape, outputs, tolerance) == Count{0, 0});
 }
 }  // namespace
 

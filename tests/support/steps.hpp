@@ -14,4 +14,14 @@ inline std::int64_t steps(const Player& player, const std::string& op) {
   return std::count_if(all.begin(), all.end(), [&](const Plan::Step& step) { return step.op == op; });
 }
 
+/// How often steps name the op, alone or in a chain.
+inline std::int64_t steps_with(const Player& player, const std::string& op) {
+  std::int64_t count = 0;
+  for (const Plan::Step& step : player.plan().steps) {
+    const std::string name = "+" + step.op + "+", sought = "+" + op + "+";
+    for (std::size_t at = name.find(sought); at != std::string::npos; at = name.find(sought, at + 1)) ++count;
+  }
+  return count;
+}
+
 }  // namespace xtape

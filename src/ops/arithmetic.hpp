@@ -1,0 +1,67 @@
+/// What the rows of arithmetic share.
+#pragma once
+
+#include <type_traits>
+
+#include "elementwise.hpp"
+#include "rows.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+using CanonicalRule = TermId (*)(const CanonicalCall&);
+
+/// `rule`, for floats alone: integers wrap, so that sums and products of theirs stay as they stand.
+inline auto of_floats(CanonicalRule rule) {
+  return
+      [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
+}
+
+template <class F>
+Op binary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"a"}, {"b"}};
+  op.shape = same_number_dtype;
+  op.lowering.tile = [f](const KernelCall& call) { return binary_loop(call.dtype(0), f); };
+  op.gradient = gradient;
+  if (canonical != nullptr) op.canonical = of_floats(canonical);
+  op.lowering.overwrites = {0, 1};
+  return op;
+}
+
+template <class F>
+Op unary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"x"}};
+  op.shape = same_number_dtype;
+  op.lowering.tile = [f](const KernelCall& call) { return unary_loop(call.dtype(0), f); };
+  op.gradient = gradient;
+  op.differentiable = gradient != nullptr;
+  if (canonical != nullptr) op.canonical = of_floats(canonical);
+  op.lowering.overwrites = {0};
+  return op;
+}
+
+/// `f`, computed so that integers wrap.
+template <class F>
+auto wrapping(const F& f) {
+  return [f](auto... x) {
+    using T = std::common_type_t<decltype(x)...>;
+    return static_cast<T>(f(static_cast<Wrapping<T>>(x)...));
+  };
+}
+
+/// The gradients of a broadcasting binary op: `to_a` and `to_b` record them in the shape of the output.
+template <class A, class B>
+Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
+  Vars gradients(2);
+  if (call.needs[0]) gradients[0] = sum_to(to_a(), call.inputs[0].shape());
+  if (call.needs[1]) gradients[1] = sum_to(to_b(), call.inputs[1].shape());
+  return gradients;
+}
+
+}  // namespace xtape

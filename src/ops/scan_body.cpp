@@ -1,0 +1,79 @@
+// The body of a step before it is recorded: what it draws is set apart, and rules are applied.
+#include "fusions.hpp"
+#include "scan.hpp"
+
+namespace xtape {
+
+namespace {
+bool draws(const Tape& tape) {
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (const Node& node = tape.node(i); node.op->random || (node.body && draws(*node.body))) return true;
+  return false;
+}
+
+/// Whether a node must be replaced by its expansion, so that what it draws can be drawn for all steps at once.
+bool hides_draws(const Node& node) {
+  return (node.op->random && !node.inputs.empty()) || (node.body && draws(*node.body));
+}
+using Now = std::function<Var(ValueId)>;
+
+/// The body once more. `instead` records what stands for a node and gives its outputs; none: the node itself does.
+Tape recorded_anew(const Tape& body,
+                   const std::function<Vars(Tape& next, std::int32_t index, const Now& now)>& instead) {
+  Tape next = body.blank();
+  std::vector<Vars> vars(body.size());
+  const Now now = [&](ValueId id) {
+    return vars[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+  };
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const auto in_site = next.in_site(body.node(i).site);
+    vars[i] = instead(next, static_cast<std::int32_t>(i), now);
+    if (!vars[i].empty()) continue;
+    Node node = body.node(i);
+    for (ValueId& input : node.inputs) input = now(input).id();
+    const std::size_t count = node.outputs.size();
+    const std::int32_t placed = next.append(std::move(node)).node;
+    for (std::size_t k = 0; k < count; ++k) vars[i].push_back(next.var({placed, static_cast<std::int32_t>(k)}));
+  }
+  std::vector<ValueId> results;
+  for (const ValueId& id : body.results()) results.push_back(now(id).id());
+  next.set_results(results);
+  return next;
+}
+}  // namespace
+
+Tape with_draws_apart(const Tape& body) {
+  Tape current = body;
+  for (bool again = true; again;) {
+    again = false;
+    current = recorded_anew(current, [&](Tape& next, std::int32_t index, const Now& now) {
+      const Node& node = current.node(static_cast<std::size_t>(index));
+      if (!hides_draws(node)) return Vars{};
+      if (!node.op->expand)
+        throw Error("scan: " + node.op->name +
+                    " cannot be drawn for all steps at once: draw uniform numbers in its place");
+      again = true;
+      Vars inputs;
+      for (const ValueId& input : node.inputs) inputs.push_back(now(input));
+      return node.op->expand({*node.op, node, next, inputs});
+    });
+  }
+  return current;
+}
+
+Tape with_fused_calls(const Tape& body) {
+  const Fusions fusions(ops_of(body), {body, std::vector<bool>(body.size(), true), body.results()});
+  if (fusions.found().empty()) return body;
+  return recorded_anew(body, [&](Tape& next, std::int32_t index, const Now& now) {
+    const Fusion* fusion = fusions.at(index);
+    if (fusion == nullptr || fusion->rule->gradients_beforehand) return Vars{};
+    const auto in_fused_call = next.in_fused_call();
+    const Vars fused = record_fusion(*fusion, next, now);
+    Vars outputs(body.node(static_cast<std::size_t>(index)).outputs.size());
+    for (const auto& [of_root, of_call] : fusion->outputs)
+      outputs[static_cast<std::size_t>(of_root)] = fused[static_cast<std::size_t>(of_call)];
+    return outputs;
+  });
+}
+
+}  // namespace xtape
