@@ -41,7 +41,7 @@ struct TrainingStep {
   TrainingStep(const Model& model, const TextBatchesOptions& sizes)
       : inputs(model.inputs(tape, "loss", {{"b", sizes.rows}, {"t", sizes.block_size}})) {
     const NamedVars results = model.record(tape, "loss", inputs);
-    loss = results[0].second / cast(results[1].second, model.dtype());
+    loss = results[0].value / cast(results[1].value, model.dtype());
     Vars weights;
     for (const auto& [name, weight] : model.weights(tape)) weights.push_back(weight);
     gradients = grad(loss, weights);

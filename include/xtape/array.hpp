@@ -8,11 +8,11 @@
 #include <ostream>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "xtape/error.hpp"
+#include "xtape/named.hpp"
 #include "xtape/xtensor.hpp"
 
 namespace xtape {
@@ -218,23 +218,7 @@ class Array {
   Shape shape_;
 };
 
-/// Named arrays that outlive tapes: weights, optimiser moments, carried states. Keeps the order of adding.
-class Store {
- public:
-  struct Entry {
-    std::string name;
-    Array array;
-  };
-  /// Adds `array`. Throws Error where the name is taken.
-  Array add(const std::string& name, Array array);
-  /// The array of that name; throws Error, naming the nearest name, where there is none.
-  Array at(const std::string& name) const;
-  const Array* find(const std::string& name) const;  ///< Null where there is none.
-  const std::vector<Entry>& entries() const { return entries_; }
-
- private:
-  std::vector<Entry> entries_;
-  std::unordered_map<std::string, std::size_t> index_;
-};
+/// Arrays by name, which outlive tapes: weights, optimiser moments, carried states.
+using Store = Named<Array>;
 
 }  // namespace xtape

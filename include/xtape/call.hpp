@@ -17,7 +17,7 @@ struct Call {
   const Op& op;
   const Attributes& attributes;
   std::vector<ValueType> inputs;
-  std::vector<ValueType> outputs;  ///< Empty while the shape rule runs.
+  SharedList<ValueType> outputs;   ///< Empty while the shape rule runs.
   const Tape* body = nullptr;      ///< Null where the node has none.
   Site site;
 

@@ -89,6 +89,7 @@ struct Lowering {
   bool strided_in = false;           ///< Inputs may have any layout; else the player makes them contiguous.
   bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
   bool picks = false;                ///< Reads no more elements of its first input than it writes.
+  bool adds = false;                 ///< The output is the sum of the two inputs: ops with `accumulate` may make it.
   bool tiles_body = false;           ///< The body is of elementwise ops, all of which run on one tile after the other.
 
   /// Whether it says how to run the op at all.

@@ -20,12 +20,11 @@
 namespace xtape {
 
 /// Vars by name, in the order of the definition.
-using NamedVars = std::vector<std::pair<std::string, Var>>;
-/// The var of that name; throws Error, with the nearest name, where there is none.
-Var at(const NamedVars& vars, const std::string& name);
-
+using NamedVars = Named<Var>;
 /// What is fed to inputs, by their names.
-using NamedArrays = std::vector<std::pair<std::string, ArrayView>>;
+using NamedArrays = Named<ArrayView>;
+/// Feeds to each input the array of its name. Throws Error where there is none.
+std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays);
 
 /// How a definition is loaded.
 struct ModelOptions {
@@ -46,18 +45,18 @@ struct ModelOptions {
 class Hyper {
  public:
   using Value = std::variant<bool, std::int64_t, double, std::string>;
-  bool has(const std::string& name) const;
+  bool has(const std::string& name) const { return items_.has(name); }
   /// The value; each throws Error where there is none of that name (with the nearest one) or it is of another kind.
   std::int64_t integer(const std::string& name) const;
   double number(const std::string& name) const;  ///< Takes integers too.
   bool flag(const std::string& name) const;
   const std::string& text(const std::string& name) const;
   const Value& at(const std::string& name) const;
-  const std::vector<std::pair<std::string, Value>>& items() const { return items_; }
-  void set(const std::string& name, Value value);
+  const Named<Value>& items() const { return items_; }
+  void set(const std::string& name, Value value) { items_.set(name, std::move(value)); }
 
  private:
-  std::vector<std::pair<std::string, Value>> items_;
+  Named<Value> items_;
 };
 std::string to_string(const Hyper::Value& value);  ///< As an expression: strings in quotes.
 
@@ -75,11 +74,20 @@ struct Signature {
   std::vector<std::string> results;
 };
 
-/// A function of a model, recorded on a tape of its own for fixed sizes, with a player for its results.
-struct PlayableFunction {
+/// What tells the recordings of a model's functions apart.
+struct FunctionKey {
   std::string function;
   Mode mode = Mode::eval;
   NamedSizes sizes;
+  std::string transformation;  ///< What was made of the function; empty where it is played as it is.
+};
+inline bool operator==(const FunctionKey& a, const FunctionKey& b) {
+  return a.mode == b.mode && a.sizes == b.sizes && a.function == b.function && a.transformation == b.transformation;
+}
+
+/// A function of a model, recorded on a tape of its own for fixed sizes, with a player for its results.
+struct PlayableFunction {
+  FunctionKey key;
   Tape tape;
   NamedVars inputs;
   NamedVars results;
@@ -136,7 +144,7 @@ class Model {
   NamedVars record(Tape& tape, const std::string& function, const NamedVars& inputs) const;
   /// The var of a weight on `tape`, as its functions use it: what to differentiate by.
   Var weight(Tape& tape, const std::string& name) const;
-  NamedVars weights(Tape& tape) const;  ///< All of them, in the order of weights().entries().
+  NamedVars weights(Tape& tape) const;  ///< All of them, in the order of weights().
 
   /// `function` recorded and planned for these sizes: made when first asked for, then kept, the least recently used
   /// falling out beyond the capacity. All play in one arena, so that results are valid until the next play of any.
@@ -146,8 +154,7 @@ class Model {
   /// Error where an input is not given, or has another dtype or shape.
   Store play(const std::string& function, const NamedArrays& arrays, Mode mode = Mode::eval);
   /// The sizes that the shapes of `arrays` give the names in the signature of `function`. Inputs named in `missing` need
-  /// no array: the others give their sizes. Throws as `play` does where an input is not given, or has another dtype or
-  /// rank, and Error where nothing gives a size.
+  /// no array. Throws as `play` does where an input is not given, or has another dtype or rank.
   NamedSizes sizes(const std::string& function, const NamedArrays& arrays,
                    const std::vector<std::string>& missing = {}) const;
   /// What the cache of players holds, the most recently used first.

@@ -18,6 +18,7 @@
 
 #include "xtape/array.hpp"
 #include "xtape/literal.hpp"
+#include "xtape/shared_list.hpp"
 #include "xtape/site.hpp"
 
 namespace xtape {
@@ -43,8 +44,8 @@ struct ValueId {
 inline bool operator==(ValueId a, ValueId b) { return a.node == b.node && a.output == b.output; }
 inline bool operator!=(ValueId a, ValueId b) { return !(a == b); }
 
-/// Sizes by name, for einops patterns.
-using NamedSizes = std::vector<std::pair<std::string, std::int64_t>>;
+/// Sizes by name: of einops patterns, of a model's inputs.
+using NamedSizes = Named<std::int64_t>;
 
 /// The value of an attribute.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, Dtype, NamedSizes>;
@@ -69,19 +70,19 @@ class Attributes {
   }
   /// The value of an attribute of type `number` or `element`.
   Literal number(const std::string& name) const;
-  const std::vector<std::pair<std::string, Attribute>>& items() const { return items_; }
+  const std::vector<std::pair<std::string, Attribute>>& items() const { return items_.get(); }
   friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }
 
  private:
   [[noreturn]] void missing(const std::string& name) const;
-  std::vector<std::pair<std::string, Attribute>> items_;
+  SharedList<std::pair<std::string, Attribute>> items_;
 };
 
 struct Node {
   const Op* op = nullptr;
   Attributes attributes;
   std::vector<ValueId> inputs;
-  std::vector<ValueType> outputs;
+  SharedList<ValueType> outputs;
   Site site;
   bool fused = false;                ///< `grad` recorded it for a fused call, which stands for other nodes.
   std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse a stretch of tape.

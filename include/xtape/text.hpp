@@ -32,16 +32,8 @@ std::vector<std::string> read_lines(const std::string& path);
 /// a multiple of `multiple`], filled up with `pad`.
 Array token_array(const std::vector<Tokens>& rows, std::int32_t pad = 0, std::int64_t multiple = 1);
 
-/// The arrays of one batch, under the names of the loss function's inputs.
-struct Batch {
-  struct Field {
-    std::string name;
-    Array array;  ///< int64, as definitions take "int".
-  };
-  std::vector<Field> fields;
-  /// The array of that name; throws Error where there is none.
-  Array at(const std::string& name) const;
-};
+/// The arrays of one batch by the names of the loss function's inputs: int64, as definitions take "int".
+using Batch = Named<Array>;
 
 /// A prompt and the answer that should follow it.
 struct Question {

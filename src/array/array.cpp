@@ -278,22 +278,4 @@ void Array::assign(const ArrayView& values) {
   values.copy_to(bytes_.get());
 }
 
-Array Store::add(const std::string& name, Array array) {
-  if (!index_.emplace(name, entries_.size()).second) throw Error("the store already holds an array named '" + name + "'");
-  entries_.push_back({name, std::move(array)});
-  return entries_.back().array;
-}
-
-const Array* Store::find(const std::string& name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? nullptr : &entries_[found->second].array;
-}
-
-Array Store::at(const std::string& name) const {
-  if (const Array* array = find(name)) return *array;
-  std::vector<std::string> names;
-  for (const Entry& entry : entries_) names.push_back(entry.name);
-  throw Error("the store holds no array named '" + name + "'" + did_you_mean(name, names));
-}
-
 }  // namespace xtape

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "xtape/named.hpp"
+
 namespace xtape {
 
 namespace {
@@ -41,6 +43,10 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
   const std::string best = nearest(name, names);
   return best.empty() ? "" : "; did you mean '" + best + "'?";
+}
+
+void throw_no_such_name(const std::string& name, const std::vector<std::string>& names) {
+  throw Error("there is no '" + name + "' here" + did_you_mean(name, names));
 }
 
 }  // namespace xtape

@@ -122,15 +122,15 @@ Store load_arrays(const std::string& path) {
 void save_arrays(const std::string& path, const Store& store,
                  const std::vector<std::pair<std::string, std::string>>& metadata) {
   std::vector<std::uint64_t> checksums;
-  for (const Store::Entry& entry : store.entries())
-    checksums.push_back(checksum_of(entry.array.data(), entry.array.bytes()));
+  for (const Store::Entry& entry : store)
+    checksums.push_back(checksum_of(entry.value.data(), entry.value.bytes()));
   const std::string header = header_of(store, checksums, metadata, path);
   char length[8];
   for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> 8 * i);
   ReplacedFile file(path);
   file.write(length, sizeof length);
   file.write(header.data(), header.size());
-  for (const Store::Entry& entry : store.entries()) file.write(entry.array.data(), entry.array.bytes());
+  for (const Store::Entry& entry : store) file.write(entry.value.data(), entry.value.bytes());
   file.commit();
 }
 

@@ -140,7 +140,7 @@ SafetensorsHeader read_header(const OpenFile& file, const std::string& path) {
 
 std::string header_of(const Store& store, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path) {
-  const std::vector<Store::Entry>& entries = store.entries();
+  const Store& entries = store;
   if (store.find(metadata_key) != nullptr)
     throw FileError("cannot write '" + path + "': an array is named '" + metadata_key + "', as only the metadata is");
   // Member by member: in a JSON object that keeps its order, finding a name takes as long as there are names.
@@ -156,9 +156,9 @@ std::string header_of(const Store& store, const std::vector<std::uint64_t>& chec
     text += "}";
     std::uint64_t offset = 0;
     for (const Store::Entry& entry : entries) {
-      const std::uint64_t end = offset + entry.array.bytes();
-      const std::vector<std::int64_t> shape(entry.array.shape().begin(), entry.array.shape().end());
-      add(entry.name, R"({"dtype":")" + std::string(stored_name(entry.array.dtype())) + R"(","shape":)" +
+      const std::uint64_t end = offset + entry.value.bytes();
+      const std::vector<std::int64_t> shape(entry.value.shape().begin(), entry.value.shape().end());
+      add(entry.name, R"({"dtype":")" + std::string(stored_name(entry.value.dtype())) + R"(","shape":)" +
                           Json(shape).dump() + R"(,"data_offsets":)" + Json({offset, end}).dump() + "}");
       offset = end;
     }

@@ -20,10 +20,9 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
   NamedSizes sizes;
   std::size_t next = 0;
   for (const std::string& name : signature.sizes) {
-    std::int64_t size = primes[next++ % std::size(primes)];
-    for (const auto& [each, wanted] : given)
-      if (each == name) size = wanted;
-    sizes.emplace_back(name, size);
+    const std::int64_t prime = primes[next++ % std::size(primes)];
+    const std::int64_t* wanted = given.find(name);
+    sizes.add(name, wanted != nullptr ? *wanted : prime);
   }
   return sizes;
 }

@@ -46,7 +46,7 @@ std::vector<Array> arrays_for(const Signature& signature, const std::string& pat
     if (array == nullptr) throw WrongInput("'" + path + "' holds no array '" + input.name + "'");
     arrays.push_back(fitting(*array, input));
   }
-  for (const Store::Entry& entry : file.entries())
+  for (const Store::Entry& entry : file)
     if (std::find(names.begin(), names.end(), entry.name) == names.end())
       throw WrongInput("'" + path + "' holds '" + entry.name + "', which is no input of the function" +
                        did_you_mean(entry.name, names));
@@ -55,18 +55,18 @@ std::vector<Array> arrays_for(const Signature& signature, const std::string& pat
 
 /// The gradients of the first result by every weight and floating input, under grad.NAME.
 NamedVars gradients(Tape& tape, const Model& model, const NamedVars& inputs, const NamedVars& results) {
-  const Var& first = results[0].second;
+  const Var& first = results[0].value;
   if (first.rank() != 0 || !is_floating(first.dtype()))
-    throw WrongInput("--grad needs a scalar: the first result, '" + results[0].first + "', is " +
+    throw WrongInput("--grad needs a scalar: the first result, '" + results[0].name + "', is " +
                      to_string(first.type()));
   NamedVars by = model.weights(tape);
-  for (const auto& input : inputs)
-    if (is_floating(input.second.dtype())) by.push_back(input);
+  for (const auto& [name, var] : inputs)
+    if (is_floating(var.dtype())) by.add(name, var);
   Vars vars;
-  for (const auto& each : by) vars.push_back(each.second);
+  for (const auto& each : by) vars.push_back(each.value);
   const Vars found = grad(first, vars);
   NamedVars named;
-  for (std::size_t i = 0; i < by.size(); ++i) named.emplace_back("grad." + by[i].first, found[i]);
+  for (std::size_t i = 0; i < by.size(); ++i) named.add("grad." + by[i].name, found[i]);
   return named;
 }
 
@@ -83,12 +83,11 @@ Work prepared(const RunArguments& words, Model& model) {
   Work work{Tape(mode_named(words.mode)), arrays_for(signature, words.in), {}, {}};
   for (std::size_t i = 0; i < work.arrays.size(); ++i) {
     const std::string& name = signature.inputs[i].name;
-    work.inputs.emplace_back(name, work.tape.input(name, work.arrays[i].shape(), work.arrays[i].dtype()));
+    work.inputs.add(name, work.tape.input(name, work.arrays[i].shape(), work.arrays[i].dtype()));
   }
   work.results = model.record(work.tape, words.function, work.inputs);
   if (words.grad) {
-    const NamedVars more = gradients(work.tape, model, work.inputs, work.results);
-    work.results.insert(work.results.end(), more.begin(), more.end());
+    for (const auto& [name, var] : gradients(work.tape, model, work.inputs, work.results)) work.results.add(name, var);
   }
   return work;
 }
@@ -97,13 +96,13 @@ void run(const RunArguments& words) {
   Model model = of_the_input([&] { return load_model(words.definition, words.weights.empty()); });
   const Work work = of_the_input([&] { return prepared(words, model); });
   Vars outputs;
-  for (const auto& each : work.results) outputs.push_back(each.second);
+  for (const auto& each : work.results) outputs.push_back(each.value);
   PlayerOptions options;
   options.threads = words.threads;
   options.seed = words.definition.seed;
   Player player(work.tape, outputs, options);
   std::vector<Feed> feeds;
-  for (std::size_t i = 0; i < work.arrays.size(); ++i) feeds.emplace_back(work.inputs[i].second, work.arrays[i]);
+  for (std::size_t i = 0; i < work.arrays.size(); ++i) feeds.emplace_back(work.inputs[i].value, work.arrays[i]);
   player.play(feeds);
   Store out;
   for (const auto& [name, var] : work.results) out.add(name, Array(player.view(var)));

@@ -100,8 +100,8 @@ void print_tape(const Model& model, const ShowArguments& words) {
   const NamedVars results = model.record(tape, words.tape, inputs);
   if (words.grad) {
     Vars weights;
-    for (const auto& weight : model.weights(tape)) weights.push_back(weight.second);
-    grad(results[0].second, weights);
+    for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
+    grad(results[0].value, weights);
   }
   if (words.format == "json")
     tape.to_json(std::cout);

@@ -1,14 +1,12 @@
 #include "next_token.hpp"
 
-#include "feeding.hpp"
-
 namespace xtape::decode {
 
 NextToken::NextToken(Model& model, std::int64_t rows, std::int64_t columns, Mode mode)
     : tokens_(Dtype::int64, {rows, columns}), columns_(columns) {
-  const Batch batch = {{{"tokens", tokens_}}};
-  function_ = model.player("logits", mode, sizes_of(model, "logits", batch));
-  const Var result = function_->results.at(0).second;
+  const Batch batch = {{"tokens", tokens_}};
+  function_ = model.player("logits", mode, model.sizes("logits", batch));
+  const Var result = function_->results[0].value;
   if (!is_floating(result.dtype()) || result.rank() != 3 || result.size(0) != rows || result.size(1) != columns)
     throw DefinitionError("function 'logits' of model '" + model.name() + "' must give floats " +
                           to_string(Shape{rows, columns}) + " and classes, not " + to_string(result.type()));
@@ -18,7 +16,7 @@ NextToken::NextToken(Model& model, std::int64_t rows, std::int64_t columns, Mode
 
 void NextToken::play() {
   function_->player.play(feeds_);
-  result_ = function_->player.view(function_->results[0].second);
+  result_ = function_->player.view(function_->results[0].value);
 }
 
 void NextToken::logits(std::int64_t row, std::int64_t column, std::vector<double>& out) const {

@@ -4,19 +4,23 @@
 
 namespace xtape {
 
-std::int64_t decode::size_named(const NamedSizes& sizes, const std::string& name) {
-  for (const auto& size : sizes)
-    if (size.first == name) return size.second;
-  return -1;
+namespace {
+PlayerOptions playing(const Model& model, const PredictorOptions& options) {
+  PlayerOptions playing = options.player ? *options.player : model.player_options();
+  playing.carries.clear();
+  if (playing.arena == nullptr) playing.arena = make_arena();
+  return playing;
 }
+}  // namespace
 
 Predictor::Data::Data(const Model& given_model, const std::string& given_function,
                       const PredictorOptions& given_options)
     : model(&given_model),
       function(given_function),
       options(given_options),
-      fixed_players(options.players),
-      step_players(options.players) {
+      step_key{function, Mode::predict, {}, "step"},
+      fixed_players(options.players, playing(given_model, options)),
+      step_players(options.players, fixed_players.options()) {
   const Signature& signature = model->signature(function);
   std::vector<std::string> names;
   for (const FunctionInput& input : signature.inputs) {
@@ -37,34 +41,20 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
   if (options.capacity < 1) throw Error("the capacity of caches must be at least 1");
   if (options.players < 1) throw Error("at least one player must be kept");
   if (options.limit < 0) throw Error("the limit of positions must be at least 1, or 0 for none");
-  playing = options.player ? *options.player : model->player_options();
-  playing.carries.clear();
-  if (playing.arena == nullptr) playing.arena = make_arena();
-  threads = playing.threads > 0 ? playing.threads : std::max(1, omp_get_max_threads());
+  const int given = step_players.options().threads;
+  threads = given > 0 ? given : std::max(1, omp_get_max_threads());
 }
 
 /// The sizes that the arrays of the fixed inputs give, without that of the rows.
 NamedSizes Predictor::Data::sizes_of(const NamedArrays& arrays) const {
-  NamedSizes sizes;
   const Signature& signature = model->signature(function);
-  for (const FunctionInput& input : signature.inputs) {
-    if (input.name == options.stepped) continue;
-    const auto given =
-        std::find_if(arrays.begin(), arrays.end(), [&](const auto& each) { return each.first == input.name; });
-    if (given == arrays.end()) throw Error(whose() + " takes an input '" + input.name + "', which is not given");
-    const Shape& shape = given->second.shape();
-    if (shape.size() != input.dims.size())
-      throw ShapeError("input '" + input.name + "' of " + whose() + " has " + std::to_string(input.dims.size()) +
-                       " axes, got an array of shape " + to_string(shape));
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      const std::string& dim = input.dims[axis];
-      if (dim == tokens_size)
-        throw DefinitionError("input '" + input.name + "' of " + whose() + " must not have the size '" + tokens_size +
-                              "' of a step's tokens");
-      const bool named = std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end();
-      if (named && dim != rows_size && decode::size_named(sizes, dim) < 0) sizes.emplace_back(dim, shape[axis]);
-    }
-  }
+  for (const FunctionInput& input : signature.inputs)
+    if (input.name != options.stepped && std::find(input.dims.begin(), input.dims.end(), tokens_size) != input.dims.end())
+      throw DefinitionError("input '" + input.name + "' of " + whose() + " must not have the size '" + tokens_size +
+                            "' of a step's tokens");
+  NamedSizes sizes;
+  for (const auto& [name, size] : model->sizes(function, arrays, {options.stepped}))
+    if (name != rows_size) sizes.add(name, size);
   if (arrays.size() + 1 != signature.inputs.size())
     throw Error(whose() + " has " + std::to_string(signature.inputs.size() - 1) + " fixed inputs, got " +
                 std::to_string(arrays.size()) + " arrays");
@@ -72,8 +62,8 @@ NamedSizes Predictor::Data::sizes_of(const NamedArrays& arrays) const {
 }
 
 NamedSizes Predictor::Data::with_tokens(NamedSizes sizes, std::int64_t count, std::int64_t tokens) const {
-  sizes.emplace_back(rows_size, count);
-  sizes.emplace_back(tokens_size, tokens);
+  sizes.add(rows_size, count);
+  sizes.add(tokens_size, tokens);
   return sizes;
 }
 

@@ -7,31 +7,32 @@
 
 namespace xtape {
 
-using decode::FixedPlayer;
+using decode::FixedPlayers;
 using decode::HeldRows;
 using decode::HeldState;
 using decode::Recording;
 using decode::RowMove;
 using decode::Split;
 
-FixedPlayer& Predictor::Data::fixed_player(std::int64_t count) {
-  const NamedSizes sizes = with_tokens(fixed_sizes, count, 1);
-  if (FixedPlayer* known = fixed_players.find([&](const auto& each) { return each.sizes == sizes; })) return *known;
-  Recording recording = record(fixed_sizes, count, 1, options.capacity);
-  Split split = split_of(recording, count, 1, options.capacity);
-  const Vars outputs = decode::crossing_vars(recording, split);
-  Player player(recording.tape, outputs, playing);
-  ++planned;
-  return fixed_players.add({sizes, recording, std::move(split), outputs, std::move(player)});
+FixedPlayers::Function& Predictor::Data::fixed_player(std::int64_t count) {
+  const FunctionKey key{function, Mode::predict, with_tokens(fixed_sizes, count, 1), "what fixed inputs give"};
+  return *fixed_players.of(key, [&](const FunctionKey&) {
+    Recording recording = record(fixed_sizes, count, 1, options.capacity);
+    const Split split = split_of(recording, count, 1, options.capacity);
+    std::vector<std::int64_t> row_axes;
+    for (const decode::Crossing& crossing : split.crossings) row_axes.push_back(crossing.row_axis);
+    const NamedVars results = decode::crossing_vars(recording, split);
+    ++planned;
+    return FixedPlayers::Recording{recording.tape, recording.fixed, results, row_axes};
+  });
 }
 
-void Predictor::Data::hold_crossings(const FixedPlayer& player, std::int64_t repeat) {
-  crossing_axes.clear();
-  for (std::size_t k = 0; k < player.outputs.size(); ++k) {
-    const ArrayView view = player.player.view(player.outputs[k]);
-    const std::int64_t axis = player.split.crossings[k].row_axis;
+void Predictor::Data::hold_crossings(const FixedPlayers::Function& fixed, std::int64_t repeat) {
+  crossing_axes = fixed.notes;
+  for (std::size_t k = 0; k < fixed.results.size(); ++k) {
+    const ArrayView view = fixed.player.view(fixed.results[k].value);
+    const std::int64_t axis = crossing_axes[k];
     if (crossings.size() == k) crossings.emplace_back(view.dtype());
-    crossing_axes.push_back(axis);
     Shape shape = view.shape();
     if (axis >= 0) shape[0] *= repeat;
     HeldRows& held = crossings[k];
@@ -55,15 +56,12 @@ void Predictor::Data::begin(std::int64_t rows, const NamedArrays& fixed, std::in
   if (rows < 1 || repeat < 1)
     throw Error("a batch has at least one row, got " + std::to_string(rows) + " times " + std::to_string(repeat));
   fixed_sizes = sizes_of(fixed);
+  step_key.sizes = fixed_sizes;
   past.clear();
   if (!fixed.empty()) {
-    FixedPlayer& player = fixed_player(rows);
-    std::vector<Feed> feeds;
-    for (const auto& [name, var] : player.recording.fixed)
-      for (const auto& given : fixed)
-        if (given.first == name) feeds.emplace_back(var, given.second);
-    player.player.play(feeds);
-    hold_crossings(player, repeat);
+    FixedPlayers::Function& known = fixed_player(rows);
+    known.player.play(feeds_of(known.inputs, fixed));
+    hold_crossings(known, repeat);
   }
   past.assign(static_cast<std::size_t>(rows * repeat), 0);
   origins.resize(past.size());

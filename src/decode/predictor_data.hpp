@@ -4,37 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "function_cache.hpp"
 #include "held_rows.hpp"
-#include "recent.hpp"
 #include "recording.hpp"
 #include "xtape/predict.hpp"
 
 namespace xtape {
 
 namespace decode {
-/// Computes what depends on fixed inputs alone.
-struct FixedPlayer {
-  NamedSizes sizes;
-  Recording recording;
-  Split split;
-  Vars outputs;
-  Player player;
-};
-
-/// Computes a step. Its feeds see its own arrays.
-struct StepPlayer {
-  NamedSizes sizes;
-  std::int64_t capacity = 0;
-  Recording recording;
-  Player player;
-  Array tokens;
-  Array past;
+/// What a player of steps is fed with.
+struct StepInputs {
+  Array tokens;  // [rows, tokens]
+  Array past;    // [rows]
   std::vector<Feed> feeds;
 };
-
-/// The size of that name; -1 where there is none.
-std::int64_t size_named(const NamedSizes& sizes, const std::string& name);
-
+/// Compute what depends on fixed inputs alone; with the axis of rows of each result.
+using FixedPlayers = FunctionCache<std::vector<std::int64_t>>;
+using StepPlayers = FunctionCache<StepInputs>;
 }  // namespace decode
 
 struct Predictor::Data {
@@ -50,9 +36,10 @@ struct Predictor::Data {
   decode::Recording record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens, std::int64_t places) const;
   decode::Split split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
                          std::int64_t places) const;
-  decode::FixedPlayer& fixed_player(std::int64_t count);
-  void hold_crossings(const decode::FixedPlayer& player, std::int64_t repeat);
-  decode::StepPlayer& step_player(std::int64_t tokens);
+  decode::FixedPlayers::Function& fixed_player(std::int64_t count);
+  void hold_crossings(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
+  decode::StepPlayers::Function& step_player(std::int64_t tokens);
+  decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens);
   void hold_states(const decode::Recording& recording);
   void make_room(std::int64_t places);
   /// Players stand on the memory that states and crossings had when they were planned.
@@ -63,13 +50,13 @@ struct Predictor::Data {
   const Model* model;
   std::string function;
   PredictorOptions options;
-  PlayerOptions playing;
   std::string rows_size, tokens_size;  // what the signature calls the sizes of the tokens
   int threads = 1;
   std::int64_t planned = 0;
 
-  Recent<decode::FixedPlayer> fixed_players;
-  Recent<decode::StepPlayer> step_players;
+  FunctionKey step_key;  // a member, so that a step of known sizes allocates nothing
+  decode::FixedPlayers fixed_players;
+  decode::StepPlayers step_players;
   std::vector<decode::HeldState> states;
   bool states_known = false;
   std::vector<decode::HeldRows> crossings;

@@ -7,9 +7,9 @@ namespace xtape {
 using decode::HeldRows;
 using decode::HeldState;
 using decode::Recording;
-using decode::size_named;
 using decode::Split;
-using decode::StepPlayer;
+using decode::StepInputs;
+using decode::StepPlayers;
 
 /// The states that the first recording has, with room for the batch.
 void Predictor::Data::hold_states(const Recording& recording) {
@@ -22,14 +22,16 @@ void Predictor::Data::hold_states(const Recording& recording) {
   }
 }
 
-StepPlayer& Predictor::Data::step_player(std::int64_t tokens) {
+StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens) {
   const auto count = static_cast<std::int64_t>(past.size());
-  const auto fits = [&](const StepPlayer& each) {
-    if (each.capacity != capacity || each.tokens.shape() != Shape{count, tokens}) return false;
-    return std::all_of(fixed_sizes.begin(), fixed_sizes.end(),
-                       [&](const auto& size) { return size_named(each.sizes, size.first) == size.second; });
-  };
-  if (StepPlayer* known = step_players.find(fits)) return *known;
+  static const std::string room = "room of caches";  // no size of a definition has such a name
+  step_key.sizes.set(rows_size, count);
+  step_key.sizes.set(tokens_size, tokens);
+  step_key.sizes.set(room, capacity);
+  return *step_players.of(step_key, [&](const FunctionKey&) { return record_step(count, tokens); });
+}
+
+StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int64_t tokens) {
   Recording recording = record(fixed_sizes, count, tokens, capacity);
   hold_states(recording);
   if (!recording.fixed.empty()) {
@@ -44,21 +46,13 @@ StepPlayer& Predictor::Data::step_player(std::int64_t tokens) {
   if (shape.size() < 2 || shape[0] != count || shape[1] != tokens)
     throw DefinitionError(whose() + " must give [rows, tokens, …], here " + to_string(Shape{count, tokens}) +
                           " and more, not " + to_string(recording.result.type()));
-  PlayerOptions player_options = playing;
-  player_options.carries = recording.tape.states();
-  for (std::size_t i = 0; i < states.size(); ++i) player_options.carries[i].memory = states[i].array();
-  Player player(recording.tape, {recording.result}, player_options);
+  StepInputs inputs{Array(Dtype::int64, {count, tokens}), Array(Dtype::int64, {count}), {}};
+  if (!recording.tokens.empty()) inputs.feeds.emplace_back(recording.tokens, inputs.tokens);
+  if (!recording.past.empty()) inputs.feeds.emplace_back(recording.past, inputs.past);
+  std::vector<Carry> carries = recording.tape.states();
+  for (std::size_t i = 0; i < states.size(); ++i) carries[i].memory = states[i].array();
   ++planned;
-  StepPlayer& made = step_players.add({with_tokens(fixed_sizes, count, tokens),
-                                       capacity,
-                                       recording,
-                                       std::move(player),
-                                       Array(Dtype::int64, {count, tokens}),
-                                       Array(Dtype::int64, {count}),
-                                       {}});
-  if (!made.recording.tokens.empty()) made.feeds.emplace_back(made.recording.tokens, made.tokens);
-  if (!made.recording.past.empty()) made.feeds.emplace_back(made.recording.past, made.past);
-  return made;
+  return {recording.tape, {}, {{"result", recording.result}}, inputs, carries};
 }
 
 void Predictor::Data::make_room(std::int64_t places) {
@@ -91,11 +85,11 @@ const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vecto
     next_past[i] += more;
   }
   make_room(*std::max_element(next_past.begin(), next_past.end()));
-  StepPlayer& player = step_player(columns);
-  tokens.copy_to(player.tokens.data());
-  std::copy(past.begin(), past.end(), player.past.as<std::int64_t>());
-  player.player.play(player.feeds);
-  result = player.player.view(player.recording.result);
+  StepPlayers::Function& known = step_player(columns);
+  tokens.copy_to(known.notes.tokens.data());
+  std::copy(past.begin(), past.end(), known.notes.past.as<std::int64_t>());
+  known.player.play(known.notes.feeds);
+  result = known.player.view(known.results[0].value);
   past.swap(next_past);
   return result;
 }

@@ -12,12 +12,12 @@ Recording record_step(const Model& model, const std::string& function, const std
                       const NamedSizes& sizes, std::int64_t capacity) {
   Recording made;
   const NamedVars inputs = model.inputs(made.tape, function, sizes);
-  made.tokens = at(inputs, stepped);
+  made.tokens = inputs.at(stepped);
   made.past = made.tape.input("past of " + stepped, {made.tokens.size(0)}, Dtype::int64);
   made.tape.set_past(made.tokens, made.past, capacity);
-  made.result = model.record(made.tape, function, inputs).at(0).second;
-  for (const auto& input : inputs)
-    if (input.first != stepped) made.fixed.push_back(input);
+  made.result = model.record(made.tape, function, inputs)[0].value;
+  for (const auto& [name, var] : inputs)
+    if (name != stepped) made.fixed.add(name, var);
   return made;
 }
 
@@ -42,7 +42,7 @@ std::vector<bool> needed_nodes(const Recording& recording) {
 std::vector<bool> fixed_nodes(const Recording& recording, const Recording& longer) {
   const Tape& tape = recording.tape;
   std::vector<bool> fixed(tape.size(), false), moving(tape.size(), false);
-  for (const auto& input : recording.fixed) fixed[static_cast<std::size_t>(input.second.id().node)] = true;
+  for (const auto& input : recording.fixed) fixed[static_cast<std::size_t>(input.value.id().node)] = true;
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
     if (node.op == &input_op()) moving[i] = !fixed[i];
@@ -114,11 +114,12 @@ Split split(const Recording& recording, const Recording& wider, const Recording&
   return made;
 }
 
-Vars crossing_vars(Recording& recording, const Split& split) {
-  Vars vars;
+NamedVars crossing_vars(Recording& recording, const Split& split) {
+  NamedVars vars;
   for (const Crossing& crossing : split.crossings) {
     const Var value = recording.tape.var(crossing.value);
-    vars.push_back(crossing.row_axis > 0 ? transpose(value, to_front(value.rank(), crossing.row_axis)) : value);
+    vars.add("fixed " + std::to_string(vars.size()),
+             crossing.row_axis > 0 ? transpose(value, to_front(value.rank(), crossing.row_axis)) : value);
   }
   return vars;
 }

@@ -37,8 +37,8 @@ struct Split {
 /// Throws DefinitionError where a crossing does not keep its rows apart along one axis.
 Split split(const Recording& recording, const Recording& wider, const Recording& longer);
 
-/// The crossings of `recording` as vars on its own tape, rows first.
-Vars crossing_vars(Recording& recording, const Split& split);
+/// The crossings of `recording` as vars on its own tape, rows first: "fixed 0" and so on.
+NamedVars crossing_vars(Recording& recording, const Split& split);
 
 /// The rest on a tape of its own, reading crossings from `memory` (rows first).
 Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory);

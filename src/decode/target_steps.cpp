@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "feeding.hpp"
+#include "xtape/text.hpp"
 
 namespace xtape::decode {
 
@@ -62,11 +62,11 @@ class ReplayedSteps : public TargetSteps {
     const auto rows = static_cast<std::int64_t>(tokens.size());
     const auto length = static_cast<std::int64_t>(targets_[0].size());
     const std::int64_t columns = (length + 7) / 8 * 8;  // what stands behind the last token does not reach its logits
-    const Batch batch = {{{"source", together(sources_, static_cast<std::int64_t>(sources_[0].size()))},
-                          {"tokens", together(targets_, columns)}}};
-    const auto function = model_.player("logits", Mode::predict, sizes_of(model_, "logits", batch));
+    const Batch batch = {{"source", together(sources_, static_cast<std::int64_t>(sources_[0].size()))},
+                         {"tokens", together(targets_, columns)}};
+    const auto function = model_.player("logits", Mode::predict, model_.sizes("logits", batch));
     function->player.play(feeds_of(function->inputs, batch));
-    return rows_of(function->player.view(function->results[0].second), rows, length - 1);
+    return rows_of(function->player.view(function->results[0].value), rows, length - 1);
   }
 
   void select(const std::vector<std::int32_t>& rows) override {

@@ -119,7 +119,7 @@ class OpBinder {
     if (size == nullptr)
       throw BindingError{argument.column,
                          "the size '" + argument.name + "' must be an integer, not " + describe(argument.value)};
-    sizes_.emplace_back(argument.name, *size);
+    sizes_.add(argument.name, *size);
   }
 
   void set(const AttributeSpec& spec, const Value& value, std::size_t column) {

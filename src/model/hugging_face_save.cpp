@@ -99,8 +99,8 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
   Store named;
-  for (const Store::Entry& entry : model.weights().entries())
-    named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name, entry.array);
+  for (const Store::Entry& entry : model.weights())
+    named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name, entry.value);
   make_folders(folder);
   if (!like.empty()) copy_files(like, folder);
   save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});

@@ -116,7 +116,9 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
   for (const model::Function& each : world.definition->functions) signatures[each.name] = signature_of(each, world);
   root = model::build_parts(world);
   definition_text = model::self_contained(world);
-  player_options.arena = make_arena();
+  PlayerOptions playing;
+  playing.arena = make_arena();
+  players = FunctionCache<>(16, playing);
 }
 
 const model::Function& Model::Data::function(const std::string& name) const {
@@ -162,7 +164,7 @@ const std::string& Model::definition_text() const {
 
 std::int64_t Model::parameter_count() const {
   std::int64_t count = 0;
-  for (const Store::Entry& entry : weights().entries()) count += entry.array.count();
+  for (const Store::Entry& entry : weights()) count += entry.value.count();
   return count;
 }
 
@@ -204,8 +206,8 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
   }
   NamedVars vars;
   for (std::size_t i = 0; i < shapes.size(); ++i)
-    vars.emplace_back(signature.inputs[i].name,
-                      tape.input(signature.inputs[i].name, shapes[i], signature.inputs[i].dtype));
+    vars.add(signature.inputs[i].name,
+             tape.input(signature.inputs[i].name, shapes[i], signature.inputs[i].dtype));
   return vars;
 }
 
@@ -243,7 +245,7 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
       tape.truncate(size);
       line_of(i).fail(line_of(i).value.column, "result '" + names[i] + "' is no array but " + describe(results[i]));
     }
-    vars.emplace_back(names[i], *var);
+    vars.add(names[i], *var);
   }
   return vars;
 }
@@ -254,7 +256,7 @@ Var Model::weight(Tape& tape, const std::string& name) const {
 
 NamedVars Model::weights(Tape& tape) const {
   NamedVars vars;
-  for (const Store::Entry& entry : weights().entries()) vars.emplace_back(entry.name, weight(tape, entry.name));
+  for (const Store::Entry& entry : weights()) vars.add(entry.name, weight(tape, entry.name));
   return vars;
 }
 

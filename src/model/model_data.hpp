@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "function_cache.hpp"
 #include "part.hpp"
-#include "recent.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape {
@@ -21,8 +21,7 @@ struct Model::Data {
   std::map<std::string, Signature> signatures;
   std::string definition_text;
 
-  PlayerOptions player_options;
-  Recent<std::shared_ptr<PlayableFunction>> players{16};
+  FunctionCache<> players{1};
 
   /// The function of that name; throws Error with the nearest name.
   const model::Function& function(const std::string& name) const;

@@ -49,24 +49,24 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   std::map<std::string, const StoredWeight*> found;
   std::vector<std::string> names;
   std::vector<const StoredWeight*> unexpected, again;
-  for (const Store::Entry& entry : weights.entries()) names.push_back(entry.name);
+  for (const Store::Entry& entry : weights) names.push_back(entry.name);
   for (const StoredWeight& each : stored) {
     if (weights.find(each.weight) == nullptr)
       unexpected.push_back(&each);
     else if (!found.emplace(each.weight, &each).second)
       again.push_back(&each);
   }
-  for (const Store::Entry& entry : weights.entries()) {
+  for (const Store::Entry& entry : weights) {
     const auto place = found.find(entry.name);
     if (place == found.end()) {
-      list([&] { return "missing: " + entry.name + " " + to_string(entry.array.shape()); });
+      list([&] { return "missing: " + entry.name + " " + to_string(entry.value.shape()); });
       continue;
     }
     const ArrayFile::Entry& described = place->second->described();
-    if (described.shape != entry.array.shape())
+    if (described.shape != entry.value.shape())
       list([&] {
         return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
-               to_string(entry.array.shape());
+               to_string(entry.value.shape());
       });
     else if (!is_floating(described.dtype))
       list([&] {
@@ -79,9 +79,9 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
   if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
   for (const auto& [name, place] : found) place->file->check(place->entry);  // before any weight changes
-  for (const Store::Entry& entry : weights.entries()) {
+  for (const Store::Entry& entry : weights) {
     const StoredWeight& place = *found.at(entry.name);
-    Array shared = entry.array;
+    Array shared = entry.value;
     read_into(*place.file, place.entry, shared);
   }
 }

@@ -32,28 +32,9 @@ std::vector<std::string> json_files(const std::filesystem::path& directory) {
 }
 }  // namespace
 
-Var at(const NamedVars& vars, const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& [each, var] : vars) {
-    if (each == name) return var;
-    names.push_back(each);
-  }
-  throw Error("there is no '" + name + "' here" + did_you_mean(name, names));
-}
-
-bool Hyper::has(const std::string& name) const {
-  for (const auto& item : items_)
-    if (item.first == name) return true;
-  return false;
-}
-
 const Hyper::Value& Hyper::at(const std::string& name) const {
-  std::vector<std::string> names;
-  for (const auto& item : items_) {
-    if (item.first == name) return item.second;
-    names.push_back(item.first);
-  }
-  throw Error("there is no hyper-parameter '" + name + "'" + did_you_mean(name, names));
+  if (const Value* found = items_.find(name)) return *found;
+  throw Error("there is no hyper-parameter '" + name + "'" + did_you_mean(name, items_.names()));
 }
 
 std::int64_t Hyper::integer(const std::string& name) const {
@@ -69,15 +50,6 @@ const std::string& Hyper::text(const std::string& name) const {
 double Hyper::number(const std::string& name) const {
   if (const auto* whole = std::get_if<std::int64_t>(&at(name))) return static_cast<double>(*whole);
   return typed<double>(*this, name, "a number");
-}
-
-void Hyper::set(const std::string& name, Value value) {
-  for (auto& item : items_)
-    if (item.first == name) {
-      item.second = std::move(value);
-      return;
-    }
-  items_.emplace_back(name, std::move(value));
 }
 
 std::string to_string(const Hyper::Value& value) {

@@ -10,14 +10,18 @@ namespace xtape {
 
 namespace {
 const Op& add_op() {
-  static const Op row = binary(
-      "add", "a + b. Integers wrap.", wrapping([](auto a, auto b) { return a + b; }),
-      [](const GradientCall& call) {
-        const Var g = call.cotangent();
-        return per_operand(
-            call, [&] { return g; }, [&] { return g; });
-      },
-      [](const CanonicalCall& call) { return call.terms.sum(call.inputs[0], 1, call.inputs[1], 1, call.type()); });
+  static const Op row = [] {
+    Op op = binary(
+        "add", "a + b. Integers wrap.", wrapping([](auto a, auto b) { return a + b; }),
+        [](const GradientCall& call) {
+          const Var g = call.cotangent();
+          return per_operand(
+              call, [&] { return g; }, [&] { return g; });
+        },
+        [](const CanonicalCall& call) { return call.terms.sum(call.inputs[0], 1, call.inputs[1], 1, call.type()); });
+    op.lowering.adds = true;
+    return op;
+  }();
   return row;
 }
 

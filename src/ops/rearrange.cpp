@@ -109,7 +109,8 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
   const std::vector<Atom> left = atoms_of(pattern.left), right = atoms_of(pattern.right);
   check_same_names(text, left, right);
   check_same_names(text, right, left);
-  std::map<std::string, std::int64_t> sizes(given.begin(), given.end());
+  std::map<std::string, std::int64_t> sizes;
+  for (const auto& [name, size] : given) sizes.emplace(name, size);
   std::vector<std::string> names;
   for (const Atom& atom : left) names.push_back(atom.name);
   for (const auto& [name, size] : given) {

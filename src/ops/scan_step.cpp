@@ -82,7 +82,7 @@ Sequence ScanStep::drawn(const Node& node) {
   auto shape = all.attributes.get<std::vector<std::int64_t>>("shape");
   shape.insert(shape.begin(), length_);
   all.attributes.set("shape", shape);
-  all.outputs[0].shape.insert(0, length_);
+  all.outputs.own()[0].shape.insert(0, length_);
   return {outer_.var(outer_.append(std::move(all))), 0};
 }
 

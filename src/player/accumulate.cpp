@@ -6,9 +6,9 @@
 namespace xtape {
 
 namespace {
-/// For each node whose output is added to something and used for nothing else: the `add`; else -1. What is read again
+/// For each node whose output is added to something and used for nothing else: the sum; else -1. What is read again
 /// after the sum would have to be copied first: it is added behind the product instead.
-std::vector<std::int32_t> absorbing_sums(const Program& program, const Op& add_row) {
+std::vector<std::int32_t> absorbing_sums(const Program& program) {
   const Users users(program.tape);
   std::vector<bool> requested(program.tape.size(), false);
   for (const ValueId& id : program.outputs) requested[static_cast<std::size_t>(id.node)] = true;
@@ -20,7 +20,7 @@ std::vector<std::int32_t> absorbing_sums(const Program& program, const Op& add_r
   std::vector<std::int32_t> sums(program.tape.size(), -1);
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const Node& sum = program.tape.node(i);
-    if (sum.op != &add_row) continue;
+    if (!sum.op->lowering.adds) continue;
     const ValueId last = sum.inputs[0].node > sum.inputs[1].node ? sum.inputs[0] : sum.inputs[1];
     const ValueId first = last == sum.inputs[0] ? sum.inputs[1] : sum.inputs[0];
     const auto term = static_cast<std::size_t>(last.node);
@@ -35,8 +35,7 @@ std::vector<std::int32_t> absorbing_sums(const Program& program, const Op& add_r
 }  // namespace
 
 Program accumulate_pass(Program program) {
-  const Op& add_row = builtin_ops().at("add");
-  const std::vector<std::int32_t> sums = absorbing_sums(program, add_row);
+  const std::vector<std::int32_t> sums = absorbing_sums(program);
   if (std::all_of(sums.begin(), sums.end(), [](std::int32_t sum) { return sum < 0; })) return program;
   std::vector<std::int32_t> terms(program.tape.size(), -1);  // add -> the term that takes it in
   for (std::size_t i = 0; i < sums.size(); ++i)

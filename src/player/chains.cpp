@@ -80,6 +80,7 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
   };
   std::vector<ValueId> given;    // values of the program that the chain gives
   std::vector<ValueId> results;  // the same in the body
+  std::vector<ValueType> types;
   for (std::int32_t index : members) {
     Node node = program.node(index);
     for (ValueId& input : node.inputs) input = find(input);
@@ -92,12 +93,13 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
       if (!requested && !groups.used_outside(index, k)) continue;
       given.push_back(old);
       results.push_back(fresh);
-      chain.outputs.push_back(node.outputs[k]);
+      types.push_back(node.outputs[k]);
     }
   }
   body->set_results(results);
   const Node& root = program.node(members.back());
   chain.op = &chain_op();
+  chain.outputs = std::move(types);
   chain.site = root.site;
   chain.body = body;
   const std::int32_t placed = rewriter.tape().append(std::move(chain)).node;

@@ -12,19 +12,32 @@ namespace {
 /// Applies the rules to the forward part, and makes one of each fused call and of that which `grad` recorded for it.
 class Fuse {
  public:
-  explicit Fuse(const Program& program)
+  explicit Fuse(const Program& program, bool near = false)
       : program_(program),
         users_(program.tape),
         fusions_(
             ops_of(program.tape),
-            {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions}),
+            {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions},
+            near),
         rewriter_(program) {}
 
   Program run() {
     find_twins();
-    if (!changes()) return noted(program_);
+    if (!changes()) return program_;
     for (std::size_t i = 0; i < program_.tape.size(); ++i) record(static_cast<std::int32_t>(i));
-    return noted(rewriter_.finish());
+    return rewriter_.finish();
+  }
+
+  std::vector<Plan::Fusion> notes() {
+    find_twins();
+    std::vector<Plan::Fusion> notes;
+    const auto note = [&](const Rule& rule, std::int32_t root, const std::string& miss) {
+      notes.push_back({rule.name, program_.label({root, 0}), to_string(program_.node(root).site), miss});
+    };
+    for (const Fusion& fusion : fusions_.found())
+      note(*fusion.rule, fusion.root, applies(fusion) ? "" : "no gradient that it would give is in use");
+    for (const NearMiss& miss : fusions_.near_misses()) note(*miss.rule, miss.root, miss.why);
+    return notes;
   }
 
  private:
@@ -105,17 +118,6 @@ class Fuse {
     }
   }
 
-  Program noted(Program program) const {
-    for (const Fusion& fusion : fusions_.found())
-      note(program, *fusion.rule, fusion.root, applies(fusion) ? "" : "no gradient that it would give is in use");
-    for (const NearMiss& miss : fusions_.near_misses()) note(program, *miss.rule, miss.root, miss.why);
-    return program;
-  }
-
-  void note(Program& program, const Rule& rule, std::int32_t root, const std::string& miss) const {
-    program.fusions.push_back({rule.name, program_.label({root, 0}), to_string(program_.node(root).site), miss});
-  }
-
   const Program& program_;
   Users users_;
   Fusions fusions_;
@@ -127,8 +129,8 @@ class Fuse {
 };
 }  // namespace
 
-Program fuse_pass(Program program) {
-  return Fuse(program).run();
-}
+Program fuse_pass(Program program) { return Fuse(program).run(); }
+
+std::vector<Plan::Fusion> notes_on_rules(const Program& program) { return Fuse(program, true).notes(); }
 
 }  // namespace xtape

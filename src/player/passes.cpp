@@ -3,11 +3,26 @@
 
 namespace xtape {
 
+namespace {
+bool applies_rules(const Passes& passes) { return passes.fuse && !passes.expand; }
+
+/// What rules are applied to.
+Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  const Passes& passes = options.passes;
+  const Expand which = passes.expand ? Expand::all : passes.fuse ? Expand::without_kernel : Expand::fused;
+  return expand_pass(extract(tape, outputs, options.carries), which);
+}
+}  // namespace
+
+std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  if (!applies_rules(options.passes)) return {};
+  return notes_on_rules(expanded(tape, outputs, options));
+}
+
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   const Passes& passes = options.passes;
-  Program program = extract(tape, outputs, options.carries);
-  program = expand_pass(std::move(program), passes.expand ? Expand::all : passes.fuse ? Expand::without_kernel : Expand::fused);
-  if (passes.fuse && !passes.expand) program = fuse_pass(std::move(program));
+  Program program = expanded(tape, outputs, options);
+  if (applies_rules(passes)) program = fuse_pass(std::move(program));
   program = scan_pass(std::move(program));
   if (passes.fold) program = fold_pass(std::move(program));
   if (passes.common) program = common_pass(std::move(program));

@@ -12,8 +12,10 @@ Program expand_pass(Program program, Expand which);
 /// Records the expansion of a node in its place.
 void expand_node(Rewriter& rewriter, std::int32_t index);
 
-/// Applies the rules of the tape's table, and notes which of them applied where.
+/// Applies the rules of the tape's table.
 Program fuse_pass(Program program);
+/// Which of the rules fuse_pass applies, and which it nearly would.
+std::vector<Plan::Fusion> notes_on_rules(const Program& program);
 
 /// Computes small values that depend on constants alone.
 Program fold_pass(Program program);
@@ -29,6 +31,9 @@ Program chain_pass(Program program);
 
 /// Takes the outputs that nobody reads off the scans: most of what they offer for the gradient.
 Program scan_pass(Program program);
+
+/// The same for a tape; nothing where `options` has no rules applied.
+std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
 
 /// What `outputs` and the carries of `options` need of a tape, after all the passes that `options` allows.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);

@@ -50,7 +50,6 @@ struct Player::Data {
   std::vector<char> fed;  // per planned input
   std::vector<double> seconds;  // per step, where profiled …
   std::int64_t measured = 0;    // … over so many plays
-  std::vector<FusionNote> fusions;
   std::optional<Plan> plan;  // once it has been asked for
   bool played = false;
 
@@ -123,7 +122,7 @@ struct Player::Data {
       if (buffer.scratch) plan.scratch_bytes = std::max(plan.scratch_bytes, buffer.bytes);
     }
     plan.arena_bytes = planned.arena_bytes;
-    for (const FusionNote& note : fusions) plan.fusions.push_back({note.rule, note.place, note.site, note.miss});
+    plan.fusions = notes_on_rules(tape, Vars(outputs.begin(), outputs.end() - options.carries.size()), options);
     return plan;
   }
 
@@ -183,7 +182,6 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   const SingleThreadedBlas guard;  // folding constants plays, too
   const Program program = optimised(tape, outputs, options);
   data_->planned = xtape::plan(program, options, data_->threads);
-  data_->fusions = program.fusions;
   data_->ready_steps();
 }
 

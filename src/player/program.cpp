@@ -18,7 +18,6 @@ std::vector<bool> needed(const Tape& tape, const std::vector<ValueId>& outputs) 
 Program pruned(const Program& from, const std::vector<bool>& need) {
   Program to(from.tape);
   to.region_count = from.region_count;
-  to.fusions = from.fusions;
   std::vector<std::int32_t> map(from.tape.size(), -1);
   const auto moved = [&](ValueId id) {
     return ValueId{id.node < 0 ? -1 : map[static_cast<std::size_t>(id.node)], id.output};
@@ -89,7 +88,6 @@ Users::Users(const Tape& tape) : counts_(tape, 0), ends_(tape, 0) {
 
 Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), map_(from.tape, {}) {
   to_.region_count = from.region_count;
-  to_.fusions = from.fusions;
 }
 
 ValueId Rewriter::now_id(ValueId old) const {

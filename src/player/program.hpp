@@ -17,14 +17,6 @@ struct Origin {
   const Op* op = nullptr;
 };
 
-/// A rule that was applied, or would have been but for one thing.
-struct FusionNote {
-  std::string rule;
-  std::string place;  ///< "#12 add": as the printed tape of the caller has it.
-  std::string site;   ///< Where it was recorded.
-  std::string miss;   ///< Why it was not applied; empty where it was.
-};
-
 /// One T for each value of a tape.
 template <class T>
 class ValueTable {
@@ -64,8 +56,6 @@ struct Program {
   std::vector<std::int32_t> regions;                   ///< Per node: 0, or the number of the body that it came out of.
   std::int32_t region_count = 1;
   ValueTable<Origin> origins;
-
-  std::vector<FusionNote> fusions;
 
   Var var(ValueId id) const { return tape.var(id); }
   const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }

@@ -25,7 +25,7 @@ Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
   }
   const Vars results = inline_body(*kept, body, inputs);
   Node fresh = node;
-  fresh.outputs.clear();
+  std::vector<ValueType> types;
   const std::vector<std::int64_t> axes = std::move(form.output_axes);
   form.output_axes.clear();
   std::vector<ValueId> ids;
@@ -34,9 +34,10 @@ Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
     if (stacked && !used[k]) continue;
     if (stacked) form.output_axes.push_back(axes[k]);
     ids.push_back(results[k].id());
-    fresh.outputs.push_back(node.outputs[k]);
+    types.push_back(node.outputs[k]);
   }
   kept->set_results(ids);
+  fresh.outputs = std::move(types);
   fresh.attributes = node.op->lowering.attributes(form);
   fresh.body = kept;
   return fresh;

@@ -25,8 +25,8 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 }
 }  // namespace
 
-Fusions::Fusions(const OpTable& table, TapeStretch stretch)
-    : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1) {
+Fusions::Fusions(const OpTable& table, TapeStretch stretch, bool near)
+    : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
   for (const Rule& rule : table.rules()) rules_.push_back(&rule);
   std::stable_sort(rules_.begin(), rules_.end(), [](const Rule* a, const Rule* b) {
     return pattern_of(*a).tape.size() > pattern_of(*b).tape.size();
@@ -64,9 +64,10 @@ void Fusions::look_at(std::int32_t root) {
   std::vector<const Rule*> candidates;
   for (const Rule* rule : rules_)
     if (could_match(pattern_of(*rule), form_.terms, term)) candidates.push_back(rule);
-  for (const bool near : {false, true})
-    for (const Rule* rule : candidates)
-      if (apply(*rule, root, near)) return;
+  const auto applies = [&](bool near) {
+    return std::any_of(candidates.begin(), candidates.end(), [&](const Rule* rule) { return apply(*rule, root, near); });
+  };
+  if (!applies(false) && near_) applies(true);
 }
 
 bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {

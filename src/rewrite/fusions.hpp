@@ -41,7 +41,8 @@ class Fusions {
  public:
   /// Looks for the rules of `table` in `stretch`, from its last node to its first: the rule that replaces most comes
   /// first, and what one has taken no other takes.
-  Fusions(const OpTable& table, TapeStretch stretch);
+  /// `near` looks for near misses too, which takes as long again.
+  Fusions(const OpTable& table, TapeStretch stretch, bool near = false);
   Fusions(const Fusions&) = delete;
 
   const std::vector<Fusion>& found() const { return found_; }
@@ -75,6 +76,7 @@ class Fusions {
       at_;  // per node: the number of the fusion whose root it is; -1: of none; -2: it is inside one
   std::vector<Fusion> found_, kept_open_;
   std::vector<NearMiss> near_misses_;
+  bool near_ = false;
   bool indexed_ = false;
   std::unordered_multimap<TermId, std::int32_t> recorded_;  // marked calls, by the term of their first input
 };

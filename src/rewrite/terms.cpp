@@ -23,7 +23,7 @@ std::size_t hash_of(const Attribute& value) {
         if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
           for (const std::int64_t each : held) mix(hash, static_cast<std::size_t>(each));
         } else if constexpr (std::is_same_v<T, NamedSizes>) {
-          for (const auto& each : held) mix(hash, std::hash<std::string>()(each.first));
+          for (const auto& each : held) hash += std::hash<std::string>()(each.name);  // their order does not matter
         } else if constexpr (std::is_same_v<T, Dtype>) {
           hash = static_cast<std::size_t>(held);
         } else {

@@ -45,7 +45,7 @@ void print(std::ostream& out, const Tape& tape, const std::string& indent) {
 nlohmann::ordered_json json_of(const Attribute& value) {
   if (const auto* sizes = std::get_if<NamedSizes>(&value)) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (const auto& item : *sizes) object[item.first] = item.second;
+    for (const auto& [name, size] : *sizes) object[name] = size;
     return object;
   }
   if (const auto* dtype = std::get_if<Dtype>(&value)) return name_of(*dtype);

@@ -45,12 +45,13 @@ const char* name_of(AttributeType type) {
 }
 
 void Attributes::set(const std::string& name, Attribute value) {
-  for (auto& item : items_)
+  auto& items = items_.own();
+  for (auto& item : items)
     if (item.first == name) {
       item.second = std::move(value);
       return;
     }
-  items_.emplace_back(name, std::move(value));
+  items.emplace_back(name, std::move(value));
 }
 
 const Attribute* Attributes::find(const std::string& name) const {
@@ -89,8 +90,7 @@ std::string to_string(const Attribute& value) {
     std::string operator()(Dtype dtype) const { return name_of(dtype); }
     std::string operator()(const NamedSizes& sizes) const {
       std::string text = "{";
-      for (std::size_t i = 0; i < sizes.size(); ++i)
-        text += (i ? ", " : "") + sizes[i].first + "=" + std::to_string(sizes[i].second);
+      for (const auto& [name, size] : sizes) text += (text.size() > 1 ? ", " : "") + name + "=" + std::to_string(size);
       return text + "}";
     }
   };

@@ -85,7 +85,7 @@ class Part {
 };
 
 /// A row of the batch's array: the tokens from `first` to `last`, then `filling`.
-void write(Array& array, std::int64_t row, Tokens::const_iterator first, Tokens::const_iterator last,
+void write(Array array, std::int64_t row, Tokens::const_iterator first, Tokens::const_iterator last,
            std::int32_t filling) {
   const std::int64_t columns = array.shape()[1];
   std::int64_t* to = array.as<std::int64_t>() + row * columns;
@@ -129,18 +129,16 @@ struct PairBatches::Data {
 
   Batch shaped(const Cut& cut) const {
     Batch batch;
-    if (options.sources) batch.fields.push_back({"source", Array(Dtype::int64, {cut.rows, cut.source})});
-    for (const char* name : {"tokens", "targets"})
-      batch.fields.push_back({name, Array(Dtype::int64, {cut.rows, cut.target})});
+    if (options.sources) batch.add("source", Array(Dtype::int64, {cut.rows, cut.source}));
+    for (const char* name : {"tokens", "targets"}) batch.add(name, Array(Dtype::int64, {cut.rows, cut.target}));
     return batch;
   }
 
   /// Rows that the cut has no pairs for are padding.
   void write_batch(const Part& part, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
-    const std::size_t sources = options.sources ? 1 : 0;
-    if (batch.fields.size() != sources + 2 ||
-        (options.sources && batch.fields[0].array.shape() != Shape{cut.rows, cut.source}) ||
-        batch.fields[sources].array.shape() != Shape{cut.rows, cut.target})
+    const Array *source = batch.find("source"), *target = batch.find("tokens");
+    if (target == nullptr || target->shape() != Shape{cut.rows, cut.target} || (source != nullptr) != options.sources ||
+        (options.sources && source->shape() != Shape{cut.rows, cut.source}))
       batch = shaped(cut);
     Array tokens = batch.at("tokens");
     Array targets = batch.at("targets");
@@ -151,7 +149,7 @@ struct PairBatches::Data {
       const Tokens& from = pair != nullptr ? pair->source : none;
       const Tokens& to = pair != nullptr ? pair->target : none;
       const std::ptrdiff_t shifted = pair != nullptr ? 1 : 0;
-      if (options.sources) write(batch.fields[0].array, row, from.begin(), from.end(), options.source_pad);
+      if (options.sources) write(batch.at("source"), row, from.begin(), from.end(), options.source_pad);
       write(tokens, row, to.begin(), to.end() - shifted, options.target_pad);
       write(targets, row, to.begin() + shifted, to.end(), ignored_target);
     }

@@ -30,15 +30,9 @@ std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
 }
 }  // namespace
 
-Array Batch::at(const std::string& name) const {
-  for (const Field& field : fields)
-    if (field.name == name) return field.array;
-  throw Error("the batch has no array '" + name + "'");
-}
-
 Batch Batches::blank() const {
   const Shape shape = {rows(), columns()};
-  return {{{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}}};
+  return {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
 }
 
 TextSplit split_text(const std::string& text, double fraction) {

@@ -31,7 +31,7 @@ std::vector<Sides> sides_of(const Model& model, const std::vector<Read>& reads) 
   Tape tape(Mode::eval);
   NamedVars inputs;
   for (std::size_t i = 0; i < reads.size(); ++i)
-    inputs.emplace_back(reads[i].input, tape.input(reads[i].input, {1, lengths[i]}, Dtype::int64));
+    inputs.add(reads[i].input, tape.input(reads[i].input, {1, lengths[i]}, Dtype::int64));
   std::vector<Sides> sides;
   for (const auto& [name, var] : model.record(tape, function, inputs)) {
     const Shape& shape = var.shape();
@@ -52,11 +52,11 @@ std::vector<Attention> attention(Model& model, const std::vector<Read>& reads) {
   const std::vector<Sides> sides = sides_of(model, reads);
   std::vector<Array> tokens;
   NamedArrays arrays;
-  for (const Read& read : reads) arrays.emplace_back(read.input, tokens.emplace_back(token_array({read.tokens})));
+  for (const Read& read : reads) arrays.add(read.input, tokens.emplace_back(token_array({read.tokens})));
   const Store results = model.play(function, arrays);
   std::vector<Attention> found;
-  for (std::size_t i = 0; i < results.entries().size(); ++i) {
-    const auto& [name, weights] = results.entries()[i];
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& [name, weights] = results[i];
     Shape shape = weights.shape();
     shape.erase(1);  // the only row
     const Read& queries = reads[sides[i].queries];

@@ -21,8 +21,8 @@ std::vector<CarriedState> carried_states(const Model& model, const std::string& 
                                          const NamedVars& results) {
   std::vector<CarriedState> states;
   for (const std::string& name : carried_names(model, function)) {
-    const Var input = at(inputs, name);
-    const Var result = at(results, name);
+    const Var input = inputs.at(name);
+    const Var result = results.at(name);
     const std::string whose = "input '" + name + "' of function '" + function + "' of model '" + model.name() +
                               "' is also a result, a state that one batch hands to the next; ";
     if (input.type() != result.type())
@@ -37,7 +37,7 @@ std::vector<CarriedState> carried_states(const Model& model, const std::string& 
 }
 
 bool are_states(const Store& arrays, const std::vector<CarriedState>& states) {
-  return arrays.entries().size() == states.size() &&
+  return arrays.size() == states.size() &&
          std::all_of(states.begin(), states.end(), [&](const CarriedState& state) {
            const Array* array = arrays.find(state.name);
            return array != nullptr && array->dtype() == state.zeros.dtype() && array->shape() == state.zeros.shape();
@@ -56,15 +56,9 @@ std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const st
   if (before != nullptr && !are_states(*before, states))
     throw Error("a batch that goes on from the one before must have rows of the same number: it begins with " +
                 to_string(states) + ", and that one left other states");
-  std::vector<Feed> feeds;
-  for (const auto& [name, var] : inputs) {
-    const auto state = std::find_if(states.begin(), states.end(), [&input = name](const auto& each) { return each.name == input; });
-    if (state == states.end())
-      feeds.emplace_back(var, batch.at(name));
-    else
-      feeds.emplace_back(var, before != nullptr ? before->at(name) : state->zeros);
-  }
-  return feeds;
+  NamedArrays arrays = batch;
+  for (const CarriedState& state : states) arrays.add(state.name, before != nullptr ? before->at(state.name) : state.zeros);
+  return xtape::feeds_of(inputs, arrays);
 }
 
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left) {

@@ -55,7 +55,7 @@ void write_checkpoint(const std::string& path, const Store& weights, const Store
     make_folder(beside);
     save_arrays(beside + "/weights.safetensors", weights);
     save_arrays(beside + "/optimizer.safetensors", optimizer);
-    if (!carried.entries().empty()) save_arrays(beside + carried_file, carried);
+    if (!carried.empty()) save_arrays(beside + carried_file, carried);
     write_state(beside, state);
     put_in_place(beside, path);
   } catch (...) {

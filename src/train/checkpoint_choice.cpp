@@ -34,17 +34,17 @@ void write_mean(const std::vector<double>& sums, std::size_t count, Array array)
 
 /// The mean of the weights that the files hold.
 void load_average(Model& model, const std::vector<std::string>& files) {
-  const std::vector<Store::Entry>& weights = model.weights().entries();
+  const Store& weights = model.weights();
   std::vector<std::vector<double>> sums(weights.size());
   for (const std::string& file : files) {
     model.load_weights(file);
     for (std::size_t i = 0; i < weights.size(); ++i)
-      model.dtype() == Dtype::float64 ? add_to<double>(sums[i], weights[i].array)
-                                      : add_to<float>(sums[i], weights[i].array);
+      model.dtype() == Dtype::float64 ? add_to<double>(sums[i], weights[i].value)
+                                      : add_to<float>(sums[i], weights[i].value);
   }
   for (std::size_t i = 0; i < weights.size(); ++i)
-    model.dtype() == Dtype::float64 ? write_mean<double>(sums[i], files.size(), weights[i].array)
-                                    : write_mean<float>(sums[i], files.size(), weights[i].array);
+    model.dtype() == Dtype::float64 ? write_mean<double>(sums[i], files.size(), weights[i].value)
+                                    : write_mean<float>(sums[i], files.size(), weights[i].value);
 }
 
 std::string steps_of(const std::vector<std::string>& found) {

@@ -20,15 +20,15 @@ class Windows {
     const std::size_t beyond_first = tokens.size() - static_cast<std::size_t>(columns_) - 1;
     const auto count = static_cast<std::int64_t>((beyond_first + stride_ - 1) / stride_) + 1;
     const Shape shape{std::min(count, std::max<std::int64_t>(1, tokens_at_once / options.context)), columns_};
-    batch_ = {{{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}}};
+    batch_ = {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
   }
 
   bool more() const { return counted_ < tokens_.size(); }
 
   /// The next windows; rows that are left over count nothing.
   const Batch& next() {
-    Array& inputs = batch_.fields[0].array;
-    Array& targets = batch_.fields[1].array;
+    Array inputs = batch_.at("tokens");
+    Array targets = batch_.at("targets");
     for (std::int64_t row = 0; row < inputs.shape()[0]; ++row)
       fill(inputs.as<std::int64_t>() + row * columns_, targets.as<std::int64_t>() + row * columns_);
     return batch_;

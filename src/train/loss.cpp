@@ -2,35 +2,50 @@
 
 #include <algorithm>
 
-#include "feeding.hpp"
-
 namespace xtape::train {
 
 Loss loss_of(const Model& model, const NamedVars& results, const std::string& function) {
   const auto scalar = [](const Var& var) { return count_of(var.shape()) == 1; };
-  if (results.size() < 2 || !scalar(results[0].second) || !scalar(results[1].second) ||
-      (function == "loss" && !is_floating(results[0].second.dtype())))
+  if (results.size() < 2 || !scalar(results[0].value) || !scalar(results[1].value) ||
+      (function == "loss" && !is_floating(results[0].value.dtype())))
     throw DefinitionError("function '" + function + "' of model '" + model.name() +
                           "' must give two results of one element: a sum over the targets, and the count of what was "
                           "summed, as cross_entropy does");
   const std::vector<std::string> carried = carried_names(model, function);
   for (std::size_t i = 2; i < results.size(); ++i)
-    if (std::find(carried.begin(), carried.end(), results[i].first) == carried.end())
+    if (std::find(carried.begin(), carried.end(), results[i].name) == carried.end())
       throw DefinitionError("function '" + function + "' of model '" + model.name() + "' gives a result '" +
-                            results[i].first +
+                            results[i].name +
                             "': besides the sum over the targets and their count, results are states that one batch "
                             "hands to the next, and have the name of an input");
-  return {results[0].second, results[1].second};
+  return {results[0].value, results[1].value};
 }
 
 NamedSizes loss_sizes(const Model& model, const Batch& batch) {
-  return decode::sizes_of(model, "loss", batch, carried_names(model, "loss"));
+  const std::vector<std::string> carried = carried_names(model, "loss");
+  for (const std::string& state : carried)
+    if (batch.has(state))
+      throw DefinitionError("input '" + state + "' of function 'loss' of model '" + model.name() +
+                            "' is also a result, which makes it a state, but the data has an array of that name");
+  NamedSizes sizes;
+  try {
+    sizes = model.sizes("loss", batch, carried);
+  } catch (const Error& error) {
+    throw DefinitionError("the model does not fit the data: " + std::string(error.what()));
+  }
+  const Signature& signature = model.signature("loss");
+  for (const FunctionInput& input : signature.inputs)
+    for (const std::string& dim : input.dims)
+      if (!sizes.has(dim) && std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end())
+        throw DefinitionError("input '" + input.name + "' of function 'loss' of model '" + model.name() + "' has a size '" +
+                              dim + "', which no array of the data has");
+  return sizes;
 }
 
 RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes) {
   const NamedVars inputs = model.inputs(tape, "loss", sizes);
   const NamedVars results = model.record(tape, "loss", inputs);
-  return {sizes, inputs, loss_of(model, results), carried_states(model, "loss", inputs, results)};
+  return {inputs, results, loss_of(model, results), carried_states(model, "loss", inputs, results)};
 }
 
 namespace {
@@ -44,11 +59,11 @@ void check_loss(const Model& model, const Batches& batches) {
   Batch batch = batches.blank();
   try_loss(model, batch);
   std::vector<std::int64_t> longest;
-  for (const Batch::Field& field : batch.fields) longest.push_back(field.array.shape()[1]);
+  for (const auto& field : batch) longest.push_back(field.value.shape()[1]);
   const auto check_longer = [&] {
     bool longer = false;
     for (std::size_t i = 0; i < longest.size(); ++i) {
-      const std::int64_t columns = batch.fields[i].array.shape()[1];
+      const std::int64_t columns = batch[i].value.shape()[1];
       longer = longer || columns > longest[i];
       longest[i] = std::max(longest[i], columns);
     }

@@ -17,12 +17,11 @@ Loss loss_of(const Model& model, const NamedVars& results, const std::string& fu
 
 /// `loss`, recorded for one shape of batches.
 struct RecordedLoss {
-  NamedSizes sizes;
-  NamedVars inputs;
+  NamedVars inputs, results;
   Loss loss;
   std::vector<CarriedState> states;
 };
-/// The sizes of `loss` for batches of this shape: what tells recordings apart.
+/// The sizes of `loss` for batches of this shape. Throws DefinitionError where the batch is not what `loss` takes.
 NamedSizes loss_sizes(const Model& model, const Batch& batch);
 RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes);
 

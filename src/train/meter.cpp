@@ -5,44 +5,40 @@
 
 namespace xtape::train {
 
-Meter::Meter(Model& model) : model_(model), playing_(model.player_options()) {
+Meter::Meter(Model& model) : model_(model), measuring_(64, model.player_options()) {
   const std::vector<std::string> known = model.functions();
   for (std::size_t i = 0; i < functions.size(); ++i)
     has_[i] = std::find(known.begin(), known.end(), functions[i]) != known.end();
   has_[loss] = true;  // where it is missing, that is the error to be told
 }
 
-Meter::Measuring& Meter::of(const Batch& batch) {
-  const NamedSizes sizes = loss_sizes(model_, batch);
-  const auto fits = [&](const Measuring& each) { return each.recorded.sizes == sizes; };
-  if (Measuring* known = measurings_.find(fits)) return *known;
-  Measuring made;
-  made.recorded = record_loss(model_, made.tape, sizes);
-  made.results[loss] = made.recorded.loss;
-  for (const Measure each : {plain_loss, accuracy})
-    if (has_[each])
-      made.results[each] =
-          loss_of(model_, model_.record(made.tape, functions[each], made.recorded.inputs), functions[each]);
-  Vars outputs;
+Meter::Measuring::Recording Meter::record(const NamedSizes& sizes) const {
+  Tape tape(Mode::eval);
+  const RecordedLoss recorded = record_loss(model_, tape, sizes);
+  Measured notes{{}, recorded.states};
+  NamedVars played;
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!has_[i]) continue;
-    outputs.push_back(made.results[i].sum);
-    outputs.push_back(made.results[i].count);
+    const std::string name = functions[i];
+    const Loss of = i == loss ? recorded.loss : loss_of(model_, model_.record(tape, name, recorded.inputs), name);
+    notes.results[i] = of;
+    played.add(name, of.sum);
+    played.add("count of " + name, of.count);
   }
-  for (const CarriedState& state : made.recorded.states) outputs.push_back(state.result);
-  made.player.emplace(made.tape, outputs, playing_);
-  return measurings_.add(std::move(made));
+  for (const CarriedState& state : recorded.states) played.add("state " + state.name, state.result);
+  return {tape, recorded.inputs, played, notes};
 }
 
 void Meter::add(const Batch& batch, bool continues) {
-  Measuring& measuring = of(batch);
-  const RecordedLoss& recorded = measuring.recorded;
-  measuring.player->play(feeds_of(recorded.inputs, batch, recorded.states, continues ? &left_ : nullptr));
-  keep(*measuring.player, recorded.states, left_);
+  auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
+                                   [&](const FunctionKey& key) { return record(key.sizes); });
+  const std::vector<CarriedState>& states = measuring.notes.states;
+  measuring.player.play(feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr));
+  keep(measuring.player, states, left_);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!has_[i]) continue;
-    sums_[2 * i] += measuring.player->scalar(measuring.results[i].sum);
-    sums_[2 * i + 1] += measuring.player->scalar(measuring.results[i].count);
+    sums_[2 * i] += measuring.player.scalar(measuring.notes.results[i].sum);
+    sums_[2 * i + 1] += measuring.player.scalar(measuring.notes.results[i].count);
   }
 }
 

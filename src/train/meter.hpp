@@ -1,10 +1,10 @@
 /// What a model's functions measure on batches, in mode eval.
 #pragma once
 
-#include <memory>
+#include <array>
 
+#include "function_cache.hpp"
 #include "loss.hpp"
-#include "recent.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -25,17 +25,15 @@ class Meter {
  private:
   enum Measure : std::size_t { loss, plain_loss, accuracy };
   static constexpr std::array<const char*, 3> functions = {"loss", "plain_loss", "accuracy"};
-  struct Measuring {
-    Tape tape{Mode::eval};
-    RecordedLoss recorded;
+  struct Measured {
     std::array<Loss, 3> results;
-    std::optional<Player> player;
+    std::vector<CarriedState> states;
   };
-  Measuring& of(const Batch& batch);
+  using Measuring = FunctionCache<Measured>;
+  Measuring::Recording record(const NamedSizes& sizes) const;
   Model& model_;
   std::array<bool, 3> has_{};
-  PlayerOptions playing_;
-  Recent<Measuring> measurings_{64};
+  Measuring measuring_;
   std::array<double, 6> sums_{};  // sum and count of each
   Store left_;                    // carried states, by the last batch
 };

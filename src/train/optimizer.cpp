@@ -54,7 +54,7 @@ struct Optimizer::Data {
   void remember(const char* kind, std::vector<Array>& arrays) {
     for (const Store::Entry& weight : weights)
       arrays.push_back(
-          state.add(std::string(kind) + "." + weight.name, Array(weight.array.dtype(), weight.array.shape())));
+          state.add(std::string(kind) + "." + weight.name, Array(weight.value.dtype(), weight.value.shape())));
   }
 
   void check_gradients(const std::vector<ArrayView>& gradients) const {
@@ -62,7 +62,7 @@ struct Optimizer::Data {
       throw Error("optimizer: got " + std::to_string(gradients.size()) + " gradients for " +
                   std::to_string(weights.size()) + " weights");
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      const Array& weight = weights[i].array;
+      const Array& weight = weights[i].value;
       const std::string name = "optimizer: the gradient of '" + weights[i].name + "' ";
       if (gradients[i].dtype() != weight.dtype())
         throw DtypeError(name + "is " + name_of(gradients[i].dtype()) + ", the weight " + name_of(weight.dtype()));
@@ -78,7 +78,7 @@ struct Optimizer::Data {
     parallel_for(threads, static_cast<std::int64_t>(pieces.size()), 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t i = begin; i < finish; ++i) {
         const std::size_t index = static_cast<std::size_t>(i);
-        if (weights[pieces[index].array].array.dtype() == Dtype::float64)
+        if (weights[pieces[index].array].value.dtype() == Dtype::float64)
           f(index, pieces[index], double{});
         else
           f(index, pieces[index], float{});
@@ -97,7 +97,7 @@ struct Optimizer::Data {
   }
 
   double decay_of(const Piece& piece) const {
-    return options.decay_all || weights[piece.array].array.shape().size() >= 2 ? options.weight_decay : 0;
+    return options.decay_all || weights[piece.array].value.shape().size() >= 2 ? options.weight_decay : 0;
   }
 
   void update_by_sgd(const std::vector<ArrayView>& gradients, double rate, double scale) {
@@ -105,7 +105,7 @@ struct Optimizer::Data {
       using T = decltype(scalar);
       const std::size_t i = piece.array;
       T* velocity = first.empty() ? nullptr : first[i].as<T>() + piece.begin;
-      sgd_update<T>(weights[i].array.as<T>() + piece.begin, gradients[i].as<T>() + piece.begin, velocity, piece.count,
+      sgd_update<T>(weights[i].value.as<T>() + piece.begin, gradients[i].as<T>() + piece.begin, velocity, piece.count,
                     {rate, scale, options.momentum, options.nesterov, decay_of(piece)});
     });
   }
@@ -128,7 +128,7 @@ struct Optimizer::Data {
         own.decay = decay_of(piece);
       else
         own.shrink = 1 - rate * decay_of(piece);
-      adam_update<T>(weights[i].array.as<T>() + piece.begin, gradients[i].as<T>() + piece.begin,
+      adam_update<T>(weights[i].value.as<T>() + piece.begin, gradients[i].as<T>() + piece.begin,
                      first[i].as<T>() + piece.begin, second[i].as<T>() + piece.begin, piece.count, own);
     });
   }
@@ -140,9 +140,9 @@ Optimizer::Optimizer(const Store& weights, const OptimizerOptions& options, int 
   Data& d = *data_;
   d.options = options;
   d.threads = threads > 0 ? threads : omp_get_max_threads();
-  d.weights = weights.entries();
+  d.weights.assign(weights.begin(), weights.end());
   for (std::size_t i = 0; i < d.weights.size(); ++i) {
-    const Array& array = d.weights[i].array;
+    const Array& array = d.weights[i].value;
     if (!is_floating(array.dtype()))
       throw DtypeError("optimizer: '" + d.weights[i].name + "' is " + name_of(array.dtype()) + ", not a float array");
     for (std::int64_t begin = 0; begin < array.count(); begin += piece_size)

@@ -42,10 +42,10 @@ struct Trainer::Data {
         steps(model, options),
         optimizer(model.weights(), options.optimizer, options.threads) {
     steps.of(batch);
-    parts.resize(model.weights().entries().size());
+    parts.resize(model.weights().size());
     if (options.accumulate == 1) return;
-    for (const Store::Entry& weight : model.weights().entries())
-      sums.emplace_back(weight.array.dtype(), weight.array.shape());
+    for (const Store::Entry& weight : model.weights())
+      sums.emplace_back(weight.value.dtype(), weight.value.shape());
     parts.assign(sums.begin(), sums.end());
   }
 
@@ -72,9 +72,9 @@ struct Trainer::Data {
   }
 
   /// Feeds for the micro-batch at `cursor`, which is in `batch`. The `first` of an update goes on from the last update.
-  std::vector<Feed> feeds(const train::RecordedLoss& recorded, std::uint64_t cursor, bool first) const {
+  std::vector<Feed> feeds(const train::TrainingStep& step, std::uint64_t cursor, bool first) const {
     const Store* before = !continues(cursor) ? nullptr : first ? &carried : &left;
-    return train::feeds_of(recorded.inputs, batch, recorded.states, before);
+    return train::feeds_of(step.inputs, batch, step.notes.states, before);
   }
 
   /// Plays the micro-batch at `cursor`; gives its sum of losses and its count.
@@ -83,17 +83,17 @@ struct Trainer::Data {
     batches.training(cursor, batch);
     batch_seconds += seconds_since(start);
     train::TrainingStep& step = steps.of(batch);
-    Player& player = *step.player;
-    player.play(feeds(step.recorded, cursor, first), cursor);
-    train::keep(player, step.recorded.states, left);
+    Player& player = step.player;
+    player.play(feeds(step, cursor, first), cursor);
+    train::keep(player, step.notes.states, left);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const ArrayView gradient = player.view(step.gradients[i]);
+      const ArrayView gradient = player.view(step.notes.gradients[i]);
       if (sums.empty())
         parts[i] = gradient;
       else
         accumulate(sums[i], gradient, first, player.threads());
     }
-    return {player.scalar(step.recorded.loss.sum), player.scalar(step.recorded.loss.count)};
+    return {player.scalar(step.notes.loss.sum), player.scalar(step.notes.loss.count)};
   }
 
   /// Notes whether this evaluation is the best so far, which one that is not finite never is.
@@ -117,7 +117,7 @@ struct Trainer::Data {
       const std::uint64_t cursor = state.cursor + static_cast<std::uint64_t>(i);
       batches.training(cursor, batch);
       train::TrainingStep& step = steps.of(batch);
-      culprit = step.player->first_not_finite(feeds(step.recorded, cursor, i == 0), cursor);
+      culprit = step.player.first_not_finite(feeds(step, cursor, i == 0), cursor);
       if (culprit.empty()) play(cursor, i == 0);  // for the states that the next one begins with
     }
     throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" +
@@ -139,7 +139,7 @@ std::int64_t Trainer::step() const {
   return data_->state.step;
 }
 const Plan& Trainer::plan() const {
-  return data_->steps.of(data_->batches.blank()).player->plan();
+  return data_->steps.of(data_->batches.blank()).player.plan();
 }
 
 StepReport Trainer::update() {
@@ -266,11 +266,11 @@ void Trainer::load(const std::string& path) {
                     std::to_string(d.options.seed));
   const std::string file = path + "/optimizer.safetensors";
   const Store moments = load_arrays(file);
-  for (const Store::Entry& entry : d.optimizer.state().entries()) {
+  for (const Store::Entry& entry : d.optimizer.state()) {
     const Array* found = moments.find(entry.name);
-    if (found == nullptr || found->dtype() != entry.array.dtype() || found->shape() != entry.array.shape())
-      throw FileError(file + " does not hold '" + entry.name + "' as " + name_of(entry.array.dtype()) + " " +
-                      to_string(entry.array.shape()) + ": it is of another optimiser or model");
+    if (found == nullptr || found->dtype() != entry.value.dtype() || found->shape() != entry.value.shape())
+      throw FileError(file + " does not hold '" + entry.name + "' as " + name_of(entry.value.dtype()) + " " +
+                      to_string(entry.value.shape()) + ": it is of another optimiser or model");
   }
   const std::int64_t epoch_batches = d.batches.epoch_batches();
   if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
@@ -284,10 +284,10 @@ void Trainer::load(const std::string& path) {
   Store carried;
   if (d.continues(state.cursor)) {
     d.batches.training(state.cursor, d.batch);
-    carried = train::read_carried(path, d.steps.of(d.batch).recorded.states);
+    carried = train::read_carried(path, d.steps.of(d.batch).notes.states);
   }
   d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes anything
-  for (Store::Entry entry : d.optimizer.state().entries()) entry.array.assign(moments.at(entry.name));
+  for (Store::Entry entry : d.optimizer.state()) entry.value.assign(moments.at(entry.name));
   d.carried = std::move(carried);
   d.state = state;
 }

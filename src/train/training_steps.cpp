@@ -4,38 +4,45 @@
 
 namespace xtape::train {
 
-TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options) : model_(model) {
-  playing_.threads = options.threads;
-  playing_.seed = options.seed;
-  playing_.profile = options.profile;
-  playing_.arena = make_arena();
-  playing_.outputs = make_output_pool();
+namespace {
+PlayerOptions playing(const TrainerOptions& options) {
+  PlayerOptions playing;
+  playing.threads = options.threads;
+  playing.seed = options.seed;
+  playing.profile = options.profile;
+  playing.arena = make_arena();
+  playing.outputs = make_output_pool();
+  return playing;
 }
 
+FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const NamedSizes& sizes) {
+  Tape tape(Mode::train);
+  const RecordedLoss recorded = record_loss(model, tape, sizes);
+  const NamedVars weights = model.weights(tape);
+  Vars by;
+  for (const auto& weight : weights) by.push_back(weight.value);
+  const Vars gradients = grad(recorded.loss.sum, by);
+  NamedVars results = recorded.results;
+  for (std::size_t i = 0; i < gradients.size(); ++i) results.add("gradient of " + weights[i].name, gradients[i]);
+  return {tape, recorded.inputs, results, {recorded.loss, recorded.states, gradients}};
+}
+}  // namespace
+
+TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options) : model_(model), steps_(64, playing(options)) {}
+
 TrainingStep& TrainingSteps::of(const Batch& batch) {
-  const NamedSizes sizes = loss_sizes(model_, batch);
-  const auto fits = [&](const TrainingStep& each) { return each.recorded.sizes == sizes; };
-  if (TrainingStep* known = steps_.find(fits)) return *known;
-  TrainingStep step;
-  step.recorded = record_loss(model_, step.tape, sizes);
-  Vars weights;
-  for (const auto& [name, var] : model_.weights(step.tape)) weights.push_back(var);
-  step.gradients = grad(step.recorded.loss.sum, weights);
-  Vars outputs = {step.recorded.loss.sum, step.recorded.loss.count};
-  outputs.insert(outputs.end(), step.gradients.begin(), step.gradients.end());
-  for (const CarriedState& state : step.recorded.states) outputs.push_back(state.result);
-  step.player.emplace(step.tape, outputs, playing_);
-  return steps_.add(std::move(step));
+  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},
+                    [&](const FunctionKey& key) { return with_gradients(model_, key.sizes); });
 }
 
 void TrainingSteps::forget_seconds() {
-  for (TrainingStep& step : steps_.all()) step.player->forget_seconds();
+  for (const auto& step : steps_) step->player.forget_seconds();
 }
 
 std::vector<TrainingProfile::Step> TrainingSteps::profile() const {
   std::vector<TrainingProfile::Step> steps;
-  for (const TrainingStep& each : steps_.all()) {
-    const Player& player = *each.player;
+  for (const auto& each : steps_) {
+    const Player& player = each->player;
     const std::int64_t plays = player.measured();
     const auto times = static_cast<double>(plays);
     for (std::size_t i = 0; plays > 0 && i < player.seconds().size(); ++i) {
@@ -48,8 +55,8 @@ std::vector<TrainingProfile::Step> TrainingSteps::profile() const {
 
 std::vector<Plan::Fusion> TrainingSteps::fusions() const {
   const Player* most = nullptr;
-  for (const TrainingStep& each : steps_.all())
-    if (most == nullptr || each.player->measured() > most->measured()) most = &*each.player;
+  for (const auto& each : steps_)
+    if (most == nullptr || each->player.measured() > most->measured()) most = &each->player;
   return most == nullptr ? std::vector<Plan::Fusion>() : most->plan().fusions;
 }
 

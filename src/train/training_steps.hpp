@@ -1,21 +1,19 @@
 /// The training step of a model, planned once for each shape that batches have.
 #pragma once
 
-#include <memory>
-
+#include "function_cache.hpp"
 #include "loss.hpp"
-#include "recent.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
 
 /// Loss and gradients of one batch.
-struct TrainingStep {
-  Tape tape{Mode::train};
-  RecordedLoss recorded;
+struct TrainingNotes {
+  Loss loss;
+  std::vector<CarriedState> states;
   Vars gradients;  ///< Of the sum of losses, by the weights in the store's order.
-  std::optional<Player> player;
 };
+using TrainingStep = FunctionCache<TrainingNotes>::Function;
 
 class TrainingSteps {
  public:
@@ -30,8 +28,7 @@ class TrainingSteps {
 
  private:
   Model& model_;
-  PlayerOptions playing_;
-  Recent<TrainingStep> steps_{64};
+  FunctionCache<TrainingNotes> steps_;
 };
 
 }  // namespace xtape::train

@@ -29,8 +29,8 @@ TEST_CASE("a store keeps order and names the nearest name") {
   Store store;
   store.add("weight", Array(Dtype::float32, {2}));
   store.add("bias", Array(Dtype::float32, {1}));
-  CHECK(store.entries()[1].name == "bias");
-  CHECK_THROWS_WITH_AS(store.at("wieght"), "the store holds no array named 'wieght'; did you mean 'weight'?", Error);
+  CHECK(store[1].name == "bias");
+  CHECK_THROWS_WITH_AS(store.at("wieght"), "there is no 'wieght' here; did you mean 'weight'?", Error);
   CHECK_THROWS_AS(store.add("bias", Array(Dtype::float32, {1})), Error);
 }
 

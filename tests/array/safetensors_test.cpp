@@ -62,12 +62,12 @@ TEST_CASE("arrays of every dtype come back as they were") {
   store.add("empty", Array(Dtype::float32, {0, 4}));
   save_arrays(scratch.path, store, {{"format", "pt"}});
   const Store loaded = load_arrays(scratch.path);
-  REQUIRE(loaded.entries().size() == store.entries().size());
-  for (const Store::Entry& entry : store.entries()) {
+  REQUIRE(loaded.size() == store.size());
+  for (const Store::Entry& entry : store) {
     const Array array = loaded.at(entry.name);
-    CHECK(array.dtype() == entry.array.dtype());
-    CHECK(array.shape() == entry.array.shape());
-    CHECK(std::memcmp(array.data(), entry.array.data(), array.bytes()) == 0);
+    CHECK(array.dtype() == entry.value.dtype());
+    CHECK(array.shape() == entry.value.shape());
+    CHECK(std::memcmp(array.data(), entry.value.data(), array.bytes()) == 0);
   }
 }
 

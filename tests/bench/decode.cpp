@@ -38,9 +38,9 @@ double read_seconds(const Store& weights, int threads, int rounds) {
   volatile float kept = 0;  // so that nothing is left out
   for (int round = 0; round < rounds; ++round) {
     const double start = seconds();
-    for (const Store::Entry& entry : weights.entries())
-      parallel_for(threads, entry.array.count(), 1 << 16, [&](std::int64_t begin, std::int64_t finish) {
-        kept = streamed(entry.array.as<float>() + begin, finish - begin);
+    for (const Store::Entry& entry : weights)
+      parallel_for(threads, entry.value.count(), 1 << 16, [&](std::int64_t begin, std::int64_t finish) {
+        kept = streamed(entry.value.as<float>() + begin, finish - begin);
       });
     const double time = seconds() - start;
     if (round == 0 || time < best) best = time;

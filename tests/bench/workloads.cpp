@@ -152,7 +152,7 @@ long peak_mebibytes() {
 void run_decoding(const Workload& w, const Words& words) {
   Model model = make_model(w);
   const bench::DecodeTimes times =
-      bench::time_decoding(model, w.vocabulary, w.sizes.back().second, std::int64_t{8} * words.steps, words.threads);
+      bench::time_decoding(model, w.vocabulary, w.sizes.at("t"), std::int64_t{8} * words.steps, words.threads);
   std::printf(
       "{\"workload\": \"%s\", \"peer\": \"xtape\", \"ms\": %.3f, \"tokens_per_s\": %.1f, \"gflops\": 0.0, "
       "\"peak_mb\": %ld, \"loss\": 0.0, \"first_token_ms\": %.1f, \"read_weights_ms\": %.3f, \"ratio\": %.3f}\n",
@@ -170,9 +170,9 @@ void run(const Workload& w, const Words& words) {
   Tape tape(Mode::train);
   const NamedVars inputs = model.inputs(tape, "loss", w.sizes);
   const NamedVars results = model.record(tape, "loss", inputs);
-  const Var loss = results.at(0).second / cast(results.at(1).second, Dtype::float32);
+  const Var loss = results[0].value / cast(results[1].value, Dtype::float32);
   Vars weights;
-  for (const auto& weight : model.weights(tape)) weights.push_back(weight.second);
+  for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
   const Vars gradients = grad(loss, weights);
   Vars outputs = gradients;
   outputs.push_back(loss);
@@ -187,13 +187,13 @@ void run(const Workload& w, const Words& words) {
   adamw.decay_all = true;
   Optimizer optimizer(model.weights(), adamw, words.threads);
   std::size_t planned = player.plan().peak_bytes();
-  for (const Store::Entry& entry : optimizer.state().entries()) planned += entry.array.bytes();
+  for (const Store::Entry& entry : optimizer.state()) planned += entry.value.bytes();
 
   std::mt19937_64 generator(0);
   std::vector<Array> fed;
   std::vector<Feed> feeds;
-  for (const auto& input : inputs) fed.push_back(random_tokens(input.second.shape(), w.vocabulary, generator));
-  for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i].second, fed[i]);
+  for (const auto& input : inputs) fed.push_back(random_tokens(input.value.shape(), w.vocabulary, generator));
+  for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i].value, fed[i]);
 
   std::vector<double> times;
   std::vector<ArrayView> views;
@@ -209,7 +209,7 @@ void run(const Workload& w, const Words& words) {
   }
   std::sort(times.begin(), times.end());
   const double time = times[times.size() / 2];
-  const double count = static_cast<double>(at(inputs, "targets").size(0) * at(inputs, "targets").size(1));
+  const double count = static_cast<double>(inputs.at("targets").size(0) * inputs.at("targets").size(1));
   std::int64_t parameters = model.parameter_count();
   for (const std::string& table : w.tables) parameters -= model.weights().at(table).count();
 

@@ -258,8 +258,8 @@ TEST_CASE("no step copies a state as a whole") {
   Tape tape(Mode::predict);
   const NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"t", 1}});
   const Var past = tape.input("past", {2}, Dtype::int64);
-  tape.set_past(at(inputs, "tokens"), past, 500);
-  const Var logits = model.record(tape, "logits", inputs)[0].second;
+  tape.set_past(inputs.at("tokens"), past, 500);
+  const Var logits = model.record(tape, "logits", inputs)[0].value;
   PlayerOptions options;
   options.carries = tape.states();
   CHECK(options.carries.size() == 4);
@@ -286,7 +286,7 @@ TEST_CASE("what a predictor refuses") {
   CHECK_THROWS_WITH_AS(predictor.step(one), "a step needs a batch: call begin first", Error);
   CHECK_THROWS_WITH_AS(predictor.reserve(2), "room is made for a batch: call begin first", Error);
   CHECK_THROWS_WITH_AS(predictor.begin(2),
-                       "function 'logits' of model 'translator' takes an input 'source', which is not given", Error);
+                       "function 'logits' of model 'translator' takes an input 'source', but no array is given", Error);
   CHECK_THROWS_AS(predictor.begin(3, {{"source", source}}), ShapeError);
   CHECK_THROWS_AS(predictor.begin(0, {{"source", source}}), Error);
   CHECK_THROWS_AS(predictor.begin(2, {{"source", source}, {"sauce", source}}), Error);

@@ -120,14 +120,14 @@ inline xtape::Array array_of(const Rows& rows) {
 inline std::vector<std::vector<double>> all_logits(xtape::Model& model, const std::vector<std::int64_t>& tokens,
                                                    const std::vector<std::int64_t>& source = {}) {
   xtape::NamedSizes sizes = {{"b", 1}, {"t", static_cast<std::int64_t>(tokens.size())}};
-  if (!source.empty()) sizes.emplace_back("s", static_cast<std::int64_t>(source.size()));
+  if (!source.empty()) sizes.add("s", static_cast<std::int64_t>(source.size()));
   const auto function = model.player("logits", xtape::Mode::eval, sizes);
   const xtape::Array given = array_of({tokens});
   const xtape::Array read = array_of({source});
-  std::vector<xtape::Feed> feeds = {{xtape::at(function->inputs, "tokens"), given}};
-  if (!source.empty()) feeds.emplace_back(xtape::at(function->inputs, "source"), read);
+  std::vector<xtape::Feed> feeds = {{function->inputs.at("tokens"), given}};
+  if (!source.empty()) feeds.emplace_back(function->inputs.at("source"), read);
   function->player.play(feeds);
-  const xtape::ArrayView view = function->player.view(function->results[0].second);
+  const xtape::ArrayView view = function->player.view(function->results[0].value);
   const std::int64_t classes = view.shape()[2];
   std::vector<std::vector<double>> logits(tokens.size());
   for (std::int64_t i = 0; i < xtape::count_of(view.shape()); ++i)

@@ -29,8 +29,8 @@ Model transformer(const Settings& variant, Dtype dtype) {
   options.hyper.insert(options.hyper.end(), variant.begin(), variant.end());
   Model model = Model::load(source_root() + "/models/transformer.json", options);
   // Biases and norms away from their start, so that each of them shows; matrices larger, so that sources matter.
-  for (const Store::Entry& entry : model.weights().entries()) {
-    Array weight = entry.array;
+  for (const Store::Entry& entry : model.weights()) {
+    Array weight = entry.value;
     const bool is_vector = weight.shape().size() == 1;
     for (std::int64_t i = 0; i < weight.count(); ++i) {
       const double change = is_vector ? 0.4 * std::sin(static_cast<double>(5 * i + std::ssize(entry.name))) : 0;

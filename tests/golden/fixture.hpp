@@ -32,9 +32,9 @@ inline std::vector<double> numbers(const ArrayView& view) {
 
 /// Puts the fixture's arrays into the weights of their names; both have the same weights.
 inline void put_weights(const Model& model, const Store& fixture) {
-  for (const Store::Entry& entry : model.weights().entries()) {
+  for (const Store::Entry& entry : model.weights()) {
     CAPTURE(entry.name);
-    Array weight = entry.array;
+    Array weight = entry.value;
     const std::vector<double> values = numbers(fixture.at(entry.name));
     REQUIRE(weight.shape() == fixture.at(entry.name).shape());
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -45,7 +45,7 @@ inline void put_weights(const Model& model, const Store& fixture) {
       }
     }
   }
-  for (const Store::Entry& entry : fixture.entries())
+  for (const Store::Entry& entry : fixture)
     if (entry.name.rfind("grad.", 0) == 0) {
       CAPTURE(entry.name);
       CHECK(model.weights().find(entry.name.substr(5)) != nullptr);
@@ -65,10 +65,10 @@ struct Recorded {
     const NamedVars inputs = model.inputs(tape, "loss", sizes);
     for (const auto& [name, var] : inputs) feeds.emplace_back(var, fixture.at(name));
     const NamedVars results = model.record(tape, "loss", inputs);
-    loss = results.at(0).second / cast(results.at(1).second, model.dtype());
+    loss = results[0].value / cast(results[1].value, model.dtype());
     weights = model.weights(tape);
     Vars vars;
-    for (const auto& weight : weights) vars.push_back(weight.second);
+    for (const auto& weight : weights) vars.push_back(weight.value);
     gradients = grad(loss, vars);
   }
   Vars outputs() const {
@@ -99,8 +99,8 @@ inline void check_gradients(const Model& model, const Store& fixture, const Name
   player.play(recorded.feeds);
   CHECK(std::fabs(player.scalar(recorded.loss) - numbers(fixture.at("loss"))[0]) < 1e-13);
   for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
-    CAPTURE(recorded.weights[i].first);
-    CHECK(worst(numbers(player.view(recorded.gradients[i])), numbers(fixture.at("grad." + recorded.weights[i].first))) <
+    CAPTURE(recorded.weights[i].name);
+    CHECK(worst(numbers(player.view(recorded.gradients[i])), numbers(fixture.at("grad." + recorded.weights[i].name))) <
           1e-13);
   }
 }

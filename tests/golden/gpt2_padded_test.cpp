@@ -28,7 +28,7 @@ Model loaded(const std::string& scale_words = "false") {
 
 std::vector<double> logits(Model& model) {
   const Store results = model.play("logits", {{"tokens", fixture().at("tokens")}});
-  return numbers(results.entries()[0].array);
+  return numbers(results[0].value);
 }
 }  // namespace
 
@@ -67,7 +67,7 @@ TEST_CASE("padded GPT-2: what padding says of other rows, and of its own, is not
   std::copy_n(fixture().at("tokens").as<std::int64_t>() + 11, 6, shorter.as<std::int64_t>());
   const Store alone = model.play("logits", {{"tokens", shorter}});
   const std::vector<double> row(whole.begin() + 11 * 29, whole.begin() + 17 * 29);
-  CHECK(test::worst(numbers(alone.entries()[0].array), row) < 1e-12);
+  CHECK(test::worst(numbers(alone[0].value), row) < 1e-12);
 }
 
 TEST_CASE("padded GPT-2: places count from 1, so that a row has fewer tokens than there are places") {

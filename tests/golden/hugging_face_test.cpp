@@ -28,7 +28,7 @@ Model opened(const std::string& folder, Dtype dtype = Dtype::float64) {
 
 std::vector<double> logits(Model& model, const Array& tokens) {
   const Store results = model.play("logits", {{"tokens", tokens}});
-  return numbers(results.entries()[0].array);
+  return numbers(results[0].value);
 }
 
 /// The tokens of row `b` from place `begin` up to place `end`.
@@ -53,8 +53,8 @@ void put(const Folder& folder, const std::string& key, const nlohmann::json& val
 Store published(bool prefix, bool buffers) {
   Store store;
   const Store tiny = load_arrays(folders + "tiny/model.safetensors");
-  for (const Store::Entry& entry : tiny.entries())
-    store.add(prefix ? entry.name : entry.name.substr(std::string("transformer.").size()), entry.array);
+  for (const Store::Entry& entry : tiny)
+    store.add(prefix ? entry.name : entry.name.substr(std::string("transformer.").size()), entry.value);
   for (const std::string layer : {"h.0.", "h.1."}) {
     if (!buffers) continue;
     const std::string start = (prefix ? "transformer." : "") + layer + "attn.";
@@ -135,8 +135,8 @@ TEST_CASE("a folder of transformers: gradients where the output table is untied"
   CHECK(std::fabs(player.scalar(recorded.loss) - numbers(expected().at("untied.loss"))[0]) < 1e-12);
   int compared = 0;
   for (std::size_t i = 0; i < recorded.weights.size(); ++i)
-    if (const Array* by = expected().find("untied.grad." + recorded.weights[i].first)) {
-      CAPTURE(recorded.weights[i].first);
+    if (const Array* by = expected().find("untied.grad." + recorded.weights[i].name)) {
+      CAPTURE(recorded.weights[i].name);
       CHECK(test::worst(numbers(player.view(recorded.gradients[i])), numbers(*by)) < 1e-12);
       ++compared;
     }

@@ -27,7 +27,7 @@ void check_all(const std::string& definition, const std::string& file, Settings 
   for (const auto& [input, var] : planned->inputs)
     feeds.emplace_back(var, fixture.at(input == "targets" ? "sentences" : input));
   planned->player.play(feeds);
-  CHECK(test::worst(numbers(planned->player.view(planned->results.at(0).second)),
+  CHECK(test::worst(numbers(planned->player.view(planned->results[0].value)),
                     numbers(fixture.at("log_probabilities"))) < 1e-13);
 
   test::check_gradients(model, fixture, sizes, {});

@@ -40,12 +40,12 @@ struct Case {
     NamedSizes some;
     const bool decodes = function != "encode";
     for (const auto& [size, value] : sizes())
-      if (decodes || size != "t") some.emplace_back(size, value);
+      if (decodes || size != "t") some.add(size, value);
     const auto planned = model.player(function, Mode::eval, some);
     std::vector<Feed> feeds;
     for (const auto& [input, var] : planned->inputs) feeds.emplace_back(var, fixture.at(input));
     planned->player.play(feeds);
-    const ArrayView view = planned->player.view(planned->results.at(index).second);
+    const ArrayView view = planned->player.view(planned->results[index].value);
     if (view.dtype() != Dtype::int64) return numbers(view);
     std::vector<std::int64_t> integers(static_cast<std::size_t>(count_of(view.shape())));
     view.copy_to(integers.data());

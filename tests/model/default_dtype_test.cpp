@@ -16,7 +16,7 @@ Dtype dtype_in(Dtype model_dtype, const std::string& result) {
   options.dtype = model_dtype;
   const Model model = Model::parse(xtape::test::one_function({}, result), options);
   Tape tape(Mode::eval);
-  return model.record(tape, "f", model.inputs(tape, "f", {{"b", 1}, {"t", 3}}))[0].second.dtype();
+  return model.record(tape, "f", model.inputs(tape, "f", {{"b", 1}, {"t", 3}}))[0].value.dtype();
 }
 }  // namespace
 

@@ -36,9 +36,9 @@ inline std::string one_function(const std::vector<std::string>& lines, const std
 /// Records the mean of what the function `loss` sums, and its gradients by all weights in their order.
 inline Vars mean_loss_and_gradients(const Model& model, Tape& tape, const NamedVars& inputs) {
   const NamedVars results = model.record(tape, "loss", inputs);
-  const Var loss = results[0].second / cast(results[1].second, results[0].second.dtype());
+  const Var loss = results[0].value / cast(results[1].value, results[0].value.dtype());
   Vars weights;
-  for (const auto& each : model.weights(tape)) weights.push_back(each.second);
+  for (const auto& each : model.weights(tape)) weights.push_back(each.value);
   Vars outputs = grad(loss, weights);
   outputs.insert(outputs.begin(), loss);
   return outputs;
@@ -57,9 +57,9 @@ inline std::vector<xt::xarray<double>> play(const Model& model, const std::strin
   const NamedVars inputs = model.inputs(tape, function, sizes);
   const NamedVars results = model.record(tape, function, inputs);
   std::vector<Feed> fed;
-  for (std::size_t i = 0; i < inputs.size(); ++i) fed.emplace_back(inputs[i].second, feeds.at(i));
+  for (std::size_t i = 0; i < inputs.size(); ++i) fed.emplace_back(inputs[i].value, feeds.at(i));
   Vars outputs;
-  for (const auto& each : results) outputs.push_back(each.second);
+  for (const auto& each : results) outputs.push_back(each.value);
   PlayerOptions options;
   options.passes = Passes::reference();
   Player player(tape, outputs, options);

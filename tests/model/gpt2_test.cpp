@@ -57,7 +57,7 @@ std::vector<xt::xarray<T>> loss_and_gradients(const Model& model, const Passes& 
   Player player(tape, outputs, options);
   TokenRows in = tokens(2, 6), targets = tokens(2, 6, 4);
   targets(1, 5) = -1;
-  player.play({{inputs[0].second, in}, {inputs[1].second, targets}}, 2);
+  player.play({{inputs[0].value, in}, {inputs[1].value, targets}}, 2);
   std::vector<xt::xarray<T>> values;
   for (const Var& output : outputs) values.push_back(player.value<T>(output));
   return values;
@@ -83,7 +83,7 @@ TEST_CASE("GPT-2 has the published number of parameters, names and layouts") {
   options.initialise = false;
   const Model model = Model::load(definition, options);
   CHECK(model.parameter_count() == 124439808);
-  CHECK(model.weights().entries().size() == 148);
+  CHECK(model.weights().size() == 148);
   const auto shape = [&](const std::string& name) { return model.weights().at(name).shape(); };
   CHECK(shape("wte.weight") == Shape{50257, 768});
   CHECK(shape("wpe.weight") == Shape{1024, 768});
@@ -111,10 +111,10 @@ TEST_CASE("GPT-2 of every published size has the published number of parameters"
     options.hyper = {{"n_embd", size.width}, {"n_layer", size.layers}, {"n_head", size.heads}};
     const Model model = Model::load(definition, options);
     CHECK(model.parameter_count() == size.parameters);
-    CHECK(model.weights().entries().size() == size.weights);
+    CHECK(model.weights().size() == size.weights);
     Tape tape(Mode::eval);
     const NamedVars logits = model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 1024}}));
-    CHECK(logits.at(0).second.shape() == Shape{1, 1024, 50257});
+    CHECK(logits[0].value.shape() == Shape{1, 1024, 50257});
   }
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("without biases GPT-2 has none, and still records") {
   options.hyper.emplace_back("bias", "false");
   options.hyper.emplace_back("activation", "gelu");
   const Model model = Model::load(definition, options);
-  for (const Store::Entry& entry : model.weights().entries()) CHECK(entry.name.find("bias") == std::string::npos);
+  for (const Store::Entry& entry : model.weights()) CHECK(entry.name.find("bias") == std::string::npos);
   CHECK(logits(model, tokens(1, 3)).shape() == xt::xarray<double>::shape_type{1, 3, 11});
 }
 

@@ -187,12 +187,12 @@ TEST_CASE("gru_attention: logits and attention weights are those of loops over n
 TEST_CASE("gru_attention: with any teacher forcing, eval is given the target, as with all of it") {
   const Model forced = test::load({"gru_attention", {}});
   const Model sampling = test::load({"gru_attention", {{"teacher_forcing", "0.5"}}});
-  REQUIRE(forced.weights().entries().size() == sampling.weights().entries().size());
-  for (const Store::Entry& entry : forced.weights().entries()) {
+  REQUIRE(forced.weights().size() == sampling.weights().size());
+  for (const Store::Entry& entry : forced.weights()) {
     const std::string decoder = "decoder.";
     const bool decodes = entry.name.rfind(decoder, 0) == 0;
     Array to = sampling.weights().at(decodes ? "decoder.step." + entry.name.substr(decoder.size()) : entry.name);
-    const Array from = entry.array;
+    const Array from = entry.value;
     REQUIRE(to.shape() == from.shape());
     std::copy(from.as<double>(), from.as<double>() + from.count(), to.as<double>());
   }
@@ -215,14 +215,14 @@ TEST_CASE("gru_attention: with some teacher forcing, training gives each token o
   const Example batch;
   Tape tape(Mode::train);
   const NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"s", 5}, {"t", 4}});
-  const Var result = model.record(tape, "logits", inputs)[0].second;
+  const Var result = model.record(tape, "logits", inputs)[0].value;
   Player player(tape, {result});
   std::vector<std::vector<Said>> expected(2);
   for (std::size_t b = 0; b < 2; ++b)
     for (unsigned forced = only_first; forced <= all_four; forced += 2) expected[b].push_back(said(model, b, forced));
   std::size_t given = 0, matched = 0;
   for (std::uint64_t step = 0; step < 200; ++step) {
-    player.play({{inputs[0].second, batch.source}, {inputs[1].second, batch.tokens}}, step);
+    player.play({{inputs[0].value, batch.source}, {inputs[1].value, batch.tokens}}, step);
     const Values found = player.value<double>(result);
     for (std::size_t b = 0; b < 2; ++b)
       for (std::size_t i = 0; i < 8; ++i)

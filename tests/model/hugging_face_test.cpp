@@ -43,10 +43,11 @@ std::string complaint(const std::string& key, const nlohmann::json& value) {
 /// The published folder with other tensors.
 std::string complaint(const std::function<void(std::vector<Store::Entry>&)>& change) {
   const Folder folder(published);
-  std::vector<Store::Entry> entries = load_arrays(folder / "model.safetensors").entries();
+  const Store published_arrays = load_arrays(folder / "model.safetensors");
+  std::vector<Store::Entry> entries(published_arrays.begin(), published_arrays.end());
   change(entries);
   Store store;
-  for (const Store::Entry& entry : entries) store.add(entry.name, entry.array);
+  for (const Store::Entry& entry : entries) store.add(entry.name, entry.value);
   save_arrays(folder / "model.safetensors", store);
   try {
     opened(folder.path());
@@ -123,11 +124,11 @@ TEST_CASE("weights that are missing, surplus or of the wrong shape are named wit
         }),
         "unexpected: transformer.h.2.ln_1.weight");
   holds(complaint([](auto& entries) {
-          entries[1].array = Array(Dtype::float32, {48, 16});
+          entries[1].value = Array(Dtype::float32, {48, 16});
         }),
         "of another shape: transformer.h.0.attn.c_attn.weight is (48, 16), the model's is (16, 48)");
   holds(complaint([](auto& entries) {
-          entries[1].array = Array(Dtype::int64, {16, 48});
+          entries[1].value = Array(Dtype::int64, {16, 48});
         }),
         "of another dtype: transformer.h.0.attn.c_attn.weight is int64");
   holds(complaint([](auto& entries) {
@@ -173,10 +174,10 @@ TEST_CASE("what is saved is what was opened, with the tokenizer's files") {
   CHECK(!std::filesystem::exists(again + "/pytorch_model.bin"));
   const Store before = load_arrays(published + "/model.safetensors");
   const Store after = load_arrays(again + "/model.safetensors");
-  CHECK(after.entries().size() == before.entries().size());
-  for (const Store::Entry& entry : before.entries()) {
+  CHECK(after.size() == before.size());
+  for (const Store::Entry& entry : before) {
     const Array other = after.at(entry.name);
-    CHECK(std::equal(entry.array.as<float>(), entry.array.as<float>() + entry.array.count(), other.as<float>()));
+    CHECK(std::equal(entry.value.as<float>(), entry.value.as<float>() + entry.value.count(), other.as<float>()));
   }
   save_hugging_face(opened(again), again, again);  // over itself
   CHECK(opened(again).hyper().integer("n_positions") == 80);

@@ -82,8 +82,8 @@ Model made(const std::string& kind) {
   ModelOptions options = test::in_float64();
   options.hyper = {{"kind", kind}};
   Model model = Model::parse(definition, options, source_root() + "/models/layers.json");
-  for (const Store::Entry& entry : model.weights().entries()) {
-    Array weight = entry.array;
+  for (const Store::Entry& entry : model.weights()) {
+    Array weight = entry.value;
     const std::string back = "backward.";
     if (entry.name.rfind(back, 0) == 0) {
       const Array from = model.weights().at("forward." + entry.name.substr(back.size()));
@@ -185,7 +185,7 @@ TEST_CASE("recurrent layers: gradients through twenty steps are those of finite 
       Tape tape = v[0].tape();
       const NamedVars inputs = {{"x", v[0]}, {"states", v[1]}, {"lengths", tape.constant(lengths)}};
       Vars results;
-      for (const auto& result : model.record(tape, "backward_layer", inputs)) results.push_back(result.second);
+      for (const auto& result : model.record(tape, "backward_layer", inputs)) results.push_back(result.value);
       return results;
     };
     const GradcheckReport report = gradcheck(layer, {filled({2, 20, 3}, 0.7), first_states(kind)});

@@ -93,13 +93,13 @@ TEST_CASE("scan in a definition: the gradients of the weights of its part") {
     Model model = Model::parse(recurrent(lines, result), test::in_float64());
     Tape tape(Mode::train);
     const NamedVars inputs = model.inputs(tape, "f", {{"b", 2}, {"t", 3}});
-    const Var loss = sum(square(model.record(tape, "f", inputs)[0].second));
+    const Var loss = sum(square(model.record(tape, "f", inputs)[0].value));
     Vars weights;
-    for (const char* name : {"cell.in", "cell.across"}) weights.push_back(at(model.weights(tape), name));
+    for (const char* name : {"cell.in", "cell.across"}) weights.push_back(model.weights(tape).at(name));
     const Vars found = grad(loss, weights);
     Player player(tape, found);
     const Array2 shorter = filled({2, 3, 2}, 0.7), beside = filled({2, 3, 3}, 1.3);
-    player.play({{inputs[0].second, shorter}, {inputs[1].second, beside}, {inputs[2].second, h}});
+    player.play({{inputs[0].value, shorter}, {inputs[1].value, beside}, {inputs[2].value, h}});
     return std::vector<Array2>{player.value<double>(found[0]), player.value<double>(found[1])};
   };
   const std::vector<Array2> scanned = gradients({"ys, last = scan(cell, x, init=h)"}, "ys");

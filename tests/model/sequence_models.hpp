@@ -34,7 +34,7 @@ inline NamedSizes sizes(const Model& model, const std::string& function, const G
   NamedSizes found;
   for (const std::string& size : model.signature(function).sizes) {
     const Rows& rows = size == "s" ? batch.source : batch.tokens;
-    found.emplace_back(size, static_cast<std::int64_t>(rows.shape()[size == "b" ? 0 : 1]));
+    found.add(size, static_cast<std::int64_t>(rows.shape()[size == "b" ? 0 : 1]));
   }
   return found;
 }

@@ -26,7 +26,7 @@ class Loss {
     const NamedVars inputs = model.inputs(tape_, "loss", sizes(model, "loss", batch_));
     for (const auto& [name, var] : inputs) feeds_.emplace_back(var, input_of(batch_, name));
     const NamedVars results = model.record(tape_, "loss", inputs);
-    mean_ = results[0].second / cast(results[1].second, Dtype::float64);
+    mean_ = results[0].value / cast(results[1].value, Dtype::float64);
     player_.emplace(tape_, Vars{mean_});
   }
   double at(std::uint64_t step) {
@@ -49,11 +49,11 @@ std::vector<Values> gradients(const Model& model, const Passes& passes, Mode mod
   const NamedVars inputs = model.inputs(tape, "loss", sizes(model, "loss", batch));
   const Vars outputs = test::mean_loss_and_gradients(model, tape, inputs);
   std::vector<ArrayView> views;
-  for (const auto& input : inputs) views.push_back(input_of(batch, input.first));
+  for (const auto& input : inputs) views.push_back(input_of(batch, input.name));
   std::vector<Array> kept;  // as the model's dtype
   std::vector<Feed> feeds;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Array& array = kept.emplace_back(inputs[i].second.dtype(), views[i].shape());
+    Array& array = kept.emplace_back(inputs[i].value.dtype(), views[i].shape());
     for (std::int64_t k = 0; k < array.count(); ++k)
       if (array.dtype() == Dtype::int64)
         array.as<std::int64_t>()[k] = views[i].as<std::int64_t>()[k];
@@ -61,7 +61,7 @@ std::vector<Values> gradients(const Model& model, const Passes& passes, Mode mod
         array.as<double>()[k] = views[i].as<double>()[k];
       else
         array.as<float>()[k] = static_cast<float>(views[i].as<double>()[k]);
-    feeds.emplace_back(inputs[i].second, array);
+    feeds.emplace_back(inputs[i].value, array);
   }
   PlayerOptions options;
   options.passes = passes;
@@ -113,9 +113,9 @@ TEST_CASE("sequence models: gradients are those of finite differences") {
     const std::vector<Values> exact = gradients(model, Passes(), Mode::eval);
     Loss loss(model);
     CHECK(loss.at(0) == doctest::Approx(exact[0]()).epsilon(1e-13));
-    const auto& entries = model.weights().entries();
+    const auto& entries = model.weights();
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      double* weight = Array(entries[i].array).as<double>();
+      double* weight = Array(entries[i].value).as<double>();
       const std::size_t at = exact[i + 1].size() / 2;
       const double before = weight[at];
       weight[at] = before + 1e-5;

@@ -30,9 +30,9 @@ inline Model load(const Settings& more = {}, Dtype dtype = Dtype::float64) {
   }
   Model model = Model::load(definition, options);
   // Biases and norms away from their start, so that each of them shows.
-  for (const Store::Entry& entry : model.weights().entries()) {
-    if (entry.array.shape().size() != 1 || dtype != Dtype::float64) continue;
-    Array weight = entry.array;
+  for (const Store::Entry& entry : model.weights()) {
+    if (entry.value.shape().size() != 1 || dtype != Dtype::float64) continue;
+    Array weight = entry.value;
     for (std::int64_t i = 0; i < weight.count(); ++i)
       weight.as<double>()[i] += 0.2 * std::sin(static_cast<double>(i + std::ssize(entry.name)));
   }

@@ -17,13 +17,13 @@ Gradients gradients(const Model& model, const Passes& passes, Mode mode) {
   Tape tape(mode);
   const NamedVars inputs = model.inputs(tape, "loss", {{"b", 2}, {"s", 5}, {"t", 4}});
   Gradients found;
-  for (const Store::Entry& weight : model.weights().entries()) found.names.push_back(weight.name);
+  for (const Store::Entry& weight : model.weights()) found.names.push_back(weight.name);
   const Vars outputs = test::mean_loss_and_gradients(model, tape, inputs);
   PlayerOptions options;
   options.passes = passes;
   options.seed = 9;
   Player player(tape, outputs, options);
-  player.play({{inputs[0].second, batch.source}, {inputs[1].second, batch.tokens}, {inputs[2].second, batch.targets}},
+  player.play({{inputs[0].value, batch.source}, {inputs[1].value, batch.tokens}, {inputs[2].value, batch.targets}},
               2);
   for (const Var& output : outputs)
     if (output.dtype() == Dtype::float64)
@@ -116,7 +116,7 @@ TEST_CASE("the Transformer's gradients are those of finite differences") {
 TEST_CASE("without its first self-attention, the decoder's first layer lacks those weights alone") {
   const Model whole = load();
   const Model skipping = load({{"skip_first_self_attention", "true"}});
-  for (const Store::Entry& entry : whole.weights().entries()) {
+  for (const Store::Entry& entry : whole.weights()) {
     CAPTURE(entry.name);
     const bool skipped = entry.name.rfind("decoder.0.self_attention.", 0) == 0;
     CHECK((skipping.weights().find(entry.name) == nullptr) == skipped);
@@ -134,10 +134,10 @@ TEST_CASE("tied tables are one weight, whose gradient is the sum of those of its
   CHECK(load({{"output", "separate"}}).parameter_count() == three.parameter_count() - vocabulary * 8);
 
   const Model one = load();
-  for (const Store::Entry& entry : three.weights().entries()) {
+  for (const Store::Entry& entry : three.weights()) {
     const bool table = entry.name.rfind("tables.", 0) == 0;
     const double* values = Array(one.weights().at(table ? "tables.source.weight" : entry.name)).as<double>();
-    Array weight = entry.array;
+    Array weight = entry.value;
     std::copy(values, values + weight.count(), weight.as<double>());
   }
   const Gradients tied = gradients(one, Passes(), Mode::eval), untied = gradients(three, Passes(), Mode::eval);

@@ -107,7 +107,7 @@ std::vector<Attribute> with_extremes(const Attribute& attribute) {
     if (const auto* named = std::get_if<NamedSizes>(&attribute))
       for (std::size_t i = 0; i < named->size(); ++i) {
         NamedSizes changed = *named;
-        changed[i].second = extreme;
+        changed.set(changed[i].name, extreme);
         all.emplace_back(changed);
       }
   }

@@ -84,12 +84,12 @@ TEST_CASE("no node is appended whose output no array can be") {
   const Var x = tape.input("x", {2});
   Node node = tanh(x).node();
   const std::size_t size = tape.size();
-  node.outputs[0].shape = {std::int64_t{1} << 62};
+  node.outputs.own()[0].shape = {std::int64_t{1} << 62};
   CHECK_THROWS_WITH_AS(tape.append(node),
                        "tanh: no array can have shape (4611686018427387904,): its elements, 4 bytes each, must take "
                        "less than 2^63 bytes; its operands are float32 (2,)",
                        ShapeError);
-  node.outputs[0].shape = {2, -1};
+  node.outputs.own()[0].shape = {2, -1};
   CHECK_THROWS_AS(tape.append(node), ShapeError);
   CHECK(tape.size() == size);
 }

@@ -40,7 +40,7 @@ TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
   const std::vector<Pair> rows = documents_of({"ab", "abcab", "c"}, tokenizer);
   const PairBatches batches(rows, rows, {.sources = false, .rows = 2, .bucket = 4});
   Batch batch = batches.blank();
-  CHECK(batch.fields.size() == 2);
+  CHECK(batch.size() == 2);
   CHECK(batch.at("tokens").shape() == Shape{2, 8});
   CHECK(batches.epoch_batches() == 2);
   batches.validation(0, batch);  // the two short ones, rounded up to the bucket

@@ -15,13 +15,13 @@ namespace {
 std::pair<double, Array> played(Model& model, const Batch& batch, Array h = {}) {
   const Shape shape = batch.at("tokens").shape();
   const auto loss = model.player("loss", Mode::eval, {{"b", shape[0]}, {"t", shape[1]}});
-  const Var state = at(loss->inputs, "h");
+  const Var state = loss->inputs.at("h");
   if (!h) h = Array(state.dtype(), state.shape());
-  loss->player.play({{at(loss->inputs, "tokens"), batch.at("tokens")},
-                     {at(loss->inputs, "targets"), batch.at("targets")},
+  loss->player.play({{loss->inputs.at("tokens"), batch.at("tokens")},
+                     {loss->inputs.at("targets"), batch.at("targets")},
                      {state, h}});
-  return {loss->player.scalar(at(loss->results, "total")) / loss->player.scalar(at(loss->results, "count")),
-          Array(loss->player.view(at(loss->results, "h")))};
+  return {loss->player.scalar(loss->results.at("total")) / loss->player.scalar(loss->results.at("count")),
+          Array(loss->player.view(loss->results.at("h")))};
 }
 }  // namespace
 
@@ -69,23 +69,21 @@ TEST_CASE("the gradient stops at the state that a window begins with") {
       windows[i] = batches.blank();
       batches.training(i, windows[i]);
       NamedVars inputs;
-      for (const Batch::Field& field : windows[i].fields) {
-        inputs.emplace_back(field.name, tape.input(field.name + std::to_string(i), {2, 8}, Dtype::int64));
-        feeds.emplace_back(inputs.back().second, field.array);
-      }
-      inputs.emplace_back("h", stopped ? stop_gradient(h) : h);
+      for (const auto& [name, array] : windows[i])
+        feeds.emplace_back(inputs.add(name, tape.input(name + std::to_string(i), {2, 8}, Dtype::int64)), array);
+      inputs.add("h", stopped ? stop_gradient(h) : h);
       const NamedVars results = model.record(tape, "loss", inputs);
-      sums.push_back(at(results, "total"));
-      h = at(results, "h");
+      sums.push_back(results.at("total"));
+      h = results.at("h");
     }
     Vars weights;
-    for (const auto& weight : model.weights(tape)) weights.push_back(weight.second);
+    for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
     const Vars gradients = grad(add(sums[0], sums[1]), weights);
     Player player(tape, gradients);
     player.play(feeds);
     Store found;
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      found.add(model.weights().entries()[i].name, Array(player.view(gradients[i])));
+      found.add(model.weights()[i].name, Array(player.view(gradients[i])));
     return found;
   };
   Model model = model_of();
@@ -96,8 +94,8 @@ TEST_CASE("the gradient stops at the state that a window begins with") {
   const Store flowing = by_hand(false);
   double from_stopped = 0;
   double from_flowing = 0;
-  for (const Store::Entry& weight : model.weights().entries())
-    for (std::int64_t i = 0; i < weight.array.count(); ++i) {
+  for (const Store::Entry& weight : model.weights())
+    for (std::int64_t i = 0; i < weight.value.count(); ++i) {
       const auto of = [&](const Store& store) { return static_cast<double>(store.at(weight.name).as<float>()[i]); };
       const double gradient = (of(before) - of(model.weights())) / 0.5 * 32;  // 32 targets
       from_stopped = std::max(from_stopped, std::abs(gradient - of(stopped)));
@@ -215,7 +213,7 @@ TEST_CASE("states that do not fit are refused by name") {
       "has an array of that name");
   std::string text = with(R"("targets": "int [b, t]", "h")", R"("k": "float [many]", "targets": "int [b, t]", "h")");
   refused(with(R"("h": "last"})", R"("h": "last", "k": "k"})", text),
-          "input 'k' of function 'loss' of model 'recurrent' has a size 'many', which is neither");
+          "input 'k' of function 'loss' of model 'recurrent' has a size 'many', which no array of the data has");
   text = with(R"("targets": "int [b, t]", "h")", R"("k": "bool [b]", "targets": "int [b, t]", "h")");
   refused(with(R"("h": "last"})", R"("h": "last", "k": "not k"})", text),
           "it must be a float (the model is float32) or an int, not bool");

@@ -40,13 +40,13 @@ Recipe recipe_for(const tiny::Directory& directory, std::vector<Setting> setting
 }
 
 bool same_weights(const Model& a, const Model& b) {
-  for (const Store::Entry& entry : a.weights().entries()) {
+  for (const Store::Entry& entry : a.weights()) {
     const Array* other = b.weights().find(entry.name);
-    if (other == nullptr || other->shape() != entry.array.shape() ||
-        std::memcmp(other->data(), entry.array.data(), entry.array.bytes()) != 0)
+    if (other == nullptr || other->shape() != entry.value.shape() ||
+        std::memcmp(other->data(), entry.value.data(), entry.value.bytes()) != 0)
       return false;
   }
-  return a.weights().entries().size() == b.weights().entries().size();
+  return a.weights().size() == b.weights().size();
 }
 
 Model opened(const std::string& folder) {

@@ -76,7 +76,7 @@ TEST_CASE("ten updates by each optimiser are PyTorch's, in float64 and float32")
         optimizer.update({matrix, vector}, json.at("rate").get<double>(), 1, clip);
         for (std::size_t w = 0; w < 2; ++w) {
           const Array expected = array_of(each.at("after")[step][w], dtype);
-          const Array& got = weights.entries()[w].array;
+          const Array& got = weights[w].value;
           for (std::int64_t i = 0; i < got.count(); ++i)
             REQUIRE(std::abs(element(got, i) - element(expected, i)) <=
                     tolerance * (1 + std::abs(element(expected, i))));
@@ -155,8 +155,8 @@ TEST_CASE("state written back continues bit for bit") {
     before.update({gradient}, 0.1);
   }
   Optimizer after(weights, {});
-  for (Store::Entry entry : after.state().entries()) entry.array.assign(before.state().at(entry.name));
-  CHECK(after.state().entries().size() == 3);
+  for (Store::Entry entry : after.state()) entry.value.assign(before.state().at(entry.name));
+  CHECK(after.state().size() == 3);
   CHECK(after.state().find("first.w") != nullptr);
   CHECK(after.state().find("second.w") != nullptr);
   straight.update({gradient}, 0.1);

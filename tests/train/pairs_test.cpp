@@ -147,9 +147,9 @@ TEST_CASE("micro-batches equal one batch of all their sentences") {
   };
   const Store one = trained("100", "1", "one");
   const Store two = trained("50", "2", "two");
-  for (const Store::Entry& entry : one.entries())
-    for (std::int64_t i = 0; i < entry.array.count(); ++i)
-      CHECK(entry.array.as<float>()[i] == doctest::Approx(two.at(entry.name).as<float>()[i]).epsilon(2e-3));
+  for (const Store::Entry& entry : one)
+    for (std::int64_t i = 0; i < entry.value.count(); ++i)
+      CHECK(entry.value.as<float>()[i] == doctest::Approx(two.at(entry.name).as<float>()[i]).epsilon(2e-3));
 }
 
 TEST_CASE("patience ends a training that gets no better, also after a resume") {
@@ -256,11 +256,11 @@ TEST_CASE("an average is the mean of the last checkpoints") {
   std::vector<Store> last;
   for (const char* step : {"00000007", "00000011", "00000014"})
     last.push_back(load_arrays(directory / (std::string("run/checkpoints/") + step + "/weights.safetensors")));
-  for (const Store::Entry& entry : averaged.model().weights().entries())
-    for (std::int64_t i = 0; i < entry.array.count(); ++i) {
+  for (const Store::Entry& entry : averaged.model().weights())
+    for (std::int64_t i = 0; i < entry.value.count(); ++i) {
       double sum = 0;
       for (const Store& store : last) sum += static_cast<double>(store.at(entry.name).as<float>()[i]);
-      CHECK(entry.array.as<float>()[i] == doctest::Approx(sum / 3).epsilon(1e-6));
+      CHECK(entry.value.as<float>()[i] == doctest::Approx(sum / 3).epsilon(1e-6));
     }
   // Training goes on from the last checkpoint all the same.
   averaged = Run::open(directory / "run", {{"epochs", "5"}}, CheckpointChoice::parse("average:3"));

@@ -100,14 +100,14 @@ inline TrainerOptions options_of(std::int64_t accumulate = 1, double rate = 0.05
 }
 
 inline bool same_weights(const Store& a, const Store& b) {
-  for (const Store::Entry& entry : a.entries())
-    if (std::memcmp(entry.array.data(), b.at(entry.name).data(), entry.array.bytes()) != 0) return false;
+  for (const Store::Entry& entry : a)
+    if (std::memcmp(entry.value.data(), b.at(entry.name).data(), entry.value.bytes()) != 0) return false;
   return true;
 }
 
 inline Store copy_of(const Store& store) {
   Store copy;
-  for (const Store::Entry& entry : store.entries()) copy.add(entry.name, entry.array.clone());
+  for (const Store::Entry& entry : store) copy.add(entry.name, entry.value.clone());
   return copy;
 }
 

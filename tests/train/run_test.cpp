@@ -93,8 +93,8 @@ TEST_CASE("a run that was stopped and continued is the uninterrupted one, to the
   for (const char* file : {"/weights.safetensors", "/optimizer.safetensors"}) {
     const Store a = load_arrays(last_checkpoint(directory / "whole") + file);
     const Store b = load_arrays(last_checkpoint(directory / "parts") + file);
-    for (const Store::Entry& entry : a.entries())
-      CHECK(std::memcmp(entry.array.data(), b.at(entry.name).data(), entry.array.bytes()) == 0);
+    for (const Store::Entry& entry : a)
+      CHECK(std::memcmp(entry.value.data(), b.at(entry.name).data(), entry.value.bytes()) == 0);
   }
 }
 

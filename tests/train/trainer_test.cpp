@@ -31,22 +31,22 @@ TrainerOptions options_of(std::int64_t accumulate = 1) {
 }
 
 bool same_bits(const Store& a, const Store& b) {
-  for (const Store::Entry& entry : a.entries())
-    if (std::memcmp(entry.array.data(), b.at(entry.name).data(), entry.array.bytes()) != 0) return false;
-  return a.entries().size() == b.entries().size();
+  for (const Store::Entry& entry : a)
+    if (std::memcmp(entry.value.data(), b.at(entry.name).data(), entry.value.bytes()) != 0) return false;
+  return a.size() == b.size();
 }
 
 double largest_difference(const Store& a, const Store& b) {
   double largest = 0;
-  for (const Store::Entry& entry : a.entries())
-    for (std::int64_t i = 0; i < entry.array.count(); ++i)
-      largest = std::max<double>(largest, std::abs(entry.array.as<float>()[i] - b.at(entry.name).as<float>()[i]));
+  for (const Store::Entry& entry : a)
+    for (std::int64_t i = 0; i < entry.value.count(); ++i)
+      largest = std::max<double>(largest, std::abs(entry.value.as<float>()[i] - b.at(entry.name).as<float>()[i]));
   return largest;
 }
 
 Store copy_of(const Store& store) {
   Store copy;
-  for (const Store::Entry& entry : store.entries()) copy.add(entry.name, entry.array.clone());
+  for (const Store::Entry& entry : store) copy.add(entry.name, entry.value.clone());
   return copy;
 }
 }  // namespace

@@ -61,8 +61,8 @@ struct ByHand {
     const Array given = row_of(Tokens(target.begin(), target.end() - 1));
     const auto function =
         model.player("logits", Mode::eval, {{"b", 1}, {"s", read.shape()[1]}, {"t", given.shape()[1]}});
-    function->player.play({{at(function->inputs, "source"), read}, {at(function->inputs, "tokens"), given}});
-    const ArrayView logits = function->player.view(function->results[0].second);
+    function->player.play({{function->inputs.at("source"), read}, {function->inputs.at("tokens"), given}});
+    const ArrayView logits = function->player.view(function->results[0].value);
     const std::int64_t classes = logits.shape()[2];
     for (std::int64_t place = 0; place < given.shape()[1]; ++place) {
       const float* row = logits.as<float>() + place * classes;
@@ -195,8 +195,8 @@ TEST_CASE("micro-batches of a Transformer equal one batch of all their sentences
     CHECK(std::abs(at_once[i].norm - in_parts[i].norm) < 1e-10);
   }
   double most = 0;
-  for (const Store::Entry& entry : one.weights().entries())
-    for (std::int64_t i = 0; i < entry.array.count(); ++i)
-      most = std::max(most, std::abs(entry.array.as<double>()[i] - three.weights().at(entry.name).as<double>()[i]));
+  for (const Store::Entry& entry : one.weights())
+    for (std::int64_t i = 0; i < entry.value.count(); ++i)
+      most = std::max(most, std::abs(entry.value.as<double>()[i] - three.weights().at(entry.name).as<double>()[i]));
   CHECK(most < 1e-9);
 }

@@ -13,8 +13,8 @@ namespace {
 std::string recorded(const Model& model, const std::string& function) {
   Tape tape;
   const auto inputs = accepted([&] {
-    std::vector<std::pair<std::string, std::int64_t>> sizes;
-    for (const char* name : {"b", "t", "n", "d", "s"}) sizes.emplace_back(name, 2);
+    NamedSizes sizes;
+    for (const char* name : {"b", "t", "n", "d", "s"}) sizes.add(name, 2);
     return model.inputs(tape, function, sizes);
   });
   if (!inputs || !accepted([&] { return model.record(tape, function, *inputs); })) return "";

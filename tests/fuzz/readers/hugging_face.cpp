@@ -42,11 +42,11 @@ void hugging_face(Input input) {
   if (!model) return;
   save_hugging_face(**model, to);
   const Model again = open_hugging_face(to, {}, path);
-  const auto &first = (*model)->weights().entries(), &second = again.weights().entries();
+  const auto &first = (*model)->weights(), &second = again.weights();
   require(first.size() == second.size(), "a folder that is saved and opened has the same weights");
   for (std::size_t i = 0; i < first.size(); ++i)
-    require(first[i].name == second[i].name && first[i].array.shape() == second[i].array.shape() &&
-                std::memcmp(first[i].array.data(), second[i].array.data(), first[i].array.bytes()) == 0,
+    require(first[i].name == second[i].name && first[i].value.shape() == second[i].value.shape() &&
+                std::memcmp(first[i].value.data(), second[i].value.data(), first[i].value.bytes()) == 0,
             "with the same bits");
 }
 

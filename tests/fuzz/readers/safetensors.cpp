@@ -11,12 +11,12 @@ namespace xtape::fuzz {
 
 namespace {
 bool same_bits(const Store& a, const Store& b) {
-  if (a.entries().size() != b.entries().size()) return false;
-  for (std::size_t i = 0; i < a.entries().size(); ++i) {
-    const Store::Entry &left = a.entries()[i], &right = b.entries()[i];
-    if (left.name != right.name || left.array.dtype() != right.array.dtype() ||
-        left.array.shape() != right.array.shape() ||
-        std::memcmp(left.array.data(), right.array.data(), left.array.bytes()) != 0)
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Store::Entry &left = a[i], &right = b[i];
+    if (left.name != right.name || left.value.dtype() != right.value.dtype() ||
+        left.value.shape() != right.value.shape() ||
+        std::memcmp(left.value.data(), right.value.data(), left.value.bytes()) != 0)
       return false;
   }
   return true;
@@ -34,7 +34,7 @@ void safetensors(Input input) {
   bytes << std::ifstream(path, std::ios::binary).rdbuf();
   std::string damaged = bytes.str();
   std::size_t elements = 0;
-  for (const Store::Entry& entry : store->entries()) elements += entry.array.bytes();
+  for (const Store::Entry& entry : *store) elements += entry.value.bytes();
   if (elements == 0) return;
   damaged[damaged.size() - 1 - input.size() % elements] ^= 1;
   const MemoryFile second(damaged);

@@ -51,7 +51,7 @@ Check same_as_definition() {
               arrays.push_back(made(source.type, source.numbers, 0));
             }
             std::vector<Feed> feeds;
-            for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i].second, arrays[i]);
+            for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i].value, arrays[i]);
             PlayerOptions reference;
             reference.threads = 1;
             reference.passes = Passes::reference();
@@ -61,10 +61,10 @@ Check same_as_definition() {
             for (std::size_t k = 0; k < direct.size(); ++k) {
               const Array x(of_definition.view(parsed[k])), y(of_program.view(direct[k]));
               if (x.dtype() != y.dtype() || x.shape() != y.shape())
-                return results[k].first + " is " + to_string(ValueType{x.dtype(), x.shape()}) + ", recorded as " +
+                return results[k].name + " is " + to_string(ValueType{x.dtype(), x.shape()}) + ", recorded as " +
                        to_string(ValueType{y.dtype(), y.shape()});
               if (const auto difference = furthest(x, y, x.dtype() == Dtype::float32 ? 1e-4 : 1e-10))
-                return results[k].first + ": " + difference->described("definition", "program");
+                return results[k].name + ": " + difference->described("definition", "program");
             }
             return std::nullopt;
           }};

@@ -162,7 +162,7 @@ Drawn rearrange(Drawer& d) {
       from.push_back("(" + name + " " + name + "2)");
       to.push_back(name);
       to.push_back(name + "2");
-      sizes.emplace_back(name, 2);
+      sizes.add(name, 2);
     } else {
       from.push_back(name);
       to.push_back(name);

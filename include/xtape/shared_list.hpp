@@ -1,0 +1,50 @@
+/// A list whose copies share its elements.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace xtape {
+
+/// A vector that is cheap to copy: copies share the elements until one of them is changed. Passes copy nodes far more
+/// often than anything changes them.
+template <class T>
+class SharedList {
+ public:
+  SharedList() = default;
+  SharedList(std::vector<T> items)  // NOLINT: converts by intent
+      : items_(items.empty() ? nullptr : std::make_shared<std::vector<T>>(std::move(items))) {}
+  SharedList(std::initializer_list<T> items) : SharedList(std::vector<T>(items)) {}
+  operator const std::vector<T>&() const { return get(); }  // NOLINT: converts by intent
+
+  const std::vector<T>& get() const {
+    static const std::vector<T> none;
+    return items_ ? *items_ : none;
+  }
+  /// The elements, to be changed: no copy shares them from here on.
+  std::vector<T>& own() {
+    if (!items_)
+      items_ = std::make_shared<std::vector<T>>();
+    else if (items_.use_count() > 1)
+      items_ = std::make_shared<std::vector<T>>(*items_);
+    return *items_;
+  }
+
+  std::size_t size() const { return get().size(); }
+  bool empty() const { return get().empty(); }
+  auto begin() const { return get().begin(); }
+  auto end() const { return get().end(); }
+  const T& operator[](std::size_t index) const { return get()[index]; }
+  const T& at(std::size_t index) const { return get().at(index); }
+
+  friend bool operator==(const SharedList& a, const SharedList& b) { return a.items_ == b.items_ || a.get() == b.get(); }
+  friend bool operator!=(const SharedList& a, const SharedList& b) { return !(a == b); }
+
+ private:
+  std::shared_ptr<std::vector<T>> items_;
+};
+
+}  // namespace xtape
