@@ -218,6 +218,10 @@ class Array {
   Shape shape_;
 };
 
+template <>
+inline constexpr const char* kind_of_value<Array> = "array";
+template <>
+inline constexpr const char* kind_of_value<ArrayView> = "array";
 /// Arrays by name, which outlive tapes: weights, optimiser moments, carried states.
 using Store = Named<Array>;
 

@@ -19,11 +19,13 @@
 
 namespace xtape {
 
+template <>
+inline constexpr const char* kind_of_value<Var> = "var";
 /// Vars by name, in the order of the definition.
 using NamedVars = Named<Var>;
 /// What is fed to inputs, by their names.
 using NamedArrays = Named<ArrayView>;
-/// Feeds to each input the array of its name. Throws Error where there is none.
+/// Feeds to each input the array of its name, which must live until the feeds are played. Throws Error where there is none.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays);
 
 /// How a definition is loaded.
@@ -33,7 +35,7 @@ struct ModelOptions {
   std::vector<std::pair<std::string, std::string>> hyper;
   std::uint64_t seed = 0;        ///< Of the initial weights. Each weight draws by its own name: order does not matter.
   Dtype dtype = Dtype::float32;  ///< Of the weights and of the inputs declared "float": float32 or float64.
-  const OpTable* ops = nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model.
+  const OpTable* ops = nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model and its players.
   bool initialise = true;        ///< False leaves the weights at zero: for those about to load them, or only to look.
   /// How many steps the recording of a function may take, so that a definition whose blocks apply one another without
   /// end is an error before memory is. Each name, literal, operator and call that is looked at is a step, and each

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <initializer_list>
+#include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,10 +14,14 @@
 
 namespace xtape {
 
-/// Throws Error: there is no `name` among `names`, and which of them is nearest.
-[[noreturn]] void throw_no_such_name(const std::string& name, const std::vector<std::string>& names);
+/// What errors call a value: "array", "var", "size".
+template <class T>
+inline constexpr const char* kind_of_value = "value";
 
-/// Values by name, in the order of adding. Finding one takes logarithmic time.
+/// Throws Error: there is no `name` among `names`; with the nearest one.
+[[noreturn]] void throw_no_such_name(const char* kind, const std::string& name, const std::vector<std::string>& names);
+
+/// Values by name, in the order of adding. Adding and finding take logarithmic time.
 template <class T>
 class Named {
  public:
@@ -28,39 +34,43 @@ class Named {
   Named(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) add(entry.name, entry.value);
   }
-  /// Of values that convert: arrays as views of them.
-  template <class U>
-  Named(const Named<U>& other) {
+  /// Of values that convert. Views of arrays are valid as long as those arrays.
+  template <class U, class = std::enable_if_t<std::is_convertible<const U&, T>::value>>
+  Named(const Named<U>& other) {  // NOLINT: converts by intent
     for (const auto& entry : other) add(entry.name, entry.value);
   }
 
-  /// Adds a value. Throws Error where the name is taken.
-  T& add(const std::string& name, T value) {
-    const auto place = place_of(name);
-    if (is_at(place, name)) throw Error("there are two values of the name '" + name + "'");
-    by_name_.insert(place, static_cast<std::uint32_t>(entries_.size()));
-    entries_.push_back({name, std::move(value)});
+  /// Adds a value, and returns it. Throws Error where the name is taken.
+  T add(const std::string& name, T value) {
+    const auto [place, fresh] = index_.emplace(name, entries_.size());
+    if (!fresh) throw Error(std::string(kind_of_value<T>) + " '" + name + "' is there already");
+    try {
+      entries_.push_back({name, std::move(value)});
+    } catch (...) {
+      index_.erase(place);
+      throw;
+    }
     return entries_.back().value;
   }
   /// Adds a value, or takes it in place of the one of that name.
   void set(const std::string& name, T value) {
-    const auto place = place_of(name);
-    if (is_at(place, name))
-      entries_[*place].value = std::move(value);
+    if (const auto found = index_.find(name); found != index_.end())
+      entries_[found->second].value = std::move(value);
     else
       add(name, std::move(value));
   }
 
   /// Null where there is none of that name.
   const T* find(const std::string& name) const {
-    const auto place = place_of(name);
-    return is_at(place, name) ? &entries_[*place].value : nullptr;
+    const auto found = index_.find(name);
+    return found == index_.end() ? nullptr : &entries_[found->second].value;
   }
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// The value, of arrays a handle on the same memory. Throws Error, with the nearest name, where there is none.
+  /// The value of that name; of an array, a handle on the same memory. Throws Error, with the nearest name, where there is
+  /// none.
   T at(const std::string& name) const {
     if (const T* found = find(name)) return *found;
-    throw_no_such_name(name, names());
+    throw_no_such_name(kind_of_value<T>, name, names());
   }
 
   std::size_t size() const { return entries_.size(); }
@@ -76,24 +86,16 @@ class Named {
 
   /// The same values by the same names, in any order.
   friend bool operator==(const Named& a, const Named& b) {
-    return std::equal(a.by_name_.begin(), a.by_name_.end(), b.by_name_.begin(), b.by_name_.end(),
-                      [&](std::uint32_t i, std::uint32_t j) {
-                        return a.entries_[i].name == b.entries_[j].name && a.entries_[i].value == b.entries_[j].value;
-                      });
+    return a.size() == b.size() &&
+           std::equal(a.index_.begin(), a.index_.end(), b.index_.begin(), [&](const auto& x, const auto& y) {
+             return x.first == y.first && a.entries_[x.second].value == b.entries_[y.second].value;
+           });
   }
   friend bool operator!=(const Named& a, const Named& b) { return !(a == b); }
 
  private:
-  std::vector<std::uint32_t>::const_iterator place_of(const std::string& name) const {
-    return std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                            [&](std::uint32_t i, const std::string& sought) { return entries_[i].name < sought; });
-  }
-  bool is_at(std::vector<std::uint32_t>::const_iterator place, const std::string& name) const {
-    return place != by_name_.end() && entries_[*place].name == name;
-  }
-
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> by_name_;  // places among the entries, in the order of names
+  std::map<std::string, std::size_t> index_;  // places among the entries
 };
 
 }  // namespace xtape

@@ -1,6 +1,7 @@
 /// A list whose copies share its elements.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -24,12 +25,14 @@ class SharedList {
     static const std::vector<T> none;
     return items_ ? *items_ : none;
   }
-  /// The elements, to be changed: no copy shares them from here on.
+  /// The elements, to be changed. The reference holds until the list is copied.
   std::vector<T>& own() {
     if (!items_)
       items_ = std::make_shared<std::vector<T>>();
     else if (items_.use_count() > 1)
       items_ = std::make_shared<std::vector<T>>(*items_);
+    else
+      std::atomic_thread_fence(std::memory_order_acquire);  // behind the last reading of a copy that another thread dropped
     return *items_;
   }
 

@@ -44,6 +44,8 @@ struct ValueId {
 inline bool operator==(ValueId a, ValueId b) { return a.node == b.node && a.output == b.output; }
 inline bool operator!=(ValueId a, ValueId b) { return !(a == b); }
 
+template <>
+inline constexpr const char* kind_of_value<std::int64_t> = "size";
 /// Sizes by name: of einops patterns, of a model's inputs.
 using NamedSizes = Named<std::int64_t>;
 

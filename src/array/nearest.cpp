@@ -45,8 +45,8 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
   return best.empty() ? "" : "; did you mean '" + best + "'?";
 }
 
-void throw_no_such_name(const std::string& name, const std::vector<std::string>& names) {
-  throw Error("there is no '" + name + "' here" + did_you_mean(name, names));
+void throw_no_such_name(const char* kind, const std::string& name, const std::vector<std::string>& names) {
+  throw Error(std::string("there is no ") + kind + " '" + name + "'" + did_you_mean(name, names));
 }
 
 }  // namespace xtape

@@ -55,6 +55,7 @@ NamedSizes sizes_of(const std::string& text) {
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), size);
     if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || size < 0)
       throw WrongInput("--with takes sizes, such as b=2,t=8; '" + digits + "' is none");
+    if (sizes.has(name)) throw WrongInput("--with gives '" + name + "' twice");
     sizes.add(name, size);
     first = comma + 1;
   }

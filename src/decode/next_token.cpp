@@ -1,11 +1,13 @@
 #include "next_token.hpp"
 
+#include "data_sizes.hpp"
+
 namespace xtape::decode {
 
 NextToken::NextToken(Model& model, std::int64_t rows, std::int64_t columns, Mode mode)
     : tokens_(Dtype::int64, {rows, columns}), columns_(columns) {
   const Batch batch = {{"tokens", tokens_}};
-  function_ = model.player("logits", mode, model.sizes("logits", batch));
+  function_ = model.player("logits", mode, data_sizes(model, "logits", batch));
   const Var result = function_->results[0].value;
   if (!is_floating(result.dtype()) || result.rank() != 3 || result.size(0) != rows || result.size(1) != columns)
     throw DefinitionError("function 'logits' of model '" + model.name() + "' must give floats " +

@@ -110,7 +110,7 @@ std::int64_t Predictor::capacity() const {
   return data_->capacity;
 }
 std::int64_t Predictor::planned() const {
-  return data_->planned;
+  return data_->fixed_players.planned() + data_->step_players.planned();
 }
 int Predictor::threads() const {
   return data_->threads;

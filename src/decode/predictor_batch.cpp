@@ -22,7 +22,6 @@ FixedPlayers::Function& Predictor::Data::fixed_player(std::int64_t count) {
     std::vector<std::int64_t> row_axes;
     for (const decode::Crossing& crossing : split.crossings) row_axes.push_back(crossing.row_axis);
     const NamedVars results = decode::crossing_vars(recording, split);
-    ++planned;
     return FixedPlayers::Recording{recording.tape, recording.fixed, results, row_axes};
   });
 }

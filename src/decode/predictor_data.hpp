@@ -18,7 +18,7 @@ struct StepInputs {
   Array past;    // [rows]
   std::vector<Feed> feeds;
 };
-/// Compute what depends on fixed inputs alone; with the axis of rows of each result.
+/// Compute what depends on fixed inputs alone. Their notes are the axis of the rows in each result.
 using FixedPlayers = FunctionCache<std::vector<std::int64_t>>;
 using StepPlayers = FunctionCache<StepInputs>;
 }  // namespace decode
@@ -52,7 +52,6 @@ struct Predictor::Data {
   PredictorOptions options;
   std::string rows_size, tokens_size;  // what the signature calls the sizes of the tokens
   int threads = 1;
-  std::int64_t planned = 0;
 
   FunctionKey step_key;  // a member, so that a step of known sizes allocates nothing
   decode::FixedPlayers fixed_players;

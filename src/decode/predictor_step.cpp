@@ -51,7 +51,6 @@ StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int
   if (!recording.past.empty()) inputs.feeds.emplace_back(recording.past, inputs.past);
   std::vector<Carry> carries = recording.tape.states();
   for (std::size_t i = 0; i < states.size(); ++i) carries[i].memory = states[i].array();
-  ++planned;
   return {recording.tape, {}, {{"result", recording.result}}, inputs, carries};
 }
 

@@ -126,6 +126,7 @@ NamedVars crossing_vars(Recording& recording, const Split& split) {
 
 Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory) {
   Recording rest;
+  rest.tape = recording.tape.blank();
   std::vector<std::pair<ValueId, ValueId>> given;  // crossing -> value of the rest
   for (std::size_t i = 0; i < split.crossings.size(); ++i) {
     const Crossing& crossing = split.crossings[i];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data_sizes.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::decode {
@@ -64,7 +65,7 @@ class ReplayedSteps : public TargetSteps {
     const std::int64_t columns = (length + 7) / 8 * 8;  // what stands behind the last token does not reach its logits
     const Batch batch = {{"source", together(sources_, static_cast<std::int64_t>(sources_[0].size()))},
                          {"tokens", together(targets_, columns)}};
-    const auto function = model_.player("logits", Mode::predict, model_.sizes("logits", batch));
+    const auto function = model_.player("logits", Mode::predict, data_sizes(model_, "logits", batch));
     function->player.play(feeds_of(function->inputs, batch));
     return rows_of(function->player.view(function->results[0].value), rows, length - 1);
   }

@@ -92,9 +92,21 @@ Value Evaluator::value_of(const Expression& expression, const At& at) {
     }
     case Form::binary:
       return chain(expression, at);
+    case Form::condition:
+      return visit(expression.children[holds(expression.children[1], at) ? 0 : 2], at);
     default:
       fail(at, expression.column, "this has no value here");
   }
+}
+
+/// Whether a condition holds, which is decided while recording.
+bool Evaluator::holds(const Expression& condition, const At& at) {
+  const Value value = visit(condition, at);
+  if (const auto* flag = value.as<bool>()) return *flag;
+  fail(at, condition.column,
+       value.as<Var>() != nullptr
+           ? "a condition must be known while recording, and this is an array: where(c, a, b) chooses element by element"
+           : "a condition is true or false, not " + describe(value));
 }
 
 /// Operators between two values, from left to right. `and` and `or` of flags look at the right side only where the left

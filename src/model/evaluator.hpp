@@ -66,6 +66,7 @@ class Evaluator {
   Value assigned(const Part& part, const Expression& expression, const At& at) const;
   Value index(const Expression& expression, const At& at);
   Value chain(const Expression& expression, const At& at);
+  bool holds(const Expression& condition, const At& at);
   Value call(const Expression& expression, const At& at);
   Value require(const Expression& expression, const At& at);
   Value scan_part(const Expression& expression, const At& at);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <utility>
@@ -47,6 +48,7 @@ class FunctionCache {
     PlayerOptions options = options_;
     options.carries = std::move(made.carries);
     Player player(made.tape, outputs, options);
+    ++planned_;
     kept_.push_front(std::make_shared<Function>(
         Function{{key, std::move(made.tape), std::move(made.inputs), std::move(made.results), std::move(player)},
                  std::move(made.notes)}));
@@ -55,6 +57,7 @@ class FunctionCache {
   }
 
   void clear() { kept_.clear(); }
+  std::int64_t planned() const { return planned_; }  ///< How many functions were planned so far.
   const PlayerOptions& options() const { return options_; }
   /// The most recently used first.
   auto begin() const { return kept_.begin(); }
@@ -63,6 +66,7 @@ class FunctionCache {
  private:
   std::size_t capacity_;
   PlayerOptions options_;
+  std::int64_t planned_ = 0;
   std::list<std::shared_ptr<Function>> kept_;
 };
 

@@ -5,9 +5,21 @@
 
 namespace xtape {
 
+namespace {
+std::string names_of(const NamedArrays& arrays) {
+  std::string names;
+  for (const auto& each : arrays) names += (names.empty() ? "" : ", ") + each.name;
+  return names.empty() ? "no array is given" : "the arrays given are " + names;
+}
+}  // namespace
+
 std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays) {
   std::vector<Feed> feeds;
-  for (const auto& [name, var] : inputs) feeds.emplace_back(var, arrays.at(name));
+  for (const auto& [name, var] : inputs) {
+    const ArrayView* array = arrays.find(name);
+    if (array == nullptr) throw Error("input '" + name + "' is not given: " + names_of(arrays));
+    feeds.emplace_back(var, *array);
+  }
   return feeds;
 }
 
@@ -19,14 +31,6 @@ std::shared_ptr<PlayableFunction> Model::player(const std::string& function, Mod
     return FunctionCache<>::Recording{tape, given, results};
   });
 }
-
-namespace {
-std::string names_of(const NamedArrays& arrays) {
-  std::string names;
-  for (const auto& each : arrays) names += (names.empty() ? "" : ", ") + each.name;
-  return names.empty() ? "no array is given" : "the arrays given are " + names;
-}
-}  // namespace
 
 NamedSizes Model::sizes(const std::string& function, const NamedArrays& arrays,
                         const std::vector<std::string>& missing) const {
@@ -40,10 +44,11 @@ NamedSizes Model::sizes(const std::string& function, const NamedArrays& arrays,
     if (has(missing, input.name)) continue;
     const ArrayView* array = arrays.find(input.name);
     if (array == nullptr) throw Error(whose + " takes an input '" + input.name + "', but " + names_of(arrays));
-    if (input.dtype != array->dtype() || input.dims.size() != array->shape().size())
-      throw Error("input '" + input.name + "' of " + whose + " is " + name_of(input.dtype) + " of rank " +
-                  std::to_string(input.dims.size()) + ", got " + name_of(array->dtype()) + " " +
-                  to_string(array->shape()));
+    const std::string mismatch = "input '" + input.name + "' of " + whose + " is " + name_of(input.dtype) + " of rank " +
+                                 std::to_string(input.dims.size()) + ", got " + name_of(array->dtype()) + " " +
+                                 to_string(array->shape());
+    if (input.dtype != array->dtype()) throw DtypeError(mismatch);
+    if (input.dims.size() != array->shape().size()) throw ShapeError(mismatch);
     for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
       const std::string& dim = input.dims[axis];
       if (has(signature.sizes, dim) && !sizes.has(dim)) sizes.add(dim, array->shape()[axis]);

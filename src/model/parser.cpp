@@ -2,6 +2,7 @@
 #include <charconv>
 #include <limits>
 #include <set>
+#include <string_view>
 
 #include "lexer.hpp"
 #include "stack.hpp"
@@ -99,7 +100,13 @@ class Parser {
 
   Expression expression() {
     const Deeper deeper(*this);
-    return either();
+    Expression chosen = either();
+    if (!token().is_word("if")) return chosen;
+    const std::size_t column = take().column;
+    Expression condition = either();
+    if (!token().is_word("else")) fail(token().column, "'else' belongs here: a if c else b");
+    ++at_;
+    return node(Form::condition, column, "", list_of(std::move(chosen), std::move(condition), expression()));
   }
 
   /// Operands with operators of one level between them, from left to right.
@@ -292,7 +299,8 @@ class Parser {
   }
 
   Expression name(const Token& token) const {
-    if (token.text == "and" || token.text == "or" || token.text == "not")
+    constexpr std::string_view words[] = {"and", "or", "not", "if", "else"};
+    if (std::find(std::begin(words), std::end(words), token.text) != std::end(words))
       fail(token.column, "an expression belongs here");
     Expression result = node(Form::name, token.column, token.text, {});
     if (token.text == "true" || token.text == "false") {

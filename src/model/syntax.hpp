@@ -24,6 +24,7 @@ enum class Form : std::uint8_t {
   ellipsis,   ///< Only inside an index.
   star,       ///< children: the tuple whose elements become arguments; only inside a call.
   unary,      ///< text: "-" or "not".
+  condition,  ///< `a if c else b`; children: a, c, b.
   binary      ///< children: two or more, joined from left to right by the operators between them.
 };
 

@@ -54,6 +54,10 @@ class Usage {
     };
     if (expression.form == Form::name) add(part, expression.text);
     if (expression.form == Form::index) return owners(part, expression.children[0]);
+    if (expression.form == Form::condition) {
+      found = owners(part, expression.children[0]);
+      for (const Part* owner : owners(part, expression.children[2])) found.push_back(owner);
+    }
     if (expression.form == Form::attribute)
       for (const Part* owner : owners(part, expression.children[0])) add(*owner, expression.text);
     return found;

@@ -20,7 +20,7 @@ std::string quoted(const std::string& text) {
 }
 
 bool needs_parentheses(const Expression& expression) {
-  return expression.form == Form::binary || expression.form == Form::unary;
+  return expression.form == Form::binary || expression.form == Form::unary || expression.form == Form::condition;
 }
 
 std::string operand(const Expression& expression) {
@@ -60,6 +60,8 @@ std::string written(const Expression& expression) {
         chain += " " + expression.operators[i].symbol + " " + operand(children[i + 1]);
       return chain;
     }
+    case Form::condition:
+      return operand(children[0]) + " if " + operand(children[1]) + " else " + operand(children[2]);
     case Form::range: {
       const auto bound = [](const Expression& each) { return each.form == Form::none ? "" : written(each); };
       const std::string step = bound(children[2]);

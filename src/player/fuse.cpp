@@ -36,7 +36,8 @@ class Fuse {
     };
     for (const Fusion& fusion : fusions_.found())
       note(*fusion.rule, fusion.root, applies(fusion) ? "" : "no gradient that it would give is in use");
-    for (const NearMiss& miss : fusions_.near_misses()) note(*miss.rule, miss.root, miss.why);
+    for (const NearMiss& miss : fusions_.near_misses())
+      note(*miss.rule, miss.root, (miss.elsewhere.node < 0 ? "" : program_.label(miss.elsewhere) + " ") + miss.why);
     return notes;
   }
 
@@ -71,7 +72,7 @@ class Fuse {
     pair(fusions_.found(), false);
     pair(fusions_.kept_open(), true);
     for (const Fusion& fusion : fusions_.kept_open())  // its gradient may stand alone
-      if (fusions_.at(fusion.root) == nullptr) opened_.insert(program_.node(fusion.root).site.key);
+      opened_.insert(program_.node(fusion.root).site.key);
   }
 
   /// Whether an output is read that does not stand at the root.
@@ -89,9 +90,7 @@ class Fuse {
   }
 
   /// Whether `grad` fused what stays as it is written.
-  bool is_undone(const Node& node) const {
-    return node.fused && node.op->expand && opened_.count(node.site.key) != 0;
-  }
+  bool is_undone(const Node& node) const { return node.fused && node.op->expand && opened_.count(node.site.key) != 0; }
 
   void record(std::int32_t index) {
     const Node& node = program_.node(index);
@@ -129,8 +128,12 @@ class Fuse {
 };
 }  // namespace
 
-Program fuse_pass(Program program) { return Fuse(program).run(); }
+Program fuse_pass(Program program) {
+  return Fuse(program).run();
+}
 
-std::vector<Plan::Fusion> notes_on_rules(const Program& program) { return Fuse(program, true).notes(); }
+std::vector<Plan::Fusion> notes_on_rules(const Program& program) {
+  return Fuse(program, true).notes();
+}
 
 }  // namespace xtape

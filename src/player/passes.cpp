@@ -14,9 +14,12 @@ Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& opt
 }
 }  // namespace
 
-std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table, const Vars& outputs,
+                                         const PlayerOptions& options) {
   if (!applies_rules(options.passes)) return {};
-  return notes_on_rules(expanded(tape, outputs, options));
+  Program program = expanded(tape, outputs, options);
+  program.tape.set_ops(table);
+  return notes_on_rules(program);
 }
 
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {

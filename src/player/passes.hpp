@@ -32,8 +32,9 @@ Program chain_pass(Program program);
 /// Takes the outputs that nobody reads off the scans: most of what they offer for the gradient.
 Program scan_pass(Program program);
 
-/// The same for a tape; nothing where `options` has no rules applied.
-std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
+/// The same for a tape whose rules were those of `table` when it was planned; nothing where `options` applies no rules.
+std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table, const Vars& outputs,
+                                         const PlayerOptions& options);
 
 /// What `outputs` and the carries of `options` need of a tape, after all the passes that `options` allows.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);

@@ -41,6 +41,7 @@ class SingleThreadedBlas {
 
 struct Player::Data {
   Tape tape;  // the caller's, for looking for what is not finite
+  const OpTable* rules = nullptr;  // the tape's when it was planned
   Vars outputs;
   PlayerOptions options;
   int threads = 1;
@@ -122,7 +123,7 @@ struct Player::Data {
       if (buffer.scratch) plan.scratch_bytes = std::max(plan.scratch_bytes, buffer.bytes);
     }
     plan.arena_bytes = planned.arena_bytes;
-    plan.fusions = notes_on_rules(tape, Vars(outputs.begin(), outputs.end() - options.carries.size()), options);
+    plan.fusions = notes_on_rules(tape, *rules, Vars(outputs.begin(), outputs.end() - options.carries.size()), options);
     return plan;
   }
 
@@ -175,6 +176,7 @@ struct Player::Data {
 
 Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options) : data_(new Data{}) {
   data_->tape = tape;
+  data_->rules = &ops_of(tape);
   data_->outputs = outputs;
   for (const Carry& carry : options.carries) data_->outputs.push_back(carry.output);
   data_->options = options;

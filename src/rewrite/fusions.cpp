@@ -33,7 +33,7 @@ Fusions::Fusions(const OpTable& table, TapeStretch stretch, bool near)
   });
   for (std::size_t i = stretch_.nodes.size(); i-- > 0;)
     if (stretch_.nodes[i] && at_[i] == -1) look_at(static_cast<std::int32_t>(i));
-  drop_repeated_misses();
+  if (near_) drop_repeated_misses();
 }
 
 /// A multiple of what a rule gives is no near miss of it; nor is what lies inside another near miss.
@@ -65,7 +65,8 @@ void Fusions::look_at(std::int32_t root) {
   for (const Rule* rule : rules_)
     if (could_match(pattern_of(*rule), form_.terms, term)) candidates.push_back(rule);
   const auto applies = [&](bool near) {
-    return std::any_of(candidates.begin(), candidates.end(), [&](const Rule* rule) { return apply(*rule, root, near); });
+    return std::any_of(candidates.begin(), candidates.end(),
+                       [&](const Rule* rule) { return apply(*rule, root, near); });
   };
   if (!applies(false) && near_) applies(true);
 }
@@ -87,19 +88,16 @@ bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
   };
   const TermId term = form_.of({root, 0});
   if (!match(pattern, form_, term, stretch_.region(root), near, accept)) return false;
-  bool open = false;
   if (miss.empty() && rule.refuses) {
     Call call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
     for (const TermId input : fusion.terms) call.inputs.push_back(form_.terms[input].type);
     miss = rule.refuses(call);
   }
-  if (miss.empty()) {
-    miss = read_elsewhere(fusion);
-    open = !miss.empty();
-  }
+  const std::optional<ValueId> elsewhere = read_elsewhere(fusion);
+  const bool open = miss.empty() && elsewhere;
+  if (open) miss = "is read elsewhere too";
   if (!miss.empty()) {
-    if (!open) read_elsewhere(fusion);
-    near_misses_.push_back({&rule, root, miss, fusion.interior});
+    if (near_) near_misses_.push_back({&rule, root, miss, open ? *elsewhere : ValueId{}, fusion.interior});
     if (open) kept_open_.push_back(std::move(fusion));
     return true;
   }
@@ -204,13 +202,9 @@ bool Fusions::place(TermId term, std::int32_t region, const std::unordered_map<T
   return true;
 }
 
-std::string Fusions::reference(ValueId id) const {
-  return "#" + std::to_string(id.node) + " " + stretch_.tape.node(static_cast<std::size_t>(id.node)).op->name;
-}
-
-/// Finds what lies inside, and says which value of it is read elsewhere or asked for; empty if none is. Views that are
+/// Finds what lies inside, and which value of it is read elsewhere or asked for; nothing if none is. Views that are
 /// read elsewhere stay: they cost nothing.
-std::string Fusions::read_elsewhere(Fusion& fusion) const {
+std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   std::unordered_set<std::int32_t> given;
   for (const ValueId& id : values_of(fusion)) given.insert(id.node);
   std::vector<std::int32_t> open{fusion.root};
@@ -238,13 +232,13 @@ std::string Fusions::read_elsewhere(Fusion& fusion) const {
       for (const std::int32_t user : inside)
         for (const ValueId& input : stretch_.tape.node(static_cast<std::size_t>(user)).inputs) uses -= input == id;
       if (uses == 0) continue;
-      if (!node.op->is_view()) return reference(id) + " is read elsewhere too";
+      if (!node.op->is_view()) return id;
       inside.erase(index);
       fusion.interior.erase(std::find(fusion.interior.begin(), fusion.interior.end(), index));
       break;
     }
   }
-  return "";
+  return std::nullopt;
 }
 
 std::vector<std::int32_t> Fusions::recorded_calls(const Fusion& fusion) {

@@ -1,6 +1,7 @@
 /// Where the rules of a table apply in a stretch of tape.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -34,6 +35,7 @@ struct NearMiss {
   const Rule* rule = nullptr;
   std::int32_t root = -1;
   std::string why;
+  ValueId elsewhere;  ///< The value inside that is read elsewhere, where that is why; else of no node.
   std::vector<std::int32_t> interior;
 };
 
@@ -66,8 +68,7 @@ class Fusions {
   bool place(TermId term, std::int32_t region, const std::unordered_map<TermId, ValueId>& read,
              FusedInput& input) const;
   bool are_equal_calls(ValueId a, ValueId b) const;
-  std::string read_elsewhere(Fusion& fusion) const;
-  std::string reference(ValueId id) const;
+  std::optional<ValueId> read_elsewhere(Fusion& fusion) const;
 
   TapeStretch stretch_;
   CanonicalForm form_;

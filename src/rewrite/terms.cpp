@@ -76,8 +76,8 @@ bool equal(const Term& a, const Term& b) {
 /// Whether a literal may be moved past values of the dtype: with greater or smaller ones, what is between would
 /// overflow or vanish at one place and not at the other.
 bool is_moderate(double number, Dtype dtype) {
-  const int most = dtype == Dtype::float32 ? 40 : 400;
-  return std::abs(number) >= std::ldexp(1.0, -most) && std::abs(number) <= std::ldexp(1.0, most);
+  const double size = std::abs(number);
+  return dtype == Dtype::float32 ? size >= 0x1p-40 && size <= 0x1p40 : size >= 0x1p-400 && size <= 0x1p400;
 }
 
 bool is_whole(double number) {

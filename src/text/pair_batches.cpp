@@ -136,10 +136,13 @@ struct PairBatches::Data {
 
   /// Rows that the cut has no pairs for are padding.
   void write_batch(const Part& part, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
-    const Array *source = batch.find("source"), *target = batch.find("tokens");
-    if (target == nullptr || target->shape() != Shape{cut.rows, cut.target} || (source != nullptr) != options.sources ||
-        (options.sources && source->shape() != Shape{cut.rows, cut.source}))
-      batch = shaped(cut);
+    const auto fits = [&](const char* name, std::int64_t columns) {
+      const Array* array = batch.find(name);
+      return array != nullptr && array->dtype() == Dtype::int64 && array->shape() == Shape{cut.rows, columns};
+    };
+    const bool same = fits("tokens", cut.target) && fits("targets", cut.target) &&
+                      (!options.sources || fits("source", cut.source)) && batch.size() == (options.sources ? 3 : 2);
+    if (!same) batch = shaped(cut);
     Array tokens = batch.at("tokens");
     Array targets = batch.at("targets");
     const Tokens none;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "data_sizes.hpp"
+
 namespace xtape::train {
 
 Loss loss_of(const Model& model, const NamedVars& results, const std::string& function) {
@@ -27,12 +29,7 @@ NamedSizes loss_sizes(const Model& model, const Batch& batch) {
     if (batch.has(state))
       throw DefinitionError("input '" + state + "' of function 'loss' of model '" + model.name() +
                             "' is also a result, which makes it a state, but the data has an array of that name");
-  NamedSizes sizes;
-  try {
-    sizes = model.sizes("loss", batch, carried);
-  } catch (const Error& error) {
-    throw DefinitionError("the model does not fit the data: " + std::string(error.what()));
-  }
+  const NamedSizes sizes = decode::data_sizes(model, "loss", batch, carried);
   const Signature& signature = model.signature("loss");
   for (const FunctionInput& input : signature.inputs)
     for (const std::string& dim : input.dims)

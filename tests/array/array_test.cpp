@@ -30,7 +30,7 @@ TEST_CASE("a store keeps order and names the nearest name") {
   store.add("weight", Array(Dtype::float32, {2}));
   store.add("bias", Array(Dtype::float32, {1}));
   CHECK(store[1].name == "bias");
-  CHECK_THROWS_WITH_AS(store.at("wieght"), "there is no 'wieght' here; did you mean 'weight'?", Error);
+  CHECK_THROWS_WITH_AS(store.at("wieght"), "there is no array 'wieght'; did you mean 'weight'?", Error);
   CHECK_THROWS_AS(store.add("bias", Array(Dtype::float32, {1})), Error);
 }
 

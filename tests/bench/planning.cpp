@@ -46,11 +46,12 @@ void measure(std::size_t nodes) {
   Player player(tape, outputs, options);
   const double planned = bench::seconds(), peak = peak_bytes();
   player.play();
+  const double played = bench::seconds();
   const double count = static_cast<double>(tape.size());
   std::printf(
       "%8zu nodes: recording %.2f us and %.2f KiB a node, planning %.2f us and %.2f KiB, first play %.2f us; %zu steps\n",
       tape.size(), (after - start) / count * 1e6, (held - before) / count / 1024, (planned - after) / count * 1e6,
-      (peak - held) / count / 1024, (bench::seconds() - planned) / count * 1e6, player.plan().steps.size());
+      (peak - held) / count / 1024, (played - planned) / count * 1e6, player.plan().steps.size());
   std::fflush(stdout);
 }
 }  // namespace

@@ -201,7 +201,7 @@ TEST_CASE("functions call each other; results have names") {
   for (const char* function : {"f", "pair"}) CHECK(model.signature(function).results.empty());
   CHECK(same(played(model, "h")[1], 4. * x + 1.));
   CHECK(error_of([&] { model.record(tape, "h", inputs).at("hihg"); }) ==
-        "there is no 'hihg' here; did you mean 'high'?");
+        "there is no var 'hihg'; did you mean 'high'?");
 }
 
 TEST_CASE("nodes know their part, block and line") {

@@ -57,6 +57,20 @@ TEST_CASE("a line that cannot be parsed is shown with a caret") {
   CHECK(line_error("y = " + std::string(5000, '(') + "x").find("nested more than 200 deep") != std::string::npos);
   CHECK(line_error("y = " + std::string(5000, '-') + "x").find("nested more than 200 deep") != std::string::npos);
   CHECK(line_error("y = 99999999999999999999").find("this integer is too large") != std::string::npos);
+  CHECK(line_error("y = x if true") ==
+        "small.json, function 'f', line 9: 'else' belongs here: a if c else b\n"
+        "    y = x if true\n"
+        "                 ^");
+  CHECK(line_error("y = if true").find("an expression belongs here") != std::string::npos);
+}
+
+TEST_CASE("a condition is a flag that is known while recording") {
+  CHECK(line_error("y = x if x > 0 else -x") ==
+        "small.json, function 'f', line 9: a condition must be known while recording, and this is an array: "
+        "where(c, a, b) chooses element by element\n"
+        "    y = x if x > 0 else -x\n"
+        "               ^");
+  CHECK(line_error("y = x if 1 else x").find("a condition is true or false, not ") != std::string::npos);
 }
 
 TEST_CASE("the caret counts characters, not bytes") {

@@ -56,6 +56,14 @@ TEST_CASE("and and or look at the right side only where the left does not decide
   CHECK(same(f({}, "sum(x, axis=1, keepdims=n == 3 and n // 0 == 1)", x), Row{6, 15}));
 }
 
+TEST_CASE("a condition chooses while recording, and only what it chooses is evaluated") {
+  CHECK(same(f({}, "x if n == 4 else x + n // 0", x), f({}, "x", x)));
+  CHECK(same(f({}, "2 * x if n < 4 else x + 1 if n == 4 else x", x), f({}, "x + 1", x)));
+  CHECK(same(f({}, "(2 * x if n < 4 else x) + 1", x), f({}, "x + 1", x)));
+  CHECK(same(f({}, "sum(x, axis=1 if wide else 0)", x), Row{6, 15}));
+  CHECK(same(f({"a, b = (x, 2 * x) if wide and n == 4 else (x, x)"}, "b - a", x), f({}, "x", x)));
+}
+
 TEST_CASE("arithmetic and comparison of arrays record ops") {
   CHECK(same(f({}, "(2 * x - 1) / 4 + x ** 2", x), (2. * x - 1.) / 4. + x * x));
   CHECK(same(f({}, "-x % 4", x), Table{{3, 2, 1}, {0, 3, 2}}));

@@ -80,6 +80,11 @@ TEST_CASE(
   CHECK(roots == 1);
   CHECK(fused(r.tape, grad(loss, {r.x, r.scale})) == Count{0, 0});
   CHECK(notes(r.tape, {r.y, r.scale}, "rms_norm") == "#8 mul: #6 rsqrt is read elsewhere too");
+  Tape other;  // places are those of the caller's tape
+  tanh(other.parameter("unused", normal_array({2}, 1)));
+  const Var x = other.parameter("x", normal_array({4, 6}, 1));
+  const Var scale = rsqrt(mean(square(x), {-1}, true) + 1e-5);
+  CHECK(notes(other, {x * scale, scale}, "rms_norm") == "#8 mul: #7 rsqrt is read elsewhere too");
 }
 
 TEST_CASE("a rule applies under any number of sweeps") {
