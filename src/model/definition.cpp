@@ -69,7 +69,7 @@ class Reader {
 
   void read(Definition& definition) {
     const JsonNode& node = definition.node;
-    node.only({"xtape", "name", "about", "use", "hyper", "hugging_face", "blocks", "model", "files"});
+    node.only({"xtape", "name", "about", "use", "hyper", "hugging_face", "blocks", "functions", "model", "files"});
     const JsonNode version = node.at("xtape");
     if (version.json() != 1) version.fail("this program reads definitions of version 1");
     if (node.has("name")) definition.name = node.at("name").text();
@@ -87,6 +87,27 @@ class Reader {
       const JsonNode model = node.at("model").owned_by("model");
       definition.model = read_model(model, definition);
       definition.functions = read_functions(model.at("functions"), *definition.model);
+      if (node.has("functions"))
+        node.at("functions").fail_at_key("a model's functions stand in \"model\"; here stand those of files that are used");
+      add_used_functions(definition);
+    }
+  }
+
+  /// What the model does not define itself, it has from the files that it uses. Their lines see what its own lines see.
+  static void add_used_functions(Definition& definition) {
+    const std::vector<Function>& functions = definition.functions;
+    const std::size_t own = functions.size();
+    for (const auto& file : definition.used) {
+      if (!file->node.has("functions")) continue;
+      const JsonNode shared = file->node.at("functions");
+      for (Function& function : read_functions(shared, *definition.model)) {
+        const auto same = [&](const Function& other) { return other.name == function.name; };
+        const auto known = std::find_if(functions.begin(), functions.end(), same);
+        if (known == functions.end())
+          definition.functions.push_back(std::move(function));
+        else if (known - functions.begin() >= static_cast<std::ptrdiff_t>(own))
+          shared.at(function.name).fail_at_key("another used file has a function '" + function.name + "' too");
+      }
     }
   }
 

@@ -53,7 +53,8 @@ std::string definition_giving(const tiny::Directory& directory, const std::strin
   text.replace(text.find(cross), cross.size(), "\"" + result + "\"");
   using std::filesystem::copy_options;
   const auto copying = copy_options::recursive | copy_options::overwrite_existing;
-  std::filesystem::copy(models + "blocks", directory / "blocks", copying);
+  for (const char* folder : {"blocks", "functions"})
+    std::filesystem::copy(models + folder, directory / folder, copying);
   return directory.write("changed.json", text);
 }
 }  // namespace
