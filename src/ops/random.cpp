@@ -117,7 +117,8 @@ const Op& dropout_op() {
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             const double keep = 1 - call.attributes().get<double>("rate");
-            return Vars{where(bernoulli(call.tape, x.shape(), keep), x * (1 / keep), 0)};
+            const double scale = keep > 0 ? 1 / keep : 0;  // an infinity would make the gradient's zeros NaN
+            return Vars{where(bernoulli(call.tape, x.shape(), keep), x * scale, 0)};
           },
       .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
         if (probability(attributes, "rate") == 0 || tape.mode() != Mode::train) return inputs;

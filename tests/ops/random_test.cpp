@@ -146,6 +146,15 @@ TEST_CASE("op dropout: rate, scale, the same mask for the gradient, for the expa
   check_gradients_at([](const Var& v) { return dropout(square(v), 0.4); }, {0.3, 1.2, -0.7, 2.1, -1.4, 0.9, 0.5, 0.6});
 }
 
+TEST_CASE("op dropout: a rate of 1 gives zeros, and zeros for the gradient, by the kernel and by the expansion") {
+  Tape tape(Mode::train);
+  const Var x = tape.parameter("x", xt::xarray<double>{0.0, -1.5, 2.0});
+  const Var y = dropout(x, 1.0);
+  const Var dx = grad(sum(square(y) + y), {x})[0];
+  for (const Var& var : {y, dx})
+    for (const Array& found : {fast(var), evaluate(var)}) CHECK(found.to<double>() == xt::xarray<double>{0, 0, 0});
+}
+
 TEST_CASE("op dropout: x itself unless training with a rate; two calls draw apart; refusals") {
   for (Mode mode : {Mode::train, Mode::eval, Mode::predict}) {
     Tape tape(mode);
