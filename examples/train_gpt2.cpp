@@ -73,7 +73,7 @@ int main(int argc, char** argv) try {
   std::vector<ArrayView> gradients;
   for (int i = 0; i < steps; ++i) {
     batches.training(static_cast<std::uint64_t>(i), batch);
-    player.play({{at(step.inputs, "tokens"), batch.at("tokens")}, {at(step.inputs, "targets"), batch.at("targets")}},
+    player.play({{step.inputs.at("tokens"), batch.at("tokens")}, {step.inputs.at("targets"), batch.at("targets")}},
                 static_cast<std::uint64_t>(i));
     gradients.clear();
     for (const Var& gradient : step.gradients) gradients.push_back(player.view(gradient));

@@ -7,7 +7,7 @@ export XTAPE_MODELS="$source/models"
 
 expect 0 "^9,424 parameters$" "" show "$folders/tiny"
 expect 0 "n_inner = 24" "" show "$folders/untied"
-expect 0 "^ +lm_head +own_table +1,552" "" show "$folders/untied"
+expect 0 "^ +lm_head +embedding +1,552" "" show "$folders/untied"
 
 for i in $(seq 30); do echo "a rolling stone gathers no moss, and a stitch in time saves nine."; done >words.txt
 small=(--set data.text=words.txt --set 'tokenizer={"kind": "character"}' --set data.block_size=16 --set steps=20
