@@ -196,11 +196,18 @@ Var multiplied(const Factor& a, const Factor& b, const std::string& letters) {
 }
 
 Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
-  const std::string& text = attributes.get<std::string>("equation");
+  const auto [text, names] = in_letters(attributes.get<std::string>("equation"));
   std::vector<Shape> shapes;
   for (const Var& input : inputs) shapes.push_back(input.shape());
-  const Equation equation = parse_equation(text, shapes);
-  const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, text);
+  Equation equation;
+  std::vector<std::int64_t> sizes;
+  try {
+    equation = parse_equation(text, shapes);
+    sizes = sizes_of_letters(equation, shapes, text);
+  } catch (const ShapeError& error) {
+    if (names.empty()) throw;
+    throw ShapeError(std::string(error.what()) + "; " + names);
+  }
   std::vector<Factor> factors;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     factors.push_back(simplified(inputs[i], equation.operands[i], equation, sizes));
@@ -223,7 +230,7 @@ const AttributeSpec equation_attribute{
     "equation", AttributeType::text,
     "A letter for every axis of every operand, commas between operands, and after '->' the axes of the result; '...' "
     "covers the axes in front that have no letter. Without '->' the result has the letters that stand once, in "
-    "alphabetical order.",
+    "alphabetical order. Words with spaces between them name axes, too: 'b query d, b key d -> b query key'.",
     std::nullopt};
 
 double product_flops(const Call& call) {

@@ -1,6 +1,8 @@
 #include "equation.hpp"
 
 #include <algorithm>
+#include <sstream>
+#include <utility>
 
 namespace xtape {
 
@@ -47,7 +49,67 @@ std::vector<std::string> split_at_commas(const std::string& text) {
       parts.back() += c;
   return parts;
 }
+/// The words between spaces.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+bool is_name(const std::string& word) {
+  const auto fits = [](char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); };
+  return is_letter(word[0]) && std::all_of(word.begin(), word.end(), fits);
+}
+
+/// Letters for words: the first of the word where it is free, else any.
+class Letters {
+ public:
+  explicit Letters(const std::string& equation) : equation_(equation) {}
+
+  std::string of(const std::string& word) {
+    if (word == dots) return word;
+    if (!is_name(word)) refuse(equation_, "'" + word + "' is no name of an axis: names are letters, digits and '_'");
+    for (const auto& [known, letter] : letters_)
+      if (known == word) return {letter};
+    const std::string candidates = word[0] + std::string(letters_for_ellipses);
+    const auto is_free = [&](char letter) {
+      return std::none_of(letters_.begin(), letters_.end(), [&](const auto& each) { return each.second == letter; });
+    };
+    const auto free = std::find_if(candidates.begin(), candidates.end(), is_free);
+    if (free == candidates.end()) refuse(equation_, "has too many axes: there are 52 letters");
+    letters_.emplace_back(word, *free);
+    return {*free};
+  }
+
+  std::string names() const {
+    std::string list;
+    for (const auto& [word, letter] : letters_)
+      if (word.size() > 1) list += (list.empty() ? "" : ", ") + std::string(1, letter) + " is " + word;
+    return list;
+  }
+
+ private:
+  const std::string& equation_;
+  std::vector<std::pair<std::string, char>> letters_;
+};
 }  // namespace
+
+LetteredEquation in_letters(const std::string& text) {
+  const std::size_t arrow = text.find("->");
+  std::vector<std::string> terms = split_at_commas(text.substr(0, arrow));
+  if (arrow != std::string::npos) terms.push_back(text.substr(arrow + 2));
+  if (std::none_of(terms.begin(), terms.end(), [](const std::string& term) { return words_of(term).size() > 1; }))
+    return {text, ""};
+  if (arrow == std::string::npos) refuse(text, "names its axes by words, and so needs '->' and the axes of the result");
+  Letters letters(text);
+  std::string lettered;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (i > 0) lettered += i + 1 < terms.size() ? "," : "->";
+    for (const std::string& word : words_of(terms[i])) lettered += letters.of(word);
+  }
+  return {lettered, letters.names()};
+}
 
 Equation parse_equation(const std::string& text, const std::vector<Shape>& shapes) {
   std::string plain = text;

@@ -162,6 +162,25 @@ TEST_CASE("op einsum: many operands are multiplied in a cheap order") {
   CHECK(tape.node(before).outputs[0].shape == Shape{100});  // the vector first, never matrix by matrix
 }
 
+TEST_CASE("op einsum: axes may be named by words") {
+  Tape tape;
+  const auto numbers = [&](const char* name, const Shape& shape) { return tape.input(name, shape, Dtype::float64); };
+  const Var q = numbers("q", {2, 3, 4, 5}), k = numbers("k", {2, 6, 4, 5}), v = numbers("v", {5});
+  const auto equation_of = [](const Var& y) { return y.node().attributes.get<std::string>("equation"); };
+  CHECK(einsum("b query head d, b key head d -> b head query key", q, k).shape() == Shape{2, 4, 3, 6});
+  CHECK(equation_of(einsum("b query head d, b key head d -> b head query key", q, k)) ==
+        equation_of(einsum("bqhd,bkhd->bhqk", q, k)));
+  CHECK(einsum("... width, width -> ...", q, v).shape() == Shape{2, 3, 4});
+  CHECK(einsum("b same say d, b sum say d -> sum same", q, k).shape() == Shape{6, 3});  // one first letter
+  CHECK(einsum("bqhd, bkhd -> bhqk", q, k).shape() == Shape{2, 4, 3, 6});                  // letters as ever
+  CHECK_THROWS_WITH_AS(einsum("b query head d, b key head d", q, k),
+                       doctest::Contains("names its axes by words, and so needs '->'"), ShapeError);
+  CHECK_THROWS_WITH_AS(einsum("b query head d, b key head 2 -> b", q, k),
+                       doctest::Contains("'2' is no name of an axis"), ShapeError);
+  CHECK_THROWS_WITH_AS(einsum("b key head d, b key head d -> b head", q, k),
+                       doctest::Contains("; k is key, h is head"), ShapeError);
+}
+
 TEST_CASE("op einsum: mistakes are named") {
   Tape tape;
   const Var a = tape.input("a", {2, 3}), b = tape.input("b", {4, 5}), m = tape.input("m", {2, 3}, Dtype::boolean);
