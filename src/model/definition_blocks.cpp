@@ -174,9 +174,16 @@ PartSpec read_part(const std::string& name, const JsonNode& node, const Definiti
   return part;
 }
 
+/// One entry may describe several parts: "query, key, value".
 std::vector<PartSpec> read_parts(const JsonNode& node, const Definition& home) {
   std::vector<PartSpec> parts;
-  for (const auto& [name, entry] : node.entries()) parts.push_back(read_part(name, entry, home));
+  for (const auto& [names, entry] : node.entries())
+    for (std::size_t first = 0; first <= names.size();) {
+      const std::size_t comma = std::min(names.find(',', first), names.size());
+      parts.push_back(read_part(names.substr(first, comma - first), entry, home));
+      first = comma + 1;
+      if (first < names.size() && names[first] == ' ') ++first;
+    }
   return parts;
 }
 

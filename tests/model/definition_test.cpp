@@ -406,3 +406,21 @@ TEST_CASE("functions that cannot be shared are refused with their place") {
                                    R"json("twice.json")json"));
         }).find("there is no part, function or op 'once'") != std::string::npos);
 }
+
+TEST_CASE("one entry describes several parts, each with weights of its own") {
+  const std::string text = R"json({"xtape": 1, "name": "three", "blocks": {"scale": {
+    "weights": {"w": {"shape": [], "init": "ones"}}, "inputs": ["x"], "result": "x * w"}},
+    "model": {"parts": {"a, b,c": {"block": "scale"}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "c(b(a(x)))"}}}})json";
+  Model model = Model::parse(text);
+  CHECK(model.weights().names() == std::vector<std::string>{"a.w", "b.w", "c.w"});
+  model.weights().at("b.w").as<float>()[0] = 3;
+  const xt::xarray<float> x{1, 2};
+  CHECK(model.play("f", {{"x", x}})[0].value.to<float>() == xt::xarray<float>{3, 6});
+  const auto with_names = [&](const std::string& names) {
+    std::string other = text;
+    return test::error_of([&] { Model::parse(other.replace(other.find("a, b,c"), 6, names)); });
+  };
+  CHECK(with_names("a, b, c, a").find("the part 'a' has the same name as a part") != std::string::npos);
+  CHECK(!with_names("a, , b, c").empty());
+  CHECK(!with_names("a, b, c, ").empty());
+}
