@@ -67,11 +67,12 @@ std::optional<std::size_t> RulePattern::input_of(TermId term) const {
 
 std::optional<std::size_t> RulePattern::attribute_of(const Attribute& literal) const {
   for (std::size_t i = 0; i < rule.attributes.items().size(); ++i) {
-    const auto& [name, value] = rule.attributes.items()[i];
+    const auto& attribute = rule.attributes.items()[i];
     const auto& specs = rule.op->attributes;
-    const auto spec =
-        std::find_if(specs.begin(), specs.end(), [&](const AttributeSpec& each) { return each.name == name; });
-    if (value == literal && !(spec != specs.end() && spec->initial == value)) return i;
+    const auto is_its = [&](const AttributeSpec& each) { return each.name == attribute.first; };
+    const auto spec = std::find_if(specs.begin(), specs.end(), is_its);
+    const bool is_default = spec != specs.end() && spec->initial == attribute.second;
+    if (attribute.second == literal && !is_default) return i;
   }
   return std::nullopt;
 }
