@@ -63,9 +63,9 @@ bool is_name(const std::string& word) {
 }
 
 /// Letters for words: the first of the word where it is free, else any.
-class Letters {
+class AxisLetters {
  public:
-  explicit Letters(const std::string& equation) : equation_(equation) {}
+  explicit AxisLetters(const std::string& equation) : equation_(equation) {}
 
   std::string of(const std::string& word) {
     if (word == dots) return word;
@@ -102,7 +102,7 @@ LetteredEquation in_letters(const std::string& text) {
   if (std::none_of(terms.begin(), terms.end(), [](const std::string& term) { return words_of(term).size() > 1; }))
     return {text, ""};
   if (arrow == std::string::npos) refuse(text, "names its axes by words, and so needs '->' and the axes of the result");
-  Letters letters(text);
+  AxisLetters letters(text);
   std::string lettered;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (i > 0) lettered += i + 1 < terms.size() ? "," : "->";
