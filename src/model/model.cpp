@@ -97,9 +97,18 @@ void summarise(const model::Part& part, std::vector<PartSummary>& summaries) {
       summaries[here].parameters += summaries[child].parameters;
     }
 }
+
+constexpr std::size_t kept_players = 16;  // a translator's lengths in buckets, train and eval
+
+PlayerOptions with_arena() {
+  PlayerOptions options;
+  options.arena = make_arena();
+  return options;
+}
 }  // namespace
 
-Model::Data::Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options) {
+Model::Data::Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options)
+    : players(kept_players, with_arena()) {
   if (definition->model == nullptr)
     throw DefinitionError(definition->file + " defines blocks and no \"model\": other definitions use it");
   if (!is_floating(options.dtype))
@@ -116,9 +125,6 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
   for (const model::Function& each : world.definition->functions) signatures[each.name] = signature_of(each, world);
   root = model::build_parts(world);
   definition_text = model::self_contained(world);
-  PlayerOptions playing;
-  playing.arena = make_arena();
-  players = FunctionCache<>(16, playing);
 }
 
 const model::Function& Model::Data::function(const std::string& name) const {
