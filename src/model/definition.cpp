@@ -140,6 +140,12 @@ const Block* Definition::find_block(const std::string& name) const {
   return nullptr;
 }
 
+const Function* Definition::find_function(const std::string& name) const {
+  for (const Function& function : functions)
+    if (function.name == name) return &function;
+  return nullptr;
+}
+
 std::vector<std::string> Definition::block_names() const {
   std::vector<std::string> names;
   for (const auto& block : blocks) names.push_back(block->name);

@@ -101,6 +101,8 @@ struct Definition {
 
   /// A block of this file or of one that it uses directly; null where there is none.
   const Block* find_block(const std::string& name) const;
+  /// Null where the model has no function of that name.
+  const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
 };
 

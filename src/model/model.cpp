@@ -128,11 +128,9 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
 }
 
 const model::Function& Model::Data::function(const std::string& name) const {
+  if (const model::Function* found = world.definition->find_function(name)) return *found;
   std::vector<std::string> names;
-  for (const model::Function& each : world.definition->functions) {
-    if (each.name == name) return each;
-    names.push_back(each.name);
-  }
+  for (const model::Function& each : world.definition->functions) names.push_back(each.name);
   throw Error("model '" + world.definition->name + "' has no function '" + name + "'" + did_you_mean(name, names));
 }
 
