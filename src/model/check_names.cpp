@@ -150,7 +150,7 @@ void check_mentioned(const Block& block, const Names& mentioned) {
 
 void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {
   if (!seen.insert(&definition).second) return;
-  for (const auto& file : definition.used) check_file(*file, ops, seen);
+  for (const auto& used : definition.used) check_file(*used.file, ops, seen);
   for (const auto& block : definition.blocks) {
     Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops});
     check_shared(checker, *block);

@@ -87,12 +87,22 @@ struct Function {
   Computation computation;
 };
 
-/// One file.
+/// The latest version of the format, and the oldest that is read.
+inline constexpr int latest_version = 2, oldest_version = 1;
+
+/// One file, with what it extends.
 struct Definition {
   std::string file;
   JsonNode node;
+  std::vector<JsonNode> extended;  ///< The files that this one extends, the first before those that extend it.
+  int version = latest_version;
   std::string name, about;
-  std::vector<std::shared_ptr<const Definition>> used;
+  /// A file that this one uses, and the name that it uses it by.
+  struct Used {
+    std::string name;
+    std::shared_ptr<const Definition> file;
+  };
+  std::vector<Used> used;
   std::vector<Parameter> hyper;
   std::optional<HuggingFaceMapping> hugging_face;
   std::vector<std::unique_ptr<Block>> blocks;

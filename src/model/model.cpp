@@ -84,7 +84,7 @@ void summarise(const model::Part& part, std::vector<PartSummary>& summaries) {
   PartSummary& summary = summaries.emplace_back();
   summary.path = part.path;
   summary.block = part.block->name;
-  summary.file = part.block->home->file;
+  summary.file = part.block->place.file;
   for (const model::Weight& weight : part.weights) {
     if (weight.path.empty()) continue;
     summary.weights.push_back({weight.path, weight.shape, model::to_string(weight.initialiser)});

@@ -1,6 +1,7 @@
 // A definition in one text: the used files stand inside under "files", hyper-parameters have their values.
 #include <cmath>
 
+#include "definition_blocks.hpp"
 #include "model_data.hpp"
 
 namespace xtape::model {
@@ -28,14 +29,39 @@ class Writer {
 
  private:
   Json rewritten(const Definition& definition) {
-    Json json = definition.node.json();
+    Json json = extended(definition);
     json.erase("files");
-    if (json.contains("use"))
-      for (std::size_t i = 0; i < definition.used.size(); ++i)
-        json["use"][i] = key_of(*definition.used[i], json["use"][i]);
+    json.erase("extends");
+    if (!definition.used.empty()) json["use"] = Json::array();
+    for (const auto& used : definition.used) json["use"].push_back(key_of(*used.file, used.name));
     if (json.contains("hyper"))
       for (auto& [name, value] : json["hyper"].items()) value = json_of(world_.hyper.at(&definition).at(name));
     return json;
+  }
+
+  /// What the file says, laid over what it extends.
+  static Json extended(const Definition& definition) {
+    std::vector<JsonNode> nodes = definition.extended;
+    nodes.push_back(definition.node);
+    Json json = Json::object();
+    for (const JsonNode& node : nodes)
+      for (const auto& [key, entry] : node.entries()) json[key] = entry.json();
+    lay_over(nodes, {"hyper", "blocks", "functions"}, json);
+    std::vector<JsonNode> models;
+    for (const JsonNode& node : nodes)
+      if (node.has("model")) models.push_back(node.at("model"));
+    for (const JsonNode& model : models)
+      for (const auto& [key, entry] : model.entries()) json["model"][key] = entry.json();
+    if (!models.empty()) lay_over(models, {"weights", modules_key(definition.version), "functions"}, json["model"]);
+    return json;
+  }
+
+  static void lay_over(const std::vector<JsonNode>& nodes, const std::vector<std::string>& keys, Json& json) {
+    for (const std::string& key : keys) {
+      if (!json.contains(key)) continue;
+      json[key] = Json::object();
+      for (const auto& [name, entry] : merged(nodes, key)) json[key][name] = entry.json();
+    }
   }
 
   /// The name under which a used file stands in "files": the one it was used by, told apart where that is taken.
