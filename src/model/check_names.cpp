@@ -46,8 +46,6 @@ class Checker {
     for (const auto& result : computation.results) expression(result.second);
   }
 
-  const Names& mentioned() const { return mentioned_; }
-
  private:
   void expression(const Line& line) {
     line_ = &line;
@@ -75,7 +73,6 @@ class Checker {
 
   void visit(const Expression& expression) {
     if (expression.form == Form::name) {
-      mentioned_.insert(expression.text);
       if (locals_.count(expression.text) != 0 || names_.of(expression.text) != Meaning::unknown) return;
       std::vector<std::string> known = names_.values();
       known.insert(known.end(), locals_.begin(), locals_.end());
@@ -90,7 +87,6 @@ class Checker {
 
   void callee(const Expression& call) {
     const Expression& callee = call.children[0];
-    mentioned_.insert(callee.text);
     const Meaning meaning = names_.of_callee(callee.text);
     if (meaning == Meaning::unknown)
       line_->fail(callee.column, "there is no part, function or op '" + callee.text + "'" +
@@ -113,7 +109,7 @@ class Checker {
   }
 
   VisibleNames names_;
-  Names locals_, mentioned_;
+  Names locals_;
   const Line* line_ = nullptr;
 };
 
@@ -142,12 +138,6 @@ void check_shared(Checker& checker, const Block& block) {
   for (const PartSpec& part : block.parts) check_part(checker, part);
 }
 
-void check_mentioned(const Block& block, const Names& mentioned) {
-  for (const PartSpec& part : block.parts)
-    if (mentioned.count(part.name) == 0)
-      fail(part.place, "part '" + part.name + "' is never used: no line mentions it");
-}
-
 void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {
   if (!seen.insert(&definition).second) return;
   for (const auto& used : definition.used) check_file(*used.file, ops, seen);
@@ -155,19 +145,15 @@ void check_file(const Definition& definition, const OpTable& ops, std::set<const
     Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops});
     check_shared(checker, *block);
     checker.computation(block->inputs, block->computation);
-    check_mentioned(*block, checker.mentioned());
   }
   if (definition.model == nullptr) return;
-  Names mentioned;
   const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition.functions, &ops};
   Checker shared(names);
   check_shared(shared, *definition.model);
   for (const Function& function : definition.functions) {
     Checker checker(names);
     checker.computation(function.inputs, function.computation);
-    mentioned.insert(checker.mentioned().begin(), checker.mentioned().end());
   }
-  check_mentioned(*definition.model, mentioned);
 }
 }  // namespace
 

@@ -122,7 +122,7 @@ std::shared_ptr<const Definition> read_definition(const std::string& path);
 std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file);
 
 /// Checks every name in the lines of every block and function: that it is known, that what is called can be called with
-/// these keywords, that parts are used. Needs no hyper-parameters, so that it covers blocks that no model uses.
+/// these keywords. Needs no hyper-parameters, so that it covers blocks that no model uses.
 void check_names(const Definition& definition, const OpTable& ops);
 
 }  // namespace xtape::model
