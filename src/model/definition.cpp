@@ -41,17 +41,22 @@ class Reader {
     return definition;
   }
 
+  /// Where the file is that an entry of the file `from` names: beside that file, or among the installed models.
+  static std::string located(const JsonNode& entry, const std::string& from) {
+    const std::string& name = entry.text();
+    const std::string beside = (std::filesystem::path(from).parent_path() / name).string();
+    std::error_code none;
+    if (std::filesystem::is_regular_file(beside, none)) return beside;
+    const std::string installed = (std::filesystem::path(models_directory()) / name).string();
+    if (!std::filesystem::is_regular_file(installed, none))
+      entry.fail("cannot find '" + name + "': neither " + beside + " nor " + installed + " is a file");
+    return installed;
+  }
+
   std::shared_ptr<const Definition> use(const JsonNode& entry, const std::string& from) {
     const std::string& name = entry.text();
     const bool inside = embedded_.has(name);
-    std::string path = (std::filesystem::path(from).parent_path() / name).string();
-    std::error_code none;
-    if (!inside && !std::filesystem::is_regular_file(path, none)) {
-      const std::string beside = path;
-      path = (std::filesystem::path(models_directory()) / name).string();
-      if (!std::filesystem::is_regular_file(path, none))
-        entry.fail("cannot find '" + name + "': neither " + beside + " nor " + path + " is a file");
-    }
+    const std::string path = inside ? "" : located(entry, from);
     const std::string key = inside ? name : canonical(path);
     if (std::find(reading_.begin(), reading_.end(), key) != reading_.end())
       entry.fail("'" + name + "' uses this file in turn: files cannot use each other in a circle");
@@ -80,7 +85,8 @@ class Reader {
     if (node.has("hugging_face")) {
       std::vector<std::string> names;
       for (const Parameter& each : definition.hyper) names.push_back(each.name);
-      definition.hugging_face = read_hugging_face(node.at("hugging_face").owned_by("hugging_face"), names);
+      const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
+      definition.hugging_face = read_hugging_face(entry.is_string() ? mapping(entry, definition.file) : entry, names);
     }
     if (node.has("blocks")) read_blocks(definition, node.at("blocks"));
     if (node.has("model")) {
@@ -91,6 +97,12 @@ class Reader {
         node.at("functions").fail_at_key("a model's functions stand in \"model\"; here stand those of files that are used");
       add_used_functions(definition);
     }
+  }
+
+  /// An entry "hugging_face" that stands in a file of its own.
+  static JsonNode mapping(const JsonNode& entry, const std::string& from) {
+    const std::string path = located(entry, from);
+    return JsonNode(read_file(path), path, JsonErrors::definition);
   }
 
   /// What the model does not define itself, it has from the files that it uses. Their lines see what its own lines see.

@@ -1,4 +1,5 @@
-// A definition in one text: the used files stand inside under "files", hyper-parameters have their values.
+// A definition in one text: the used files stand inside under "files", the entry "hugging_face" in its place, and
+// hyper-parameters have their values.
 #include <cmath>
 
 #include "model_data.hpp"
@@ -33,6 +34,7 @@ class Writer {
     if (json.contains("use"))
       for (std::size_t i = 0; i < definition.used.size(); ++i)
         json["use"][i] = key_of(*definition.used[i], json["use"][i]);
+    if (definition.hugging_face) json["hugging_face"] = definition.hugging_face->json;
     if (json.contains("hyper"))
       for (auto& [name, value] : json["hyper"].items()) value = json_of(world_.hyper.at(&definition).at(name));
     return json;
