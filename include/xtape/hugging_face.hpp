@@ -7,6 +7,7 @@
 #endif
 
 #include <string>
+#include <vector>
 
 #include "xtape/model.hpp"
 
@@ -25,6 +26,10 @@ bool is_hugging_face(const std::string& path);
 /// DefinitionError, with file and line, where the config asks for what the definition cannot do.
 Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
                         const std::string& definition = "");
+
+/// What open_hugging_face passes over in silence, a sentence each: keys of config.json that the definition does not know,
+/// and that say more than where the file comes from. Throws as open_hugging_face does.
+std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition = "");
 
 /// Writes config.json and model.safetensors to `folder`, which is made where it is not there. `like`, where it is not
 /// empty, is a folder whose other words of config.json and tokenizer files go along. Throws DefinitionError where the
