@@ -12,6 +12,7 @@
 #include "files.hpp"
 #include "hugging_face_files.hpp"
 #include "stored_weights.hpp"
+#include "weight_patterns.hpp"
 
 namespace xtape {
 
@@ -181,7 +182,8 @@ bool is_hugging_face(const std::string& path) {
   return fs::is_regular_file(fs::path(path) / model::config_file, none);
 }
 
-Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition) {
+Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,
+                        const std::vector<std::string>& initialise) {
   const JsonNode config = model::read_config(folder);
   const std::string path = definition_for(config, definition);
   const auto read = model::read_definition(path);
@@ -190,7 +192,7 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
   check_config(*read->hugging_face, config, path);
   ModelOptions chosen = options;
   chosen.hyper = overrides_of(*read, config, options.hyper);
-  chosen.initialise = false;
+  chosen.initialise = options.initialise && !initialise.empty();
   if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
     return Model::load(path, chosen);
   const std::vector<ArrayFile> files = weight_files(folder);
@@ -198,7 +200,8 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
   settle_ties(*read->hugging_face, stored, chosen.hyper);
   Model model = Model::load(path, chosen);
   const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
-  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name());
+  model::check_weight_patterns(model, "initialise", initialise);
+  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
   return model;
 }
 
