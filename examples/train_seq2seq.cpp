@@ -14,7 +14,7 @@ Model small_model(const Tokenizer& source, const Tokenizer& target) {
   options.seed = 1;
   options.hyper = {{"source_vocab_size", std::to_string(source.size())},
                    {"target_vocab_size", std::to_string(target.size())},
-                   {"embedding", "32"},
+                   {"embedding_dim", "32"},
                    {"units", "64"},
                    {"directions", "2"}};
   return Model::load("gru_attention", options);

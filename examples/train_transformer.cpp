@@ -14,13 +14,13 @@ Model small_transformer(const Tokenizer& source, const Tokenizer& target) {
   options.seed = 1;
   options.hyper = {{"source_vocab_size", std::to_string(source.size())},
                    {"target_vocab_size", std::to_string(target.size())},
-                   {"width", "64"},
-                   {"inner", "128"},
+                   {"d_model", "64"},
+                   {"d_ff", "128"},
                    {"heads", "4"},
                    {"encoder_layers", "2"},
                    {"decoder_layers", "2"},
-                   {"embeddings", "separate"},
-                   {"output", "separate"},
+                   {"shared_embeddings", "false"},
+                   {"tied_output", "false"},
                    {"dropout_rate", "0"},
                    {"label_smoothing", "0"}};
   return Model::load("transformer", options);

@@ -133,7 +133,7 @@ class Builder {
     const Block& block = chosen_block(spec, context);
     part->path = path;
     part->block = &block;
-    part->scope = std::make_shared<const Scope>(Scope{path, block.home->file + ", block '" + block.name + "'"});
+    part->scope = std::make_shared<const Scope>(Scope{path, block.place.file + ", block '" + block.name + "'"});
     give_parts(*part, spec, context);
     set_parameters(*part, spec, context);
     fill(*part);

@@ -1,11 +1,12 @@
 // Checks the names in every line of a definition, before anything is made of it.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "check_sizes.hpp"
 #include "definition.hpp"
 #include "nearest.hpp"
-#include "value.hpp"
+#include "visible_names.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape::model {
@@ -16,32 +17,25 @@ using Names = std::set<std::string>;
 /// The names of one block or function, line by line.
 class Checker {
  public:
-  Checker(const Definition& home, const Block& block, const OpTable& ops) : block_(block), ops_(ops) {
-    for (const Parameter& each : home.hyper) known_.insert(each.name);
-    for (const Parameter& each : block.parameters) known_.insert(each.name);
-    sizes_ = known_;
-    for (const WeightSpec& each : block.weights) known_.insert(each.name);
-    for (const PartSpec& each : block.parts) {
-      known_.insert(each.name);
-      parts_.insert(each.name);
-    }
-  }
+  explicit Checker(const VisibleNames& names) : names_(names) {}
 
   /// Sizes and settings are known without a tape: parameters, hyper-parameters and what is bound around them.
-  void size(const Line& line, const Names& more) {
-    more_ = &more;
+  void setting(const Line& line, const Names& more = {}, std::size_t parameters = all_parameters) {
+    const VisibleNames visible = names_;
+    const Names locals = std::exchange(locals_, more);
+    names_.recording = false;
+    names_.parameters = parameters;
     expression(line);
-    more_ = nullptr;
+    names_ = visible;
+    locals_ = locals;
   }
 
-  void computation(const std::vector<Input>& inputs, const Computation& computation,
-                   const std::vector<Function>* functions) {
-    functions_ = functions;
-    check_sizes(inputs, computation, sizes_);
+  void computation(const std::vector<Input>& inputs, const Computation& computation) {
+    check_sizes(inputs, computation, sizes());
     for (const Input& input : inputs) {
-      known_.insert(input.name);
+      locals_.insert(input.name);
       for (const Line& dim : input.dims)
-        if (dim.value.form == Form::name) known_.insert(dim.value.text);
+        if (dim.value.form == Form::name) locals_.insert(dim.value.text);
     }
     for (const Input& input : inputs)
       for (const Line& dim : input.dims) expression(dim);
@@ -52,68 +46,53 @@ class Checker {
     for (const auto& result : computation.results) expression(result.second);
   }
 
-  const Names& mentioned() const { return mentioned_; }
-
  private:
   void expression(const Line& line) {
     line_ = &line;
     visit(line.value);
   }
 
-  bool knows(const std::string& name) const {
-    return more_ == nullptr ? known_.count(name) != 0 : sizes_.count(name) != 0 || more_->count(name) != 0;
+  /// The names that are sizes before any input binds one.
+  Names sizes() const {
+    VisibleNames settings = names_;
+    settings.recording = false;
+    const std::vector<std::string> known = settings.values();
+    return {known.begin(), known.end()};
   }
 
   void assign(const Target& target, const Line& line) {
-    const auto taken = [&](const auto& list, const char* kind) {
-      for (const auto& each : list)
-        if (each.name == target.name)
-          line.fail(target.column, "'" + target.name + "' is a " + kind + " here and cannot be assigned to");
-    };
-    taken(block_.weights, "weight");
-    taken(block_.parts, "part");
-    taken(block_.parameters, "parameter");
-    known_.insert(target.name);
+    const Meaning meaning = names_.of(target.name);
+    const char* kind = meaning == Meaning::weight      ? "weight"
+                       : meaning == Meaning::module    ? "part"
+                       : meaning == Meaning::parameter ? "parameter"
+                                                       : nullptr;
+    if (kind != nullptr)
+      line.fail(target.column, "'" + target.name + "' is a " + kind + " here and cannot be assigned to");
+    locals_.insert(target.name);
   }
 
   void visit(const Expression& expression) {
     if (expression.form == Form::name) {
-      mentioned_.insert(expression.text);
-      if (!knows(expression.text)) {
-        Names known = more_ == nullptr ? known_ : sizes_;
-        if (more_ != nullptr) known.insert(more_->begin(), more_->end());
-        line_->fail(expression.column,
-                    "unknown name '" + expression.text + "'" + did_you_mean(expression.text, list_of(known)));
-      }
-      return;
+      if (locals_.count(expression.text) != 0 || names_.of(expression.text) != Meaning::unknown) return;
+      std::vector<std::string> known = names_.values();
+      known.insert(known.end(), locals_.begin(), locals_.end());
+      line_->fail(expression.column,
+                  "unknown name '" + expression.text + "'" + did_you_mean(expression.text, known));
     }
-    if (expression.form == Form::call && expression.children[0].form == Form::name) {
-      callee(expression);
-      for (std::size_t i = 1; i < expression.children.size(); ++i) visit(expression.children[i]);
-    } else {
-      for (const Expression& child : expression.children) visit(child);
-    }
+    const bool calls_name = expression.form == Form::call && expression.children[0].form == Form::name;
+    if (calls_name) callee(expression);
+    for (std::size_t i = calls_name ? 1 : 0; i < expression.children.size(); ++i) visit(expression.children[i]);
     for (const Keyword& each : expression.keywords) visit(each.value);
   }
 
   void callee(const Expression& call) {
     const Expression& callee = call.children[0];
-    const std::string& name = callee.text;
-    mentioned_.insert(name);
-    if (parts_.count(name) != 0) return;
-    std::vector<std::string> known = list_of(parts_);
-    if (functions_ != nullptr)
-      for (const Function& each : *functions_) {
-        if (each.name == name) return;
-        known.push_back(each.name);
-      }
-    if (const Op* op = ops_.find(name)) {
-      keywords(*op, call);
-      return;
-    }
-    if (is_number_function(name) || is_requirement(call) || is_scan(call)) return;
-    for (const auto& row : ops_.rows()) known.push_back(row.first);
-    line_->fail(callee.column, "there is no part, function or op '" + name + "'" + did_you_mean(name, known));
+    const Meaning meaning = names_.of_callee(callee.text);
+    if (meaning == Meaning::unknown)
+      line_->fail(callee.column, "there is no part, function or op '" + callee.text + "'" +
+                                     did_you_mean(callee.text, names_.callees()));
+    if (meaning == Meaning::op)
+      if (const Op* op = names_.ops->find(callee.text)) keywords(*op, call);
   }
 
   void keywords(const Op& op, const Expression& call) {
@@ -129,68 +108,52 @@ class Checker {
                     "op '" + op.name + "' has no attribute '" + each.name + "'" + did_you_mean(each.name, known));
   }
 
-  static std::vector<std::string> list_of(const Names& names) { return {names.begin(), names.end()}; }
-
-  const Block& block_;
-  const OpTable& ops_;
+  VisibleNames names_;
+  Names locals_;
   const Line* line_ = nullptr;
-  const std::vector<Function>* functions_ = nullptr;
-  const Names* more_ = nullptr;  ///< While a size is looked at: what may be named beside the sizes.
-  Names known_, sizes_, parts_, mentioned_;
 };
 
 void check_part(Checker& checker, const PartSpec& part) {
   const Names index = {"index"};
   const Names& more = part.repeat ? index : Names{};
   for (const auto* line : {&part.repeat, &part.when})
-    if (*line) checker.size(**line, {});
-  if (part.choice) checker.size(*part.choice, more);
+    if (*line) checker.setting(**line);
+  if (part.choice) checker.setting(*part.choice, more);
   for (const auto& [name, line] : part.settings) {
     // What may be the name of a given part is looked at when parts are made.
-    if (line.value.form != Form::name) checker.size(line, more);
+    if (line.value.form != Form::name) checker.setting(line, more);
   }
   for (const PartSpec& given : part.parts) check_part(checker, given);
 }
 
 void check_shared(Checker& checker, const Block& block) {
-  for (const Parameter& each : block.parameters)
-    if (each.initial) checker.size(*each.initial, {});
+  for (std::size_t i = 0; i < block.parameters.size(); ++i)
+    if (block.parameters[i].initial) checker.setting(*block.parameters[i].initial, {}, i);
   for (const WeightSpec& weight : block.weights) {
-    for (const Line& line : weight.shape) checker.size(line, {});
-    if (weight.choice) checker.size(*weight.choice, {});
-    for (const auto& [name, line] : weight.settings) checker.size(line, {});
-    if (weight.when) checker.size(*weight.when, {});
+    for (const Line& line : weight.shape) checker.setting(line);
+    if (weight.choice) checker.setting(*weight.choice);
+    for (const auto& [name, line] : weight.settings) checker.setting(line);
+    if (weight.when) checker.setting(*weight.when);
   }
   for (const PartSpec& part : block.parts) check_part(checker, part);
 }
 
-void check_mentioned(const Block& block, const Names& mentioned) {
-  for (const PartSpec& part : block.parts)
-    if (mentioned.count(part.name) == 0)
-      fail(part.place, "part '" + part.name + "' is never used: no line mentions it");
-}
-}  // namespace
-
-namespace {
 void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {
   if (!seen.insert(&definition).second) return;
-  for (const auto& file : definition.used) check_file(*file, ops, seen);
+  for (const auto& used : definition.used) check_file(*used.file, ops, seen);
   for (const auto& block : definition.blocks) {
-    Checker checker(definition, *block, ops);
+    Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops});
     check_shared(checker, *block);
-    checker.computation(block->inputs, block->computation, nullptr);
-    check_mentioned(*block, checker.mentioned());
+    checker.computation(block->inputs, block->computation);
   }
   if (definition.model == nullptr) return;
-  Names mentioned;
-  Checker shared(definition, *definition.model, ops);
+  const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition.functions, &ops};
+  Checker shared(names);
   check_shared(shared, *definition.model);
   for (const Function& function : definition.functions) {
-    Checker checker(definition, *definition.model, ops);
-    checker.computation(function.inputs, function.computation, &definition.functions);
-    mentioned.insert(checker.mentioned().begin(), checker.mentioned().end());
+    Checker checker(names);
+    checker.computation(function.inputs, function.computation);
   }
-  check_mentioned(*definition.model, mentioned);
 }
 }  // namespace
 

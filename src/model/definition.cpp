@@ -2,19 +2,34 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "definition_blocks.hpp"
 #include "files.hpp"
+#include "version_1.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {
 
 namespace {
+/// The functions that a file has for those who use it.
+Entries shared_functions(const Definition& file) {
+  std::vector<JsonNode> nodes = file.extended;
+  nodes.push_back(file.node);
+  return merged(nodes, "functions");
+}
+
+Function shared_function(const Entries::value_type& entry, const Definition& file, const Block& model) {
+  Function function = read_functions({entry}, model).front();
+  if (file.version == 1) upgrade(function.computation);
+  return function;
+}
+
 /// Reads files, each once, and notices when they use each other in a circle.
 class Reader {
  public:
   std::shared_ptr<const Definition> file(const std::string& path) {
-    return add(canonical(path), [&] { return JsonNode(read_file(path), path, JsonErrors::definition); });
+    return add(canonical(path), [&] { return opened(path); });
   }
 
   std::shared_ptr<const Definition> text(const std::string& text, const std::string& name) {
@@ -22,6 +37,8 @@ class Reader {
   }
 
  private:
+  static JsonNode opened(const std::string& path) { return {read_file(path), path, JsonErrors::definition}; }
+
   static std::string canonical(const std::string& path) {
     std::error_code none;
     return std::filesystem::weakly_canonical(path, none).string();
@@ -41,87 +58,138 @@ class Reader {
     return definition;
   }
 
-  std::shared_ptr<const Definition> use(const JsonNode& entry, const std::string& from) {
+  /// A file that another names: what it is known by here, and how it is opened.
+  struct Source {
+    std::string key;
+    std::function<JsonNode()> open;
+  };
+
+  Source source_of(const JsonNode& entry, const std::string& from) {
     const std::string& name = entry.text();
-    const bool inside = embedded_.has(name);
+    if (embedded_.has(name)) return {name, [this, name] { return embedded_.at(name); }};
     std::string path = (std::filesystem::path(from).parent_path() / name).string();
     std::error_code none;
-    if (!inside && !std::filesystem::is_regular_file(path, none)) {
+    if (!std::filesystem::is_regular_file(path, none)) {
       const std::string beside = path;
       path = (std::filesystem::path(models_directory()) / name).string();
       if (!std::filesystem::is_regular_file(path, none))
         entry.fail("cannot find '" + name + "': neither " + beside + " nor " + path + " is a file");
     }
-    const std::string key = inside ? name : canonical(path);
-    if (std::find(reading_.begin(), reading_.end(), key) != reading_.end())
-      entry.fail("'" + name + "' uses this file in turn: files cannot use each other in a circle");
+    return {canonical(path), [path] { return opened(path); }};
+  }
+
+  std::shared_ptr<const Definition> use(const JsonNode& entry, const std::string& from) {
+    const Source source = source_of(entry, from);
+    if (std::find(reading_.begin(), reading_.end(), source.key) != reading_.end())
+      entry.fail("'" + entry.text() + "' uses this file in turn: files cannot use each other in a circle");
     if (reading_.size() == deepest) entry.fail("files use each other more than " + std::to_string(deepest) + " deep");
-    return inside ? add(key, [&] { return embedded_.at(name); }) : file(path);
+    return add(source.key, source.open);
   }
 
   void add_used(Definition& definition, const JsonNode& entry) {
-    const std::shared_ptr<const Definition> file = use(entry, definition.file);
+    const std::shared_ptr<const Definition> file = use(entry, entry.file());
+    const auto same = [&](const Definition::Used& other) { return other.file == file; };
+    if (std::any_of(definition.used.begin(), definition.used.end(), same)) return;
     for (const auto& block : file->blocks)
       if (definition.find_block(block->name) != nullptr)
         entry.fail("its block '" + block->name + "' is in another used file already");
-    definition.used.push_back(file);
+    definition.used.push_back({entry.text(), file});
+  }
+
+  /// A file and those that it extends, the first of these in front.
+  std::vector<JsonNode> extended_by(const JsonNode& node) {
+    std::vector<JsonNode> nodes = {node};
+    std::vector<std::string> keys;
+    while (nodes.back().has("extends")) {
+      const JsonNode entry = nodes.back().at("extends");
+      const Source source = source_of(entry, entry.file());
+      if (source.key == reading_.back() || std::find(keys.begin(), keys.end(), source.key) != keys.end())
+        entry.fail("'" + entry.text() + "' extends this file in turn: files cannot extend each other in a circle");
+      keys.push_back(source.key);
+      nodes.push_back(source.open());
+    }
+    std::reverse(nodes.begin(), nodes.end());
+    return nodes;
+  }
+
+  static int version_of(const JsonNode& node) {
+    const JsonNode version = node.at("xtape");
+    for (int known = oldest_version; known <= latest_version; ++known)
+      if (version.json() == known) return known;
+    version.fail("this program reads definitions of versions " + std::to_string(oldest_version) + " to " +
+                 std::to_string(latest_version));
   }
 
   void read(Definition& definition) {
-    const JsonNode& node = definition.node;
-    node.only({"xtape", "name", "about", "use", "hyper", "hugging_face", "blocks", "functions", "model", "files"});
-    const JsonNode version = node.at("xtape");
-    if (version.json() != 1) version.fail("this program reads definitions of version 1");
-    if (node.has("name")) definition.name = node.at("name").text();
-    if (node.has("about")) definition.about = node.at("about").text();
-    if (node.has("use"))
-      for (const JsonNode& entry : node.at("use").elements()) add_used(definition, entry);
-    if (node.has("hyper")) definition.hyper = read_parameters(node.at("hyper").owned_by("hyper"));
-    if (node.has("hugging_face")) {
+    const std::vector<JsonNode> nodes = extended_by(definition.node);
+    definition.extended.assign(nodes.begin(), nodes.end() - 1);
+    definition.version = version_of(definition.node);
+    for (const JsonNode& node : nodes) {
+      node.only({"xtape", "name", "about", "extends", "use", "hyper", "hugging_face", "blocks", "functions", "model",
+                 "files"});
+      if (version_of(node) != definition.version)
+        definition.node.at("extends").fail("it is of version " + std::to_string(version_of(node)) +
+                                           ", and a definition extends one of its own version");
+      if (node.has("name")) definition.name = node.at("name").text();
+      if (node.has("about")) definition.about = node.at("about").text();
+      if (node.has("use"))
+        for (const JsonNode& entry : node.at("use").elements()) add_used(definition, entry);
+    }
+    definition.hyper = read_parameters(merged(nodes, "hyper", "hyper"));
+    for (const JsonNode& node : nodes) {
+      if (!node.has("hugging_face")) continue;
       std::vector<std::string> names;
       for (const Parameter& each : definition.hyper) names.push_back(each.name);
       definition.hugging_face = read_hugging_face(node.at("hugging_face").owned_by("hugging_face"), names);
     }
-    if (node.has("blocks")) read_blocks(definition, node.at("blocks"));
-    if (node.has("model")) {
-      const JsonNode model = node.at("model").owned_by("model");
-      definition.model = read_model(model, definition);
-      definition.functions = read_functions(model.at("functions"), *definition.model);
+    read_blocks(definition, merged(nodes, "blocks"));
+    if (definition.version == 1)
+      for (const auto& block : definition.blocks) upgrade(block->computation);
+    read_model_of(definition, nodes);
+  }
+
+  static void read_model_of(Definition& definition, const std::vector<JsonNode>& nodes) {
+    std::vector<JsonNode> models;
+    for (const JsonNode& node : nodes)
+      if (node.has("model")) models.push_back(node.at("model").owned_by("model"));
+    if (models.empty()) return;
+    for (const JsonNode& node : nodes)
       if (node.has("functions"))
         node.at("functions").fail_at_key("a model's functions stand in \"model\"; here stand those of files that are used");
-      add_used_functions(definition);
-    }
+    definition.model = read_model(models, definition);
+    definition.functions = read_functions(merged(models, "functions"), *definition.model);
+    if (definition.version == 1)
+      for (Function& function : definition.functions) upgrade(function.computation);
+    add_used_functions(definition);
   }
 
   /// What the model does not define itself, it has from the files that it uses. Their lines see what its own lines see.
   static void add_used_functions(Definition& definition) {
     const std::vector<Function>& functions = definition.functions;
     const std::size_t own = functions.size();
-    for (const auto& file : definition.used) {
-      if (!file->node.has("functions")) continue;
-      const JsonNode shared = file->node.at("functions");
-      for (Function& function : read_functions(shared, *definition.model)) {
-        const auto same = [&](const Function& other) { return other.name == function.name; };
+    for (const auto& [name, file] : definition.used)
+      for (const auto& entry : shared_functions(*file)) {
+        const auto same = [&](const Function& other) { return other.name == entry.first; };
         const auto known = std::find_if(functions.begin(), functions.end(), same);
         if (known == functions.end())
-          definition.functions.push_back(std::move(function));
+          definition.functions.push_back(shared_function(entry, *file, *definition.model));
         else if (known - functions.begin() >= static_cast<std::ptrdiff_t>(own))
-          shared.at(function.name).fail_at_key("another used file has a function '" + function.name + "' too");
+          entry.second.fail_at_key("another used file has a function '" + entry.first + "' too");
       }
-    }
   }
 
-  /// Parts name blocks, so all names must be known before any block is read: each is entered as a bare name first.
-  static void read_blocks(Definition& definition, const JsonNode& node) {
-    for (const auto& [name, entry] : node.entries()) {
+  /// Parts name blocks, so all names must be known before any block is read: each is entered as a bare name first. A
+  /// file that extends another may replace the blocks of used files too.
+  static void read_blocks(Definition& definition, const Entries& entries) {
+    for (const auto& [name, entry] : entries) {
       if (name.empty() || name[0] == '=') entry.fail_at_key("a block needs a name, and none that begins with '='");
-      if (definition.find_block(name) != nullptr)
+      if (definition.extended.empty() && definition.find_block(name) != nullptr)
         entry.fail("a used file has a block '" + name + "' already: give this one another name");
       definition.blocks.push_back(std::make_unique<Block>());
       definition.blocks.back()->name = name;
     }
     auto bare = definition.blocks.begin();
-    for (const auto& [name, entry] : node.entries())
+    for (const auto& [name, entry] : entries)
       **bare++ = std::move(*read_block(name, entry.owned_by("block '" + name + "'"), definition));
   }
 
@@ -134,17 +202,23 @@ class Reader {
 const Block* Definition::find_block(const std::string& name) const {
   for (const auto& block : blocks)
     if (block->name == name) return block.get();
-  for (const auto& file : used)
-    for (const auto& block : file->blocks)
+  for (const auto& each : used)
+    for (const auto& block : each.file->blocks)
       if (block->name == name) return block.get();
+  return nullptr;
+}
+
+const Function* Definition::find_function(const std::string& name) const {
+  for (const Function& function : functions)
+    if (function.name == name) return &function;
   return nullptr;
 }
 
 std::vector<std::string> Definition::block_names() const {
   std::vector<std::string> names;
   for (const auto& block : blocks) names.push_back(block->name);
-  for (const auto& file : used)
-    for (const auto& block : file->blocks) names.push_back(block->name);
+  for (const auto& each : used)
+    for (const auto& block : each.file->blocks) names.push_back(block->name);
   return names;
 }
 

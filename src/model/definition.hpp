@@ -87,12 +87,22 @@ struct Function {
   Computation computation;
 };
 
-/// One file.
+/// The latest version of the format, and the oldest that is read.
+inline constexpr int latest_version = 2, oldest_version = 1;
+
+/// One file, with what it extends.
 struct Definition {
   std::string file;
   JsonNode node;
+  std::vector<JsonNode> extended;  ///< The files that this one extends, the first before those that extend it.
+  int version = latest_version;
   std::string name, about;
-  std::vector<std::shared_ptr<const Definition>> used;
+  /// A file that this one uses, and the name that it uses it by.
+  struct Used {
+    std::string name;
+    std::shared_ptr<const Definition> file;
+  };
+  std::vector<Used> used;
   std::vector<Parameter> hyper;
   std::optional<HuggingFaceMapping> hugging_face;
   std::vector<std::unique_ptr<Block>> blocks;
@@ -101,6 +111,8 @@ struct Definition {
 
   /// A block of this file or of one that it uses directly; null where there is none.
   const Block* find_block(const std::string& name) const;
+  /// Null where the model has no function of that name.
+  const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
 };
 
@@ -110,7 +122,7 @@ std::shared_ptr<const Definition> read_definition(const std::string& path);
 std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file);
 
 /// Checks every name in the lines of every block and function: that it is known, that what is called can be called with
-/// these keywords, that parts are used. Needs no hyper-parameters, so that it covers blocks that no model uses.
+/// these keywords. Needs no hyper-parameters, so that it covers blocks that no model uses.
 void check_names(const Definition& definition, const OpTable& ops);
 
 }  // namespace xtape::model

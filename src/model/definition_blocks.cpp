@@ -126,9 +126,9 @@ void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
   entry.only(known);
 }
 
-std::vector<WeightSpec> read_weights(const JsonNode& node) {
+std::vector<WeightSpec> read_weights(const Entries& entries) {
   std::vector<WeightSpec> weights;
-  for (const auto& [name, entry] : node.entries()) {
+  for (const auto& [name, entry] : entries) {
     check_name(name, entry);
     WeightSpec weight;
     weight.name = name;
@@ -160,6 +160,13 @@ PartSpec read_part(const std::string& name, const JsonNode& node, const Definiti
     block.fail("there is no block '" + part.block + "'" + did_you_mean(part.block, home.block_names()));
   for (const auto& [key, value] : node.entries()) {
     if (key == "block" || key == "about") continue;
+    if (key == "pass") {
+      for (const JsonNode& each : value.elements()) {
+        check_name(each.text(), each);
+        part.settings.emplace_back(each.text(), read_expression(each));
+      }
+      continue;
+    }
     if (key == "repeat")
       part.repeat = read_expression(value);
     else if (key == "when")
@@ -175,9 +182,9 @@ PartSpec read_part(const std::string& name, const JsonNode& node, const Definiti
 }
 
 /// One entry may describe several parts: "query, key, value".
-std::vector<PartSpec> read_parts(const JsonNode& node, const Definition& home) {
+std::vector<PartSpec> read_parts(const Entries& entries, const Definition& home) {
   std::vector<PartSpec> parts;
-  for (const auto& [names, entry] : node.entries())
+  for (const auto& [names, entry] : entries)
     for (std::size_t first = 0; first <= names.size();) {
       const std::size_t comma = std::min(names.find(',', first), names.size());
       parts.push_back(read_part(names.substr(first, comma - first), entry, home));
@@ -185,6 +192,14 @@ std::vector<PartSpec> read_parts(const JsonNode& node, const Definition& home) {
       if (first < names.size() && names[first] == ' ') ++first;
     }
   return parts;
+}
+
+void only_keys(const JsonNode& node, const std::vector<std::string>& known, int version) {
+  const char* other = version == 1 ? "modules" : "parts";
+  if (node.has(other))
+    node.at(other).fail_at_key("a definition of version " + std::to_string(version) + " calls this \"" +
+                               modules_key(version) + "\"");
+  node.only(known);
 }
 
 /// Names of one block share one space, so that a line cannot mean two things.
@@ -203,6 +218,27 @@ void check_distinct(const Block& block, const JsonNode& node) {
 }
 }  // namespace
 
+const char* modules_key(int version) {
+  return version == 1 ? "parts" : "modules";
+}
+
+Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner) {
+  Entries entries;
+  for (const JsonNode& node : nodes) {
+    if (!node.has(key)) continue;
+    const JsonNode object = owner.empty() ? node.at(key) : node.at(key).owned_by(owner);
+    for (const auto& entry : object.entries()) {
+      const auto same = [&name = entry.first](const auto& other) { return other.first == name; };
+      const auto known = std::find_if(entries.begin(), entries.end(), same);
+      if (known == entries.end())
+        entries.push_back(entry);
+      else
+        known->second = entry.second;
+    }
+  }
+  return entries;
+}
+
 Line read_expression(const JsonNode& node) {
   if (node.is_string()) return parsed(node, false);
   const Json& json = node.json();
@@ -211,9 +247,9 @@ Line read_expression(const JsonNode& node) {
   return parse_line(node.source()->spelling(json), place_of(node), false);
 }
 
-std::vector<Parameter> read_parameters(const JsonNode& node) {
+std::vector<Parameter> read_parameters(const Entries& entries) {
   std::vector<Parameter> parameters;
-  for (const auto& [name, value] : node.entries()) {
+  for (const auto& [name, value] : entries) {
     check_name(name, value);
     Parameter parameter{name, place_of(value), {}};
     if (!value.is_null()) parameter.initial = read_expression(value);
@@ -223,33 +259,35 @@ std::vector<Parameter> read_parameters(const JsonNode& node) {
 }
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
-  node.only({"about", "hyper", "weights", "parts", "inputs", "do", "result"});
+  only_keys(node, {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result"}, home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
   block->place = place_of(node);
   block->home = &home;
-  if (node.has("hyper")) block->parameters = read_parameters(node.at("hyper"));
-  if (node.has("weights")) block->weights = read_weights(node.at("weights"));
-  if (node.has("parts")) block->parts = read_parts(node.at("parts"), home);
+  block->parameters = read_parameters(merged({node}, "hyper"));
+  block->weights = read_weights(merged({node}, "weights"));
+  block->parts = read_parts(merged({node}, modules_key(home.version)), home);
   block->inputs = read_inputs(node.at("inputs"), false);
   block->computation = read_computation(node);
   if (block->computation.results.size() > 1 || !block->computation.results[0].first.empty())
     node.at("result").fail("a block's results have no names: give several as \"a, b\"");
   for (const Parameter& each : block->parameters)
-    for (const char* key : {"block", "repeat", "when", "checkpoint", "about"})
+    for (const char* key : {"block", "repeat", "when", "checkpoint", "about", "pass"})
       if (each.name == key)
         node.at("hyper").fail("a parameter cannot be called '" + each.name + "': parts use that key");
   check_distinct(*block, node);
   return block;
 }
 
-std::unique_ptr<const Block> read_model(const JsonNode& node, const Definition& home) {
-  node.only({"about", "weights", "parts", "functions"});
+std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, const Definition& home) {
+  const char* modules = modules_key(home.version);
+  for (const JsonNode& node : nodes) only_keys(node, {"about", "weights", modules, "functions"}, home.version);
   auto block = std::make_unique<Block>();
+  const JsonNode& node = nodes.back();
   block->place = place_of(node);
   block->home = &home;
-  if (node.has("weights")) block->weights = read_weights(node.at("weights"));
-  if (node.has("parts")) block->parts = read_parts(node.at("parts"), home);
+  block->weights = read_weights(merged(nodes, "weights"));
+  block->parts = read_parts(merged(nodes, modules), home);
   for (const PartSpec& part : block->parts)
     if (part.given) fail(part.place, "nobody can give the model a part: say here what '" + part.name + "' is");
   check_distinct(*block, node);
@@ -281,9 +319,9 @@ void check_function(const Function& function, const Block& model, const JsonNode
 }
 }  // namespace
 
-std::vector<Function> read_functions(const JsonNode& node, const Block& model) {
+std::vector<Function> read_functions(const Entries& entries, const Block& model) {
   std::vector<Function> functions;
-  for (const auto& [name, plain] : node.entries()) {
+  for (const auto& [name, plain] : entries) {
     const JsonNode entry = plain.owned_by("function '" + name + "'");
     check_name(name, entry);
     entry.only({"about", "inputs", "do", "result"});

@@ -8,12 +8,6 @@
 
 namespace xtape::model {
 
-namespace {
-void add_names(const Values& values, std::vector<std::string>& names) {
-  for (const auto& each : values) names.push_back(each.first);
-}
-}  // namespace
-
 Place Evaluator::place_of(const At& at) const {
   Place place = at.line.place;
   if (at.frame.part != nullptr && !at.frame.part->path.empty()) place.owner += " (part " + at.frame.part->path + ")";
@@ -128,38 +122,43 @@ Value Evaluator::weight(const Weight& weight) {
   return tape_->parameter(world_.store, weight.path);
 }
 
+VisibleNames Evaluator::names_in(const Frame& frame) const {
+  const Part* part = frame.part;
+  return {frame.home,
+          part != nullptr ? part->block : nullptr,
+          part != nullptr ? part->parameters.size() : 0,  // while they are set, only the first of them
+          tape_.has_value(),
+          frame.in_function ? &world_.definition->functions : nullptr,
+          world_.ops};
+}
+
 bool Evaluator::knows(const std::string& name, const Frame& frame) const {
-  if (frame.locals.count(name) != 0) return true;
-  if (frame.part != nullptr && frame.part->parameters.count(name) != 0) return true;
-  const auto file = world_.hyper.find(frame.home);
-  return file != world_.hyper.end() && file->second.count(name) != 0;
+  VisibleNames names = names_in(frame);
+  names.recording = false;
+  return frame.locals.count(name) != 0 || names.of(name) != Meaning::unknown;
 }
 
 Value Evaluator::name(const Expression& expression, const At& at) {
   const std::string& name = expression.text;
   const Frame& frame = at.frame;
   if (const auto found = frame.locals.find(name); found != frame.locals.end()) return found->second;
-  const Part* part = frame.part;
-  if (part != nullptr) {
-    if (const auto found = part->parameters.find(name); found != part->parameters.end()) return found->second;
-    if (tape_) {
-      if (const Weight* found = part->find_weight(name)) return weight(*found);
-      if (const PartList* found = part->find_part(name)) return PartReference{found};
-    }
+  const VisibleNames names = names_in(frame);
+  switch (names.of(name)) {
+    case Meaning::parameter:
+      return frame.part->parameters.at(name);
+    case Meaning::weight:
+      return weight(*frame.part->find_weight(name));
+    case Meaning::module:
+      return PartReference{frame.part->find_part(name)};
+    case Meaning::hyper:
+      return world_.hyper.at(frame.home).at(name);
+    case Meaning::training:
+      return tape_->mode() == Mode::train;
+    default:
+      break;
   }
-  const auto file = world_.hyper.find(frame.home);
-  if (file != world_.hyper.end())
-    if (const auto found = file->second.find(name); found != file->second.end()) return found->second;
-  std::vector<std::string> known;
-  add_names(frame.locals, known);
-  if (part != nullptr) {
-    add_names(part->parameters, known);
-    if (tape_) {
-      for (const Weight& each : part->weights) known.push_back(each.spec->name);
-      for (const PartList& each : part->parts) known.push_back(each.spec->name);
-    }
-  }
-  if (file != world_.hyper.end()) add_names(file->second, known);
+  std::vector<std::string> known = names.values();
+  for (const auto& each : frame.locals) known.push_back(each.first);
   fail(at, expression.column, "unknown name '" + name + "'" + did_you_mean(name, known));
 }
 
@@ -266,8 +265,10 @@ Value Evaluator::index(const Expression& expression, const At& at) {
       axes.push_back({AxisIndex::Kind::fresh, 0, 0, 0, 0});
     } else if (each.form == Form::range) {
       const std::int64_t step = integer(each.children[2], 1);
-      if (step <= 0) fail(at, each.children[2].column, "a step is positive: flip(x, axis) turns an axis round");
-      axes.push_back({AxisIndex::Kind::range, 0, integer(each.children[0], 0), integer(each.children[1], open_end), step});
+      if (step == 0) fail(at, each.children[2].column, "a step cannot be 0");
+      const std::int64_t first = step > 0 ? 0 : open_end;
+      axes.push_back(
+          {AxisIndex::Kind::range, 0, integer(each.children[0], first), integer(each.children[1], open_end), step});
     } else {
       axes.push_back({AxisIndex::Kind::at, integer(each, 0), 0, 0, 0});
     }

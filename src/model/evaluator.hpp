@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "part.hpp"
+#include "visible_names.hpp"
 
 namespace xtape::model {
 
@@ -58,6 +59,7 @@ class Evaluator {
   };
   /// Counts the step, and what the value holds, against what a recording may take.
   Value visit(const Expression& expression, const At& at);
+  VisibleNames names_in(const Frame& frame) const;
   Value value_of(const Expression& expression, const At& at);
   Value name(const Expression& expression, const At& at);
   Value attribute(const Expression& expression, const At& at);

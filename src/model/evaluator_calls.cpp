@@ -34,18 +34,14 @@ Value Evaluator::call(const Expression& expression, const At& at) {
     return call_part(*part, expression, arguments_of(expression, at), at);
   }
   const std::string& name = callee.text;
-  if (is_requirement(expression)) return require(expression, at);
-  if (at.frame.part != nullptr && tape_)
-    if (const PartList* part = at.frame.part->find_part(name))
-      return call_part({part}, expression, arguments_of(expression, at), at);
-  if (at.frame.in_function)
-    for (const Function& function : world_.definition->functions)
-      if (function.name == name) {
-        const Arguments arguments = arguments_of(expression, at);
-        return guarded(at, expression.column, [&] { return call_function(function, arguments); });
-      }
-  if (is_scan(expression)) return scan_part(expression, at);
+  const VisibleNames names = names_in(at.frame);
+  const Meaning meaning = names.of_callee(name);
+  if (meaning == Meaning::require) return require(expression, at);
+  if (meaning == Meaning::scan) return scan_part(expression, at);
   const Arguments arguments = arguments_of(expression, at);
+  if (meaning == Meaning::module) return call_part({at.frame.part->find_part(name)}, expression, arguments, at);
+  if (meaning == Meaning::function)
+    return guarded(at, expression.column, [&] { return call_function(*world_.definition->find_function(name), arguments); });
   const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
                      std::all_of(arguments.positional.begin(), arguments.positional.end(),
                                  [](const Arguments::Positional& each) { return each.value.is_number(); });
@@ -55,13 +51,8 @@ Value Evaluator::call(const Expression& expression, const At& at) {
     return guarded(at, expression.column, [&] { return number_function(name, numbers); });
   }
   if (const Op* op = world_.ops->find(name)) return call_op(*op, expression, arguments, at);
-  std::vector<std::string> known;
-  if (at.frame.part != nullptr)
-    for (const PartList& each : at.frame.part->parts) known.push_back(each.spec->name);
-  if (at.frame.in_function)
-    for (const Function& function : world_.definition->functions) known.push_back(function.name);
-  for (const auto& row : world_.ops->rows()) known.push_back(row.first);
-  fail(at, callee.column, "there is no part, function or op '" + name + "'" + did_you_mean(name, known));
+  fail(at, callee.column,
+       "there is no part, function or op '" + name + "'" + did_you_mean(name, names.callees()));
 }
 
 /// require(condition, 'message'): an error where the condition, known while recording, is false.

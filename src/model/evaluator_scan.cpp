@@ -10,7 +10,7 @@ namespace {
 struct ScanCall {
   Vars inputs;
   Vars init;
-  Tuple alike;  ///< What every step is given as it is.
+  Tuple non_sequences;  ///< What every step is given as it is.
   ScanOptions options;
 };
 
@@ -33,20 +33,20 @@ ScanCall scan_call(const Arguments& arguments) {
       collect_vars(given.value, call.init);
       if (call.init.empty() && !given.value.is_none())
         throw Error("scan: 'init' must be an array or a tuple of arrays, not " + describe(given.value));
-    } else if (given.name == "alike") {
+    } else if (given.name == "non_sequences") {
       if (const Tuple* several = given.value.as<Tuple>())
-        call.alike = *several;
+        call.non_sequences = *several;
       else
-        call.alike.push_back(given.value);
+        call.non_sequences.push_back(given.value);
     } else if (given.name == "axis") {
       call.options.axis = setting<std::int64_t>(given, "an integer");
     } else if (given.name == "reverse") {
       call.options.reverse = setting<bool>(given, "a flag");
-    } else if (given.name == "real") {
+    } else if (given.name == "valid") {
       if (!given.value.is_none()) call.options.real = setting<Var>(given, "an array");
     } else {
       throw Error("scan has no '" + given.name + "'" +
-                  did_you_mean(given.name, {"init", "alike", "axis", "reverse", "real"}));
+                  did_you_mean(given.name, {"init", "non_sequences", "axis", "reverse", "valid"}));
     }
   }
   return call;
@@ -71,7 +71,7 @@ Value Evaluator::scan_part(const Expression& expression, const At& at) {
       Arguments step;
       for (const Vars* vars : {&inputs, &states})
         for (const Var& var : *vars) step.positional.push_back({var, column});
-      for (const Value& value : call.alike) step.positional.push_back({value, column});
+      for (const Value& value : call.non_sequences) step.positional.push_back({value, column});
       Vars results;
       collect_vars(call_one(part, *list.spec, step), results);
       if (results.size() < states.size())

@@ -135,7 +135,7 @@ class Resolver {
 void resolve_file(World& world, const Definition& definition, const Overrides& overrides) {
   if (world.hyper.count(&definition) != 0) return;
   Resolver(world, definition, overrides).run();
-  for (const auto& used : definition.used) resolve_file(world, *used, {});
+  for (const auto& used : definition.used) resolve_file(world, *used.file, {});
 }
 }  // namespace
 

@@ -27,7 +27,7 @@ class Lexer {
  private:
   bool skip_space() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-    return at_ < text_.size();
+    return at_ < text_.size() && text_[at_] != '#';  // a comment goes to the end
   }
   char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
 
@@ -37,7 +37,7 @@ class Lexer {
     if (digit(c) || (c == '.' && digit(peek(1)))) return number();
     if (c == '\'' || c == '"') return string();
     for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/",
-                               "%",   "(",  ")",  "[",  "]",  ",",  ".",  ":", "=", "<", ">"})
+                               "%",   "@",  "(",  ")",  "[",  "]",  ",",  ".",  ":", "=", "<", ">"})
       if (text_.compare(at_, std::strlen(symbol), symbol) == 0) {
         const Token token{Token::Kind::symbol, symbol, at_};
         at_ += token.text.size();

@@ -84,7 +84,7 @@ void summarise(const model::Part& part, std::vector<PartSummary>& summaries) {
   PartSummary& summary = summaries.emplace_back();
   summary.path = part.path;
   summary.block = part.block->name;
-  summary.file = part.block->home->file;
+  summary.file = part.block->place.file;
   for (const model::Weight& weight : part.weights) {
     if (weight.path.empty()) continue;
     summary.weights.push_back({weight.path, weight.shape, model::to_string(weight.initialiser)});
@@ -97,9 +97,18 @@ void summarise(const model::Part& part, std::vector<PartSummary>& summaries) {
       summaries[here].parameters += summaries[child].parameters;
     }
 }
+
+constexpr std::size_t kept_players = 16;  // a translator's lengths in buckets, train and eval
+
+PlayerOptions with_arena() {
+  PlayerOptions options;
+  options.arena = make_arena();
+  return options;
+}
 }  // namespace
 
-Model::Data::Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options) {
+Model::Data::Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options)
+    : players(kept_players, with_arena()) {
   if (definition->model == nullptr)
     throw DefinitionError(definition->file + " defines blocks and no \"model\": other definitions use it");
   if (!is_floating(options.dtype))
@@ -116,17 +125,12 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
   for (const model::Function& each : world.definition->functions) signatures[each.name] = signature_of(each, world);
   root = model::build_parts(world);
   definition_text = model::self_contained(world);
-  PlayerOptions playing;
-  playing.arena = make_arena();
-  players = FunctionCache<>(16, playing);
 }
 
 const model::Function& Model::Data::function(const std::string& name) const {
+  if (const model::Function* found = world.definition->find_function(name)) return *found;
   std::vector<std::string> names;
-  for (const model::Function& each : world.definition->functions) {
-    if (each.name == name) return each;
-    names.push_back(each.name);
-  }
+  for (const model::Function& each : world.definition->functions) names.push_back(each.name);
   throw Error("model '" + world.definition->name + "' has no function '" + name + "'" + did_you_mean(name, names));
 }
 

@@ -21,7 +21,7 @@ struct Model::Data {
   std::map<std::string, Signature> signatures;
   std::string definition_text;
 
-  FunctionCache<> players{1};
+  FunctionCache<> players;
 
   /// The function of that name; throws Error with the nearest name.
   const model::Function& function(const std::string& name) const;

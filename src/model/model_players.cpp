@@ -44,11 +44,12 @@ NamedSizes Model::sizes(const std::string& function, const NamedArrays& arrays,
     if (has(missing, input.name)) continue;
     const ArrayView* array = arrays.find(input.name);
     if (array == nullptr) throw Error(whose + " takes an input '" + input.name + "', but " + names_of(arrays));
-    const std::string mismatch = "input '" + input.name + "' of " + whose + " is " + name_of(input.dtype) + " of rank " +
-                                 std::to_string(input.dims.size()) + ", got " + name_of(array->dtype()) + " " +
-                                 to_string(array->shape());
-    if (input.dtype != array->dtype()) throw DtypeError(mismatch);
-    if (input.dims.size() != array->shape().size()) throw ShapeError(mismatch);
+    const auto mismatch = [&] {
+      return "input '" + input.name + "' of " + whose + " is " + name_of(input.dtype) + " of rank " +
+             std::to_string(input.dims.size()) + ", got " + name_of(array->dtype()) + " " + to_string(array->shape());
+    };
+    if (input.dtype != array->dtype()) throw DtypeError(mismatch());
+    if (input.dims.size() != array->shape().size()) throw ShapeError(mismatch());
     for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
       const std::string& dim = input.dims[axis];
       if (has(signature.sizes, dim) && !sizes.has(dim)) sizes.add(dim, array->shape()[axis]);

@@ -161,7 +161,7 @@ class Parser {
   }
 
   Expression product() {
-    return chain({"*", "/", "//", "%"}, [&] { return sign(); });
+    return chain({"*", "/", "//", "%", "@"}, [&] { return sign(); });
   }
 
   Expression sign() {

@@ -1,6 +1,7 @@
 // A definition in one text: the used files stand inside under "files", hyper-parameters have their values.
 #include <cmath>
 
+#include "definition_blocks.hpp"
 #include "model_data.hpp"
 
 namespace xtape::model {
@@ -28,25 +29,70 @@ class Writer {
 
  private:
   Json rewritten(const Definition& definition) {
-    Json json = definition.node.json();
+    Json json = extended(definition);
     json.erase("files");
-    if (json.contains("use"))
-      for (std::size_t i = 0; i < definition.used.size(); ++i)
-        json["use"][i] = key_of(*definition.used[i], json["use"][i]);
+    json.erase("extends");
+    if (!definition.used.empty()) json["use"] = Json::array();
+    for (const auto& used : definition.used) json["use"].push_back(key_of(*used.file, used.name));
     if (json.contains("hyper"))
       for (auto& [name, value] : json["hyper"].items()) value = json_of(world_.hyper.at(&definition).at(name));
+    return with_replacing_blocks_apart(definition, std::move(json));
+  }
+
+  /// Blocks in the place of blocks of used files are only allowed to a file that extends another: then so does the text.
+  Json with_replacing_blocks_apart(const Definition& definition, Json json) {
+    if (definition.extended.empty() || !json.contains("blocks")) return json;
+    Json replacing = Json::object();
+    for (const auto& used : definition.used)
+      for (const auto& block : used.file->blocks)
+        if (json["blocks"].contains(block->name)) replacing[block->name] = json["blocks"][block->name];
+    if (replacing.empty()) return json;
+    for (const auto& [name, block] : replacing.items()) json["blocks"].erase(name);
+    const Json version = json["xtape"];
+    const std::string key = free_key("extended");
+    files_[key] = std::move(json);
+    return {{"xtape", version}, {"extends", key}, {"blocks", replacing}};
+  }
+
+  /// What the file says, laid over what it extends.
+  static Json extended(const Definition& definition) {
+    std::vector<JsonNode> nodes = definition.extended;
+    nodes.push_back(definition.node);
+    Json json = Json::object();
+    for (const JsonNode& node : nodes)
+      for (const auto& [key, entry] : node.entries()) json[key] = entry.json();
+    lay_over(nodes, {"hyper", "blocks", "functions"}, json);
+    std::vector<JsonNode> models;
+    for (const JsonNode& node : nodes)
+      if (node.has("model")) models.push_back(node.at("model"));
+    for (const JsonNode& model : models)
+      for (const auto& [key, entry] : model.entries()) json["model"][key] = entry.json();
+    if (!models.empty()) lay_over(models, {"weights", modules_key(definition.version), "functions"}, json["model"]);
     return json;
+  }
+
+  static void lay_over(const std::vector<JsonNode>& nodes, const std::vector<std::string>& keys, Json& json) {
+    for (const std::string& key : keys) {
+      if (!json.contains(key)) continue;
+      json[key] = Json::object();
+      for (const auto& [name, entry] : merged(nodes, key)) json[key][name] = entry.json();
+    }
   }
 
   /// The name under which a used file stands in "files": the one it was used by, told apart where that is taken.
   std::string key_of(const Definition& definition, const std::string& used_as) {
     if (const auto found = keys_.find(&definition); found != keys_.end()) return found->second;
-    std::string key = used_as;
-    for (int i = 2; files_.contains(key); ++i) key = used_as + "#" + std::to_string(i);
+    const std::string key = free_key(used_as);
     keys_[&definition] = key;
     files_[key] = nullptr;  // holds the place: files that are used stand behind those that use them
     Json inner = rewritten(definition);
     files_[key] = std::move(inner);
+    return key;
+  }
+
+  std::string free_key(const std::string& name) const {
+    std::string key = name;
+    for (int i = 2; files_.contains(key); ++i) key = name + "#" + std::to_string(i);
     return key;
   }
 

@@ -84,12 +84,6 @@ inline bool is_requirement(const Expression& expression) {
          expression.children[0].text == "require";
 }
 
-/// Whether this is a call of `scan`, which takes a part.
-inline bool is_scan(const Expression& expression) {
-  return expression.form == Form::call && expression.children[0].form == Form::name &&
-         expression.children[0].text == "scan";
-}
-
 /// The expression as text again, in a standard spelling.
 std::string written(const Expression& expression);
 

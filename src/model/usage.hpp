@@ -5,7 +5,7 @@
 
 namespace xtape::model {
 
-/// Throws DefinitionError at the first weight that no line of the model uses.
+/// Throws DefinitionError at the first module or weight that no line of the model uses.
 void check_usage(const Part& root, const Definition& definition);
 
 }  // namespace xtape::model

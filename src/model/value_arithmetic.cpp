@@ -101,6 +101,7 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
   if (symbol == ">") return greater(a, b);
   if (symbol == ">=") return greater_equal(a, b);
   if (a.is_literal() || b.is_literal()) cannot(symbol, left, right);
+  if (symbol == "@") return matmul(a.var(), b.var());
   return symbol == "and" ? logical_and(a.var(), b.var()) : logical_or(a.var(), b.var());
 }
 
@@ -127,7 +128,7 @@ Value binary(const std::string& symbol, const Value& a, const Value& b) {
     return vars(symbol, a, b);
   }
   if (symbol == "==" || symbol == "!=") return same(a, b) == (symbol == "==");
-  if (a.is_number() && b.is_number() && symbol != "and" && symbol != "or") {
+  if (a.is_number() && b.is_number() && symbol != "and" && symbol != "or" && symbol != "@") {
     const auto* i = a.as<std::int64_t>();
     const auto* j = b.as<std::int64_t>();
     if (is_comparison(symbol)) return i && j ? compare(symbol, *i, *j) : compare(symbol, a.number(), b.number());

@@ -59,13 +59,13 @@ plays "${gpt2[@]}" --set n_positions=16
 plays "${gpt2[@]}" --set n_positions=5
 plays "${gpt2[@]}" --set padded=true --set tied=false --set scale_by_layer=true
 plays "${gpt2[@]}" --dtype float32
-gru=(gru_attention --set source_vocab_size=20 --set embedding=6 --set units=8)
+gru=(gru_attention --set source_vocab_size=20 --set embedding_dim=6 --set units=8)
 plays "${gru[@]}"
 plays "${gru[@]}" --set directions=2
 plays lstm_attention --set source_vocab_size=20 --set width=8 --set heads=2
 plays lstm_lm --set vocab_size=20 --set width=8
-transformer=(--set width=8 --set inner=12 --set heads=2)
+transformer=(--set d_model=8 --set d_ff=12 --set heads=2)
 plays transformer "${transformer[@]}" --set source_vocab_size=20 --set encoder_layers=2 --set decoder_layers=2
-plays transformer "${transformer[@]}" --set source_vocab_size=20 --set residual=pre_norm --set positions=learned
+plays transformer "${transformer[@]}" --set source_vocab_size=20 --set norm_first=true --set positions=learned
 plays transformer_lm "${transformer[@]}" --set vocab_size=20 --set layers=2
 finish

@@ -52,7 +52,7 @@ def torch_case(kind, both_ways):
     case.update({"input_grad." + name: value.grad for name, value in zip(("x", *states), given)})
     for layer in range(net.num_layers):
         for way, end in (("forward", ""), ("backward", "_reverse"))[:2 if both_ways else 1]:
-            for ours, theirs in (("input", "ih"), ("cell.across", "hh")):
+            for ours, theirs in (("input", "ih"), ("recurrent", "hh")):
                 for part in ("weight", "bias"):
                     p = getattr(net, f"{part}_{theirs}_l{layer}{end}")
                     name = f"{way}.{layer}.{ours}.{part}" if both_ways else f"layer.{ours}.{part}"
@@ -84,12 +84,12 @@ def keras_case(kind, **settings):
     case.update({"input_grad." + state: array(each)[None] for state, each in zip(states, found[1:])})
 
     def put(prefix, values):
-        kernel, across, bias = (array(value) for value in values)
-        named = {"input.weight": kernel, "input.bias": bias if bias.dim() == 1 else bias[0], "cell.across.weight": across}
+        kernel, recurrent, bias = (array(value) for value in values)
+        named = {"input.weight": kernel, "input.bias": bias if bias.dim() == 1 else bias[0], "recurrent.weight": recurrent}
         if bias.dim() == 2:
-            named["cell.across.bias"] = bias[1]
+            named["recurrent.bias"] = bias[1]
         if settings.get("reset_after") is False:
-            named["cell.across.weight"], named["cell.candidate.weight"] = across[:, :2 * UNITS], across[:, 2 * UNITS:]
+            named["recurrent.weight"], named["candidate.weight"] = recurrent[:, :2 * UNITS], recurrent[:, 2 * UNITS:]
         case.update({f"{prefix}layer.{name}": value for name, value in named.items()})
 
     put("", weights)

@@ -17,15 +17,15 @@ struct Kind {
 
 /// One layer, `layer`, that goes one way.
 const std::string one_way = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "layer",
   "use": ["blocks/recurrent.json"],
   "model": {
-    "parts": {"layer": {KIND, "units": 4, "in": 3}},
+    "modules": {"layer": {KIND, "units": 4, "in": 3}},
     "functions": {
       "all": {
         "inputs": {"x": "float [n, t, 3]", STATES, "lengths": "int [n]"},
-        "do": ["a = layer(x, BEFORE[0], iota(t) < lengths[:, none])"],
+        "do": ["a = scan(layer, layer.input(x), init=(BEFORE[0]), valid=iota(t) < lengths[:, none])"],
         "result": {"ys": "a[0]", "last_h": "a[1][none]", "last_c": "a[-1][none]"}
       }
     }
@@ -34,22 +34,24 @@ const std::string one_way = R"json({
 
 /// Two layers in both directions, `forward` and `backward`.
 const std::string both_ways = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "layers",
   "use": ["blocks/recurrent.json"],
   "model": {
-    "parts": {
+    "modules": {
       "forward": {KIND, "units": 4, "in": "(3, 8)[index]", "repeat": 2},
-      "backward": {KIND, "units": 4, "in": "(3, 8)[index]", "repeat": 2, "reverse": true}
+      "backward": {KIND, "units": 4, "in": "(3, 8)[index]", "repeat": 2}
     },
     "functions": {
       "all": {
         "inputs": {"x": "float [n, t, 3]", STATES, "lengths": "int [n]"},
         "do": [
-          "real = iota(t) < lengths[:, none]",
-          "p, q = forward[0](x, BEFORE[0], real), backward[0](x, BEFORE[1], real)",
+          "valid = iota(t) < lengths[:, none]",
+          "p = scan(forward[0], forward[0].input(x), init=(BEFORE[0]), valid=valid)",
+          "q = scan(backward[0], backward[0].input(x), init=(BEFORE[1]), valid=valid, reverse=true)",
           "x = concat(p[0], q[0], axis=2)",
-          "r, s = forward[1](x, BEFORE[2], real), backward[1](x, BEFORE[3], real)"
+          "r = scan(forward[1], forward[1].input(x), init=(BEFORE[2]), valid=valid)",
+          "s = scan(backward[1], backward[1].input(x), init=(BEFORE[3]), valid=valid, reverse=true)"
         ],
         "result": {
           "ys": "concat(r[0], s[0], axis=2)",
@@ -131,19 +133,18 @@ void check_every_way(const Kind& kind, bool is_both) {
 
 TEST_CASE("recurrent layers: PyTorch's outputs, last states and gradients, one layer, and two in both directions") {
   for (const bool is_both : {false, true}) {
-    check_every_way({"torch.rnn", R"("block": "rnn")"}, is_both);
-    check_every_way({"torch.lstm", R"("block": "lstm")", true}, is_both);
-    check_every_way({"torch.gru", R"("block": "gru")"}, is_both);
+    check_every_way({"torch.rnn", R"("block": "rnn_cell")"}, is_both);
+    check_every_way({"torch.lstm", R"("block": "lstm_cell")", true}, is_both);
+    check_every_way({"torch.gru", R"("block": "gru_cell")"}, is_both);
   }
 }
 
 TEST_CASE("recurrent layers: Keras's, with a mask") {
   const std::string stored = R"(, "matrix": "'dense'")";
-  const std::string one_bias = stored + R"(, "across_bias": false)";
+  const std::string one_bias = stored + R"(, "recurrent_bias": false)";
   const std::string order = R"(, "order": "'z_r_n'")";
-  check_every_way({"keras.rnn", R"("block": "rnn")" + one_bias}, false);
-  check_every_way({"keras.lstm", R"("block": "lstm")" + one_bias, true}, false);
-  check_every_way({"keras.gru", R"("block": "gru")" + stored + order}, false);
-  check_every_way(
-      {"keras.gru_reset_before", R"("block": "gru", "reset": "'gru_reset_before_cell'")" + one_bias + order}, false);
+  check_every_way({"keras.rnn", R"("block": "rnn_cell")" + one_bias}, false);
+  check_every_way({"keras.lstm", R"("block": "lstm_cell")" + one_bias, true}, false);
+  check_every_way({"keras.gru", R"("block": "gru_cell")" + stored + order}, false);
+  check_every_way({"keras.gru_reset_before", R"("block": "gru_cell", "reset_after": false)" + one_bias + order}, false);
 }

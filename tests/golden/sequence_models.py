@@ -64,7 +64,7 @@ class NMTAttn(nn.Module):
             part, side, layer = rest.split("_")
             path = stack + ("" if stack == "pre_attention" else "." + layer[1:])
             value = gates_in_turn(pick(p))
-            found[f"{path}.lstm.{'input' if side == 'ih' else 'cell.across'}.{part}"] = value
+            found[f"{path}.lstm.{'input' if side == 'ih' else 'recurrent'}.{part}"] = value
         return found
 
     def add_to_forget_biases(self, value):

@@ -17,7 +17,6 @@ void check_all(const std::string& definition, const std::string& file, Settings 
   options.initialise = false;
   options.hyper = std::move(hyper);
   options.hyper.emplace_back("dropout_rate", "0.0");
-  options.hyper.emplace_back("width", "8");
   options.hyper.emplace_back("heads", "2");
   Model model = Model::load(source_root() + "/models/" + definition, options);
   test::put_weights(model, fixture);
@@ -38,13 +37,17 @@ void check_all(const std::string& definition, const std::string& file, Settings 
 
 TEST_CASE("NMTAttn: PyTorch's log-probabilities, loss, every gradient and ten losses of Adam") {
   check_all("lstm_attention.json", "lstm_attention.safetensors",
-            {{"source_vocab_size", "13"}, {"target_vocab_size", "11"}, {"order", "i_g_f_o"}, {"forget_bias", "1.0"}},
+            {{"source_vocab_size", "13"},
+             {"target_vocab_size", "11"},
+             {"width", "8"},
+             {"order", "i_g_f_o"},
+             {"forget_bias", "1.0"}},
             {{"b", 3}, {"s", 6}, {"t", 5}});
 }
 
 TEST_CASE("TransformerLM: PyTorch's log-probabilities, loss, every gradient and ten losses of Adam") {
   for (const std::string activation : {"relu", "gelu"})
     check_all("transformer_lm.json", "transformer_lm_" + activation + ".safetensors",
-              {{"vocab_size", "11"}, {"inner", "12"}, {"layers", "2"}, {"activation", activation}},
+              {{"vocab_size", "11"}, {"d_model", "8"}, {"d_ff", "12"}, {"layers", "2"}, {"activation", activation}},
               {{"b", 3}, {"t", 5}});
 }

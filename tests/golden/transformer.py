@@ -48,10 +48,10 @@ class Transformer(nn.Module):
 
 def names_of(model):
     """The definition's name of every weight, and the weight (PyTorch keeps query, key and value in one)."""
-    names = {"tables.source.weight": lambda get: get(model.source_table.weight)}
+    names = {"source_embedding.weight": lambda get: get(model.source_table.weight)}
     if not model.pre_norm:
-        names["tables.target.weight"] = lambda get: get(model.target_table.weight)
-        names["tables.outputs.weight"] = lambda get: get(model.generator.weight)
+        names["target_embedding.weight"] = lambda get: get(model.target_table.weight)
+        names["output_embedding.weight"] = lambda get: get(model.generator.weight)
         names["generator.bias"] = lambda get: get(model.generator.bias)
 
     def both(name, module):

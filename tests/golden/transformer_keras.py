@@ -71,7 +71,7 @@ class Attention:
 class Transformer:
     def __init__(self, single_head):
         self.names = names = Names()
-        self.tables = [names.embedding("tables.source", SOURCE_VOCAB), names.embedding("tables.target", TARGET_VOCAB)]
+        self.tables = [names.embedding("source_embedding", SOURCE_VOCAB), names.embedding("target_embedding", TARGET_VOCAB)]
 
         def sublayers(stack, i, *kinds):
             made = []
@@ -90,8 +90,8 @@ class Transformer:
         self.decoder = [sublayers("decoder", i, *(() if single_head and i == 0 else ("self_attention",)),
                                   "cross_attention", "feed_forward") for i in range(LAYERS)]
         self.generator = names.dense("generator", TARGET_VOCAB, D)
-        names.weights = {"tables.outputs.weight" if n == "generator.weight" else n: w for n, w in names.weights.items()}
-        names.turned.add("tables.outputs.weight")
+        names.weights = {"output_embedding.weight" if n == "generator.weight" else n: w for n, w in names.weights.items()}
+        names.turned.add("output_embedding.weight")
 
     def embed(self, table, tokens):
         angle = np.arange(tokens.shape[1])[:, None] / 10000.0 ** (np.arange(0, D, 2) / D)

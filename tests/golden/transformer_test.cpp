@@ -27,7 +27,7 @@ struct Case {
     ModelOptions options;
     options.dtype = Dtype::float64;
     options.initialise = false;
-    options.hyper = {{"width", "8"},          {"inner", "12"},         {"heads", "2"},
+    options.hyper = {{"d_model", "8"},          {"d_ff", "12"},         {"heads", "2"},
                      {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "13"},
                      {"dropout_rate", "0.0"}};
     options.hyper.insert(options.hyper.end(), more.begin(), more.end());
@@ -54,7 +54,7 @@ struct Case {
 };
 
 const Settings three_tables = {
-    {"embeddings", "separate"}, {"output", "separate"}, {"target_vocab_size", "11"}, {"output_bias", "true"}};
+    {"shared_embeddings", "false"}, {"tied_output", "false"}, {"target_vocab_size", "11"}, {"output_bias", "true"}};
 
 Settings operator+(Settings a, const Settings& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -66,7 +66,7 @@ Case post_norm() {
 }
 Case pre_norm() {
   return {"transformer_pre_norm",
-          {{"residual", "pre_norm"}, {"positions", "concatenated"}, {"smoothing_excludes", "padding"}}};
+          {{"norm_first", "true"}, {"positions", "concatenated"}, {"smoothing_excludes", "padding"}}};
 }
 Case keras() {
   return {"transformer_keras", three_tables + Settings{{"label_smoothing", "0.0"}}};

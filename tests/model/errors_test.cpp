@@ -158,8 +158,8 @@ TEST_CASE("unknown and missing keys") {
   CHECK(load_error("{\"name\": \"small\"}") == "small.json, line 1: the key \"xtape\" is missing\n"
         "    {\"name\": \"small\"}\n"
         "    ^");
-  CHECK(load_error("{\"xtape\": 2}") == "small.json, line 1: this program reads definitions of version 1\n"
-        "    {\"xtape\": 2}\n"
+  CHECK(load_error("{\"xtape\": 3}") == "small.json, line 1: this program reads definitions of versions 1 to 2\n"
+        "    {\"xtape\": 3}\n"
         "              ^");
   CHECK(load_error("{\"xtape\": 1}") == "small.json defines blocks and no \"model\": other definitions use it");
   CHECK(load_error(with_blocks("\"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}", "{\"block\": \"a\"}")) ==

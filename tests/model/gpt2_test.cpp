@@ -205,5 +205,5 @@ TEST_CASE("heads that do not divide the width are refused, with the line") {
   ModelOptions options = small();
   options.hyper.emplace_back("n_head", "5");
   const std::string error = test::error_of([&] { Model::load(definition, options); });
-  CHECK(error.find("block 'attention' (part h.0.attn), line ") != std::string::npos);
+  CHECK(error.find("hyper, line ") != std::string::npos);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "recurrent_models.hpp"
 #include "transformer.hpp"
@@ -51,25 +52,24 @@ class ByHand {
   /// Without padding. Where bit t of `forced` is 0, step t reads what the decoder said last, not token t.
   Said said(const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& tokens, unsigned forced) const {
     const bool both_ways = model_.hyper().integer("directions") == 2, samples = !has("decoder.embedding.weight");
-    const std::string decoder = samples ? "decoder.step." : "decoder.";
-    std::vector<Numbers> memory = encoded("encoder.forward.gru", source);
+    const std::string decoder = samples ? "sampling.decoder." : "decoder.";
+    std::vector<Numbers> memory = encoded("encoder.forward", source);
     Numbers h = memory.back();
     if (both_ways) {
-      std::vector<Numbers> back = encoded("encoder.backward.gru", {source.rbegin(), source.rend()});
+      std::vector<Numbers> back = encoded("encoder.backward", {source.rbegin(), source.rend()});
       h = joined(h, back.back());
       for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = joined(memory[i], back[memory.size() - 1 - i]);
     }
-    if (model_.hyper().flag("bridge")) h = each(full("first.linear", h), tanh_of);
+    if (model_.hyper().flag("bridge")) h = each(full("first", h), tanh_of);
 
     Said result;
     std::int64_t last = tokens.at(0);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
-      // score = FC(tanh(FC(EO) + FC(H))); weights = softmax(score, axis=1); context = sum(weights * EO, axis=1)
+      // weights = softmax(score, axis=1); context = sum(weights * EO, axis=1)
       Numbers weights;
       double total = 0;
       for (const Numbers& state : memory) {
-        const Numbers sum = each(full("keys", state) + full(decoder + "step.attention.query", h), tanh_of);
-        weights.push_back(std::exp(full(decoder + "step.attention.score", sum).at(0)));
+        weights.push_back(std::exp(score(decoder, state, h)));
         total += weights.back();
       }
       Numbers context(memory[0].size());
@@ -79,9 +79,10 @@ class ByHand {
       }
       // merged = concat(embedding, context), whose matrix is two that stand side by side
       const Numbers embedded = row(decoder + "embedding", (forced >> t & 1) == 1 ? tokens[t] : last);
-      h = gru(full(decoder + "input", embedded) + full(decoder + "step.context", context), h, decoder + "step.cell");
-      const bool deep = model_.hyper().text("output") == "deep";
-      result.logits.push_back(full(decoder + "output.linear", deep ? joined(joined(h, context), embedded) : h));
+      h = gru(full(decoder + "step.cell.input", embedded) + full(decoder + "step.context", context), h,
+              decoder + "step.cell");
+      const bool deep = model_.hyper().flag("deep_output");
+      result.logits.push_back(full(decoder + "output", deep ? joined(joined(h, context), embedded) : h));
       result.weights.push_back(weights);
       const Numbers& logits = result.logits.back();
       last = std::max_element(logits.begin(), logits.end()) - logits.begin();
@@ -90,6 +91,14 @@ class ByHand {
   }
 
  private:
+  /// How well a state of the memory fits that of the decoder.
+  double score(const std::string& decoder, const Numbers& memory, const Numbers& h) const {
+    const std::string& kind = model_.hyper().text("attention");
+    if (kind == "additive")  // FC(tanh(FC(EO) + FC(H)))
+      return full(decoder + "step.score", each(full("key", memory) + full(decoder + "step.query", h), tanh_of)).at(0);
+    const Numbers key = kind == "general" ? full("key", memory) : memory;
+    return std::inner_product(h.begin(), h.end(), key.begin(), 0.0);
+  }
   bool has(const std::string& name) const { return model_.weights().find(name) != nullptr; }
 
   Numbers row(const std::string& name, std::int64_t index) const {
@@ -109,20 +118,20 @@ class ByHand {
     return y;
   }
   Numbers gru(const Numbers& x, const Numbers& h, const std::string& name) const {
-    const Numbers across = full(name + ".across", h);
+    const Numbers recurrent = full(name + ".recurrent", h);
     const std::size_t units = h.size();
-    const Numbers r = each(part(x, 0, units) + part(across, 0, units), sigmoid_of);
-    const Numbers z = each(part(x, 1, units) + part(across, 1, units), sigmoid_of);
+    const Numbers r = each(part(x, 0, units) + part(recurrent, 0, units), sigmoid_of);
+    const Numbers z = each(part(x, 1, units) + part(recurrent, 1, units), sigmoid_of);
     Numbers next;
     for (std::size_t i = 0; i < units; ++i)
-      next.push_back(z[i] * h[i] + (1 - z[i]) * std::tanh(x[2 * units + i] + r[i] * across[2 * units + i]));
+      next.push_back(z[i] * h[i] + (1 - z[i]) * std::tanh(x[2 * units + i] + r[i] * recurrent[2 * units + i]));
     return next;
   }
   std::vector<Numbers> encoded(const std::string& name, const std::vector<std::int64_t>& source) const {
     std::vector<Numbers> states;
     Numbers h(static_cast<std::size_t>(model_.hyper().integer("units")));
     for (const std::int64_t token : source)
-      states.push_back(h = gru(full(name + ".input", row("embedding", token)), h, name + ".cell"));
+      states.push_back(h = gru(full(name + ".input", row("embedding", token)), h, name));
     return states;
   }
 
@@ -158,15 +167,15 @@ Values logits(const Model& model, Mode mode = Mode::eval) {
 TEST_CASE("gru_attention: logits and attention weights are those of loops over numbers, with the padding hidden") {
   const Example batch;
   for (const char* directions : {"1", "2"})
-    for (const char* output : {"plain", "deep"})
+    for (const char* deep : {"false", "true"})
       for (const char* bridge : {"false", "true"}) {
         if (*directions == '2' && *bridge == 'f') continue;  // the states would not fit
         for (const char* forcing : {"1.0", "0.5"}) {
           const Model model = test::load(
               {"gru_attention",
-               {{"directions", directions}, {"output", output}, {"bridge", bridge}, {"teacher_forcing", forcing}}});
+               {{"directions", directions}, {"deep_output", deep}, {"bridge", bridge}, {"teacher_forcing", forcing}}});
           CAPTURE(directions);
-          CAPTURE(output);
+          CAPTURE(deep);
           CAPTURE(bridge);
           CAPTURE(forcing);
           const Values found = logits(model);
@@ -184,6 +193,20 @@ TEST_CASE("gru_attention: logits and attention weights are those of loops over n
       }
 }
 
+TEST_CASE("gru_attention: dot and general attention are those of loops over numbers") {
+  for (const char* directions : {"1", "2"})
+    for (const char* attention : {"dot", "general"}) {
+      if (*directions == '2' && *attention == 'd') continue;  // the states would not fit
+      CAPTURE(directions);
+      CAPTURE(attention);
+      const Model model = test::load({"gru_attention", {{"directions", directions}, {"attention", attention}}});
+      CHECK(model.weights().has("key.bias") == false);
+      CHECK(model.weights().has("key.weight") == (*attention == 'g'));
+      const Values found = logits(model);
+      for (std::size_t b = 0; b < 2; ++b) CHECK(difference(found, b, said(model, b, all_four)) < 1e-13);
+    }
+}
+
 TEST_CASE("gru_attention: with any teacher forcing, eval is given the target, as with all of it") {
   const Model forced = test::load({"gru_attention", {}});
   const Model sampling = test::load({"gru_attention", {{"teacher_forcing", "0.5"}}});
@@ -191,7 +214,7 @@ TEST_CASE("gru_attention: with any teacher forcing, eval is given the target, as
   for (const Store::Entry& entry : forced.weights()) {
     const std::string decoder = "decoder.";
     const bool decodes = entry.name.rfind(decoder, 0) == 0;
-    Array to = sampling.weights().at(decodes ? "decoder.step." + entry.name.substr(decoder.size()) : entry.name);
+    Array to = sampling.weights().at(decodes ? "sampling." + entry.name : entry.name);
     const Array from = entry.value;
     REQUIRE(to.shape() == from.shape());
     std::copy(from.as<double>(), from.as<double>() + from.count(), to.as<double>());
@@ -202,8 +225,8 @@ TEST_CASE("gru_attention: with any teacher forcing, eval is given the target, as
 }
 
 TEST_CASE("gru_attention: without teacher forcing, training reads what the decoder itself finds most likely") {
-  for (const char* output : {"plain", "deep"}) {
-    const Model model = test::load({"gru_attention", {{"output", output}, {"teacher_forcing", "0.0"}}});
+  for (const char* deep : {"false", "true"}) {
+    const Model model = test::load({"gru_attention", {{"deep_output", deep}, {"teacher_forcing", "0.0"}}});
     const Values own = logits(model, Mode::train);
     for (std::size_t b = 0; b < 2; ++b) CHECK(difference(own, b, said(model, b, only_first)) < 1e-13);
     CHECK_FALSE(test::same(own, logits(model)));
@@ -243,9 +266,9 @@ TEST_CASE("gru_attention: what does not fit together is refused") {
     return text.find(part) != std::string::npos;
   };
   CHECK(refusal("directions", "1").empty());
-  CHECK(holds(refusal("directions", "2"), "two directions need the bridge"));
-  CHECK(holds(refusal("directions", "3"), "directions is 1 or 2"));
+  CHECK(holds(refusal("directions", "2"), "directions is 1, or 2 with the bridge"));
+  CHECK(holds(refusal("directions", "3"), "directions is 1, or 2 with the bridge"));
   CHECK(holds(refusal("teacher_forcing", "-0.5"), "teacher_forcing is between 0 and 1"));
   CHECK(holds(refusal("teacher_forcing", "1.5"), "teacher_forcing is between 0 and 1"));
-  CHECK(holds(refusal("output", "depp"), "there is no block 'depp'; did you mean 'deep'?"));
+  CHECK(holds(refusal("attention", "dto"), "attention is additive, dot or general"));
 }

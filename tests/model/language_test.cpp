@@ -7,6 +7,8 @@
 
 using namespace xtape;
 using xtape::test::f;
+using xtape::test::in_float64;
+using xtape::test::one_function;
 using xtape::test::same;
 using Array2 = xt::xarray<double>;
 using Row = xt::xtensor<double, 1>;
@@ -64,6 +66,19 @@ TEST_CASE("a condition chooses while recording, and only what it chooses is eval
   CHECK(same(f({"a, b = (x, 2 * x) if wide and n == 4 else (x, x)"}, "b - a", x), f({}, "x", x)));
 }
 
+TEST_CASE("a comment ends a line") {
+  CHECK(same(f({"y = x + 1  # [b, t]"}, "y  # as it is", x), f({}, "x + 1", x)));
+  CHECK(same(f({}, "sum(x, axis=1, keepdims=form == '#')  # '", x), Row{6, 15}));
+}
+
+TEST_CASE("training says whether the mode is train") {
+  const Model model = Model::parse(one_function({}, "x + 1 if training else x"), in_float64());
+  const NamedSizes sizes = {{"b", 2}, {"t", 3}};
+  CHECK(same(test::play(model, "f", sizes, {ArrayView(x)}, Mode::train)[0], f({}, "x + 1", x)));
+  CHECK(same(test::play(model, "f", sizes, {ArrayView(x)}, Mode::eval)[0], x));
+  CHECK(same(f({"training = 2"}, "x * training", x), f({}, "x * 2", x)));
+}
+
 TEST_CASE("arithmetic and comparison of arrays record ops") {
   CHECK(same(f({}, "(2 * x - 1) / 4 + x ** 2", x), (2. * x - 1.) / 4. + x * x));
   CHECK(same(f({}, "-x % 4", x), Table{{3, 2, 1}, {0, 3, 2}}));
@@ -89,6 +104,21 @@ TEST_CASE("indexing and slicing follow NumPy") {
   const Array2 fresh = f({}, "x[none, ..., none, 0]", x);
   CHECK(fresh.shape() == Array2::shape_type{1, 2, 1});
   CHECK(fresh(0, 1, 0) == 4);
+}
+
+TEST_CASE("steps may go backwards, as in NumPy") {
+  CHECK(same(f({}, "x[::-1]", x), Table{{4, 5, 6}, {1, 2, 3}}));
+  CHECK(same(f({}, "x[:, ::-2]", x), Table{{3, 1}, {6, 4}}));
+  CHECK(same(f({}, "x[:, 1::-1]", x), Table{{2, 1}, {5, 4}}));
+  CHECK(same(f({}, "x[0, :0:-1]", x), Row{3, 2}));
+  CHECK(test::error_of([] { f({}, "x[::0]", x); }).find("a step cannot be 0") != std::string::npos);
+}
+
+TEST_CASE("@ is matmul") {
+  CHECK(same(f({}, "x @ transpose(x, (1, 0))", x), Table{{14, 32}, {32, 77}}));
+  CHECK(same(f({}, "2 * x @ transpose(x, (1, 0)) / 2", x), Table{{14, 32}, {32, 77}}));
+  CHECK(test::error_of([] { f({}, "x * (2 @ 3)", x); }).find("'@'") != std::string::npos);
+  CHECK(test::error_of([] { f({}, "x @ 3", x); }).find("'@'") != std::string::npos);
 }
 
 TEST_CASE("calls of ops take inputs in order, then attributes in order, or by name") {

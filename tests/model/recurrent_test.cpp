@@ -17,39 +17,39 @@ namespace {
 /// A layer of 3 inputs and 4 units, and one in reverse: from x, states and lengths to ys and the last states. The
 /// LSTM's two stand side by side.
 const std::string definition = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "layers",
   "use": ["blocks/recurrent.json"],
   "hyper": {"kind": "'of_gru'"},
   "blocks": {
     "of_rnn": {
       "hyper": {"reverse": false},
-      "parts": {"layer": {"block": "rnn", "in": 3, "units": 4, "reverse": "reverse"}},
-      "inputs": ["x", "states", "real"],
-      "result": "layer(x, states, real)"
+      "modules": {"cell": {"block": "rnn_cell", "in": 3, "units": 4}},
+      "inputs": ["x", "states", "valid"],
+      "result": "scan(cell, cell.input(x), init=states, valid=valid, reverse=reverse)"
     },
     "of_gru": {
-      "hyper": {"reverse": false},
-      "parts": {"layer": {"block": "gru", "in": 3, "units": 4, "reverse": "reverse"}},
-      "inputs": ["x", "states", "real"],
-      "result": "layer(x, states, real)"
+      "hyper": {"reverse": false, "reset_after": true},
+      "modules": {"cell": {"block": "gru_cell", "in": 3, "units": 4, "pass": ["reset_after"]}},
+      "inputs": ["x", "states", "valid"],
+      "result": "scan(cell, cell.input(x), init=states, valid=valid, reverse=reverse)"
     },
     "of_gru_reset_before": {
       "hyper": {"reverse": false},
-      "parts": {"layer": {"block": "gru", "reset": "'gru_reset_before_cell'", "in": 3, "units": 4, "reverse": "reverse"}},
-      "inputs": ["x", "states", "real"],
-      "result": "layer(x, states, real)"
+      "modules": {"layer": {"block": "of_gru", "reset_after": false, "pass": ["reverse"]}},
+      "inputs": ["x", "states", "valid"],
+      "result": "layer(x, states, valid)"
     },
     "of_lstm": {
       "hyper": {"reverse": false},
-      "parts": {"layer": {"block": "lstm", "in": 3, "units": 4, "reverse": "reverse"}},
-      "inputs": ["x", "states", "real"],
-      "do": ["ys, h, c = layer(x, *split(states, (4, 4), axis=1), real)"],
+      "modules": {"cell": {"block": "lstm_cell", "in": 3, "units": 4}},
+      "inputs": ["x", "states", "valid"],
+      "do": ["ys, h, c = scan(cell, cell.input(x), init=split(states, (4, 4), axis=1), valid=valid, reverse=reverse)"],
       "result": "ys, concat(h, c, axis=1)"
     }
   },
   "model": {
-    "parts": {"forward": {"block": "=kind"}, "backward": {"block": "=kind", "reverse": true}},
+    "modules": {"forward": {"block": "=kind"}, "backward": {"block": "=kind", "reverse": true}},
     "functions": {
       "forward_layer": {
         "inputs": {"x": "float [b, t, 3]", "states": "float [b, n]", "lengths": "int [b]"},

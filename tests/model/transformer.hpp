@@ -21,7 +21,7 @@ inline Model load(const Settings& more = {}, Dtype dtype = Dtype::float64) {
   ModelOptions options;
   options.dtype = dtype;
   options.seed = 3;
-  options.hyper = {{"width", "8"},          {"inner", "12"},         {"heads", "2"},
+  options.hyper = {{"d_model", "8"},          {"d_ff", "12"},         {"heads", "2"},
                    {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", std::to_string(vocabulary)}};
   for (const auto& [name, value] : more) {
     const auto same = [&name = name](const auto& each) { return each.first == name; };
@@ -126,9 +126,9 @@ inline double difference(const Values& a, std::size_t row_a, const Values& b, st
 /// Every variant once, each with something else beside it.
 inline const std::vector<Settings> variants = {
     {},
-    {{"residual", "pre_norm"}, {"positions", "concatenated"}, {"embedding_init", "xavier"}},
+    {{"norm_first", "true"}, {"positions", "concatenated"}, {"embedding_init", "glorot_uniform"}},
     {{"attention", "single_head"}, {"skip_first_self_attention", "true"}, {"output_bias", "true"}},
-    {{"embeddings", "separate"}, {"output", "separate"}, {"target_vocab_size", "11"}, {"final_norm", "true"}},
+    {{"shared_embeddings", "false"}, {"tied_output", "false"}, {"target_vocab_size", "11"}, {"final_norm", "true"}},
     {{"positions", "learned"}, {"max_positions", "9"}, {"bias", "false"}, {"scale_embeddings", "false"}},
 };
 }  // namespace xtape::test::transformer

@@ -145,7 +145,7 @@ TEST_CASE("states: what enters a stack, and what every layer gives, to the memor
   CHECK(decoder.shape() == Values::shape_type{3, 2, 4, 8});
   const Values memory = test::play(model, "encode", {{"b", 2}, {"s", 5}}, {ArrayView(batch.source)})[0];
   CHECK(test::same(test::item(encoder, 3), memory));
-  const double* table = Array(model.weights().at("tables.source.weight")).as<double>();
+  const double* table = Array(model.weights().at("source_embedding.weight")).as<double>();
   Values products = xt::zeros<double>({2, 4, 11});
   for (std::size_t b = 0; b < 2; ++b)
     for (std::size_t t = 0; t < 4; ++t)
@@ -165,7 +165,7 @@ TEST_CASE("positions: sine and cosine in turn, one after the other, or learned")
   for (const std::string kind : {"sinusoidal", "concatenated", "learned"}) {
     CAPTURE(kind);
     const Model model = load({{"positions", kind}, {"max_positions", "3"}});
-    const double* vectors = Array(model.weights().at("tables.source.weight")).as<double>() + 4 * 8;
+    const double* vectors = Array(model.weights().at("source_embedding.weight")).as<double>() + 4 * 8;
     const Values found = entering(model);
     for (std::size_t place = 0; place < 3; ++place)
       for (std::size_t d = 0; d < 8; ++d) {

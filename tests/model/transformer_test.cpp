@@ -68,8 +68,8 @@ TEST_CASE("the Transformer's number of parameters: published sizes") {
   };
   // Layers of 4 (512² + 512) and 2 (512 · 2048) + 2560 and norms, with one table of 37000.
   CHECK(count({}) == 37000 * 512 + 6 * 3152384 + 6 * 4204032);
-  CHECK(count({{"width", "128"},
-               {"inner", "256"},
+  CHECK(count({{"d_model", "128"},
+               {"d_ff", "256"},
                {"encoder_layers", "4"},
                {"decoder_layers", "4"},
                {"heads", "4"},
@@ -125,18 +125,18 @@ TEST_CASE("without its first self-attention, the decoder's first layer lacks tho
 }
 
 TEST_CASE("tied tables are one weight, whose gradient is the sum of those of its uses") {
-  const Settings apart = {{"embeddings", "separate"}, {"output", "separate"}};
+  const Settings apart = {{"shared_embeddings", "false"}, {"tied_output", "false"}};
   const Model three = load(apart);
-  CHECK(load().weights().find("tables.target.weight") == nullptr);
-  CHECK(load().weights().find("tables.outputs.weight") == nullptr);
+  CHECK(load().weights().find("target_embedding.weight") == nullptr);
+  CHECK(load().weights().find("output_embedding.weight") == nullptr);
   CHECK(three.parameter_count() - load().parameter_count() == 2 * vocabulary * 8);
-  CHECK(load({{"embeddings", "separate"}}).parameter_count() == three.parameter_count() - vocabulary * 8);
-  CHECK(load({{"output", "separate"}}).parameter_count() == three.parameter_count() - vocabulary * 8);
+  CHECK(load({{"shared_embeddings", "false"}}).parameter_count() == three.parameter_count() - vocabulary * 8);
+  CHECK(load({{"tied_output", "false"}}).parameter_count() == three.parameter_count() - vocabulary * 8);
 
   const Model one = load();
   for (const Store::Entry& entry : three.weights()) {
-    const bool table = entry.name.rfind("tables.", 0) == 0;
-    const double* values = Array(one.weights().at(table ? "tables.source.weight" : entry.name)).as<double>();
+    const bool table = entry.name == "target_embedding.weight" || entry.name == "output_embedding.weight";
+    const double* values = Array(one.weights().at(table ? "source_embedding.weight" : entry.name)).as<double>();
     Array weight = entry.value;
     std::copy(values, values + weight.count(), weight.as<double>());
   }
@@ -147,14 +147,14 @@ TEST_CASE("tied tables are one weight, whose gradient is the sum of those of its
     REQUIRE(at != from.names.end());
     return from.values[static_cast<std::size_t>(at - from.names.begin()) + 1];
   };
-  for (const std::string name : {"source", "target", "outputs"}) {
+  for (const std::string name : {"source", "target", "output"}) {
     double largest = 0;
-    for (const double each : of(untied, "tables." + name + ".weight")) largest = std::max(largest, std::abs(each));
+    for (const double each : of(untied, name + "_embedding.weight")) largest = std::max(largest, std::abs(each));
     CHECK(largest > 1e-6);
   }
   const Values sum =
-      of(untied, "tables.source.weight") + of(untied, "tables.target.weight") + of(untied, "tables.outputs.weight");
-  CHECK(test::same(of(tied, "tables.source.weight"), sum));
+      of(untied, "source_embedding.weight") + of(untied, "target_embedding.weight") + of(untied, "output_embedding.weight");
+  CHECK(test::same(of(tied, "source_embedding.weight"), sum));
 }
 
 TEST_CASE("pre-norm ends in a norm, post-norm only where it is asked for") {
@@ -163,8 +163,8 @@ TEST_CASE("pre-norm ends in a norm, post-norm only where it is asked for") {
   };
   CHECK_FALSE(has_norm({}));
   CHECK(has_norm({{"final_norm", "true"}}));
-  CHECK(has_norm({{"residual", "pre_norm"}}));
-  CHECK_FALSE(has_norm({{"residual", "pre_norm"}, {"final_norm", "false"}}));
+  CHECK(has_norm({{"norm_first", "true"}}));
+  CHECK_FALSE(has_norm({{"norm_first", "true"}, {"final_norm", "false"}}));
 }
 
 TEST_CASE("the Transformer's first weights") {
@@ -174,35 +174,33 @@ TEST_CASE("the Transformer's first weights") {
     for (std::int64_t i = 0; i < array.count(); ++i) sum += std::pow(array.as<double>()[i], 2);
     return std::sqrt(sum / static_cast<double>(array.count()));
   };
-  const Settings size = {{"width", "64"}, {"inner", "128"}, {"source_vocab_size", "300"}};
+  const Settings size = {{"d_model", "64"}, {"d_ff", "128"}, {"source_vocab_size", "300"}};
   const auto with = [&](const std::string& name, const std::string& value) {
     Settings settings = size;
     settings.emplace_back(name, value);
     return load(settings);
   };
   const auto glorot = [](double in, double out) { return std::sqrt(2 / (in + out)); };
-  CHECK(deviation(load(size), "tables.source.weight") == doctest::Approx(1. / 8).epsilon(0.02));
-  const Model xavier = with("embedding_init", "xavier");
-  CHECK(deviation(xavier, "tables.source.weight") == doctest::Approx(glorot(300, 64)).epsilon(0.02));
+  CHECK(deviation(load(size), "source_embedding.weight") == doctest::Approx(1. / 8).epsilon(0.02));
+  const Model xavier = with("embedding_init", "glorot_uniform");
+  CHECK(deviation(xavier, "source_embedding.weight") == doctest::Approx(glorot(300, 64)).epsilon(0.02));
   CHECK(deviation(xavier, "encoder.1.feed_forward.sublayer.linear1.weight") ==
         doctest::Approx(glorot(64, 128)).epsilon(0.02));
   CHECK(deviation(xavier, "decoder.0.cross_attention.sublayer.key.weight") ==
         doctest::Approx(glorot(64, 64)).epsilon(0.03));
-  CHECK(deviation(with("output", "separate"), "tables.outputs.weight") ==
+  CHECK(deviation(with("tied_output", "false"), "output_embedding.weight") ==
         doctest::Approx(glorot(300, 64)).epsilon(0.02));
 }
 
 TEST_CASE("what does not fit together is refused, with the line and the reason") {
-  CHECK(holds(refusal({{"heads", "3"}}), "heads must divide width\n    require(width % heads == 0"));
+  CHECK(holds(refusal({{"heads", "3"}}), "heads must divide d_model\n    require(d_model % heads == 0"));
   CHECK(
       holds(refusal({{"heads", "3"}}), "block 'multi_head' (part encoder.0.self_attention.sublayer.attention), line "));
   CHECK(refusal({{"heads", "3"}, {"attention", "single_head"}}).empty());
-  CHECK(holds(refusal({{"target_vocab_size", "12"}}), "shared embeddings need equal vocabularies"));
-  CHECK(refusal({{"target_vocab_size", "12"}, {"embeddings", "separate"}}).empty());
-  CHECK(holds(refusal({{"embeddings", "both"}}), "embeddings are 'separate' or 'shared'"));
-  CHECK(holds(refusal({{"output", "shared"}}), "output is 'separate' or 'tied'"));
+  CHECK(holds(refusal({{"target_vocab_size", "12"}}), "shared_embeddings needs equal vocabularies"));
+  CHECK(refusal({{"target_vocab_size", "12"}, {"shared_embeddings", "false"}}).empty());
   CHECK(holds(refusal({{"positions", "learned"}, {"max_positions", "4"}}, 5), "more tokens than max_positions"));
   CHECK(refusal({{"positions", "learned"}, {"max_positions", "4"}}, 4).empty());
-  CHECK(holds(refusal({{"width", "7"}, {"heads", "1"}}), "7 / 2 is not whole"));
-  CHECK(holds(refusal({{"residual", "prenorm"}}), "there is no block 'prenorm'; did you mean 'pre_norm'?"));
+  CHECK(holds(refusal({{"d_model", "7"}, {"heads", "1"}}), "7 / 2 is not whole"));
+  CHECK(holds(refusal({{"norm_first", "yes"}}), "unknown name 'yes'"));
 }

@@ -19,11 +19,13 @@ struct Variant {
 /// Those with logits(source, tokens): 13 tokens of the source, 11 of the target.
 inline const std::vector<Variant> translators = {
     {"gru_attention", {}},
-    {"gru_attention", {{"directions", "2"}, {"output", "deep"}}},
+    {"gru_attention", {{"directions", "2"}, {"deep_output", "true"}}},
     {"gru_attention", {{"bridge", "true"}, {"teacher_forcing", "0.5"}}},
-    {"gru_attention", {{"directions", "2"}, {"output", "deep"}, {"teacher_forcing", "0.25"}}},
+    {"gru_attention", {{"directions", "2"}, {"deep_output", "true"}, {"teacher_forcing", "0.25"}}},
     {"lstm_attention", {}},
-    {"lstm_attention", {{"order", "i_g_f_o"}, {"across_bias", "false"}, {"bias", "false"}, {"decoder_layers", "1"}}},
+    {"lstm_attention", {{"order", "i_g_f_o"}, {"recurrent_bias", "false"}, {"bias", "false"}, {"decoder_layers", "1"}}},
+    {"gru_attention", {{"attention", "dot"}}},
+    {"gru_attention", {{"directions", "2"}, {"attention", "general"}}},
 };
 
 /// Those with logits(tokens): 11 tokens.
@@ -31,7 +33,7 @@ inline const std::vector<Variant> language_models = {
     {"transformer_lm", {}},
     {"transformer_lm", {{"activation", "gelu"}, {"positions", "concatenated"}, {"bias", "false"}}},
     {"lstm_lm", {}},
-    {"lstm_lm", {{"order", "i_g_f_o"}, {"across_bias", "false"}, {"forget_bias", "0.0"}}},
+    {"lstm_lm", {{"order", "i_g_f_o"}, {"recurrent_bias", "false"}, {"forget_bias", "0.0"}}},
 };
 
 inline std::vector<Variant> translators_and_language_models() {
@@ -46,11 +48,11 @@ inline Model load(const Variant& variant, Dtype dtype = Dtype::float64) {
   options.dtype = dtype;
   options.seed = 3;
   if (variant.definition == "gru_attention")
-    options.hyper = {{"source_vocab_size", "13"}, {"target_vocab_size", "11"}, {"embedding", "5"}, {"units", "6"}};
+    options.hyper = {{"source_vocab_size", "13"}, {"target_vocab_size", "11"}, {"embedding_dim", "5"}, {"units", "6"}};
   else if (variant.definition == "lstm_attention")
     options.hyper = {{"source_vocab_size", "13"}, {"target_vocab_size", "11"}, {"width", "8"}, {"heads", "2"}};
   else if (variant.definition == "transformer_lm")
-    options.hyper = {{"vocab_size", "11"}, {"width", "8"}, {"heads", "2"}, {"inner", "12"}, {"layers", "2"}};
+    options.hyper = {{"vocab_size", "11"}, {"d_model", "8"}, {"heads", "2"}, {"d_ff", "12"}, {"layers", "2"}};
   else
     options.hyper = {{"vocab_size", "11"}, {"width", "6"}};
   options.hyper.insert(options.hyper.end(), variant.hyper.begin(), variant.hyper.end());

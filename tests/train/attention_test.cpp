@@ -17,8 +17,8 @@ Run pairs_run(const tiny::Directory& directory, const std::string& definition) {
   const std::string recipe = directory.write("recipe.json", R"json({
     "xtape": 1, "name": "attending", "definition": "transformer.json",
     "hyper": {"source_vocab_size": {"from": "source_vocabulary"}, "target_vocab_size": {"from": "target_vocabulary"},
-      "width": 16, "inner": 24, "heads": 4, "encoder_layers": 3, "decoder_layers": 2,
-      "embeddings": "separate", "output": "separate"},
+      "d_model": 16, "d_ff": 24, "heads": 4, "encoder_layers": 3, "decoder_layers": 2,
+      "shared_embeddings": false, "tied_output": false},
     "data": {"kind": "number_words", "training": 120, "held_out": 24},
     "tokenizer": {"kind": "words"},
     "batch": {"size": 16}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.01},

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "run_files.hpp"
+#include "source_root.hpp"
 #include "tiny.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
@@ -40,7 +41,7 @@ struct Prepared {
     std::string text;
     for (int i = 0; i < 20; ++i) text += "a stitch in time saves nine, and a rolling stone gathers no moss. ";
     directory.write("words.txt", text);
-    directory.write("gpt2_lora.json", lora::definition());
+    directory.write("gpt2_lora.json", lora::definition);
   }
   ~Prepared() { unsetenv("XTAPE_MODELS"); }
 
@@ -67,7 +68,7 @@ TEST_CASE("adapters begin as the definition says, all else as the folder; 100 up
   const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
   const Model drawn = Model::load(prepared.directory / "gpt2_lora.json",
                                   {.hyper = {{"n_embd", "16"}, {"n_layer", "2"}, {"n_head", "2"}}, .seed = 6});
-  CHECK(run.model().weights().size() == original.weights().size() + 4);
+  CHECK(run.model().weights().size() == original.weights().size() + 2 * 2 * 4);
   std::int64_t adapters = 0;
   Store start;
   for (const Store::Entry& entry : run.model().weights()) {
@@ -76,8 +77,8 @@ TEST_CASE("adapters begin as the definition says, all else as the folder; 100 up
     start.add(entry.name, entry.value.clone());
     if (is_adapter(entry.name)) adapters += entry.value.count();
   }
-  CHECK(run.trainer().trained().size() == 4);
-  CHECK(adapters == 2 * (16 * 4 + 4 * 48));
+  CHECK(run.trainer().trained().size() == 2 * 2 * 4);
+  CHECK(adapters == 2 * 4 * ((16 + 48) + (16 + 16) + (16 + 64) + (64 + 16)));
   const double before = run.evaluate().loss;
   CHECK(run.train());
   CHECK(run.evaluate().loss < before - 0.5);
@@ -85,7 +86,7 @@ TEST_CASE("adapters begin as the definition says, all else as the folder; 100 up
     CHECK(same(entry.value, start.at(entry.name)) == !is_adapter(entry.name));
   // There are moments of adapters alone.
   const Store state = load_arrays(prepared.directory / "run/checkpoints/00000100/optimizer.safetensors");
-  CHECK(state.size() == 2 * 4 + 1);
+  CHECK(state.size() == 2 * (2 * 2 * 4) + 1);
   for (const Store::Entry& entry : state) CHECK((entry.name == "updates" || is_adapter(entry.name)));
 }
 
@@ -111,7 +112,7 @@ TEST_CASE("what a folder lacks is an error, unless it is to be initialised") {
     CHECK(!tiny::fs::exists(where));
   };
   refused({"initialise", "[]"}, "missing: h.0.attn.c_attn.lora_a (16, 4)");
-  refused({"initialise", R"(["*.lora_b"])"}, "missing: h.1.attn.c_attn.lora_a (16, 4)");
+  refused({"initialise", R"(["*.lora_b"])"}, "missing: h.1.mlp.c_proj.lora_a (64, 4)");
   refused({"initialise", R"(["*.lora_c"])"},
           "'initialise': no weight of model 'gpt2_lora' matches '*.lora_c'; did you mean '*.lora_a'?");
   refused({"trainable", R"(["*.lora_a", "h.*.attn.c_atn.lora_b"])"},

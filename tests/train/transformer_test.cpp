@@ -21,8 +21,8 @@ const std::string recipe_text = R"json({
   "hyper": {
     "source_vocab_size": {"from": "source_vocabulary"},
     "target_vocab_size": {"from": "target_vocabulary"},
-    "width": 16, "inner": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2,
-    "embeddings": "separate", "output": "separate",
+    "d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2,
+    "shared_embeddings": false, "tied_output": false,
     "dropout_rate": 0.2, "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1, "label_smoothing": 0.1
   },
   "data": {"kind": "number_words", "training": 120, "held_out": 24},
@@ -164,13 +164,13 @@ TEST_CASE("micro-batches of a Transformer equal one batch of all their sentences
   const auto trained = [&](std::int64_t rows, std::int64_t accumulate) {
     ModelOptions options;
     options.dtype = Dtype::float64;
-    options.hyper = {{"width", "16"},
-                     {"inner", "24"},
+    options.hyper = {{"d_model", "16"},
+                     {"d_ff", "24"},
                      {"heads", "2"},
                      {"encoder_layers", "2"},
                      {"decoder_layers", "2"},
-                     {"embeddings", "separate"},
-                     {"output", "separate"},
+                     {"shared_embeddings", "false"},
+                     {"tied_output", "false"},
                      {"dropout_rate", "0"},
                      {"source_vocab_size", std::to_string(source.size())},
                      {"target_vocab_size", std::to_string(target.size())}};

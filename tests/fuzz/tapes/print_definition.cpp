@@ -78,9 +78,9 @@ class Writer {
         if (!step.is_source() && unsayable_.count(step.id) == 0) definition_.results.push_back({step.id, k});
     function["result"] = Json::object();
     for (const Ref ref : definition_.results) function["result"]["of_" + name(ref)] = name(ref);
-    Json text = {{"xtape", 1}, {"name", "tape"}};
+    Json text = {{"xtape", 2}, {"name", "tape"}};
     if (!blocks_.empty()) text["blocks"] = blocks_;
-    if (!parts.empty()) text["model"]["parts"] = parts;
+    if (!parts.empty()) text["model"]["modules"] = parts;
     text["model"]["functions"]["f"] = function;
     definition_.text = text.dump(1) + "\n";
   }
@@ -125,7 +125,7 @@ class Writer {
     for (const int argument : block.arguments) written["inputs"].push_back(name(Ref{argument}));
     for (const std::string& each : read) written["inputs"].push_back(each);
     written["do"] = lines(block.steps, own_parts);
-    if (!own_parts.empty()) written["parts"] = own_parts;
+    if (!own_parts.empty()) written["modules"] = own_parts;
     for (const Ref ref : block.results) results.push_back(name(ref));
     written["result"] = joined(results);
     const std::string id = std::to_string(step.id);
@@ -150,10 +150,10 @@ class Writer {
       const std::vector<std::string> alike = add_block(step, parts);
       std::string text = "scan(" + part + ", " + joined(texts(step, 0, sequences));
       if (last > sequences) text += ", init=" + tuple(texts(step, sequences, last));
-      if (!alike.empty()) text += ", alike=" + tuple(alike);
+      if (!alike.empty()) text += ", non_sequences=" + tuple(alike);
       text += ", axis=" + std::to_string(step.attributes.get<std::int64_t>("axis"));
       if (step.attributes.get<bool>("reverse")) text += ", reverse=true";
-      if (real) text += ", real=" + text_of(step.operands[last]);
+      if (real) text += ", valid=" + text_of(step.operands[last]);
       return text + ")";
     }
     std::vector<std::string> items = texts(step, 0, count);

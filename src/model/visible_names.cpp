@@ -1,0 +1,68 @@
+#include "visible_names.hpp"
+
+#include <algorithm>
+
+#include "value.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape::model {
+
+namespace {
+const std::string training = "training";
+
+template <class List>
+bool holds(const List& list, const std::string& name, std::size_t count = all_parameters) {
+  const auto end = list.begin() + static_cast<std::ptrdiff_t>(std::min(count, list.size()));
+  return std::any_of(list.begin(), end, [&](const auto& each) { return each.name == name; });
+}
+
+template <class List>
+void add(const List& list, std::vector<std::string>& names) {
+  for (const auto& each : list) names.push_back(each.name);
+}
+}  // namespace
+
+Meaning VisibleNames::of(const std::string& name) const {
+  if (block != nullptr) {
+    if (holds(block->parameters, name, parameters)) return Meaning::parameter;
+    if (recording && holds(block->weights, name)) return Meaning::weight;
+    if (recording && holds(block->parts, name)) return Meaning::module;
+  }
+  if (home != nullptr && holds(home->hyper, name)) return Meaning::hyper;
+  return recording && name == training ? Meaning::training : Meaning::unknown;
+}
+
+Meaning VisibleNames::of_callee(const std::string& name) const {
+  if (name == "require") return Meaning::require;
+  if (recording && block != nullptr && holds(block->parts, name)) return Meaning::module;
+  if (functions != nullptr && holds(*functions, name)) return Meaning::function;
+  if (name == "scan") return Meaning::scan;
+  return is_number_function(name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op : Meaning::unknown;
+}
+
+std::vector<std::string> VisibleNames::values() const {
+  std::vector<std::string> names;
+  if (block != nullptr) {
+    add(block->parameters, names);
+    names.resize(std::min(names.size(), parameters));
+    if (recording) {
+      add(block->weights, names);
+      add(block->parts, names);
+    }
+  }
+  if (home != nullptr) add(home->hyper, names);
+  if (recording) names.push_back(training);
+  return names;
+}
+
+std::vector<std::string> VisibleNames::callees() const {
+  std::vector<std::string> names;
+  if (recording && block != nullptr) add(block->parts, names);
+  if (functions != nullptr) add(*functions, names);
+  if (ops != nullptr)
+    for (const auto& row : ops->rows()) names.push_back(row.first);
+  names.emplace_back("scan");
+  return names;
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,195 @@
+// Functions shared by files, and parts that one entry describes.
+#include <doctest/doctest.h>
+
+#include "definitions.hpp"
+
+using namespace xtape;
+
+namespace {
+/// A model that uses files, which stand inside.
+std::string using_files(const std::string& files, const std::string& functions, const std::string& use,
+                        const std::string& more = "") {
+  return R"json({"xtape": 1, "name": "user", "use": [)json" + use + R"json(], "hyper": {"factor": 3}, "files": {)json" +
+         files + R"json(}, )json" + more + R"json("model": {"functions": {)json" + functions + "}}}";
+}
+const std::string doubling = R"json("twice.json": {"xtape": 1, "functions": {
+  "twice": {"inputs": {"x": "float [n]"}, "result": "2 * once(x)"},
+  "times": {"inputs": {"x": "float [n]"}, "result": "factor * once(x)"}}})json";
+const std::string once = R"json("once": {"inputs": {"x": "float [n]"}, "result": "x + 1"})json";
+}  // namespace
+
+TEST_CASE("a model has the functions of files that it uses, but for those that it defines itself") {
+  const xt::xarray<float> x{1, 2};
+  Model model = Model::parse(using_files(doubling, once, R"json("twice.json")json"));
+  CHECK(model.functions() == std::vector<std::string>{"once", "twice", "times"});
+  CHECK(model.play("twice", {{"x", x}})[0].value.to<float>() == xt::xarray<float>{4, 6});
+  CHECK(model.play("times", {{"x", x}})[0].value.to<float>() == xt::xarray<float>{6, 9});
+  Model own =
+      Model::parse(using_files(doubling, once + R"json(, "twice": {"inputs": {"x": "float [n]"}, "result": "x"})json",
+                               R"json("twice.json")json"));
+  CHECK(own.play("twice", {{"x", x}})[0].value.to<float>() == x);
+  Model again = Model::parse(model.definition_text());
+  CHECK(again.play("times", {{"x", x}})[0].value.to<float>() == xt::xarray<float>{6, 9});
+}
+
+TEST_CASE("functions that cannot be shared are refused with their place") {
+  const std::string other =
+      R"json("other.json": {"xtape": 1, "functions": {"twice": {"inputs": {"x": "float [n]"}, "result": "x"}}})json";
+  CHECK(test::error_of([&] {
+          Model::parse(using_files(doubling + ", " + other, once, R"json("twice.json", "other.json")json"));
+        }).find("another used file has a function 'twice' too") != std::string::npos);
+  CHECK(test::error_of([&] {
+          Model::parse(using_files(doubling, once, R"json("twice.json")json", R"json("functions": {}, )json"));
+        }).find("a model's functions stand in \"model\"") != std::string::npos);
+  CHECK(test::error_of([&] {
+          Model::parse(using_files(doubling, R"json("another": {"inputs": {"x": "float [n]"}, "result": "x"})json",
+                                   R"json("twice.json")json"));
+        }).find("there is no part, function or op 'once'") != std::string::npos);
+}
+
+namespace {
+const std::string scales = R"json("scales.json": {"xtape": 2, "blocks": {"scale": {"hyper": {"by": null},
+  "weights": {"w": {"shape": [], "init": "constant", "value": "by"}}, "inputs": ["x"], "result": "x * w"}}})json";
+const std::string base = R"json("base.json": {"xtape": 2, "name": "base", "about": "Two scales.", "use": ["scales.json"],
+  "hyper": {"by": 2, "other": "by + 1"},
+  "blocks": {"plus": {"modules": {"scale": {"block": "scale", "pass": ["by"]}}, "inputs": ["x"], "result": "1 + scale(x)"}},
+  "model": {"modules": {"a": {"block": "scale", "by": "other"}, "b": {"block": "plus"}}, "functions": {
+    "f": {"inputs": {"x": "float [n]"}, "result": "b(a(x))"},
+    "g": {"inputs": {"x": "float [n]"}, "result": "2 * f(x)"}}}})json";
+
+/// A model that extends `base`.
+std::string extending(const std::string& rest, const std::string& files = scales + ", " + base,
+                      const std::string& version = "2") {
+  return R"json({"xtape": )json" + version + R"json(, "extends": "base.json", "files": {)json" + files + "}" + rest + "}";
+}
+
+float of_one(Model& model, const std::string& function) {
+  const xt::xarray<float> one{1};
+  return model.play(function, {{"x", one}})[0].value.as<float>()[0];
+}
+}  // namespace
+
+TEST_CASE("a definition extends another: entries of the same name replace its entries") {
+  Model same = Model::parse(extending(""));
+  CHECK(same.name() == "base");
+  CHECK(same.about() == "Two scales.");
+  CHECK(of_one(same, "f") == 1 + 2 * 3);
+
+  Model hyper = Model::parse(extending(R"json(, "name": "mine", "hyper": {"by": 4})json"));
+  CHECK(hyper.name() == "mine");
+  CHECK(hyper.hyper().integer("other") == 5);
+  CHECK(of_one(hyper, "g") == 2 * (1 + 4 * 5));
+  CHECK(of_one(hyper, "f") == 1 + 4 * 5);
+
+  Model block = Model::parse(extending(R"json(, "blocks": {"plus": {"inputs": ["x"], "result": "x + 100"}})json"));
+  CHECK(of_one(block, "f") == 103);
+  CHECK(block.weights().names() == std::vector<std::string>{"a.w"});
+
+  const std::string rest = R"json(, "model": {"modules": {"a": {"block": "plus"}, "c": {"block": "scale", "by": 10}},
+    "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "c(b(a(x)))"}}})json";
+  Model modules = Model::parse(extending(rest));
+  CHECK(of_one(modules, "g") == 2 * 10 * (1 + 2 * (1 + 2)));
+  CHECK(modules.weights().names() == std::vector<std::string>{"a.scale.w", "b.scale.w", "c.w"});
+}
+
+TEST_CASE("a definition that extends another replaces blocks of the files that this uses, wherever they are named") {
+  Model model = Model::parse(extending(R"json(, "hyper": {"power": 3}, "blocks": {"scale": {"hyper": {"by": null},
+    "inputs": ["x"], "result": "(x + 1) ** power"}})json"));
+  CHECK(model.weights().size() == 0);
+  CHECK(of_one(model, "f") == 1 + 729);
+  Model again = Model::parse(model.definition_text());
+  CHECK(again.name() == "base");
+  CHECK(again.weights().size() == 0);
+  CHECK(of_one(again, "f") == 1 + 729);
+  CHECK(Model::parse(again.definition_text()).definition_text() == again.definition_text());
+}
+
+TEST_CASE("what extends another is kept in one text, and can itself be extended") {
+  const std::string middle =
+      R"json("middle.json": {"xtape": 2, "extends": "base.json", "hyper": {"by": 5, "more": 7}})json";
+  Model model = Model::parse(R"json({"xtape": 2, "extends": "middle.json", "files": {)json" + scales + ", " + base + ", " +
+                             middle + R"json(}, "use": ["scales.json"], "hyper": {"other": "more"}, "model": {"functions": {
+                             "h": {"inputs": {"x": "float [n]"}, "result": "f(x) + more"}}}})json");
+  CHECK(of_one(model, "h") == 1 + 5 * 7 + 7);
+  Model again = Model::parse(model.definition_text());
+  CHECK(of_one(again, "h") == 1 + 5 * 7 + 7);
+  CHECK(again.weights().names() == model.weights().names());
+  CHECK(again.functions() == model.functions());
+  CHECK(again.hyper().items() == model.hyper().items());
+  CHECK(again.definition_text() == model.definition_text());
+}
+
+TEST_CASE("what cannot be extended is refused with its place") {
+  const auto refused = [](const std::string& text, const std::string& why) {
+    const std::string error = test::error_of([&] { Model::parse(text, {}, "mine.json"); });
+    CHECK_MESSAGE(error.find(why) != std::string::npos, error);
+    CHECK(error.find("mine.json") == 0);
+  };
+  refused(extending("", scales), "cannot find 'base.json'");
+  refused(extending("", R"json("base.json": {"xtape": 2, "extends": "base.json"})json"), "in a circle");
+  refused(extending("", R"json("base.json": {"xtape": 2, "extends": "a.json"}, "a.json": {"xtape": 2, "extends": "base.json"})json"),
+          "in a circle");
+  refused(extending("", scales + ", " + base, "1"), "it is of version 2, and a definition extends one of its own version");
+  refused(extending(R"json(, "blocks": {"plus": {"inputs": ["x"], "result": "x + y"}})json"), "unknown name 'y'");
+}
+
+TEST_CASE("a version has its own words, and version 1 still loads") {
+  const std::string cell = R"json("blocks": {"cell": {"inputs": ["x", "h", "w"], "result": "w * h, h + x"}}, "model": {)json";
+  const std::string body = R"json(: {"cell": {"block": "cell"}}, "functions": {"f": {"inputs": {"x": "float [b, t, n]"}, "do": [
+    "ones = x[:, :, 0] > 0", "ys, h = scan(cell, x, init=x[:, 0], )json";
+  const auto text = [&](const std::string& version, const std::string& key, const std::string& arguments) {
+    return R"json({"xtape": )json" + version + ", " + cell + "\"" + key + "\"" + body + arguments +
+           R"json()"], "result": "h"}}}})json";
+  };
+  const xt::xarray<float> x = xt::reshape_view(xt::arange<float>(1, 7), {1, 3, 2});
+  const auto h = [&](const std::string& definition) {
+    return Model::parse(definition).play("f", {{"x", x}})[0].value.to<float>();
+  };
+  const xt::xarray<float> expected{{10, 14}};
+  CHECK(h(text("1", "parts", "alike=2, real=ones")) == expected);
+  CHECK(h(text("2", "modules", "non_sequences=2, valid=ones")) == expected);
+  const auto refused = [&](const std::string& definition) { return test::error_of([&] { Model::parse(definition); }); };
+  CHECK(refused(text("2", "parts", "")).find("a definition of version 2 calls this \"modules\"") != std::string::npos);
+  CHECK(refused(text("1", "modules", "")).find("a definition of version 1 calls this \"parts\"") != std::string::npos);
+  CHECK(test::error_of([&] { h(text("2", "modules", "real=ones")); }).find("scan has no 'real'") != std::string::npos);
+}
+
+TEST_CASE("pass hands parameters and given parts down under their own names") {
+  Model model = Model::parse(R"json({"xtape": 2, "hyper": {"by": 3}, "blocks": {
+    "scale": {"hyper": {"by": null, "bias": 0}, "inputs": ["x"], "result": "x * by + bias"},
+    "twice": {"modules": {"inner": null}, "inputs": ["x"], "result": "inner(inner(x))"},
+    "outer": {"hyper": {"bias": null}, "modules": {"inner": null, "twice": {"block": "twice", "pass": ["inner"]},
+      "scale": {"block": "scale", "pass": ["by", "bias"]}}, "inputs": ["x"], "result": "scale(twice(x)) + inner(x)"}},
+    "model": {"modules": {"outer": {"block": "outer", "bias": 5, "inner": {"block": "scale", "by": 2}}},
+      "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "outer(x)"}}}})json");
+  CHECK(of_one(model, "f") == 3 * 4 + 5 + 2);
+  const auto refused = [](const std::string& pass) {
+    return test::error_of([&] {
+      Model::parse(R"json({"xtape": 2, "blocks": {"scale": {"hyper": {"by": 1}, "inputs": ["x"], "result": "x * by"}},
+        "model": {"modules": {"a": {"block": "scale", "pass": )json" + pass + R"json(}}, "functions": {
+        "f": {"inputs": {"x": "float [n]"}, "result": "a(x)"}}}})json");
+    });
+  };
+  CHECK(refused("[\"by\"]").find("unknown name 'by'") != std::string::npos);
+  CHECK(refused("[\"bye\"]").find("'bye'") != std::string::npos);
+  CHECK(refused("[\"2 * by\"]").find("cannot be a name") != std::string::npos);
+  CHECK(refused("\"by\"").find("an array belongs here") != std::string::npos);
+}
+
+TEST_CASE("one entry describes several parts, each with weights of its own") {
+  const std::string text = R"json({"xtape": 1, "name": "three", "blocks": {"scale": {
+    "weights": {"w": {"shape": [], "init": "ones"}}, "inputs": ["x"], "result": "x * w"}},
+    "model": {"parts": {"a, b,c": {"block": "scale"}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "c(b(a(x)))"}}}})json";
+  Model model = Model::parse(text);
+  CHECK(model.weights().names() == std::vector<std::string>{"a.w", "b.w", "c.w"});
+  model.weights().at("b.w").as<float>()[0] = 3;
+  const xt::xarray<float> x{1, 2};
+  CHECK(model.play("f", {{"x", x}})[0].value.to<float>() == xt::xarray<float>{3, 6});
+  const auto with_names = [&](const std::string& names) {
+    std::string other = text;
+    return test::error_of([&] { Model::parse(other.replace(other.find("a, b,c"), 6, names)); });
+  };
+  CHECK(with_names("a, b, c, a").find("the part 'a' has the same name as a part") != std::string::npos);
+  CHECK(!with_names("a, , b, c").empty());
+  CHECK(!with_names("a, b, c, ").empty());
+}
