@@ -20,12 +20,14 @@ bool is_hugging_face(const std::string& path);
 /// model.safetensors.index.json names) the weights, whatever their floating dtype. `definition` is found as Model::load
 /// does; empty: the one that is called after the config's model_type. `options.hyper` takes precedence over the config,
 /// also for hyper-parameters whose defaults are worked out from what it sets; `options.initialise` false reads no
-/// weights and leaves them at zero.
+/// weights and leaves them at zero. `initialise` are patterns of weights that the folder may lack (`*` stands for
+/// anything): these begin as the definition says, drawn by `options.seed`.
 ///
 /// Throws FileError where a file is missing, or lists weights that are missing, unexpected or of the wrong shape; and
-/// DefinitionError, with file and line, where the config asks for what the definition cannot do.
+/// DefinitionError, with file and line, where the config asks for what the definition cannot do, or where a pattern
+/// matches no weight.
 Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
-                        const std::string& definition = "");
+                        const std::string& definition = "", const std::vector<std::string>& initialise = {});
 
 /// What open_hugging_face passes over in silence, a sentence each: keys of config.json that the definition does not know,
 /// and that say more than where the file comes from. Throws as open_hugging_face does.

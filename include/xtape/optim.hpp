@@ -45,7 +45,8 @@ class Optimizer {
 
   /// One update by the gradients times `scale`, cut down to the global norm `clip` where that is above 0: times
   /// min(1, clip / (norm + 1e-6)), as PyTorch's clip_grad_norm_. One gradient
-  /// per weight, in the store's order, of its shape and dtype. Returns the global norm before clipping; where that is
+  /// per weight, in the store's order, of its shape and dtype; a weight whose view is of nothing (ArrayView()) is left
+  /// as it is, weight decay included, and so are its moments. Returns the global norm before clipping; where that is
   /// not finite nothing is changed. Allocates nothing. The same bits for any number of threads.
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
   /// The moments, named by kind and weight ("first.h.0.attn.c_attn.weight"), and the number of updates, an int64 of one

@@ -51,6 +51,9 @@ struct TrainerOptions {
   std::uint64_t seed = 0;       ///< Of the random ops.
   int threads = 0;              ///< 0: as many as OpenMP would take.
   bool profile = false;         ///< Measures every op: see Trainer::profile.
+  /// Patterns of weights, of which at most one list is given; `*` stands for anything. The weights that match `frozen`,
+  /// or do not match `trainable`, stay as they are: they have no gradients and no moments, and nothing is computed for them.
+  std::vector<std::string> frozen, trainable;
 };
 
 /// Where the time of updates went.
@@ -93,7 +96,8 @@ class Trainer {
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
-  std::int64_t step() const;  ///< Updates made so far.
+  std::int64_t step() const;     ///< Updates made so far.
+  const Store& trained() const;  ///< The weights that are not frozen.
   /// Makes one update. Throws TrainingError, and leaves weights, moments and states as they were, where the loss or the
   /// gradients are not finite; the message names the first op at fault and its line in the definition.
   StepReport update();
@@ -205,6 +209,7 @@ struct Recipe {
   std::string about;
   std::string definition;  ///< May be empty with `from`: then the folder's config says which.
   std::string from;        ///< A folder whose model the run starts from (xtape/hugging_face.hpp); empty: a new model.
+  std::vector<std::string> initialise;  ///< Patterns of weights that the folder may lack: they begin as the definition says.
   std::vector<HyperSetting> hyper;
   Data data;
   TokenizerSettings tokenizer;

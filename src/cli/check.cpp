@@ -1,9 +1,12 @@
-/// xtape check: whether a definition is right, by recording all of its functions.
+/// xtape check: whether a definition is right, by recording all of its functions, and by playing what generates.
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "definition.hpp"
 #include "definition_words.hpp"
+#include "step_check.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape::cli {
@@ -12,6 +15,7 @@ namespace {
 struct CheckArguments {
   DefinitionWords definition;
   std::string with;
+  bool play = false;
 };
 
 /// Sizes that were not given: small, and different from each other, so that a mixed-up axis shows.
@@ -25,6 +29,23 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
     sizes.add(name, wanted != nullptr ? *wanted : prime);
   }
   return sizes;
+}
+
+/// Plays `logits`, which generating and searching take, and says what came of it.
+std::string play(const DefinitionWords& words, const NamedSizes& given) {
+  constexpr const char* function = "logits";
+  Model model = load_model(words, false);
+  const std::vector<std::string> functions = model.functions();
+  if (std::find(functions.begin(), functions.end(), function) == functions.end())
+    return "nothing to play: there is no function 'logits' to generate from";
+  decode::draw_weights(model);
+  const decode::StepCheck check = decode::check_steps(model, function, given);
+  if (!check.unfit.empty()) return "nothing to play: 'logits' " + check.unfit;
+  std::ostringstream said;
+  said << "played 'logits' on " << check.rows << " rows of " << check.tokens << " tokens: in pieces of";
+  for (std::size_t i = 0; i < check.pieces.size(); ++i) said << (i == 0 ? " " : ", ") << check.pieces[i];
+  said << " as for the whole (they differ by " << check.difference << ")";
+  return said.str();
 }
 
 void check(const CheckArguments& words) {
@@ -42,8 +63,13 @@ void check(const CheckArguments& words) {
       Tape tape(mode);
       model.record(tape, function, model.inputs(tape, function, trial_sizes(model.signature(function), given)));
     }
+  const std::string played =
+      words.play ? play(words.definition, given)
+                 : "recorded, not played: with --play, what generates is also played step by step, and compared with "
+                   "the whole";
   std::cout << path << ": " << model.functions().size() << " functions, " << grouped(model.parameter_count())
-            << " parameters, no mistake found\n";
+            << " parameters, no mistake found\n"
+            << played << "\n";
 }
 
 }  // namespace
@@ -53,7 +79,13 @@ void add_check(CLI::App& program) {
   const auto words = std::make_shared<CheckArguments>();
   add_definition(*command, words->definition);
   command->add_option("--with", words->with, "Sizes to record for, such as b=2,t=8, where the small ones do not fit");
-  command->callback([words] { of_the_input([&] { check(*words); }); });
+  command->add_flag("--play", words->play,
+                    "Play 'logits' on random weights and tokens, step by step as generating does, and compare with the "
+                    "whole; in float64 unless --dtype says otherwise");
+  command->callback([words, command] {
+    if (words->play && command->count("--dtype") == 0) words->definition.dtype = "float64";
+    of_the_input([&] { check(*words); });
+  });
 }
 
 }  // namespace xtape::cli

@@ -115,7 +115,11 @@ void train(const TrainArguments& words) {
     made.trainer();  // plans the step: what is wrong with the definition shows here
     return made;
   });
-  std::cerr << "run " << run.directory() << ": " << run.model().parameter_count() << " parameters, step "
+  std::int64_t trained = 0;
+  for (const Store::Entry& weight : run.trainer().trained()) trained += weight.value.count();
+  const std::int64_t parameters = run.model().parameter_count();
+  std::cerr << "run " << run.directory() << ": " << parameters << " parameters, "
+            << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
             << run.trainer().step() << " of " << steps_of(run) << std::endl;
   catch_interrupt();
   Progress progress(steps_of(run));

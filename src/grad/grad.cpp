@@ -8,6 +8,7 @@
 
 #include "calls.hpp"
 #include "fusions.hpp"
+#include "reached_gradients.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -241,6 +242,7 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
   }
 }
 
+/// Empty where nothing flows.
 Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const Caller& caller) {
   check_arguments(outputs, inputs, cotangents);
   Tape tape = outputs[0].tape();
@@ -254,10 +256,7 @@ Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotan
       for (const Var& output : outputs) seeds.push_back(ones_like(output));
     Sweep sweep(tape, begin);
     sweep.fuse();
-    Vars gradients = sweep.run(outputs, inputs, seeds);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (gradients[i].empty()) gradients[i] = zeros_like(inputs[i]);
-    return gradients;
+    return sweep.run(outputs, inputs, seeds);
   } catch (...) {
     tape.truncate(size);
     throw;
@@ -267,7 +266,18 @@ Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotan
 }  // namespace
 
 Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents, Caller caller) {
-  return at_place(caller, [&] { return record_gradients(outputs, inputs, cotangents, caller); });
+  return at_place(caller, [&] {
+    Vars gradients = record_gradients(outputs, inputs, cotangents, caller);
+    Tape tape = outputs[0].tape();
+    const auto in_call = tape.in_call(nullptr, caller);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (gradients[i].empty()) gradients[i] = zeros_like(inputs[i]);
+    return gradients;
+  });
+}
+
+Vars reached_gradients(const Var& output, const Vars& inputs) {
+  return record_gradients({output}, inputs, {}, Caller::here());
 }
 
 Vars grad(const Var& output, const Vars& inputs, Caller caller) {

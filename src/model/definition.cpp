@@ -50,7 +50,10 @@ class Reader {
     auto definition = std::make_shared<Definition>();
     definition->node = open();
     definition->file = definition->node.file();
-    if (definition->node.has("files")) embedded_ = definition->node.at("files");
+    if (definition->node.has("files")) {
+      embedded_ = definition->node.at("files");
+      one_text_ = true;
+    }
     reading_.push_back(key);
     read(*definition);
     reading_.pop_back();
@@ -180,11 +183,11 @@ class Reader {
   }
 
   /// Parts name blocks, so all names must be known before any block is read: each is entered as a bare name first. A
-  /// file that extends another may replace the blocks of used files too.
-  static void read_blocks(Definition& definition, const Entries& entries) {
+  /// file that extends another may replace the blocks of used files too, and so may the text that a program writes of it.
+  void read_blocks(Definition& definition, const Entries& entries) {
     for (const auto& [name, entry] : entries) {
       if (name.empty() || name[0] == '=') entry.fail_at_key("a block needs a name, and none that begins with '='");
-      if (definition.extended.empty() && definition.find_block(name) != nullptr)
+      if (definition.extended.empty() && !one_text_ && definition.find_block(name) != nullptr)
         entry.fail("a used file has a block '" + name + "' already: give this one another name");
       definition.blocks.push_back(std::make_unique<Block>());
       definition.blocks.back()->name = name;
@@ -197,6 +200,7 @@ class Reader {
   std::map<std::string, std::shared_ptr<const Definition>> done_;
   std::vector<std::string> reading_;
   JsonNode embedded_;
+  bool one_text_ = false;  ///< All files stand inside the one that is read.
 };
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include "hugging_face_config.hpp"
 #include "hugging_face_files.hpp"
 #include "stored_weights.hpp"
+#include "weight_patterns.hpp"
 
 namespace xtape {
 
@@ -221,11 +222,12 @@ bool is_hugging_face(const std::string& path) {
   return fs::is_regular_file(fs::path(path) / model::config_file, none);
 }
 
-Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition) {
+Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,
+                        const std::vector<std::string>& initialise) {
   const Folder opened(folder, definition);
   ModelOptions chosen = options;
   chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
-  chosen.initialise = false;
+  chosen.initialise = options.initialise && !initialise.empty();
   if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
     return Model::load(opened.path, chosen);
   const std::vector<ArrayFile> files = weight_files(folder);
@@ -234,7 +236,8 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
   Model model = Model::load(opened.path, chosen);
   name_weights(opened.mapping(), model.weights(), stored);
   const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
-  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name());
+  model::check_weight_patterns(model, "initialise", initialise);
+  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
   return model;
 }
 

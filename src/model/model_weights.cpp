@@ -5,6 +5,7 @@
 #include "model_data.hpp"
 #include "nearest.hpp"
 #include "stored_weights.hpp"
+#include "weight_patterns.hpp"
 
 namespace xtape {
 
@@ -39,7 +40,7 @@ void Model::load_weights(const std::string& path) {
 }
 
 void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
-                         const std::string& model) {
+                         const std::string& model, const std::vector<std::string>& may_lack) {
   constexpr int most_listed = 100;
   std::string problems;
   int count = 0;
@@ -59,6 +60,7 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const Store::Entry& entry : weights) {
     const auto place = found.find(entry.name);
     if (place == found.end()) {
+      if (matches_weight(entry.name, may_lack)) continue;
       list([&] { return "missing: " + entry.name + " " + to_string(entry.value.shape()); });
       continue;
     }
@@ -80,9 +82,10 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
   for (const auto& [name, place] : found) place->file->check(place->entry);  // before any weight changes
   for (const Store::Entry& entry : weights) {
-    const StoredWeight& place = *found.at(entry.name);
+    const auto place = found.find(entry.name);
+    if (place == found.end()) continue;
     Array shared = entry.value;
-    read_into(*place.file, place.entry, shared);
+    read_into(*place->second->file, place->second->entry, shared);
   }
 }
 

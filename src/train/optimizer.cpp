@@ -62,6 +62,7 @@ struct Optimizer::Data {
       throw Error("optimizer: got " + std::to_string(gradients.size()) + " gradients for " +
                   std::to_string(weights.size()) + " weights");
     for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (gradients[i].data() == nullptr) continue;
       const Array& weight = weights[i].value;
       const std::string name = "optimizer: the gradient of '" + weights[i].name + "' ";
       if (gradients[i].dtype() != weight.dtype())
@@ -73,11 +74,13 @@ struct Optimizer::Data {
     }
   }
 
+  /// Of the weights that have a gradient.
   template <class F>
-  void for_pieces(const F& f) const {
+  void for_pieces(const std::vector<ArrayView>& gradients, const F& f) const {
     parallel_for(threads, static_cast<std::int64_t>(pieces.size()), 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t i = begin; i < finish; ++i) {
         const std::size_t index = static_cast<std::size_t>(i);
+        if (gradients[pieces[index].array].data() == nullptr) continue;
         if (weights[pieces[index].array].value.dtype() == Dtype::float64)
           f(index, pieces[index], double{});
         else
@@ -87,7 +90,8 @@ struct Optimizer::Data {
   }
 
   double gradient_norm(const std::vector<ArrayView>& gradients) {
-    for_pieces([&](std::size_t index, const Piece& piece, auto scalar) {
+    std::fill(square_sums.begin(), square_sums.end(), 0.0);
+    for_pieces(gradients, [&](std::size_t index, const Piece& piece, auto scalar) {
       using T = decltype(scalar);
       square_sums[index] = square_sum<T>(gradients[piece.array].as<T>() + piece.begin, piece.count);
     });
@@ -101,7 +105,7 @@ struct Optimizer::Data {
   }
 
   void update_by_sgd(const std::vector<ArrayView>& gradients, double rate, double scale) {
-    for_pieces([&](std::size_t, const Piece& piece, auto scalar) {
+    for_pieces(gradients, [&](std::size_t, const Piece& piece, auto scalar) {
       using T = decltype(scalar);
       const std::size_t i = piece.array;
       T* velocity = first.empty() ? nullptr : first[i].as<T>() + piece.begin;
@@ -120,7 +124,7 @@ struct Optimizer::Data {
     const double count = static_cast<double>(*updates.as<std::int64_t>());
     step.correction1 = 1 - std::pow(options.beta1, count);
     step.correction2 = 1 - std::pow(options.beta2, count);
-    for_pieces([&](std::size_t, const Piece& piece, auto scalar) {
+    for_pieces(gradients, [&](std::size_t, const Piece& piece, auto scalar) {
       using T = decltype(scalar);
       const std::size_t i = piece.array;
       AdamStep own = step;

@@ -150,6 +150,14 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     root.fail("name", "must be a name without '/': run directories are called after it");
   root.read("about", recipe.about);
   root.read("definition", recipe.definition);
+  root.read("initialise", recipe.initialise);
+  if (!recipe.initialise.empty() && recipe.from.empty())
+    root.fail("initialise", "is for runs that start 'from' a folder: in others every weight is initialised");
+  root.read("frozen", recipe.trainer.frozen);
+  root.read("trainable", recipe.trainer.trainable);
+  if (root.has("frozen") && root.has("trainable"))
+    root.fail("trainable", "says the same as 'frozen', the other way round: give one of them");
+  if (root.has("trainable") && recipe.trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items()) recipe.hyper.push_back(read_hyper(hyper, name, value));
   recipe.data = train::read_data(root.section("data"));

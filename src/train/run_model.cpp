@@ -1,6 +1,7 @@
 #include "run_model.hpp"
 
 #include "durable.hpp"
+#include "trained_weights.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape::train {
@@ -60,8 +61,9 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t
   const ModelOptions options =
       options_of(recipe, hyper_of(recipe, tokenizers, columns), initialise || !recipe.from.empty());
   Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
-                                    : open_hugging_face(recipe.from, options, recipe.definition);
+                                    : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise);
   if (!recipe.from.empty()) check_vocabulary(model, *tokenizers.target, recipe.from);
+  trained_weights(model, recipe.trainer);  // a mistake in the recipe's patterns shows before there is a run
   play_as_said(recipe, model);
   return model;
 }

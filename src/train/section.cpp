@@ -78,6 +78,15 @@ void Section::read(const std::string& key, bool& target) {
   target = value->get<bool>();
 }
 
+void Section::read(const std::string& key, std::vector<std::string>& target) {
+  const Json* value = find(key);
+  if (value == nullptr) return;
+  const auto text = [](const Json& each) { return each.is_string(); };
+  if (!value->is_array() || !std::all_of(value->begin(), value->end(), text))
+    fail(key, "must be a list of strings, not " + value->dump());
+  target = value->get<std::vector<std::string>>();
+}
+
 Section Section::section(const std::string& key) {
   const Json* value = find(key);
   return Section(value == nullptr ? empty_object : *value, *file_, *settings_, key_.empty() ? key : key_ + "." + key);

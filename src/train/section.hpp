@@ -30,6 +30,7 @@ class Section {
   void read(const std::string& key, std::int64_t& target, Range range = {});
   void read(const std::string& key, std::uint64_t& target);  ///< 0 to 2^63 - 1.
   void read(const std::string& key, bool& target);
+  void read(const std::string& key, std::vector<std::string>& target);
   /// The object under the key; an empty one where there is none.
   Section section(const std::string& key);
   /// `value`, which stands under the key, as a whole number; `or_else` ("or \"all\"") says what else could stand there.

@@ -4,6 +4,7 @@
 #include "checkpoint.hpp"
 #include "evaluate.hpp"
 #include "threads.hpp"
+#include "trained_weights.hpp"
 #include "training_steps.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/train.hpp"
@@ -39,24 +40,24 @@ struct Trainer::Data {
         batches(the_batches),
         options(the_options),
         batch(the_batches.blank()),
-        steps(model, options),
-        optimizer(model.weights(), options.optimizer, options.threads) {
+        trained(train::trained_weights(model, options)),
+        steps(model, options, trained),
+        optimizer(trained, options.optimizer, options.threads) {
     steps.of(batch);
-    parts.resize(model.weights().size());
+    parts.resize(trained.size());
     if (options.accumulate == 1) return;
-    for (const Store::Entry& weight : model.weights())
-      sums.emplace_back(weight.value.dtype(), weight.value.shape());
-    parts.assign(sums.begin(), sums.end());
+    for (const Store::Entry& weight : trained) sums.emplace_back(weight.value.dtype(), weight.value.shape());
   }
 
   Model& model;
   const Batches& batches;
   TrainerOptions options;
   Batch batch;
+  Store trained;
   train::TrainingSteps steps;
   Optimizer optimizer;
   std::vector<Array> sums;       // of the gradients of all micro-batches; empty where there is one
-  std::vector<ArrayView> parts;  // what the optimiser reads
+  std::vector<ArrayView> parts;  // what the optimiser reads: of nothing where no gradient reaches a weight
   Store carried;                 // the states that the next update begins with …
   Store left;                    // … and what the last micro-batch played has left
   train::State state;
@@ -86,12 +87,12 @@ struct Trainer::Data {
     Player& player = step.player;
     player.play(feeds(step, cursor, first), cursor);
     train::keep(player, step.notes.states, left);
+    if (first) std::fill(parts.begin(), parts.end(), ArrayView());
     for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (step.notes.gradients[i].empty()) continue;
       const ArrayView gradient = player.view(step.notes.gradients[i]);
-      if (sums.empty())
-        parts[i] = gradient;
-      else
-        accumulate(sums[i], gradient, first, player.threads());
+      if (!sums.empty()) accumulate(sums[i], gradient, parts[i].data() == nullptr, player.threads());
+      parts[i] = sums.empty() ? gradient : sums[i];
     }
     return {player.scalar(step.notes.loss.sum), player.scalar(step.notes.loss.count)};
   }
@@ -137,6 +138,9 @@ Trainer::~Trainer() = default;
 
 std::int64_t Trainer::step() const {
   return data_->state.step;
+}
+const Store& Trainer::trained() const {
+  return data_->trained;
 }
 const Plan& Trainer::plan() const {
   return data_->steps.of(data_->batches.blank()).player.plan();

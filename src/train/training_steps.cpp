@@ -1,6 +1,8 @@
 #include "training_steps.hpp"
 
-#include "xtape/grad.hpp"
+#include <algorithm>
+
+#include "reached_gradients.hpp"
 
 namespace xtape::train {
 
@@ -15,24 +17,28 @@ PlayerOptions playing(const TrainerOptions& options) {
   return playing;
 }
 
-FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const NamedSizes& sizes) {
+FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const NamedSizes& sizes,
+                                                        const std::vector<std::string>& trained) {
   Tape tape(Mode::train);
   const RecordedLoss recorded = record_loss(model, tape, sizes);
-  const NamedVars weights = model.weights(tape);
   Vars by;
-  for (const auto& weight : weights) by.push_back(weight.value);
-  const Vars gradients = grad(recorded.loss.sum, by);
+  for (const std::string& name : trained) by.push_back(model.weight(tape, name));
+  const Vars gradients = reached_gradients(recorded.loss.sum, by);
+  if (std::all_of(gradients.begin(), gradients.end(), [](const Var& gradient) { return gradient.empty(); }))
+    throw DefinitionError("function 'loss' of model '" + model.name() + "' depends on no weight that is trained");
   NamedVars results = recorded.results;
-  for (std::size_t i = 0; i < gradients.size(); ++i) results.add("gradient of " + weights[i].name, gradients[i]);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (!gradients[i].empty()) results.add("gradient of " + trained[i], gradients[i]);
   return {tape, recorded.inputs, results, {recorded.loss, recorded.states, gradients}};
 }
 }  // namespace
 
-TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options) : model_(model), steps_(64, playing(options)) {}
+TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained)
+    : model_(model), trained_(trained.names()), steps_(64, playing(options)) {}
 
 TrainingStep& TrainingSteps::of(const Batch& batch) {
   return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},
-                    [&](const FunctionKey& key) { return with_gradients(model_, key.sizes); });
+                    [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_); });
 }
 
 void TrainingSteps::forget_seconds() {

@@ -11,13 +11,14 @@ namespace xtape::train {
 struct TrainingNotes {
   Loss loss;
   std::vector<CarriedState> states;
-  Vars gradients;  ///< Of the sum of losses, by the weights in the store's order.
+  Vars gradients;  ///< Of the sum of losses, by the weights that are trained; empty where it does not depend on one.
 };
 using TrainingStep = FunctionCache<TrainingNotes>::Function;
 
 class TrainingSteps {
  public:
-  TrainingSteps(Model& model, const TrainerOptions& options);
+  /// Gradients are those of the weights `trained`, in this order.
+  TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained);
   /// The step for batches of this shape. The steps share memory: what one has computed holds until the next one plays.
   TrainingStep& of(const Batch& batch);
   void forget_seconds();  ///< Of all steps: see Player.
@@ -28,6 +29,7 @@ class TrainingSteps {
 
  private:
   Model& model_;
+  std::vector<std::string> trained_;
   FunctionCache<TrainingNotes> steps_;
 };
 

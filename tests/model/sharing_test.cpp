@@ -97,6 +97,11 @@ TEST_CASE("a definition that extends another replaces blocks of the files that t
     "inputs": ["x"], "result": "(x + 1) ** power"}})json"));
   CHECK(model.weights().size() == 0);
   CHECK(of_one(model, "f") == 1 + 729);
+  Model again = Model::parse(model.definition_text());
+  CHECK(again.name() == "base");
+  CHECK(again.weights().size() == 0);
+  CHECK(of_one(again, "f") == 1 + 729);
+  CHECK(Model::parse(again.definition_text()).definition_text() == again.definition_text());
 }
 
 TEST_CASE("what extends another is kept in one text, and can itself be extended") {

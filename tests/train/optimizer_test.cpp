@@ -129,6 +129,32 @@ TEST_CASE("an update has the same bits for any number of threads") {
   }
 }
 
+TEST_CASE("a weight without a gradient is left as it is, its moments too") {
+  for (const auto kind : {OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::adam, OptimizerOptions::Kind::adamw}) {
+    Store weights;
+    const Array still = weights.add("still", filled({2, 3}, 1)), moved = weights.add("moved", filled({2, 2}, 1));
+    const Array before = still.clone();
+    OptimizerOptions options;
+    options.kind = kind;
+    options.momentum = 0.9;
+    options.weight_decay = 0.5;
+    Optimizer optimizer(weights, options);
+    const Array gradient = filled({2, 3}, 1), of_moved = filled({2, 2}, 0.5F);  // sums of squares: 199 and 43.5
+    CHECK(optimizer.update({gradient, of_moved}, 0.1) == doctest::Approx(std::sqrt(199 + 43.5)));
+    const Array after = still.clone(), moved_after = moved.clone();
+    CHECK(std::memcmp(before.data(), after.data(), before.bytes()) != 0);
+    Store state;
+    for (const Store::Entry& entry : optimizer.state()) state.add(entry.name, entry.value.clone());
+    CHECK(optimizer.update({ArrayView(), of_moved}, 0.1) == doctest::Approx(std::sqrt(43.5)));
+    CHECK(std::memcmp(after.data(), still.data(), after.bytes()) == 0);
+    CHECK(std::memcmp(moved_after.data(), moved.data(), moved.bytes()) != 0);
+    for (const Store::Entry& entry : optimizer.state()) {
+      const bool same = std::memcmp(entry.value.data(), state.at(entry.name).data(), entry.value.bytes()) == 0;
+      CHECK(same == (entry.name.find(".still") != std::string::npos));
+    }
+  }
+}
+
 TEST_CASE("gradients that are not finite change nothing") {
   Store weights;
   const Array w = weights.add("w", filled({2, 3}, 1));

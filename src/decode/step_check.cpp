@@ -1,0 +1,123 @@
+#include "step_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "step_trials.hpp"
+
+namespace xtape::decode {
+
+namespace {
+/// The input that comes piece by piece. Null where the function has none that could, and then `unfit` says why.
+const FunctionInput* stepped_input(const Signature& signature, std::string& unfit) {
+  const auto tokens = std::find_if(signature.inputs.begin(), signature.inputs.end(),
+                                   [](const FunctionInput& input) { return input.name == "tokens"; });
+  const auto bound = [&](const std::string& size) {
+    return std::find(signature.sizes.begin(), signature.sizes.end(), size) != signature.sizes.end();
+  };
+  if (tokens == signature.inputs.end()) {
+    unfit = "takes no tokens";
+  } else if (tokens->dtype != Dtype::int64 || tokens->dims.size() != 2 || tokens->dims[0] == tokens->dims[1] ||
+             !bound(tokens->dims[0]) || !bound(tokens->dims[1])) {
+    unfit = "takes tokens that are no int [rows, tokens]";
+  }
+  for (const FunctionInput& input : signature.inputs)
+    if (unfit.empty() && input.name != "tokens" &&
+        std::find(input.dims.begin(), input.dims.end(), tokens->dims[1]) != input.dims.end())
+      unfit = "takes " + input.name + " beside each token";
+  return unfit.empty() ? &*tokens : nullptr;
+}
+
+/// A number of sentences that, with and without `repeat`, is no size that the model knows: rows must not fit by chance.
+std::int64_t unlike_sizes(const Model& model, std::int64_t repeat) {
+  const auto known = [&](std::int64_t count) {
+    return std::any_of(model.hyper().items().begin(), model.hyper().items().end(), [&](const auto& entry) {
+      const auto* size = std::get_if<std::int64_t>(&entry.value);
+      return size != nullptr && (*size == count || *size == count * repeat);
+    });
+  };
+  for (const std::int64_t count : {3, 5, 7, 11, 13})
+    if (!known(count)) return count;
+  return 17;
+}
+
+StepSizes sizes_for(const Model& model, const Signature& signature, const FunctionInput& input, const NamedSizes& given,
+                    std::int64_t tokens) {
+  const auto given_or = [&](const std::string& name, std::int64_t otherwise) {
+    const std::int64_t* size = given.find(name);
+    return size != nullptr ? *size : otherwise;
+  };
+  StepSizes chosen;
+  chosen.rows_name = input.dims[0];
+  chosen.tokens_name = input.dims[1];
+  chosen.repeat = signature.inputs.size() > 1 ? 2 : 1;
+  chosen.sentences = given_or(chosen.rows_name, unlike_sizes(model, chosen.repeat));
+  chosen.tokens = given_or(chosen.tokens_name, tokens);
+  std::int64_t other = tokens;
+  for (const std::string& name : signature.sizes) {
+    std::int64_t size = name == chosen.rows_name ? chosen.rows() : chosen.tokens;
+    if (name != chosen.rows_name && name != chosen.tokens_name)
+      size = given_or(name, other = std::max<std::int64_t>(1, other - 2));
+    if (size < 1) throw Error("to be played, '" + name + "' must be at least 1");
+    chosen.sizes.add(name, size);
+  }
+  return chosen;
+}
+
+/// A long piece, then short ones, of one token and of two.
+std::vector<std::int64_t> pieces_of(std::int64_t tokens) {
+  std::vector<std::int64_t> pieces = {(tokens + 1) / 2};
+  for (std::int64_t left = tokens - pieces[0], next = 1; left > 0; next = 3 - next) {
+    pieces.push_back(std::min(left, next));
+    left -= pieces.back();
+  }
+  return pieces;
+}
+}  // namespace
+
+StepCheck check_steps(Model& model, const std::string& function, const NamedSizes& given) {
+  StepCheck check;
+  const Signature& signature = model.signature(function);
+  const FunctionInput* input = stepped_input(signature, check.unfit);
+  if (input == nullptr) return check;
+  std::exception_ptr first;
+  for (const std::int64_t tokens : {9, 6, 4, 2, 1}) {
+    const StepSizes sizes = sizes_for(model, signature, *input, given, tokens);
+    StepTrials trials(model, function, sizes);
+    try {
+      check.unfit = trials.begin();
+    } catch (const Error&) {  // the definition may want fewer tokens
+      if (first == nullptr) first = std::current_exception();
+      continue;
+    }
+    if (!check.unfit.empty()) return check;
+    check.rows = sizes.rows();
+    check.tokens = sizes.tokens;
+    check.pieces = pieces_of(sizes.tokens);
+    trials.check_ahead();
+    check.difference = trials.check_pieces(check.pieces);
+    return check;
+  }
+  std::rethrow_exception(first);
+}
+
+void draw_weights(const Model& model) {
+  Draws draws(0);
+  for (const Store::Entry& entry : model.weights()) {
+    Array array = entry.value;
+    const Shape& shape = array.shape();
+    const std::size_t rank = shape.size();
+    const double middle = rank < 2 ? 1 : 0;
+    const double reach =  // of a matrix: for a variance of 1 / width
+        rank < 2 ? 0.5 : std::sqrt(3 / static_cast<double>(std::min(shape[rank - 1], shape[rank - 2])));
+    for (std::int64_t i = 0; i < array.count(); ++i) {
+      const double number = middle + draws.uniform(-reach, reach);
+      if (array.dtype() == Dtype::float64)
+        array.as<double>()[i] = number;
+      else
+        array.as<float>()[i] = static_cast<float>(number);
+    }
+  }
+}
+
+}  // namespace xtape::decode

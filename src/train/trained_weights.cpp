@@ -1,0 +1,22 @@
+#include "trained_weights.hpp"
+
+#include "weight_patterns.hpp"
+
+namespace xtape::train {
+
+Store trained_weights(const Model& model, const TrainerOptions& options) {
+  if (!options.frozen.empty() && !options.trainable.empty())
+    throw Error("weights are named as 'frozen' or as 'trainable', not as both");
+  model::check_weight_patterns(model, "frozen", options.frozen);
+  model::check_weight_patterns(model, "trainable", options.trainable);
+  Store trained;
+  for (const Store::Entry& entry : model.weights())
+    if (options.trainable.empty() ? !model::matches_weight(entry.name, options.frozen)
+                                  : model::matches_weight(entry.name, options.trainable))
+      trained.add(entry.name, entry.value);
+  if (trained.empty() && !model.weights().empty())
+    throw DefinitionError("'frozen' names every weight of model '" + model.name() + "': none is left to train");
+  return trained;
+}
+
+}  // namespace xtape::train

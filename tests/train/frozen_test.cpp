@@ -1,0 +1,205 @@
+// Weights that are frozen, and weights that no gradient reaches, stay as they are and cost nothing.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tiny.hpp"
+#include "xtape/safetensors.hpp"
+
+using namespace xtape;
+
+namespace {
+using Patterns = std::vector<std::string>;
+
+struct Setup {
+  explicit Setup(const std::string& definition = tiny::definition)
+      : tokenizer(AdderBatches::text({.digits = 1, .held_out = 20})),
+        batches(tokenizer, {.rows = 8, .digits = 1, .held_out = 20, .seed = 3}),
+        model(Model::parse(definition, {.hyper = {}, .seed = 5}, "tiny.json")) {
+    for (const Store::Entry& entry : model.weights()) start.add(entry.name, entry.value.clone());
+  }
+  /// Which weights have changed, to the bit.
+  Patterns changed() const {
+    Patterns names;
+    for (const Store::Entry& entry : model.weights())
+      if (std::memcmp(entry.value.data(), start.at(entry.name).data(), entry.value.bytes()) != 0)
+        names.push_back(entry.name);
+    return names;
+  }
+  CharacterTokenizer tokenizer;
+  AdderBatches batches;
+  Model model;
+  Store start;
+};
+
+TrainerOptions options_of(const Patterns& frozen, const Patterns& trainable = {}) {
+  TrainerOptions options;
+  options.optimizer.weight_decay = 0.1;
+  options.schedule.rate = 0.05;
+  options.clip = 0.5;
+  options.seed = 9;
+  options.threads = 2;
+  options.frozen = frozen;
+  options.trainable = trainable;
+  return options;
+}
+
+bool same_weights(const Model& a, const Model& b) {
+  for (const Store::Entry& entry : a.weights())
+    if (std::memcmp(entry.value.data(), b.weights().at(entry.name).data(), entry.value.bytes()) != 0) return false;
+  return true;
+}
+
+std::string replaced(std::string text, const std::string& part, const std::string& by) {
+  const std::size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), by);
+}
+
+/// The tiny model, whose table `here` is used as it is: nothing flows into it.
+std::string with_stopped_table() {
+  const std::string still = R"json("blocks": {
+    "still": {
+      "hyper": {"rows": null, "width": null},
+      "weights": {"weight": {"shape": ["rows", "width"], "init": "normal", "std": 0.3}},
+      "inputs": ["i"],
+      "result": "take(stop_gradient(weight), i, axis=0)"
+    },)json";
+  const std::string stopped = replaced(tiny::definition, R"("blocks": {)", still);
+  return replaced(stopped, R"("here": {"block": "table")", R"("here": {"block": "still")");
+}
+}  // namespace
+
+TEST_CASE("frozen weights stay as they are; 'trainable' says the same the other way round") {
+  for (const std::int64_t accumulate : {1, 2}) {
+    Setup frozen, trainable;
+    TrainerOptions options = options_of({"here.*", "out.weight"});
+    options.accumulate = accumulate;
+    Trainer first(frozen.model, frozen.batches, options);
+    options.frozen = {};
+    options.trainable = {"bef*"};
+    Trainer second(trainable.model, trainable.batches, options);
+    for (int i = 0; i < 5; ++i) CHECK(first.update().loss == second.update().loss);
+    CHECK(frozen.changed() == Patterns{"before.weight"});
+    CHECK(first.trained().names() == Patterns{"before.weight"});
+    CHECK(same_weights(frozen.model, trainable.model));
+  }
+}
+
+TEST_CASE("frozen weights do not count in the norm of gradients") {
+  double squares = 0;
+  for (const char* name : {"here.weight", "before.weight", "out.weight"}) {
+    Setup setup;
+    const double norm = Trainer(setup.model, setup.batches, options_of({}, {name})).update().norm;
+    CHECK(norm > 0);
+    squares += norm * norm;
+  }
+  Setup setup;
+  CHECK(Trainer(setup.model, setup.batches, options_of({})).update().norm == doctest::Approx(std::sqrt(squares)));
+}
+
+TEST_CASE("what is trained beside frozen weights is trained as it would be otherwise") {
+  Setup all, some;
+  TrainerOptions options = options_of({});
+  options.clip = 0;
+  Trainer(all.model, all.batches, options).update();
+  options.frozen = {"here.weight"};
+  Trainer(some.model, some.batches, options).update();
+  for (const char* name : {"before.weight", "out.weight"}) {
+    const Array &a = all.model.weights().at(name), &b = some.model.weights().at(name);
+    for (std::int64_t i = 0; i < a.count(); ++i)
+      CHECK(a.as<float>()[i] == doctest::Approx(b.as<float>()[i]).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("nothing is computed for frozen weights alone") {
+  const auto ops = [](const Patterns& frozen) {
+    Setup setup;
+    const Trainer trainer(setup.model, setup.batches, options_of(frozen));
+    Patterns names;
+    for (const Plan::Step& step : trainer.plan().steps) names.push_back(step.op);
+    return names;
+  };
+  const auto count = [](const Patterns& names, const std::string& op) {
+    return std::count(names.begin(), names.end(), op);
+  };
+  CHECK(count(ops({}), "index_add") == 2);  // the gradients of two tables
+  CHECK(count(ops({"before.*"}), "index_add") == 1);
+  CHECK(count(ops({"here.*", "before.*"}), "index_add") == 0);
+  CHECK(count(ops({"here.*", "before.*"}), "einsum") == count(ops({}), "einsum") - 1);  // none for what stands below
+}
+
+TEST_CASE("a trainer with frozen weights has no moments for them, and continues to the bit") {
+  const tiny::Directory directory;
+  Setup straight, other;
+  Trainer first(straight.model, straight.batches, options_of({"here.*"}));
+  for (int i = 0; i < 3; ++i) first.update();
+  first.save(directory / "checkpoint");
+  for (int i = 0; i < 3; ++i) first.update();
+  Trainer second(other.model, other.batches, options_of({"here.*"}));
+  second.load(directory / "checkpoint");
+  for (int i = 0; i < 3; ++i) second.update();
+  CHECK(same_weights(straight.model, other.model));
+  const Store state = load_arrays(directory / "checkpoint/optimizer.safetensors");
+  CHECK(state.size() == 5);
+  CHECK(state.find("first.here.weight") == nullptr);
+  CHECK(state.find("second.out.weight") != nullptr);
+  Setup whole;  // what begins to be trained has no moments to go on from
+  CHECK_THROWS_WITH_AS(Trainer(whole.model, whole.batches, options_of({})).load(directory / "checkpoint"),
+                       doctest::Contains("does not hold 'first.here.weight'"), FileError);
+}
+
+TEST_CASE("a weight that no gradient reaches is left alone by every optimiser, as PyTorch leaves what has no grad") {
+  using Kind = OptimizerOptions::Kind;
+  for (const Kind kind : {Kind::adamw, Kind::adam, Kind::sgd})
+    for (const std::int64_t accumulate : {1, 2}) {
+      Setup setup(with_stopped_table());
+      TrainerOptions options = options_of({});
+      options.optimizer.kind = kind;
+      options.optimizer.momentum = 0.9;
+      options.accumulate = accumulate;
+      Trainer trainer(setup.model, setup.batches, options);
+      for (int i = 0; i < 3; ++i) trainer.update();
+      CHECK(setup.changed() == Patterns{"before.weight", "out.weight"});
+    }
+  Setup setup(with_stopped_table());
+  CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options_of({}, {"here.*"})),
+                       "function 'loss' of model 'tiny' depends on no weight that is trained", DefinitionError);
+}
+
+TEST_CASE("patterns that match nothing, or everything, are refused") {
+  Setup setup;
+  const auto refused = [&](const TrainerOptions& options, const char* message) {
+    CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options), message, Error);
+  };
+  refused(options_of({"here.wieght"}),
+          "'frozen': no weight of model 'tiny' matches 'here.wieght'; did you mean 'here.weight'?");
+  refused(options_of({}, {"*.wight"}),
+          "'trainable': no weight of model 'tiny' matches '*.wight'; did you mean '*.weight'?");
+  refused(options_of({"encoder.layers.*"}),
+          "'frozen': no weight of model 'tiny' matches 'encoder.layers.*'; they are called as 'here.weight'");
+  refused(options_of({"*"}), "'frozen' names every weight of model 'tiny': none is left to train");
+  refused(options_of({"here.*"}, {"out.*"}), "weights are named as 'frozen' or as 'trainable', not as both");
+}
+
+TEST_CASE("recipes name frozen weights") {
+  const tiny::Directory directory;
+  const Recipe recipe = tiny::load(directory, {{"frozen", R"(["here.*", "out.*"])"}});
+  Run run = Run::create(recipe, directory / "run");
+  CHECK(run.trainer().trained().names() == Patterns{"before.weight"});
+  CHECK(run.train());
+  const auto refused = [&](const std::vector<Setting>& settings, const char* message) {
+    CHECK_THROWS_WITH_AS(tiny::load(directory, settings), doctest::Contains(message), DefinitionError);
+  };
+  refused({{"frozen", "here.*"}}, "--set frozen: 'frozen' must be a list of strings, not \"here.*\"");
+  refused({{"frozen", "[1]"}}, "'frozen' must be a list of strings, not [1]");
+  refused({{"frozen", R"(["a"])"}, {"trainable", R"(["b"])"}},
+          "'trainable' says the same as 'frozen', the other way round");
+  refused({{"trainable", "[]"}}, "'trainable' names no weight to train");
+  refused({{"initialise", R"(["a"])"}}, "'initialise' is for runs that start 'from' a folder");
+  CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory, {{"frozen", R"(["hre.*"])"}}), directory / "other"),
+                       doctest::Contains("no weight of model 'tiny' matches 'hre.*'"), DefinitionError);
+  CHECK(!tiny::fs::exists(directory / "other"));
+}

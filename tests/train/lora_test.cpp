@@ -1,0 +1,126 @@
+// Adapters trained beside a published model's weights, which stay as they are.
+#include "lora.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "run_files.hpp"
+#include "source_root.hpp"
+#include "tiny.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
+
+using namespace xtape;
+
+namespace {
+const std::string published = source_root() + "/tests/golden/hugging_face/tiny";
+
+const std::string recipe_text = R"json({
+  "xtape": 1,
+  "name": "adapted",
+  "definition": "gpt2_lora.json",
+  "initialise": ["*.lora_?"],
+  "trainable": ["*.lora_?"],
+  "data": {"kind": "text", "text": "words.txt", "block_size": 16},
+  "tokenizer": {"kind": "character"},
+  "batch": {"size": 4},
+  "optimizer": {"kind": "adamw", "weight_decay": 0.5, "decay_all": true},
+  "schedule": {"kind": "constant", "rate": 1e-2},
+  "clip": 1.0,
+  "steps": 100,
+  "checkpoint_every": 50,
+  "keep": "all",
+  "seed": 6
+})json";
+
+/// The folder of a test, with the definition and a text.
+struct Prepared {
+  Prepared() {
+    setenv("XTAPE_MODELS", (source_root() + "/models").c_str(), 1);
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += "a stitch in time saves nine, and a rolling stone gathers no moss. ";
+    directory.write("words.txt", text);
+    directory.write("gpt2_lora.json", lora::definition);
+  }
+  ~Prepared() { unsetenv("XTAPE_MODELS"); }
+
+  Recipe recipe(std::vector<Setting> settings = {}) const {
+    settings.push_back({"from", published});
+    return Recipe::load(directory.write("recipe.json", recipe_text), settings);
+  }
+
+  tiny::Directory directory;
+};
+
+bool is_adapter(const std::string& name) {
+  return name.find(".lora_") != std::string::npos;
+}
+
+bool same(const Array& a, const Array& b) {
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+}  // namespace
+
+TEST_CASE("adapters begin as the definition says, all else as the folder; 100 updates change adapters alone") {
+  const Prepared prepared;
+  Run run = Run::create(prepared.recipe(), prepared.directory / "run");
+  const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
+  const Model drawn = Model::load(prepared.directory / "gpt2_lora.json",
+                                  {.hyper = {{"n_embd", "16"}, {"n_layer", "2"}, {"n_head", "2"}}, .seed = 6});
+  CHECK(run.model().weights().size() == original.weights().size() + 2 * 2 * 4);
+  std::int64_t adapters = 0;
+  Store start;
+  for (const Store::Entry& entry : run.model().weights()) {
+    CHECK(
+        same(entry.value, is_adapter(entry.name) ? drawn.weights().at(entry.name) : original.weights().at(entry.name)));
+    start.add(entry.name, entry.value.clone());
+    if (is_adapter(entry.name)) adapters += entry.value.count();
+  }
+  CHECK(run.trainer().trained().size() == 2 * 2 * 4);
+  CHECK(adapters == 2 * 4 * ((16 + 48) + (16 + 16) + (16 + 64) + (64 + 16)));
+  const double before = run.evaluate().loss;
+  CHECK(run.train());
+  CHECK(run.evaluate().loss < before - 0.5);
+  for (const Store::Entry& entry : run.model().weights())
+    CHECK(same(entry.value, start.at(entry.name)) == !is_adapter(entry.name));
+  // There are moments of adapters alone.
+  const Store state = load_arrays(prepared.directory / "run/checkpoints/00000100/optimizer.safetensors");
+  CHECK(state.size() == 2 * (2 * 2 * 4) + 1);
+  for (const Store::Entry& entry : state) CHECK((entry.name == "updates" || is_adapter(entry.name)));
+}
+
+TEST_CASE("a run of adapters goes on to the bit") {
+  const Prepared prepared;
+  CHECK(Run::create(prepared.recipe(), prepared.directory / "whole").train());
+  {
+    Run part = Run::create(prepared.recipe(), prepared.directory / "part");
+    Trainer::Callbacks callbacks;
+    callbacks.stop = [&] { return part.trainer().step() == 50; };
+    CHECK(!part.train(callbacks));
+  }
+  CHECK(Run::resume(prepared.directory / "part").train());
+  CHECK(same_bits(prepared.directory / "part/checkpoints/00000100", prepared.directory / "whole/checkpoints/00000100"));
+  CHECK(metrics(prepared.directory / "part") == metrics(prepared.directory / "whole"));
+}
+
+TEST_CASE("what a folder lacks is an error, unless it is to be initialised") {
+  const Prepared prepared;
+  const std::string where = prepared.directory / "run";
+  const auto refused = [&](const Setting& setting, const char* message) {
+    CHECK_THROWS_WITH_AS(Run::create(prepared.recipe({setting}), where), doctest::Contains(message), Error);
+    CHECK(!tiny::fs::exists(where));
+  };
+  refused({"initialise", "[]"}, "missing: h.0.attn.c_attn.lora_a (16, 4)");
+  refused({"initialise", R"(["*.lora_b"])"}, "missing: h.1.mlp.c_proj.lora_a (64, 4)");
+  refused({"initialise", R"(["*.lora_c"])"},
+          "'initialise': no weight of model 'gpt2_lora' matches '*.lora_c'; did you mean '*.lora_a'?");
+  refused({"trainable", R"(["*.lora_a", "h.*.attn.c_atn.lora_b"])"},
+          "'trainable': no weight of model 'gpt2_lora' matches 'h.*.attn.c_atn.lora_b'; did you mean "
+          "'h.*.attn.c_attn.lora_b'?");
+  // What the folder has is read, whatever the patterns say.
+  const Run run = Run::create(prepared.recipe({{"initialise", R"(["*"])"}}), where);
+  const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
+  Run again = Run::open(where);
+  for (const Store::Entry& entry : original.weights()) CHECK(same(entry.value, again.model().weights().at(entry.name)));
+}
