@@ -60,6 +60,7 @@ plays "${gpt2[@]}" --set n_positions=5
 plays "${gpt2[@]}" --set padded=true --set tied=false --set scale_by_layer=true
 plays "${gpt2[@]}" --dtype float32
 gru=(gru_attention --set source_vocab_size=20 --set embedding_dim=6 --set units=8)
+plays "$source/tests/golden/hugging_face/tiny"
 plays "${gru[@]}"
 plays "${gru[@]}" --set directions=2
 plays lstm_attention --set source_vocab_size=20 --set width=8 --set heads=2
