@@ -207,3 +207,34 @@ TEST_CASE("heads that do not divide the width are refused, with the line") {
   const std::string error = test::error_of([&] { Model::load(definition, options); });
   CHECK(error.find("hyper, line ") != std::string::npos);
 }
+
+TEST_CASE("GPT-2 with LoRA is GPT-2 until its B is trained, and the gradient reaches A and B") {
+  const Model plain = Model::load(definition, small());
+  ModelOptions options = small();
+  options.hyper.insert(options.hyper.end(), {{"rank", "2"}, {"alpha", "4"}});
+  const Model lora = Model::load(source_root() + "/models/gpt2_lora.json", options);
+  CHECK(lora.weights().size() == plain.weights().size() + 2 * 2 * 4);
+  CHECK(lora.weights().at("h.1.mlp.c_fc.lora_a").shape() == Shape{12, 2});
+  CHECK(test::same(logits(lora, tokens(2, 8)), logits(plain, tokens(2, 8))));
+  for (const Store::Entry& entry : lora.weights())
+    if (entry.name.find("lora_b") != std::string::npos) {
+      Array b = entry.value;
+      for (std::int64_t i = 0; i < b.count(); ++i) b.as<double>()[i] = 0.2 * std::sin(static_cast<double>(i * i + 1));
+    }
+  // W + alpha / rank A B in place of W.
+  Model merged = Model::load(definition, small());
+  for (const Store::Entry& entry : lora.weights()) {
+    const std::size_t at = entry.name.find("lora_a");
+    if (at == std::string::npos) continue;
+    const auto a = entry.value.to<double>(), b = lora.weights().at(entry.name.substr(0, at) + "lora_b").to<double>();
+    Array weight = merged.weights().at(entry.name.substr(0, at) + "weight");
+    for (std::size_t i = 0; i < a.shape()[0]; ++i)
+      for (std::size_t k = 0; k < b.shape()[1]; ++k)
+        for (std::size_t r = 0; r < 2; ++r) weight.as<double>()[i * b.shape()[1] + k] += 2 * a(i, r) * b(r, k);
+  }
+  CHECK(test::same(logits(lora, tokens(2, 8)), logits(merged, tokens(2, 8))));
+  CHECK(!test::same(logits(lora, tokens(2, 8)), logits(plain, tokens(2, 8))));
+  const auto gradients = loss_and_gradients<double>(lora, Passes(), Mode::eval);
+  for (std::size_t i = 0; i < lora.weights().size(); ++i)
+    if (lora.weights()[i].name.find("lora_") != std::string::npos) CHECK(xt::amax(xt::abs(gradients[i + 1]))() > 1e-9);
+}
