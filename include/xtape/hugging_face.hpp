@@ -29,6 +29,10 @@ bool is_hugging_face(const std::string& path);
 Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
                         const std::string& definition = "", const std::vector<std::string>& initialise = {});
 
+/// What open_hugging_face passes over in silence, a sentence each: keys of config.json that the definition does not know,
+/// and that say more than where the file comes from. Throws as open_hugging_face does.
+std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition = "");
+
 /// Writes config.json and model.safetensors to `folder`, which is made where it is not there. `like`, where it is not
 /// empty, is a folder whose other words of config.json and tokenizer files go along. Throws DefinitionError where the
 /// model's definition has no entry "hugging_face", or the folder has no word for a hyper-parameter's value; FileError.

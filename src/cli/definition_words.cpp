@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "xtape/hugging_face.hpp"
+#include "folder.hpp"
 
 namespace xtape::cli {
 
@@ -42,7 +42,7 @@ ModelOptions model_options(const DefinitionWords& words, bool initialise) {
 
 Model load_model(const DefinitionWords& words, bool initialise) {
   const ModelOptions options = model_options(words, initialise);
-  if (is_hugging_face(words.definition)) return open_hugging_face(words.definition, options);
+  if (is_hugging_face(words.definition)) return open_folder(words.definition, options);
   return Model::load(words.definition, options);
 }
 

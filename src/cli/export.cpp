@@ -6,8 +6,8 @@
 #include "commands.hpp"
 #include "definition_words.hpp"
 #include "durable.hpp"
+#include "folder.hpp"
 #include "run_words.hpp"
-#include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -21,7 +21,7 @@ struct ExportArguments {
 void write(const ExportArguments& words) {
   if (path_exists(words.folder)) throw WrongInput(words.folder + " exists already");
   if (is_hugging_face(words.source)) {
-    save_hugging_face(open_hugging_face(words.source), words.folder, words.source);
+    save_hugging_face(open_folder(words.source), words.folder, words.source);
   } else {
     Run run = Run::open(words.source, {}, CheckpointChoice::parse(words.checkpoint));
     run.save_hugging_face(words.folder);

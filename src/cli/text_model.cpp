@@ -1,7 +1,7 @@
 #include "text_model.hpp"
 
 #include "commands.hpp"
-#include "xtape/hugging_face.hpp"
+#include "folder.hpp"
 
 namespace xtape::cli {
 
@@ -9,7 +9,7 @@ TextModel::TextModel(const std::string& path, const std::string& checkpoint) {
   of_the_input([&] {
     if (is_hugging_face(path)) {
       if (checkpoint != "last") throw WrongInput("--checkpoint is for runs: " + path + " is a folder of one model");
-      model_ = open_hugging_face(path);
+      model_ = open_folder(path);
       tokenizer_ = load_tokenizer(path);
       constexpr std::int64_t context_of_most = 1024;  // where the model does not say how far its positions go
       context_ = model_->hyper().has("n_positions") ? model_->hyper().integer("n_positions") : context_of_most;

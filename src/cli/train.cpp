@@ -13,6 +13,7 @@
 #include "commands.hpp"
 #include "durable.hpp"
 #include "files.hpp"
+#include "folder.hpp"
 #include "json_text.hpp"
 #include "progress.hpp"
 #include "run_words.hpp"
@@ -72,7 +73,9 @@ Run begun(const TrainArguments& words) {
   const std::string out = words.out.empty() ? default_directory(recipe.name) : words.out;
   if (path_exists(out))
     throw WrongInput(out + (is_run(out) ? " is a run already: --resume continues it" : " exists already"));
-  return Run::create(recipe, out);
+  Run run = Run::create(recipe, out);
+  if (!recipe.from.empty()) warn_of_folder(recipe.from, recipe.definition);
+  return run;
 }
 
 std::string sentence(const Evaluation& evaluation) {

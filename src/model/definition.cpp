@@ -140,7 +140,8 @@ class Reader {
       if (!node.has("hugging_face")) continue;
       std::vector<std::string> names;
       for (const Parameter& each : definition.hyper) names.push_back(each.name);
-      definition.hugging_face = read_hugging_face(node.at("hugging_face").owned_by("hugging_face"), names);
+      const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
+      definition.hugging_face = read_hugging_face(entry.is_string() ? source_of(entry, entry.file()).open() : entry, names);
     }
     read_blocks(definition, merged(nodes, "blocks"));
     if (definition.version == 1)

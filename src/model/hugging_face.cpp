@@ -10,6 +10,7 @@
 #include "definition.hpp"
 #include "durable.hpp"
 #include "files.hpp"
+#include "hugging_face_config.hpp"
 #include "hugging_face_files.hpp"
 #include "stored_weights.hpp"
 #include "weight_patterns.hpp"
@@ -30,39 +31,52 @@ std::string* find(Overrides& overrides, const std::string& name) {
   return nullptr;
 }
 
-[[noreturn]] void fail(const JsonNode& config, const std::string& key, const std::string& message) {
-  config.at(key).fail("'" + key + "' " + message);
-}
-
 /// As an override says it: numbers and flags as expressions, texts as they stand.
-std::string written(const JsonNode& config, const std::string& key, const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_number() && !value.is_boolean())
-    fail(config, key, "must be a number, a flag or a text, not " + value.dump());
-  return value.dump();
+std::string written(const std::string& key, const JsonNode& node) {
+  if (node.is_string()) return node.text();
+  if (!node.json().is_number() && !node.json().is_boolean())
+    node.fail("'" + key + "' must be a number, a flag or a text, not " + node.json().dump());
+  return node.json().dump();
 }
 
-/// What the config says of one hyper-parameter; null leaves it at its default.
-void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& setting, Overrides& overrides) {
+/// Our word for a value that is `text` in a config; nothing where the definition has none.
+std::optional<std::string> our_word(const HuggingFaceMapping::Setting& setting, const std::string& text) {
+  if (setting.values.empty()) return text;
+  for (const auto& [theirs, ours] : setting.values)
+    if (theirs == text) return ours;
+  return std::nullopt;
+}
+
+std::string quoted(const std::vector<std::string>& keys) {
+  std::string all;
+  for (const std::string& key : keys) all += (all.empty() ? "'" : ", '") + key + "'";
+  return all;
+}
+
+/// What the config says of one hyper-parameter, or what it means by saying nothing.
+void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& setting, const std::string& definition,
+                  Overrides& overrides) {
   for (const std::string& key : setting.keys) {
-    const auto found = config.json().find(key);
-    if (found == config.json().end()) continue;
-    if (found->is_null()) return;
-    const std::string text = written(config, key, *found);
-    if (setting.values.empty()) {
-      overrides.emplace_back(setting.hyper, text);
-      return;
+    const std::optional<JsonNode> node = model::find_key(config, key);
+    if (!node) continue;
+    const auto word = our_word(setting, written(key, *node));
+    if (!word) {
+      std::string known;
+      for (const auto& [theirs, ours] : setting.values) known += (known.empty() ? "" : ", ") + theirs;
+      node->fail("'" + key + "' is " + node->json().dump() + "; the definition knows " + known);
     }
-    std::string known;
-    for (const auto& [theirs, ours] : setting.values) {
-      if (theirs == text) {
-        overrides.emplace_back(setting.hyper, ours);
-        return;
-      }
-      known += (known.empty() ? "" : ", ") + theirs;
-    }
-    fail(config, key, "is " + found->dump() + "; the definition knows " + known);
+    overrides.emplace_back(setting.hyper, *word);
+    return;
   }
+  const std::string keys = (setting.keys.size() == 1 ? "the key " : "any of the keys ") + quoted(setting.keys);
+  if (!setting.missing)
+    config.fail("it does not have " + keys + " for the hyper-parameter '" + setting.hyper + "' of " + definition +
+                ", whose entry \"hugging_face\" states no default");
+  if (setting.missing->is_null()) return;
+  const JsonNode missing(setting.missing->dump(), definition + ", the default of " + keys, JsonErrors::definition);
+  const auto word = our_word(setting, written(setting.keys[0], missing));
+  if (!word) missing.fail("it is not one of the entry's values");
+  overrides.emplace_back(setting.hyper, *word);
 }
 
 bool mentions(const model::Expression& expression, const std::string& name) {
@@ -75,8 +89,6 @@ bool mentions(const model::Expression& expression, const std::string& name) {
 
 /// The config's settings, then the caller's, which also take the place of what follows from them by default.
 Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
-  Overrides overrides;
-  for (const auto& setting : definition.hugging_face->settings) read_setting(config, setting, overrides);
   std::set<std::string> callers;
   for (const auto& own : given) callers.insert(own.first);
   for (std::size_t before = callers.size() + 1; before != callers.size();) {  // until nothing more follows
@@ -87,7 +99,9 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
           }))
         callers.insert(parameter.name);
   }
-  std::erase_if(overrides, [&](const auto& each) { return callers.count(each.first) != 0; });
+  Overrides overrides;
+  for (const auto& setting : definition.hugging_face->settings)
+    if (callers.count(setting.hyper) == 0) read_setting(config, setting, definition.file, overrides);
   overrides.insert(overrides.end(), given.begin(), given.end());
   return overrides;
 }
@@ -100,17 +114,19 @@ std::string definition_for(const JsonNode& config, const std::string& given) {
     if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
     return find_definition(name);
   } catch (const FileError& error) {
-    fail(config, "model_type", "is \"" + name + "\", and there is no definition of that name: " + error.what());
+    config.at("model_type")
+        .fail("'model_type' is \"" + name + "\", and there is no definition of that name: " + error.what());
   }
 }
 
 void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, const std::string& definition) {
   const std::string& type = config.at("model_type").text();
   if (type != mapping.model_type)
-    fail(config, "model_type", "is \"" + type + "\", and " + definition + " is for \"" + mapping.model_type + "\"");
+    config.at("model_type")
+        .fail("'model_type' is \"" + type + "\", and " + definition + " is for \"" + mapping.model_type + "\"");
   for (const auto& [key, value] : mapping.config)
-    if (const auto found = config.json().find(key); found != config.json().end() && *found != value)
-      fail(config, key, "is " + found->dump() + ", and " + definition + " can only do " + value.dump());
+    if (const auto found = model::find_key(config, key); found && found->json() != value)
+      found->fail("'" + key + "' is " + found->json().dump() + ", and " + definition + " can only do " + value.dump());
 }
 
 /// The files that hold the weights, opened.
@@ -135,9 +151,8 @@ std::vector<ArrayFile> weight_files(const std::string& folder) {
   return files;
 }
 
-/// The tensors that are meant as weights, under the weights' names.
-std::vector<model::StoredWeight> stored_weights(const std::vector<ArrayFile>& files,
-                                                const HuggingFaceMapping& mapping) {
+/// The tensors that are meant as weights, under their own names without the prefix.
+std::vector<model::StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const HuggingFaceMapping& mapping) {
   std::vector<model::StoredWeight> stored;
   for (const ArrayFile& file : files)
     for (std::size_t i = 0; i < file.entries().size(); ++i) {
@@ -160,7 +175,8 @@ bool same(const model::StoredWeight& a, const model::StoredWeight& b) {
 void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWeight>& stored, Overrides& overrides) {
   for (const HuggingFaceMapping::Tie& tie : mapping.ties) {
     const auto named = [&](const std::string& name) {
-      return std::find_if(stored.begin(), stored.end(), [&](const auto& each) { return each.weight == name; });
+      const std::string tensor = model::tensor_name(mapping, name);
+      return std::find_if(stored.begin(), stored.end(), [&](const auto& each) { return each.weight == tensor; });
     };
     const auto weight = named(tie.weight);
     const auto other = named(tie.other);
@@ -175,6 +191,30 @@ void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWei
       overrides.emplace_back(tie.hyper, "false");
   }
 }
+
+/// Gives tensors the names of the weights that they are meant as.
+void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<model::StoredWeight>& stored) {
+  std::map<std::string, std::string> ours;
+  for (const Store::Entry& entry : weights) ours.emplace(model::tensor_name(mapping, entry.name), entry.name);
+  for (model::StoredWeight& each : stored)
+    if (const auto found = ours.find(each.weight); found != ours.end()) each.weight = found->second;
+}
+
+struct Folder {
+  JsonNode config;
+  std::string path;  ///< The definition's.
+  std::shared_ptr<const model::Definition> definition;
+
+  Folder(const std::string& folder, const std::string& given)
+      : config(model::read_config(folder)),
+        path(definition_for(config, given)),
+        definition(model::read_definition(path)) {
+    if (!definition->hugging_face)
+      throw DefinitionError(path + " has no entry \"hugging_face\": it does not say what " + config.file() + " means");
+    check_config(mapping(), config, path);
+  }
+  const HuggingFaceMapping& mapping() const { return *definition->hugging_face; }
+};
 }  // namespace
 
 bool is_hugging_face(const std::string& path) {
@@ -184,25 +224,31 @@ bool is_hugging_face(const std::string& path) {
 
 Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,
                         const std::vector<std::string>& initialise) {
-  const JsonNode config = model::read_config(folder);
-  const std::string path = definition_for(config, definition);
-  const auto read = model::read_definition(path);
-  if (!read->hugging_face)
-    throw DefinitionError(path + " has no entry \"hugging_face\": it does not say what " + config.file() + " means");
-  check_config(*read->hugging_face, config, path);
+  const Folder opened(folder, definition);
   ModelOptions chosen = options;
-  chosen.hyper = overrides_of(*read, config, options.hyper);
+  chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
   chosen.initialise = options.initialise && !initialise.empty();
   if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
-    return Model::load(path, chosen);
+    return Model::load(opened.path, chosen);
   const std::vector<ArrayFile> files = weight_files(folder);
-  std::vector<model::StoredWeight> stored = stored_weights(files, *read->hugging_face);
-  settle_ties(*read->hugging_face, stored, chosen.hyper);
-  Model model = Model::load(path, chosen);
+  std::vector<model::StoredWeight> stored = tensors_of(files, opened.mapping());
+  settle_ties(opened.mapping(), stored, chosen.hyper);
+  Model model = Model::load(opened.path, chosen);
+  name_weights(opened.mapping(), model.weights(), stored);
   const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
   model::check_weight_patterns(model, "initialise", initialise);
   if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
   return model;
+}
+
+std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition) {
+  const Folder opened(folder, definition);
+  std::vector<std::string> warnings;
+  const std::vector<std::string> unlisted = model::unlisted_keys(opened.mapping(), opened.config.json());
+  if (!unlisted.empty())
+    warnings.push_back(opened.config.file() + " has " + (unlisted.size() == 1 ? "a key that " : "keys that ") +
+                       opened.path + " does not know, and what they say is not computed: " + quoted(unlisted));
+  return warnings;
 }
 
 }  // namespace xtape

@@ -21,14 +21,16 @@ void check_known(const std::string& name, const std::vector<std::string>& hyper,
 }
 
 HuggingFaceMapping::Setting read_setting(const std::string& hyper, const JsonNode& node) {
-  HuggingFaceMapping::Setting setting{hyper, {}, {}};
+  HuggingFaceMapping::Setting setting{hyper, {}, {}, std::nullopt};
   if (!node.is_object()) {
     setting.keys = texts(node);
     return setting;
   }
-  node.only({"keys", "values"});
+  node.only({"keys", "values", "default"});
   setting.keys = texts(node.at("keys"));
-  for (const auto& [theirs, ours] : node.at("values").entries()) setting.values.emplace_back(theirs, ours.text());
+  if (node.has("values"))
+    for (const auto& [theirs, ours] : node.at("values").entries()) setting.values.emplace_back(theirs, ours.text());
+  if (node.has("default")) setting.missing = node.at("default").json();
   return setting;
 }
 
@@ -39,7 +41,13 @@ std::vector<std::pair<std::string, Json>> values(const JsonNode& node) {
 }
 
 void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, HuggingFaceMapping& mapping) {
-  node.only({"prefix", "without_prefix", "skip", "tied"});
+  node.only({"names", "prefix", "without_prefix", "skip", "tied"});
+  if (node.has("names"))
+    for (const auto& [ours, theirs] : node.at("names").entries()) {
+      if (std::count(theirs.text().begin(), theirs.text().end(), '*') > std::count(ours.begin(), ours.end(), '*'))
+        theirs.fail("each star here stands for one of '" + ours + "'");
+      mapping.names.emplace_back(ours, theirs.text());
+    }
   if (node.has("prefix")) mapping.prefix = node.at("prefix").text();
   if (node.has("without_prefix")) mapping.without_prefix = texts(node.at("without_prefix"));
   if (node.has("skip")) mapping.skip = texts(node.at("skip"));
@@ -53,8 +61,9 @@ void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, H
 }  // namespace
 
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper) {
-  node.only({"about", "model_type", "architecture", "hyper", "fixed", "config", "weights"});
+  node.only({"about", "model_type", "architecture", "hyper", "fixed", "config", "ignored", "weights"});
   HuggingFaceMapping mapping;
+  mapping.json = node.json();
   mapping.model_type = node.at("model_type").text();
   mapping.architecture = node.at("architecture").text();
   for (const auto& [name, entry] : node.at("hyper").entries()) {
@@ -66,8 +75,49 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
     for (const auto& each : mapping.fixed) check_known(each.first, hyper, node.at("fixed"));
   }
   if (node.has("config")) mapping.config = values(node.at("config"));
+  if (node.has("ignored")) mapping.ignored = texts(node.at("ignored"));
   if (node.has("weights")) read_weights(node.at("weights"), hyper, mapping);
   return mapping;
+}
+
+namespace {
+/// What stands between the dots of a name.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char letter : name) {
+    if (letter == '.')
+      words.emplace_back();
+    else
+      words.back() += letter;
+  }
+  return words;
+}
+
+/// The words of `name` with the first run that is `pattern` replaced.
+std::vector<std::string> renamed(const std::vector<std::string>& name, const std::vector<std::string>& pattern,
+                                 std::vector<std::string> replacement) {
+  const auto same = [](const std::string& word, const std::string& wanted) { return wanted == "*" || word == wanted; };
+  const auto found = std::search(name.begin(), name.end(), pattern.begin(), pattern.end(), same);
+  if (found == name.end()) return name;
+  auto word = found, star = pattern.begin();
+  for (std::string& each : replacement) {
+    if (each != "*") continue;
+    for (; *star != "*"; ++star) ++word;
+    each = *word++;
+    ++star;
+  }
+  replacement.insert(replacement.begin(), name.begin(), found);
+  replacement.insert(replacement.end(), found + static_cast<std::ptrdiff_t>(pattern.size()), name.end());
+  return replacement;
+}
+}  // namespace
+
+std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight) {
+  std::vector<std::string> words = words_of(weight);
+  for (const auto& [ours, theirs] : mapping.names) words = renamed(words, words_of(ours), words_of(theirs));
+  std::string name = words[0];
+  for (std::size_t i = 1; i < words.size(); ++i) name += "." + words[i];
+  return name;
 }
 
 bool matches(const std::string& name, const std::string& pattern) {

@@ -5,6 +5,7 @@
 #include "definition.hpp"
 #include "durable.hpp"
 #include "files.hpp"
+#include "hugging_face_config.hpp"
 #include "hugging_face_files.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
@@ -19,6 +20,9 @@ namespace {
 constexpr const char* word_files[] = {"vocab.json",
                                       "merges.txt",
                                       "tokenizer.json",
+                                      "tokenizer.model",
+                                      "spiece.model",
+                                      "chat_template.jinja",
                                       "tokenizer_config.json",
                                       "added_tokens.json",
                                       "special_tokens_map.json",
@@ -38,27 +42,41 @@ Json json_of(const Hyper::Value& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
+/// Of words, which a mapping writes as texts whatever they are.
+bool is_word(const Json& value, const std::string& ours) {
+  return (value.is_string() ? value.get<std::string>() : value.dump()) == ours;
+}
+
 /// The config's word for a value of ours.
 Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   if (setting.values.empty()) return value;
   for (const auto& [theirs, ours] : setting.values)
-    if (value == ours) return theirs;
+    if (is_word(value, ours)) return theirs;
   throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no word for '" + setting.hyper +
                         "' = " + value.dump() + " of model '" + model.name() + "'");
 }
 
-/// Whether the config has a word that means the model's value already: then it stays, with what else it is called.
-bool says(const Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
+/// Whether `theirs` is the config's word for the model's value.
+bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const Json& value) {
+  if (setting.values.empty()) return theirs == value;
+  return std::any_of(setting.values.begin(), setting.values.end(),
+                     [&](const auto& word) { return theirs == word.first && is_word(value, word.second); });
+}
+
+/// Writes one hyper-parameter by the key that the config has for it, or by the first. A word that means the value
+/// already stays, with what else it is called. Inside an object, what a config means by saying nothing is not said.
+void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
-  for (const std::string& key : setting.keys) {
-    const auto found = config.find(key);
-    if (found == config.end()) continue;
-    if (setting.values.empty()) return *found == value;
-    return std::any_of(setting.values.begin(), setting.values.end(),
-                       [&](const auto& word) { return *found == word.first && value == word.second; });
-  }
-  return false;
+  const auto has = [&](const std::string& key) { return model::find_key(config, key) != nullptr; };
+  const auto there = std::find_if(setting.keys.begin(), setting.keys.end(), has);
+  if (there != setting.keys.end() && means(setting, *model::find_key(config, *there), value)) return;
+  const std::string key = there != setting.keys.end() ? *there : setting.keys[0];
+  for (const std::string& each : setting.keys)
+    if (each != key) model::erase_key(config, each);
+  const bool nested = key.find('.') != std::string::npos;
+  if (there == setting.keys.end() && nested && setting.missing && means(setting, *setting.missing, value)) return;
+  model::set_key(config, key, word_for(setting, model));
 }
 
 Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
@@ -69,12 +87,8 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
                             " alone: it cannot be saved as one");
   config["architectures"] = {mapping.architecture};
   config["model_type"] = mapping.model_type;
-  for (const auto& setting : mapping.settings) {
-    if (says(config, setting, model)) continue;
-    for (const std::string& key : setting.keys) config.erase(key);
-    config[setting.keys[0]] = word_for(setting, model);
-  }
-  for (const auto& [key, value] : mapping.config) config[key] = value;
+  for (const auto& setting : mapping.settings) write_setting(config, setting, model);
+  for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
   // The same under its older name: of two, loaders may believe either.
   config.erase("torch_dtype");
   config["dtype"] = name_of(model.dtype());
@@ -99,8 +113,10 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
   Store named;
-  for (const Store::Entry& entry : model.weights())
-    named.add((model::matches_any(entry.name, mapping.without_prefix) ? "" : mapping.prefix) + entry.name, entry.value);
+  for (const Store::Entry& entry : model.weights()) {
+    const std::string name = model::tensor_name(mapping, entry.name);
+    named.add((model::matches_any(name, mapping.without_prefix) ? "" : mapping.prefix) + name, entry.value);
+  }
   make_folders(folder);
   if (!like.empty()) copy_files(like, folder);
   save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});

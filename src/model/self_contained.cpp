@@ -1,4 +1,5 @@
-// A definition in one text: the used files stand inside under "files", hyper-parameters have their values.
+// A definition in one text: the used files stand inside under "files", the entry "hugging_face" in its place, and
+// hyper-parameters have their values.
 #include <cmath>
 
 #include "definition_blocks.hpp"
@@ -34,6 +35,7 @@ class Writer {
     json.erase("extends");
     if (!definition.used.empty()) json["use"] = Json::array();
     for (const auto& used : definition.used) json["use"].push_back(key_of(*used.file, used.name));
+    if (definition.hugging_face) json["hugging_face"] = definition.hugging_face->json;
     if (json.contains("hyper"))
       for (auto& [name, value] : json["hyper"].items()) value = json_of(world_.hyper.at(&definition).at(name));
     return with_replacing_blocks_apart(definition, std::move(json));

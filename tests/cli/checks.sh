@@ -69,5 +69,11 @@ plays lstm_lm --set vocab_size=20 --set width=8
 transformer=(--set d_model=8 --set d_ff=12 --set heads=2)
 plays transformer "${transformer[@]}" --set source_vocab_size=20 --set encoder_layers=2 --set decoder_layers=2
 plays transformer "${transformer[@]}" --set source_vocab_size=20 --set norm_first=true --set positions=learned
+t5=(t5 --set vocab_size=20 --set d_model=8 --set d_ff=12 --set heads=2 --set d_kv=4 --set encoder_layers=2 --set buckets=6 --set max_distance=5)
+plays "${t5[@]}"
+plays "${t5[@]}" --set gated=true
+llama=(llama --set vocab_size=20 --set d_model=16 --set d_ff=12 --set heads=4 --set layers=2)
+plays "${llama[@]}"
+plays "${llama[@]}" --set key_value_heads=2 --set rope_scaling=llama3 --set rope_factor=2.0 --set rope_first_positions=6 --set max_positions=64
 plays transformer_lm "${transformer[@]}" --set vocab_size=20 --set layers=2
 finish

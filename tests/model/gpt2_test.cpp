@@ -197,8 +197,8 @@ TEST_CASE("more tokens than positions are refused, with the line") {
     model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 9}}));
   });
   CHECK(error.find("models/gpt2.json, function 'logits', line ") != std::string::npos);
-  CHECK(error.find("more tokens than n_positions\n    require(t <= n_positions, 'more tokens than n_positions')") !=
-        std::string::npos);
+  CHECK(error.find("more tokens than n_positions") != std::string::npos);
+  CHECK(error.find("\n    require(t <= (n_positions") != std::string::npos);
 }
 
 TEST_CASE("heads that do not divide the width are refused, with the line") {

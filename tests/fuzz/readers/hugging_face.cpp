@@ -13,11 +13,12 @@ constexpr const char* definition = R"json({
   "xtape": 1, "name": "small", "hyper": {"width": 2, "tied": true},
   "model": {
     "weights": {"w": {"shape": ["width"], "init": "zeros"},
-                "v": {"shape": ["width"], "init": "zeros", "if": "not tied"}},
-    "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "x"}}
+                "v": {"shape": ["width"], "init": "zeros", "when": "not tied"}},
+    "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "x * w + v"}}
   },
   "hugging_face": {
-    "model_type": "small", "architecture": "Small", "hyper": {"width": ["width", "n_embd"], "tied": "tie"},
+    "model_type": "small", "architecture": "Small",
+    "hyper": {"width": {"keys": ["width", "sizes.width"], "default": 2}, "tied": {"keys": "tie", "default": true}},
     "weights": {"prefix": "model.", "skip": ["*.bias"],
                 "tied": {"v": {"weight": "w", "hyper": "tied"}}}
   }

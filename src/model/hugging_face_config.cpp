@@ -1,0 +1,124 @@
+#include "hugging_face_config.hpp"
+
+#include <algorithm>
+
+namespace xtape::model {
+
+namespace {
+/// Keys that never say what is computed: where a config comes from, the form of its numbers, what a program is to show,
+/// and how it generates.
+const std::vector<std::string> ignored_by_all = {"_*",
+                                                 "architectures",
+                                                 "auto_map",
+                                                 "bad_words_ids",
+                                                 "begin_suppress_tokens",
+                                                 "chunk_size_feed_forward",
+                                                 "diversity_penalty",
+                                                 "do_sample",
+                                                 "dtype",
+                                                 "early_stopping",
+                                                 "exponential_decay_length_penalty",
+                                                 "finetuning_task",
+                                                 "gradient_checkpointing",
+                                                 "id2label",
+                                                 "is_encoder_decoder",
+                                                 "keys_to_ignore_at_inference",
+                                                 "label2id",
+                                                 "length_penalty",
+                                                 "max_length",
+                                                 "min_length",
+                                                 "model_type",
+                                                 "*no_repeat_ngram_size",
+                                                 "num_beam_groups",
+                                                 "num_beams",
+                                                 "num_labels",
+                                                 "num_return_sequences",
+                                                 "output_attentions",
+                                                 "output_hidden_states",
+                                                 "output_past",
+                                                 "output_scores",
+                                                 "prefix",
+                                                 "problem_type",
+                                                 "remove_invalid_values",
+                                                 "repetition_penalty",
+                                                 "return_dict",
+                                                 "return_dict_in_generate",
+                                                 "suppress_tokens",
+                                                 "task_specific_params",
+                                                 "temperature",
+                                                 "tf_legacy_loss",
+                                                 "*_token_id",
+                                                 "tokenizer_class",
+                                                 "top_k",
+                                                 "top_p",
+                                                 "torch_dtype",
+                                                 "torchscript",
+                                                 "transformers.js_config",
+                                                 "transformers_version",
+                                                 "typical_p",
+                                                 "use_bfloat16",
+                                                 "use_cache"};
+
+/// The first word of a key, and the rest; empty where there is none.
+std::pair<std::string, std::string> cut(const std::string& key) {
+  const std::size_t dot = std::min(key.find('.'), key.size());
+  return {key.substr(0, dot), key.substr(std::min(dot + 1, key.size()))};
+}
+
+void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& known, const Json& object,
+             const std::string& before, std::vector<std::string>& unlisted) {
+  for (const auto& [word, value] : object.items()) {
+    const std::string key = before + word;
+    if (value.is_null() || std::find(known.begin(), known.end(), key) != known.end() ||
+        matches_any(key, mapping.ignored) || matches_any(key, ignored_by_all))
+      continue;
+    const bool holds_known =
+        std::any_of(known.begin(), known.end(), [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });
+    if (value.is_object() && holds_known)
+      collect(mapping, known, value, key + ".", unlisted);
+    else
+      unlisted.push_back(key);
+  }
+}
+}  // namespace
+
+std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key) {
+  const auto [word, rest] = cut(key);
+  if (!config.has(word) || config.at(word).is_null()) return std::nullopt;
+  return rest.empty() ? config.at(word) : find_key(config.at(word), rest);
+}
+
+const Json* find_key(const Json& config, const std::string& key) {
+  const auto [word, rest] = cut(key);
+  const auto found = config.is_object() ? config.find(word) : config.end();
+  if (found == config.end() || found->is_null()) return nullptr;
+  return rest.empty() ? &*found : find_key(*found, rest);
+}
+
+void set_key(Json& config, const std::string& key, Json value) {
+  const auto [word, rest] = cut(key);
+  Json& place = config[word];
+  if (rest.empty()) {
+    place = std::move(value);
+    return;
+  }
+  if (!place.is_object()) place = Json::object();
+  set_key(place, rest, std::move(value));
+}
+
+void erase_key(Json& config, const std::string& key) {
+  const auto [word, rest] = cut(key);
+  if (!config.is_object() || !config.contains(word)) return;
+  if (!rest.empty()) erase_key(config[word], rest);
+  if (rest.empty() || (config[word].is_object() && config[word].empty())) config.erase(word);
+}
+
+std::vector<std::string> unlisted_keys(const HuggingFaceMapping& mapping, const Json& config) {
+  std::vector<std::string> known, unlisted;
+  for (const auto& setting : mapping.settings) known.insert(known.end(), setting.keys.begin(), setting.keys.end());
+  for (const auto& [key, value] : mapping.config) known.push_back(key);
+  collect(mapping, known, config, "", unlisted);
+  return unlisted;
+}
+
+}  // namespace xtape::model

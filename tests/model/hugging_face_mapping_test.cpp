@@ -1,0 +1,270 @@
+// What an entry "hugging_face" can say: keys inside keys, defaults, what is ignored, names of weights.
+#include "hugging_face_mapping.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "folders.hpp"
+#include "source_root.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
+
+using namespace xtape;
+using doctest::Contains;
+using test::Folder;
+
+namespace {
+using Config = nlohmann::ordered_json;
+
+const std::string mapping_text = R"json({
+  "model_type": "small",
+  "architecture": "SmallForCausalLM",
+  "hyper": {
+    "width": "sizes.width",
+    "theta": {"keys": ["rope_parameters.rope_theta", "rope_theta"], "default": 10000.0},
+    "factor": {"keys": ["rope_parameters.factor", "rope_scaling.factor"], "default": 1.0},
+    "gated": {"keys": "projection", "values": {"relu": "false", "gated-gelu": "true"}, "default": "relu"},
+    "rate": {"keys": "drop", "default": null}
+  },
+  "config": {"rope_parameters.rope_type": "default"},
+  "ignored": ["summary_*"],
+  "weights": {
+    "names": {"layers.*": "block.*.layer", "query": "q", "block.*.layer.first": "block.*.layer.0"},
+    "prefix": "model."
+  }
+})json";
+
+std::string definition_text(const std::string& entry) {
+  return R"json({
+  "xtape": 1,
+  "name": "small",
+  "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5},
+  "hugging_face": )json" +
+         entry + R"json(,
+  "blocks": {
+    "line": {"weights": {"weight": {"shape": ["width"], "init": "ones"}}, "inputs": ["x"], "result": "x * weight"},
+    "layer": {"parts": {"query": {"block": "line"}, "first": {"block": "line"}}, "inputs": ["x"], "result": "first(query(x))"}
+  },
+  "model": {
+    "parts": {"layers": {"block": "layer", "repeat": "2"}},
+    "functions": {"f": {"inputs": {"x": "float [n, width]"}, "result": "layers(x) * theta * factor + rate"}}
+  }
+})json";
+}
+
+/// A definition with its mapping beside it, and a folder of its model.
+struct Small {
+  Folder definitions, folder;
+  std::string definition;
+
+  explicit Small(const Config& config) {
+    std::filesystem::create_directory(definitions / "of_folders");
+    definitions.write("of_folders/small.json", mapping_text);
+    definition = definitions.write("small.json", definition_text("\"of_folders/small.json\""));
+    put(config);
+    Store store;
+    for (const char* layer : {"0", "1"})
+      for (const char* name : {".layer.q.weight", ".layer.0.weight"}) {
+        Array weight(Dtype::float32, {3});
+        weight.as<float>()[1] = static_cast<float>(store.size() + 1);
+        store.add("model.block." + std::string(layer) + name, weight);
+      }
+    save_arrays(folder / "model.safetensors", store);
+  }
+  void put(const Config& config) const { folder.write("config.json", config.dump(2)); }
+  Model open(const ModelOptions& options = {}) const { return open_hugging_face(folder.path(), options, definition); }
+  std::string complaint() const {
+    try {
+      open();
+    } catch (const DefinitionError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  /// The config of a copy that is saved.
+  Config saved(const std::string& like, const ModelOptions& options = {}) const {
+    const Folder to;
+    save_hugging_face(open(options), to.path(), like);
+    return Config::parse(std::ifstream(to / "config.json"));
+  }
+};
+
+Config least() {
+  return Config::parse(R"json({"model_type": "small", "sizes": {"width": 3}})json");
+}
+Config with(const std::string& path, const Config& value) {
+  Config config = least();
+  config[Config::json_pointer(path)] = value;
+  return config;
+}
+}  // namespace
+
+TEST_CASE("keys may lie inside others; the first that is there and not null is read") {
+  CHECK(Small(with("/rope_theta", 500.0)).open().hyper().number("theta") == 500);
+  CHECK(Small(with("/rope_parameters/rope_theta", 500.0)).open().hyper().number("theta") == 500);
+  Config both = with("/rope_parameters/rope_theta", 500.0);
+  both["rope_theta"] = 7.0;
+  CHECK(Small(both).open().hyper().number("theta") == 500);
+  both["rope_parameters"]["rope_theta"] = nullptr;
+  CHECK(Small(both).open().hyper().number("theta") == 7);
+  both["rope_parameters"] = 3;  // no object: it holds no key
+  CHECK(Small(both).open().hyper().number("theta") == 7);
+  CHECK(Small(with("/rope_scaling/factor", 8.0)).open().hyper().number("factor") == 8);
+}
+
+TEST_CASE("what a config leaves out is what the mapping states, or else an error") {
+  const Small small(least());
+  const Model model = small.open();
+  CHECK(model.hyper().number("theta") == 10000);
+  CHECK(model.hyper().number("factor") == 1);
+  CHECK(!model.hyper().flag("gated"));
+  CHECK(model.hyper().number("rate") == 0.5);  // null: the definition's own
+  for (const Config& sizes : {Config(Config::object()), Config(Config{{"width", nullptr}}), Config(3)}) {
+    Config config = least();
+    config["sizes"] = sizes;
+    small.put(config);
+    const std::string complaint = small.complaint();
+    CAPTURE(complaint);
+    CHECK(complaint.find(small.folder / "config.json") != std::string::npos);
+    CHECK(complaint.find("the key 'sizes.width' for the hyper-parameter 'width'") != std::string::npos);
+  }
+  ModelOptions options;  // what the caller gives needs no key
+  options.hyper = {{"width", "3"}};
+  CHECK(small.open(options).hyper().integer("width") == 3);
+}
+
+TEST_CASE("words of a config may be flags, and what is fixed may lie inside an object") {
+  CHECK(Small(with("/projection", "gated-gelu")).open().hyper().flag("gated"));
+  CHECK_THROWS_WITH_AS(Small(with("/projection", "gated-silu")).open(),
+                       Contains("'projection' is \"gated-silu\"; the definition knows relu, gated-gelu"),
+                       DefinitionError);
+  CHECK_THROWS_WITH_AS(Small(with("/rope_parameters/rope_type", "yarn")).open(),
+                       Contains("'rope_parameters.rope_type' is \"yarn\", and "), DefinitionError);
+  CHECK_THROWS_WITH_AS(Small(with("/sizes/width", Config::array({1}))).open(),
+                       Contains("'sizes.width' must be a number, a flag or a text, not [1]"), DefinitionError);
+}
+
+TEST_CASE("a folder is written in the spelling that the one it came from used") {
+  for (const bool nested : {false, true}) {
+    const std::string path = nested ? "/rope_parameters/rope_theta" : "/rope_theta";
+    Config config = with(path, 500.0);
+    const Small small(config);
+    const std::string like = small.folder.path();
+    const Config same = small.saved(like);
+    CHECK(same[Config::json_pointer(path)] == 500.0);
+    CHECK(same.contains("rope_theta") == !nested);
+    CHECK(same["rope_parameters"].contains("rope_theta") == nested);
+    ModelOptions options;
+    options.hyper = {{"theta", "12.5"}, {"gated", "true"}, {"rate", "0.25"}};
+    const Config other = small.saved(like, options);
+    CHECK(other[Config::json_pointer(path)] == 12.5);
+    CHECK(other.contains("rope_theta") == !nested);
+    CHECK(other["projection"] == "gated-gelu");
+    CHECK(other["drop"] == 0.25);
+    small.put(other);
+    CHECK(small.open().hyper().number("theta") == 12.5);
+    CHECK(small.open().hyper().flag("gated"));
+  }
+  // Two spellings that say different things become one.
+  Config both = with("/rope_parameters/rope_theta", 500.0);
+  both["rope_theta"] = 7.0;
+  const Small small(both);
+  ModelOptions options;
+  options.hyper = {{"theta", "9"}};
+  const Config saved = small.saved(small.folder.path(), options);
+  CHECK(saved["rope_parameters"]["rope_theta"] == 9);
+  CHECK(!saved.contains("rope_theta"));
+}
+
+TEST_CASE("a folder that came from none has the first spelling, and no default inside an object") {
+  const Small small(least());
+  Config saved = small.saved("");
+  CHECK(saved["sizes"]["width"] == 3);
+  CHECK(saved["projection"] == "relu");
+  CHECK(saved["rope_parameters"] == Config{{"rope_type", "default"}});
+  ModelOptions options;
+  options.hyper = {{"theta", "500"}, {"factor", "4"}};
+  saved = small.saved("", options);
+  CHECK(saved["rope_parameters"]["rope_theta"] == 500);
+  CHECK(saved["rope_parameters"]["factor"] == 4);
+  CHECK(!saved.contains("rope_theta"));
+  CHECK(!saved.contains("rope_scaling"));
+}
+
+TEST_CASE("keys that nobody knows are named in one warning, and what says nothing of the model is not") {
+  Config config = with("/rope_parameters/rope_theta", 500.0);
+  config["rope_parameters"]["rope_type"] = "default";
+  for (const char* key :
+       {"transformers_version", "torch_dtype", "_name_or_path", "use_cache", "eos_token_id", "summary_type"})
+    config[key] = "x";
+  config["task_specific_params"] = {{"anything", {{"at", "all"}}}};
+  config["sliding_window"] = nullptr;
+  const Small small(config);
+  const auto warnings = [&] { return hugging_face_warnings(small.folder.path(), small.definition); };
+  CHECK(warnings().empty());
+  config["sliding_window"] = 4096;
+  config["rope_parameters"]["beta_fast"] = 32;
+  config["other"] = {{"deep", 1}};
+  small.put(config);
+  REQUIRE(warnings().size() == 1);
+  CHECK(warnings()[0] == small.folder / "config.json" + " has keys that " + small.definition +
+                             " does not know, and what they say is not computed: 'rope_parameters.beta_fast', "
+                             "'sliding_window', 'other'");
+}
+
+TEST_CASE("weights have other names in folders, there and back") {
+  const Small small(least());
+  const Model model = small.open();
+  REQUIRE(model.weights().size() == 4);
+  for (const auto& [name, number] : {std::pair{"layers.0.query.weight", 1.0F},
+                                     {"layers.0.first.weight", 2.0F},
+                                     {"layers.1.query.weight", 3.0F},
+                                     {"layers.1.first.weight", 4.0F}}) {
+    CAPTURE(name);
+    CHECK(model.weights().at(name).as<float>()[1] == number);
+  }
+  const Folder to;
+  save_hugging_face(model, to.path());
+  const Store written = load_arrays(to / "model.safetensors"), read = load_arrays(small.folder / "model.safetensors");
+  CHECK(written.size() == read.size());
+  for (const Store::Entry& entry : read) CHECK(written.at(entry.name).as<float>()[1] == entry.value.as<float>()[1]);
+  std::filesystem::remove(small.folder / "model.safetensors");
+  Store none;
+  none.add("model.block.0.layer.w.weight", Array(Dtype::float32, {3}));
+  save_arrays(small.folder / "model.safetensors", none);
+  CHECK_THROWS_WITH_AS(small.open(), Contains("unexpected: model.block.0.layer.w.weight"), FileError);
+}
+
+TEST_CASE("names: every entry in turn, whole words, a star for the same in both") {
+  model::HuggingFaceMapping mapping;
+  mapping.names = {{"encoder.*", "encoder.block.*"}, {"a.*.b.*", "x.*.*"}, {"q", "query"}};
+  CHECK(tensor_name(mapping, "encoder.3.q.weight") == "encoder.block.3.query.weight");
+  CHECK(tensor_name(mapping, "encoder_norm.weight") == "encoder_norm.weight");
+  CHECK(tensor_name(mapping, "z.a.1.b.2.qq") == "z.x.1.2.qq");
+  CHECK(tensor_name(mapping, "encoder") == "encoder");
+  CHECK(tensor_name(mapping, "q") == "query");
+}
+
+TEST_CASE("a mapping in a file of its own is found as used files are, and stands inside the one text") {
+  const Small small(least());
+  const Model model = small.open();
+  const auto text = nlohmann::json::parse(model.definition_text());
+  CHECK(text["hugging_face"] == nlohmann::json::parse(mapping_text));
+  const Folder to;
+  std::filesystem::remove_all(small.definitions / "of_folders");
+  save_hugging_face(Model::parse(model.definition_text()), to.path());
+  CHECK(std::filesystem::exists(to / "config.json"));
+  CHECK_THROWS_WITH_AS(small.open(), Contains("cannot find 'of_folders/small.json'"), DefinitionError);
+  // The same entry in its place.
+  const std::string inside = small.definitions.write("inside.json", definition_text(mapping_text));
+  CHECK(open_hugging_face(small.folder.path(), {}, inside).hyper().integer("width") == 3);
+  // Mistakes are of the mapping's file.
+  std::filesystem::create_directory(small.definitions / "of_folders");
+  small.definitions.write("of_folders/small.json", R"({"model_type": "small", "architecture": "S", "hypr": {}})");
+  CHECK_THROWS_WITH_AS(small.open(), Contains("of_folders/small.json, line 1"), DefinitionError);
+  small.definitions.write(
+      "of_folders/small.json",
+      R"({"model_type": "small", "architecture": "S", "hyper": {}, "weights": {"names": {"a": "*"}}})");
+  CHECK_THROWS_WITH_AS(small.open(), Contains("each star here stands for one of 'a'"), DefinitionError);
+}
