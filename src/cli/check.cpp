@@ -7,6 +7,7 @@
 #include "definition.hpp"
 #include "definition_words.hpp"
 #include "step_check.hpp"
+#include "xtape/hugging_face.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape::cli {
@@ -49,12 +50,15 @@ std::string play(const DefinitionWords& words, const NamedSizes& given) {
 }
 
 void check(const CheckArguments& words) {
-  const std::string path = find_definition(words.definition.definition);
-  const auto definition = model::read_definition(path);
-  if (definition->model == nullptr) {
-    model::check_names(*definition, builtin_ops());
-    std::cout << path << ": " << definition->blocks.size() << " blocks, no mistake found\n";
-    return;
+  std::string path = words.definition.definition;
+  if (!is_hugging_face(path)) {
+    path = find_definition(path);
+    const auto definition = model::read_definition(path);
+    if (definition->model == nullptr) {
+      model::check_names(*definition, builtin_ops());
+      std::cout << path << ": " << definition->blocks.size() << " blocks, no mistake found\n";
+      return;
+    }
   }
   const Model model = load_model(words.definition, false);
   const NamedSizes given = sizes_of(words.with);

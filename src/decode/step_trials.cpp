@@ -78,8 +78,15 @@ std::string StepTrials::begin() {
   if (!is_floating(result.dtype()) || shape.size() != 3 || shape[0] != sizes_.rows() || shape[1] != sizes_.tokens)
     return "gives " + to_string(ValueType{result.dtype(), shape}) + " for tokens " +
            to_string(Shape{sizes_.rows(), sizes_.tokens}) + ", not a row of classes for each";
-  classes_ = shape[2];
+  classes_ = different_ = shape[2];
   for (auto& row : said_) draw(row, 0);
+  try {
+    whole(said_);
+  } catch (const Error&) {  // fewer tokens are known than classes
+    different_ = std::min<std::int64_t>(classes_, 3);
+    for (auto& row : said_) draw(row, 0);
+    whole(said_);
+  }
   return "";
 }
 
@@ -144,20 +151,20 @@ std::string StepTrials::counted() const {
 
 // 0 is padding to many a model, and what its place gives may not be a number.
 void StepTrials::draw(std::vector<std::int64_t>& row, std::int64_t from) {
-  const std::int64_t low = classes_ > 1 ? 1 : 0;
-  for (auto token = row.begin() + from; token != row.end(); ++token) *token = draws_.integer(low, classes_ - 1);
+  const std::int64_t low = different_ > 1 ? 1 : 0;
+  for (auto token = row.begin() + from; token != row.end(); ++token) *token = draws_.integer(low, different_ - 1);
 }
 
 std::int64_t StepTrials::other_than(std::int64_t token) const {
-  const std::int64_t low = classes_ > 1 ? 1 : 0;
-  return low + (token - low + 1) % (classes_ - low);
+  const std::int64_t low = different_ > 1 ? 1 : 0;
+  return low + (token - low + 1) % (different_ - low);
 }
 
 /// Of ints few different ones, since nothing says how many there are; the last one is padding.
 Array StepTrials::drawn(const ValueType& type) {
   Array array(type.dtype, type.shape);
   for (std::int64_t i = 0; i < array.count(); ++i) {
-    const std::int64_t integer = i > 0 && i + 1 == array.count() ? 0 : draws_.integer(1, 3);
+    const std::int64_t integer = i > 0 && i + 1 == array.count() ? 0 : draws_.integer(1, 2);
     const double number = draws_.uniform(-1, 1);
     switch (type.dtype) {
       case Dtype::float32:

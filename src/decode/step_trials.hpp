@@ -79,6 +79,7 @@ class StepTrials {
   std::vector<std::int64_t> past_;      // per row
   std::vector<std::int32_t> sentence_;  // per row
   std::int64_t classes_ = 0;
+  std::int64_t different_ = 0;  // tokens that are drawn
   Store traced_arrays_;
 };
 

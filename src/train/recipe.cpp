@@ -151,8 +151,6 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("about", recipe.about);
   root.read("definition", recipe.definition);
   root.read("initialise", recipe.initialise);
-  if (!recipe.initialise.empty() && recipe.from.empty())
-    root.fail("initialise", "is for runs that start 'from' a folder: in others every weight is initialised");
   root.read("frozen", recipe.trainer.frozen);
   root.read("trainable", recipe.trainer.trainable);
   if (root.has("frozen") && root.has("trainable"))

@@ -2,6 +2,7 @@
 
 #include "durable.hpp"
 #include "trained_weights.hpp"
+#include "weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape::train {
@@ -63,7 +64,9 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t
   Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
                                     : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise);
   if (!recipe.from.empty()) check_vocabulary(model, *tokenizers.target, recipe.from);
-  trained_weights(model, recipe.trainer);  // a mistake in the recipe's patterns shows before there is a run
+  // A mistake in the recipe's patterns shows before there is a run.
+  model::check_weight_patterns(model, "initialise", recipe.initialise);
+  trained_weights(model, recipe.trainer);
   play_as_said(recipe, model);
   return model;
 }

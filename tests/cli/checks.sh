@@ -57,9 +57,11 @@ plays() { expect 0 "^played 'logits'" "" check "$@" --play; }
 gpt2=(gpt2 --set vocab_size=30 --set n_embd=12 --set n_head=3 --set n_layer=2)
 plays "${gpt2[@]}" --set n_positions=16
 plays "${gpt2[@]}" --set n_positions=5
+plays gpt2_lora "${gpt2[@]:1}"
 plays "${gpt2[@]}" --set padded=true --set tied=false --set scale_by_layer=true
 plays "${gpt2[@]}" --dtype float32
 gru=(gru_attention --set source_vocab_size=20 --set embedding_dim=6 --set units=8)
+plays "$source/tests/golden/hugging_face/tiny"
 plays "${gru[@]}"
 plays "${gru[@]}" --set directions=2
 plays lstm_attention --set source_vocab_size=20 --set width=8 --set heads=2
@@ -67,5 +69,11 @@ plays lstm_lm --set vocab_size=20 --set width=8
 transformer=(--set d_model=8 --set d_ff=12 --set heads=2)
 plays transformer "${transformer[@]}" --set source_vocab_size=20 --set encoder_layers=2 --set decoder_layers=2
 plays transformer "${transformer[@]}" --set source_vocab_size=20 --set norm_first=true --set positions=learned
+t5=(t5 --set vocab_size=20 --set d_model=8 --set d_ff=12 --set heads=2 --set d_kv=4 --set encoder_layers=2 --set buckets=6 --set max_distance=5)
+plays "${t5[@]}"
+plays "${t5[@]}" --set gated=true
+llama=(llama --set vocab_size=20 --set d_model=16 --set d_ff=12 --set heads=4 --set layers=2)
+plays "${llama[@]}"
+plays "${llama[@]}" --set key_value_heads=2 --set rope_scaling=llama3 --set rope_factor=2.0 --set rope_first_positions=6 --set max_positions=64
 plays transformer_lm "${transformer[@]}" --set vocab_size=20 --set layers=2
 finish

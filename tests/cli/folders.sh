@@ -21,6 +21,8 @@ holds "the folder is whole" [ -s folder/config.json -a -s folder/model.safetenso
 expect 0 "^9,424 parameters$" "" show folder
 expect 2 "" "folder exists already" export run folder
 expect 0 "^run2: step 1 " "step 0 of 1" train gpt2_finetune --from folder --out run2 "${small[@]}" --set steps=1
+expect 0 "^adapted: step 20 " "of them trained, step 0 of 20" train gpt2_lora_finetune --from "$folders/half" --out adapted "${small[@]}"
+expect 2 "" "missing: h.0.attn.c_attn.lora_a" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
 expect 2 "" "excludes|--resume" train run --from folder --resume
 expect 0 "^again$" "" export "$folders/untied" again
 holds "what is in several files or two bytes is in one file of four" cmp -s <("$xtape" show again) <("$xtape" show "$folders/untied")

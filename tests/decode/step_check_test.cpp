@@ -151,6 +151,14 @@ TEST_CASE("sizes are as the definition asks, or as given") {
   CHECK_THROWS_WITH_AS(check_steps(none, "logits"), doctest::Contains("not enough"), DefinitionError);
 }
 
+TEST_CASE("there may be more classes than tokens") {
+  std::string definition = with_line("y = x");
+  const std::string word = "'btd,vd->btv', y, word.weight";
+  definition.replace(definition.find(word), word.size(), "'btd,vd->btv', y, concat(word.weight, word.weight, axis=0)");
+  Model model = small::made(definition);
+  CHECK(check_steps(model, "logits").difference < 1e-13);
+}
+
 TEST_CASE("functions that nothing could be generated from are left alone") {
   const std::string functions = R"json({
     "xtape": 1,

@@ -198,7 +198,6 @@ TEST_CASE("recipes name frozen weights") {
   refused({{"frozen", R"(["a"])"}, {"trainable", R"(["b"])"}},
           "'trainable' says the same as 'frozen', the other way round");
   refused({{"trainable", "[]"}}, "'trainable' names no weight to train");
-  refused({{"initialise", R"(["a"])"}}, "'initialise' is for runs that start 'from' a folder");
   CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory, {{"frozen", R"(["hre.*"])"}}), directory / "other"),
                        doctest::Contains("no weight of model 'tiny' matches 'hre.*'"), DefinitionError);
   CHECK(!tiny::fs::exists(directory / "other"));

@@ -1,6 +1,4 @@
 // Adapters trained beside a published model's weights, which stay as they are.
-#include "lora.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -14,12 +12,15 @@
 using namespace xtape;
 
 namespace {
+const std::string definition = source_root() + "/models/gpt2_lora.json";
 const std::string published = source_root() + "/tests/golden/hugging_face/tiny";
 
 const std::string recipe_text = R"json({
   "xtape": 1,
   "name": "adapted",
-  "definition": "gpt2_lora.json",
+  "definition": ")json" + definition +
+                                R"json(",
+  "hyper": {"rank": 4, "alpha": 8},
   "initialise": ["*.lora_?"],
   "trainable": ["*.lora_?"],
   "data": {"kind": "text", "text": "words.txt", "block_size": 16},
@@ -37,13 +38,10 @@ const std::string recipe_text = R"json({
 /// The folder of a test, with the definition and a text.
 struct Prepared {
   Prepared() {
-    setenv("XTAPE_MODELS", (source_root() + "/models").c_str(), 1);
     std::string text;
     for (int i = 0; i < 20; ++i) text += "a stitch in time saves nine, and a rolling stone gathers no moss. ";
     directory.write("words.txt", text);
-    directory.write("gpt2_lora.json", lora::definition);
   }
-  ~Prepared() { unsetenv("XTAPE_MODELS"); }
 
   Recipe recipe(std::vector<Setting> settings = {}) const {
     settings.push_back({"from", published});
@@ -66,8 +64,9 @@ TEST_CASE("adapters begin as the definition says, all else as the folder; 100 up
   const Prepared prepared;
   Run run = Run::create(prepared.recipe(), prepared.directory / "run");
   const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
-  const Model drawn = Model::load(prepared.directory / "gpt2_lora.json",
-                                  {.hyper = {{"n_embd", "16"}, {"n_layer", "2"}, {"n_head", "2"}}, .seed = 6});
+  const Model drawn = Model::load(
+      definition,
+      {.hyper = {{"rank", "4"}, {"std", "0.2"}, {"n_embd", "16"}, {"n_layer", "2"}, {"n_head", "2"}}, .seed = 6});
   CHECK(run.model().weights().size() == original.weights().size() + 2 * 2 * 4);
   std::int64_t adapters = 0;
   Store start;
