@@ -201,6 +201,10 @@ struct PairTexts {
 
 /// The text's tokens between start and end. Throws Error where the tokenizer has no such tokens.
 Tokens framed(const Tokenizer& tokenizer, const std::string& text);
+/// The same of a text that an encoder reads: nothing stands before it where the tokenizer has no start token.
+Tokens source_of(const Tokenizer& tokenizer, const std::string& text);
+/// The tokens of a text that a model is to continue: behind the start token where the tokenizer `begins`.
+Tokens prompt_of(const Tokenizer& tokenizer, const std::string& text);
 
 /// What separates the texts of a file.
 enum class DocumentEnd : std::uint8_t {

@@ -46,6 +46,8 @@ class Tokenizer {
   virtual std::int32_t unknown() const { return -1; }  ///< Stands for what the vocabulary does not hold.
   virtual std::int32_t start() const { return -1; }    ///< Stands before a text.
   virtual std::int32_t end() const { return -1; }      ///< Stands after a text.
+  /// Whether a text that a model is to continue begins with `start`.
+  virtual bool begins() const { return false; }
 
   virtual std::string to_json() const = 0;  ///< What load_tokenizer reads.
   /// What belongs to the tokenizer but not into its JSON; `stem` is the name of the JSON's file without ".json".
@@ -59,9 +61,20 @@ class Tokenizer {
 /// files of these names there.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
-/// The tokenizer that a file holds, of whatever kind; of a directory with vocab.json and merges.txt, as Hugging Face
-/// publishes GPT-2, a Gpt2Tokenizer. Throws FileError where the file, or what belongs beside it, is not one.
+/// The tokenizer that a file holds, of whatever kind; or of a folder as the Hugging Face Hub has them: of tokenizer.model
+/// or spiece.model a SentencePieceTokenizer, else of tokenizer.json a BytePairTokenizer, with the special tokens that
+/// tokenizer_config.json and config.json say; of vocab.json and merges.txt without these a Gpt2Tokenizer. Throws
+/// FileError where the file, or what belongs beside it, is not one.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+/// The tokenizer of such a folder for what its decoder writes: texts start with config.json's decoder_start_token_id.
+std::unique_ptr<Tokenizer> load_target_tokenizer(const std::string& folder);
+
+/// What a published folder says of its tokens, beside their pieces.
+struct PublishedTokens {
+  std::int32_t pad = -1, start = -1, end = -1;  ///< As Tokenizer's.
+  bool begins = false;                          ///< As Tokenizer's.
+  std::int64_t size = 0;  ///< How many tokens the model knows: those without a piece are left out of texts.
+};
 
 /// One token a character (Unicode code point).
 class CharacterTokenizer : public Tokenizer {
@@ -144,14 +157,16 @@ struct SentencePieceOptions {
 /// is number 0, unknown 1, start 2, end 3 where the model was trained here.
 class SentencePieceTokenizer : public Tokenizer {
  public:
-  /// Trains on `lines`; the same lines and options give the same model, byte for byte. Words of more than 256 characters
-  /// are learnt from as several words, and NUL characters are left out. Where a unigram model finds fewer pieces than
-  /// asked for, it has those. Throws Error where the options make no sense, a line is not UTF-8, no line holds anything
-  /// but white space and control characters, or the vocabulary size is too low for the characters, or, for bpe, too
-  /// high for the words, with the limit.
+  /// Trains on `lines`; the same lines and options give the same model, byte for byte. Words of more than 256
+  /// characters are learnt from as several words, and NUL characters are left out. Where a unigram model finds fewer
+  /// pieces than asked for, it has those. Throws Error where the options make no sense, a line is not UTF-8, no line
+  /// holds anything but white space and control characters, or the vocabulary size is too low for the characters, or,
+  /// for bpe, too high for the words, with the limit.
   SentencePieceTokenizer(const std::vector<std::string>& lines, const SentencePieceOptions& options);
   /// From the bytes of a model, as model() gives them. Throws Error where they are not one.
   explicit SentencePieceTokenizer(const std::string& model);
+  /// The same model with the special tokens that a folder says.
+  SentencePieceTokenizer with_tokens(const PublishedTokens& published) const;
 
   std::int64_t size() const override;
   Tokens encode(const std::string& text) const override;
@@ -161,6 +176,8 @@ class SentencePieceTokenizer : public Tokenizer {
   std::int32_t unknown() const override;
   std::int32_t start() const override;
   std::int32_t end() const override;
+  bool begins() const override;
+  std::int32_t token_of(const std::string& piece) const;  ///< -1 where it is none.
   std::string to_json() const override;
   /// The model, beside the JSON with the extension .model.
   std::vector<TokenizerFile> files(const std::string& stem) const override;
@@ -169,6 +186,8 @@ class SentencePieceTokenizer : public Tokenizer {
  private:
   std::string model_;
   std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor_;
+  PublishedTokens published_;
+  bool is_published_ = false;
 };
 
 struct Gpt2Options {
@@ -199,6 +218,37 @@ class Gpt2Tokenizer : public Tokenizer {
   struct Data;
   std::shared_ptr<const Data> data_;
   Gpt2Options options_;
+};
+
+/// Byte-level byte-pair encoding as a tokenizer.json says it, in the format of Hugging Face's tokenizers: Llama 3, and
+/// GPT-2 in that form. Any bytes can be encoded. Special tokens are never found in texts; what else the file adds to
+/// the vocabulary is.
+class BytePairTokenizer : public Tokenizer {
+ public:
+  /// From the text of such a file; `name` stands for it in errors. Throws FileError, with the line, where it is none,
+  /// or asks for what is not done here: another model than byte-level BPE, a normalizer, more than one pattern of
+  /// words.
+  explicit BytePairTokenizer(const std::string& json, const std::string& name = "tokenizer.json");
+  /// The same with the special tokens that a folder says.
+  BytePairTokenizer with_tokens(const PublishedTokens& published) const;
+
+  std::int64_t size() const override;
+  Tokens encode(const std::string& text) const override;    ///< Never throws.
+  std::string decode(const Tokens& tokens) const override;  ///< Leaves out all special tokens.
+  std::vector<std::string> pieces(const Tokens& tokens) const override;
+  std::int32_t pad() const override { return published_.pad; }
+  std::int32_t start() const override { return published_.start; }
+  std::int32_t end() const override { return published_.end; }
+  bool begins() const override { return published_.begins; }
+  std::int32_t token_of(const std::string& piece) const;  ///< -1 where it is none. Finds special tokens, too.
+  std::string first_special() const;  ///< What the file puts in front of a text; "" where it is nothing.
+  std::string to_json() const override;
+  std::vector<TokenizerFile> files(const std::string& stem) const override;  ///< The file, as stem.published.json.
+
+ private:
+  struct Data;
+  std::shared_ptr<const Data> data_;
+  PublishedTokens published_;
 };
 
 }  // namespace xtape

@@ -13,4 +13,7 @@ void warn_of_folder(const std::string& folder, const std::string& definition = "
 /// Opens the folder's model, and warns.
 Model open_folder(const std::string& folder, const ModelOptions& options = {});
 
+/// Whether the model's logits are of a source, too.
+bool reads_source(const Model& model);
+
 }  // namespace xtape::cli

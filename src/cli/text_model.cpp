@@ -10,9 +10,13 @@ TextModel::TextModel(const std::string& path, const std::string& checkpoint) {
     if (is_hugging_face(path)) {
       if (checkpoint != "last") throw WrongInput("--checkpoint is for runs: " + path + " is a folder of one model");
       model_ = open_folder(path);
+      if (reads_source(*model_))
+        throw WrongInput(path + " is a folder of sentence pairs: xtape translate is for those");
       tokenizer_ = load_tokenizer(path);
       constexpr std::int64_t context_of_most = 1024;  // where the model does not say how far its positions go
-      context_ = model_->hyper().has("n_positions") ? model_->hyper().integer("n_positions") : context_of_most;
+      context_ = context_of_most;
+      for (const char* name : {"n_positions", "max_positions"})
+        if (model_->hyper().has(name)) context_ = model_->hyper().integer(name);
       end_token_ = tokenizer_->end();
       return;
     }

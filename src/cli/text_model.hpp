@@ -17,7 +17,7 @@ class TextModel {
 
   Model& model() { return run_ ? run_->model() : *model_; }
   /// Of a text to be continued.
-  Tokens prompt(const std::string& text) const { return run_ ? run_->prompt(text) : tokenizer_->encode(text); }
+  Tokens prompt(const std::string& text) const { return run_ ? run_->prompt(text) : prompt_of(*tokenizer_, text); }
   const Tokenizer& tokenizer() const { return run_ ? run_->tokenizer() : *tokenizer_; }
   std::int64_t context() const { return context_; }      ///< The most tokens that it sees at once.
   std::int32_t end_token() const { return end_token_; }  ///< -1 where there is none.

@@ -47,11 +47,11 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const T
   return text;
 }
 
-/// The tokenizer of a run, or of a directory that holds GPT-2's vocabulary and no run.
+/// The tokenizer of a run, or of a folder as the Hugging Face Hub has them.
 std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& words) {
   namespace fs = std::filesystem;
-  if (fs::exists(fs::path(words.run) / "vocab.json") && !fs::exists(fs::path(words.run) / "recipe.json"))
-    return load_tokenizer(words.run);
+  if (fs::is_directory(words.run) && !fs::exists(fs::path(words.run) / "recipe.json"))
+    return words.target ? load_target_tokenizer(words.run) : load_tokenizer(words.run);
   const auto run = std::make_shared<Run>(Run::open(words.run));
   return {run, words.target ? &run->tokenizer() : &run->source_tokenizer()};
 }
@@ -82,7 +82,7 @@ void add_tokenize(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "tokenize", "Turn lines of the standard input into the numbers of a run's tokens, or back");
   const auto words = std::make_shared<TokenizeArguments>();
-  command->add_option("RUN", words->run, "A run directory, or one with the vocab.json and merges.txt of GPT-2")
+  command->add_option("RUN", words->run, "A run directory, or a folder with a tokenizer's files as the Hugging Face Hub has it")
       ->required();
   auto* pieces = command->add_flag("--pieces", words->pieces, "Write the tokens as text in place of numbers");
   command->add_flag("--detokenize", words->detokenize, "Read numbers and write text")->excludes(pieces);

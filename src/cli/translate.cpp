@@ -1,9 +1,10 @@
-/// xtape translate: lines of the standard input, translated by a run's model.
+/// xtape translate: lines of the standard input, translated by the model of a run or of a folder.
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "lines.hpp"
+#include "pair_model.hpp"
 #include "run_words.hpp"
 #include "xtape/train.hpp"
 
@@ -25,8 +26,7 @@ struct TranslateArguments {
   bool uncached = false;
 };
 
-SearchOptions options_of(const TranslateArguments& words, const Recipe& recipe) {
-  SearchOptions options = recipe.search;
+SearchOptions options_of(const TranslateArguments& words, SearchOptions options) {
   if (words.beam) options.beam_size = *words.beam;
   if (words.length_penalty) {
     options.alpha = *words.length_penalty;
@@ -56,18 +56,13 @@ void write(std::int64_t number, const Translation& translation, const TranslateA
 }
 
 void translate(const TranslateArguments& words) {
-  std::vector<Setting> settings;
-  if (words.threads > 0) settings.push_back({"threads", std::to_string(words.threads)});
-  Run run = of_the_input([&] { return Run::open(words.run, settings, CheckpointChoice::parse(words.checkpoint)); });
-  if (!run.recipe().data.has_pairs())
-    throw WrongInput(words.run + " is a run on data of kind '" + run.recipe().data.kind +
-                     "': it was not trained to translate");
-  const SearchOptions options = options_of(words, run.recipe());
+  PairModel model(words.run, words.checkpoint, words.threads);
+  const SearchOptions options = options_of(words, model.search_options());
   catch_interrupt();
   InputLines input;
   std::int64_t number = 0;
   for (std::vector<std::string> lines; !(lines = input.next(lines_at_once)).empty();) {
-    for (const Translation& translation : run.translate(lines, options)) write(++number, translation, words);
+    for (const Translation& translation : model.translate(lines, options)) write(++number, translation, words);
     std::cout << std::flush;
     if (interrupted()) throw Interrupted();
   }
@@ -76,10 +71,10 @@ void translate(const TranslateArguments& words) {
 }  // namespace
 
 void add_translate(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("translate", "Translate the lines of the standard input with a run's model");
+  CLI::App* command = program.add_subcommand(
+      "translate", "Translate the lines of the standard input with the model of a run or of a folder");
   const auto words = std::make_shared<TranslateArguments>();
-  command->add_option("RUN", words->run, "A run directory")->required();
+  command->add_option("RUN", words->run, "A run directory, or a folder as the Hugging Face Hub has it")->required();
   add_checkpoint(*command, words->checkpoint);
   command->add_option("--beam", words->beam, "How many hypotheses are followed; 1: greedy (default: the recipe's)")
       ->check(CLI::PositiveNumber);

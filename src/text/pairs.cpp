@@ -15,27 +15,40 @@ Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
   return tokens;
 }
 
+Tokens source_of(const Tokenizer& tokenizer, const std::string& text) {
+  if (tokenizer.start() >= 0 || tokenizer.end() < 0) return framed(tokenizer, text);
+  Tokens tokens = tokenizer.encode(text);
+  tokens.push_back(tokenizer.end());
+  return tokens;
+}
+
+Tokens prompt_of(const Tokenizer& tokenizer, const std::string& text) {
+  Tokens tokens = tokenizer.encode(text);
+  if (tokenizer.begins()) tokens.insert(tokens.begin(), tokenizer.start());
+  return tokens;
+}
+
 std::vector<Pair> pairs_of(const PairTexts& texts, const Tokenizer& source, const Tokenizer& target,
                            std::int64_t max_length) {
-  constexpr std::size_t frame = 2;  // start and end
   if (texts.source.size() != texts.target.size())
     throw Error("pairs need a target for every source, got " + std::to_string(texts.source.size()) + " sources and " +
                 std::to_string(texts.target.size()) + " targets");
-  const auto fits = [&](const Tokens& tokens) {
+  const std::size_t source_frame = source.start() < 0 ? 1 : 2;  // the end, or start and end
+  const auto fits = [&](const Tokens& tokens, std::size_t frame) {
     return tokens.size() > frame && (max_length == 0 || tokens.size() <= static_cast<std::size_t>(max_length) + frame);
   };
-  const auto read = [](const Tokenizer& tokenizer, const std::vector<std::string>& lines, std::size_t i,
-                       const char* side) {
+  const auto read = [](const auto& frame, const Tokenizer& tokenizer, const std::vector<std::string>& lines,
+                       std::size_t i, const char* side) {
     try {
-      return framed(tokenizer, lines[i]);
+      return frame(tokenizer, lines[i]);
     } catch (const Error& error) {
       throw Error("line " + std::to_string(i + 1) + " of the " + side + ": " + error.what());
     }
   };
   std::vector<Pair> pairs;
   for (std::size_t i = 0; i < texts.source.size(); ++i) {
-    Pair pair = {read(source, texts.source, i, "source"), read(target, texts.target, i, "target")};
-    if (fits(pair.source) && fits(pair.target)) pairs.push_back(std::move(pair));
+    Pair pair = {read(source_of, source, texts.source, i, "source"), read(framed, target, texts.target, i, "target")};
+    if (fits(pair.source, source_frame) && fits(pair.target, 2)) pairs.push_back(std::move(pair));
   }
   return pairs;
 }

@@ -1,9 +1,11 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "crc32.hpp"
+#include "published.hpp"
 #include "special_tokens.hpp"
 #include "utf8.hpp"
 #include "words.hpp"
@@ -154,8 +156,15 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& model) : model
   processor_ = std::move(processor);
 }
 
+SentencePieceTokenizer SentencePieceTokenizer::with_tokens(const PublishedTokens& published) const {
+  SentencePieceTokenizer tokenizer = *this;
+  tokenizer.published_ = published;
+  tokenizer.is_published_ = true;
+  return tokenizer;
+}
+
 std::int64_t SentencePieceTokenizer::size() const {
-  return processor_->GetPieceSize();
+  return std::max<std::int64_t>(processor_->GetPieceSize(), published_.size);
 }
 
 Tokens SentencePieceTokenizer::encode(const std::string& text) const {
@@ -166,9 +175,13 @@ Tokens SentencePieceTokenizer::encode(const std::string& text) const {
 }
 
 std::string SentencePieceTokenizer::decode(const Tokens& tokens) const {
-  for (const std::int32_t token : tokens) check_token(token);
+  Tokens written;  // what has a piece
+  for (const std::int32_t token : tokens) {
+    check_token(token);
+    if (token < processor_->GetPieceSize()) written.push_back(token);
+  }
   std::string text;
-  check(processor_->Decode(tokens, &text));
+  check(processor_->Decode(written, &text));
   return text;
 }
 
@@ -177,31 +190,38 @@ std::vector<std::string> SentencePieceTokenizer::pieces(const Tokens& tokens) co
   pieces.reserve(tokens.size());
   for (const std::int32_t token : tokens) {
     check_token(token);
-    pieces.push_back(processor_->IdToPiece(token));
+    pieces.push_back(token < processor_->GetPieceSize() ? processor_->IdToPiece(token) : unnamed_piece(token));
   }
   return pieces;
 }
 
 std::int32_t SentencePieceTokenizer::pad() const {
-  return processor_->pad_id();
+  return is_published_ ? published_.pad : processor_->pad_id();
 }
 std::int32_t SentencePieceTokenizer::unknown() const {
   return processor_->unk_id();
 }
 std::int32_t SentencePieceTokenizer::start() const {
-  return processor_->bos_id();
+  return is_published_ ? published_.start : processor_->bos_id();
 }
 std::int32_t SentencePieceTokenizer::end() const {
-  return processor_->eos_id();
+  return is_published_ ? published_.end : processor_->eos_id();
+}
+bool SentencePieceTokenizer::begins() const {
+  return published_.begins;
+}
+std::int32_t SentencePieceTokenizer::token_of(const std::string& piece) const {
+  const int token = processor_->PieceToId(piece);  // that of the unknown where it is none
+  return processor_->IdToPiece(token) == piece ? token : -1;
 }
 
 std::string SentencePieceTokenizer::to_json() const {
   // The pieces are the model's; what stands here tells another model, or a part of this one, from it.
-  const nlohmann::ordered_json json = {
-      {"xtape", 1},
-      {"kind", "sentencepiece"},
-      {"pieces", size()},
-      {"model", {{"bytes", model_.size()}, {"crc32", crc32_of(model_)}}}};
+  nlohmann::ordered_json json = {{"xtape", 1},
+                                 {"kind", "sentencepiece"},
+                                 {"pieces", processor_->GetPieceSize()},
+                                 {"model", {{"bytes", model_.size()}, {"crc32", crc32_of(model_)}}}};
+  if (is_published_) json["published"] = json_of(published_);
   return json.dump(2) + "\n";
 }
 

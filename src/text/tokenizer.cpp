@@ -4,6 +4,7 @@
 #include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
+#include "published.hpp"
 #include "special_tokens.hpp"
 #include "xtape/text.hpp"
 
@@ -58,7 +59,10 @@ std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const s
     throw FileError(another);
   try {
     auto tokenizer = std::make_unique<SentencePieceTokenizer>(model);
-    if (json.at("pieces").json() == tokenizer->size()) return tokenizer;
+    if (json.at("pieces").json() == tokenizer->size()) {
+      if (json.has("published")) *tokenizer = tokenizer->with_tokens(read_published(json.at("published")));
+      return tokenizer;
+    }
   } catch (const Error& error) {
     throw FileError(file + ": " + error.what());
   }
@@ -68,6 +72,32 @@ std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const s
 std::unique_ptr<Tokenizer> gpt2_tokenizer(const fs::path& directory, const Gpt2Options& options) {
   return std::make_unique<Gpt2Tokenizer>((directory / "vocab.json").string(), (directory / "merges.txt").string(),
                                          options);
+}
+
+std::unique_ptr<Tokenizer> byte_pair_tokenizer(const JsonNode& json, const std::string& path) {
+  const std::string file = beside(path, stem_of(path) + ".published.json");
+  const std::string text = read_text(file);
+  const JsonNode saved_with = json.at("file");
+  if (saved_with.at("bytes").json() != text.size() || saved_with.at("crc32").json() != crc32_of(text))
+    throw FileError(file + " is not the file that was saved with " + path);
+  const PublishedTokens published = read_published(json.at("published"));
+  return std::make_unique<BytePairTokenizer>(BytePairTokenizer(text, file).with_tokens(published));
+}
+
+/// Of a folder as the Hugging Face Hub has them.
+std::unique_ptr<Tokenizer> folder_tokenizer(const std::string& folder, bool target) {
+  const auto path = [&](const char* name) { return (fs::path(folder) / name).string(); };
+  const bool two_files = path_exists(path("vocab.json")) || path_exists(path("merges.txt"));
+  // Beside the two files a tokenizer.json says more: words may be cut in another way. A saved tokenizer has that name,
+  // too.
+  const bool says_more =
+      two_files && path_exists(path("tokenizer.json")) &&
+      JsonNode(read_file(path("tokenizer.json")), path("tokenizer.json"), JsonErrors::file).has("model");
+  if (two_files && !says_more) return gpt2_tokenizer(fs::path(folder), Gpt2Options{});
+  if (auto tokenizer = published_tokenizer(folder, target)) return tokenizer;
+  throw FileError(folder +
+                  " has no tokenizer: neither vocab.json and merges.txt, nor tokenizer.model, spiece.model or "
+                  "tokenizer.json is there");
 }
 
 std::unique_ptr<Tokenizer> gpt2_tokenizer(const JsonNode& json, const fs::path& path) {
@@ -115,7 +145,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  if (is_folder(path)) return gpt2_tokenizer(fs::path(path), Gpt2Options{});
+  if (is_folder(path)) return folder_tokenizer(path, false);
   const JsonNode json(read_file(path), path + " is not a tokenizer", JsonErrors::file);
   const std::string& kind = json.at("kind").text();
   try {
@@ -123,12 +153,18 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
     if (kind == "words") return word_tokenizer(json);
     if (kind == "sentencepiece") return sentencepiece_tokenizer(json, path);
     if (kind == "gpt2") return gpt2_tokenizer(json, path);
+    if (kind == "byte_pairs") return byte_pair_tokenizer(json, path);
   } catch (const FileError&) {
     throw;
   } catch (const Error& error) {
     throw FileError(path + " is not a tokenizer: " + error.what());
   }
-  json.at("kind").fail("tokenizer kind '" + kind + "' is not known; known: character, words, sentencepiece, gpt2");
+  json.at("kind").fail("tokenizer kind '" + kind +
+                       "' is not known; known: character, words, sentencepiece, gpt2, byte_pairs");
+}
+
+std::unique_ptr<Tokenizer> load_target_tokenizer(const std::string& folder) {
+  return folder_tokenizer(folder, true);
 }
 
 }  // namespace xtape

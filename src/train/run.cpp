@@ -226,8 +226,9 @@ std::int64_t Run::columns() {
 }
 
 Tokens Run::prompt(const std::string& text) const {
+  if (recipe().data.kind != "documents") return prompt_of(tokenizer(), text);
   Tokens tokens = tokenizer().encode(text);
-  if (recipe().data.kind == "documents") tokens.insert(tokens.begin(), tokenizer().start());
+  tokens.insert(tokens.begin(), tokenizer().start());
   return tokens;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "durable.hpp"
+#include "files.hpp"
 
 namespace xtape::train {
 
@@ -64,6 +65,9 @@ std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::st
 }
 
 Tokenizers Texts::make_tokenizers() const {
+  const TokenizerSettings& settings = recipe_.tokenizer;
+  if (recipe_.data.has_pairs() && settings.kind == "saved" && is_folder(settings.path))
+    return {load_tokenizer(settings.path), load_target_tokenizer(settings.path)};
   Tokenizers made;
   made.target = make_tokenizer(lines_for(false));
   const bool one = recipe_.tokenizer.joint || !recipe_.data.has_pairs();

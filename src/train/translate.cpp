@@ -6,7 +6,6 @@ namespace xtape::train {
 
 namespace {
 constexpr std::int64_t longest_source = 1000;  // attention over more than this would take all memory
-constexpr std::size_t frame = 2;               // the start and the end token, which are all that an empty line has
 }  // namespace
 
 std::vector<Translation> translate(Model& model, Predictor& predictor, const Tokenizers& tokenizers,
@@ -16,13 +15,14 @@ std::vector<Translation> translate(Model& model, Predictor& predictor, const Tok
   options.end = tokenizers.target->end();
   options.pad = tokenizers.source->pad();
   if (positions > 0) options.max_length = std::min(options.max_length, positions);
+  const std::size_t frame = source_of(*tokenizers.source, "").size();  // all that an empty line has
   const auto limit = static_cast<std::size_t>(positions > 0 ? positions : longest_source);
   std::vector<Translation> translations(lines.size());
   std::vector<Tokens> sources;
   std::vector<std::size_t> places;  // of the sources among the lines
   for (std::size_t i = 0; i < lines.size(); ++i) {
     try {
-      Tokens source = framed(*tokenizers.source, lines[i]);
+      Tokens source = source_of(*tokenizers.source, lines[i]);
       if (source.size() > limit)
         throw Error("has " + std::to_string(source.size()) +
                     " tokens, start and end included; the model reads at most " + std::to_string(limit));

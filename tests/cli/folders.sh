@@ -27,6 +27,52 @@ expect 2 "" "excludes|--resume" train run --from folder --resume
 expect 0 "^again$" "" export "$folders/untied" again
 holds "what is in several files or two bytes is in one file of four" cmp -s <("$xtape" show again) <("$xtape" show "$folders/untied")
 
+# Llama: tokens by tokenizer.json and by tokenizer.model, configs of transformers 5 and 4.
+llama=$source/tests/golden/llama
+for name in nested flat; do
+  expect 0 "^a stitch in time" "" generate "$llama/$name" --prompt "a stitch in time" --tokens 5 --temperature 0
+  holds "$name: what is exported untouched says the same" cmp -s <("$xtape" export "$llama/$name" "again-$name" >/dev/null
+    "$xtape" generate "again-$name" --prompt "a stitch" --tokens 20 --temperature 0) \
+    <("$xtape" generate "$llama/$name" --prompt "a stitch" --tokens 20 --temperature 0)
+  expect 0 "^run-$name: step 20  validation loss" "parameters, step 0 of 20" train llama_finetune --from "$llama/$name" --out "run-$name" \
+    --set data.text=words.txt --set data.block_size=16 --set steps=20 --set schedule.rate=1e-2 --set schedule.warmup=1 \
+    --set batch.accumulate=1 --threads 1
+  expect 0 "^a rolling stone" "" generate "run-$name" --prompt "a rolling stone" --tokens 4 --temperature 0
+  expect 0 "^trained-$name$" "" export "run-$name" "trained-$name"
+  holds "$name: what is exported generates as the run does" cmp -s \
+    <("$xtape" generate "run-$name" --prompt "a rolling" --tokens 8 --temperature 0 --seed 1) \
+    <("$xtape" generate "trained-$name" --prompt "a rolling" --tokens 8 --temperature 0 --seed 1)
+done
+holds "tokenizers go along" cmp -s trained-nested/tokenizer.json "$llama/nested/tokenizer.json"
+holds "of sentencepiece, too" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
+holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/config.json
+holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
+expect 2 "" "is a folder of one text: xtape generate is for those" translate "$llama/flat"
+mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
+expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json does not know.*: 'sliding_window'$" show odd
+rm odd/tokenizer.model
+expect 2 "" "odd has no tokenizer: neither vocab.json and merges.txt, nor tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
+
+# T5: translated as transformers does, trained further, written again.
+t5=$source/tests/golden/t5
+translations() { "$xtape" translate "$1" --beam 1 --max-length 12 <pairs/train.source; }
+mkdir pairs && for side in train validation; do
+  printf '%s\n' "a rolling stone gathers no moss" "the quick brown fox jumps over the lazy dog" "pack my box with five dozen liquor jugs" >pairs/$side.source
+  printf '%s\n' "no moss" "lazy dog" "five jugs" >pairs/$side.target
+done
+holds "translations are those of transformers" [ "$(translations "$t5/relu")" = "w jubthe
+Emmmmmmmmmmm
+nelaneEneEnenenenenene" ]
+expect 0 "validation loss" "parameters, step 0 of 40" train t5_finetune --from "$t5/relu" --out run-t5 --set data.folder=pairs \
+  --set epochs=40 --set batch.size=4 --set schedule.rate=1e-2 --set hyper.dropout_rate=0 --threads 1
+holds "it has learnt something" [ "$(translations run-t5)" = "$(cat pairs/train.target)" ]
+expect 0 "^trained-t5$" "" export run-t5 trained-t5
+holds "what is exported translates as the run does" [ "$(translations run-t5)" = "$(translations trained-t5)" ]
+holds "with its tokenizer" cmp -s trained-t5/spiece.model "$t5/relu/spiece.model"
+expect 2 "" "is a folder of sentence pairs: xtape translate is for those" generate "$t5/relu" --prompt a --tokens 1
+expect 0 "^[0-9 ]+$" "" tokenize "$t5/relu" <<<"translate"
+expect 0 "^gated-again$" "" export "$t5/gated" gated-again
+
 sed '/"definition"/d' "$source/models/recipes/gpt2_finetune.json" >bare.json
 expect 2 "" "needs the key 'definition' or 'from'" train bare.json --out none "${small[@]}"
 expect 2 "" "none has no config.json" train gpt2_finetune --from none --out run3 "${small[@]}"

@@ -24,8 +24,8 @@ FOLDER = beside(__file__, "llama")
 TEXT = ["The quick brown fox jumps over the lazy dog, and it isn't 1234567 times that we've seen it.",
         "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich: 20.000 € für „nichts“!",
         "a stitch in time saves nine, and a rolling stone gathers no moss.\n\n\tReturn  of   the\r\nlines"]
-TEXTS = TEXT + ["", " ", "  two  spaces ", "don't DON'T we'll", "12345 1 22", "日本語 und 🙂", "</s><s>", "x<|end|>y",
-                "naïve — “quoted”", "\n", "tab\there", "<unk>"]
+TEXTS = TEXT + ["", " ", "  two  spaces ", "don't DON'T we'll", "12345 1 22", "日本語 und 🙂",
+                "naïve — “quoted”", "\n", "tab\there", "x\u1680y\u2003z  \r\n \n !?"]
 LLAMA3_WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
                 r"|\s+(?!\S)|\s+")
 GRADIENTS = ["model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight",
@@ -137,8 +137,10 @@ def main():
     words = {}
     for name in "nested", "flat":
         tokenizer = AutoTokenizer.from_pretrained(folder(name))
+        # transformers 5 takes two spaces in front of a text for one, sentencepiece itself does not.
+        texts = [text for text in TEXTS if name == "nested" or not text.startswith(" ")]
         words[name] = [{"text": text, "tokens": tokenizer(text)["input_ids"],
-                        "decoded": tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True)} for text in TEXTS]
+                        "decoded": tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True)} for text in texts]
     with open(os.path.join(FOLDER, "words.json"), "w") as file:
         json.dump(words, file, indent=1, ensure_ascii=False)
     print({key: value.tolist() for key, value in expected.items() if key.endswith(("loss", "continuation"))})

@@ -21,7 +21,7 @@ S, T, B, V = 26, 25, 2, 64
 FOLDER = beside(__file__, "t5")
 LINES = ["a rolling stone gathers no moss", "a stitch in time saves nine", "the quick brown fox jumps over the lazy dog",
          "translate English to German: the house is small", "pack my box with five dozen liquor jugs"]
-TEXTS = LINES + ["", " ", "  two  spaces ", "Q? 12!", "nine dogs </s> jump", "ünknown"]
+TEXTS = LINES + ["", " ", "  two  spaces ", "Q? 12!", "ünknown"]
 GRADIENTS = ["shared.weight", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
              "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", "encoder.block.1.layer.0.SelfAttention.k.weight",
              "decoder.block.1.layer.1.EncDecAttention.v.weight", "decoder.block.0.layer.2.layer_norm.weight",

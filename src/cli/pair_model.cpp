@@ -1,0 +1,44 @@
+#include "pair_model.hpp"
+
+#include "commands.hpp"
+#include "folder.hpp"
+#include "translate.hpp"
+
+namespace xtape::cli {
+
+PairModel::PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads) {
+  of_the_input([&] {
+    if (is_hugging_face(path)) {
+      if (checkpoint != "last") throw WrongInput("--checkpoint is for runs: " + path + " is a folder of one model");
+      open_folder_of_pairs(path, threads);
+      return;
+    }
+    std::vector<Setting> settings;
+    if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
+    run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint));
+    if (!run_->recipe().data.has_pairs())
+      throw WrongInput(path + " is a run on data of kind '" + run_->recipe().data.kind +
+                       "': it was not trained to translate");
+  });
+}
+
+void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threads) {
+  model_ = open_folder(path);
+  if (!reads_source(*model_)) throw WrongInput(path + " is a folder of one text: xtape generate is for those");
+  tokenizers_ = {load_tokenizer(path), load_target_tokenizer(path)};
+  if (tokenizers_.target->start() < 0 || tokenizers_.target->end() < 0)
+    throw WrongInput(path +
+                     " does not say what a target starts and ends with: \"decoder_start_token_id\" and "
+                     "\"eos_token_id\" of config.json do");
+  PlayerOptions playing;
+  if (threads > 0) playing.threads = static_cast<int>(threads);
+  model_->set_player_options(16, playing);
+  predictor_.emplace(*model_);
+}
+
+std::vector<Translation> PairModel::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
+  if (run_) return run_->translate(lines, options);
+  return train::translate(*model_, *predictor_, tokenizers_, lines, options, 0);
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,32 @@
+/// Models that translate: those of runs, and those of folders as the Hugging Face Hub has them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run_data.hpp"
+#include "xtape/predict.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::cli {
+
+class PairModel {
+ public:
+  /// `path` is a run, whose checkpoint is chosen, or a folder. Throws WrongInput where it is neither, or none that
+  /// translates. `threads` above 0: so many play.
+  PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads);
+
+  SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }
+  std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
+
+ private:
+  void open_folder_of_pairs(const std::string& path, std::int64_t threads);
+  std::optional<Run> run_;
+  std::optional<Model> model_;
+  std::optional<Predictor> predictor_;
+  train::Tokenizers tokenizers_;
+};
+
+}  // namespace xtape::cli

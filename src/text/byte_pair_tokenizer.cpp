@@ -1,0 +1,237 @@
+// Byte-level byte-pair encoding as a tokenizer.json says it.
+#include <algorithm>
+#include <set>
+
+#include "byte_pairs.hpp"
+#include "crc32.hpp"
+#include "json_text.hpp"
+#include "published.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+/// Whether an entry asks for nothing.
+bool is_unset(const JsonNode& object, const char* key) {
+  if (!object.has(key)) return true;
+  const Json& value = object.at(key).json();
+  return value.is_null() || value == false || value == "";
+}
+
+std::int32_t read_token(const JsonNode& node) {
+  return static_cast<std::int32_t>(node.integer(0, most_pieces - 1));
+}
+
+/// The parts of a sequence, or the part itself.
+std::vector<JsonNode> parts_of(const JsonNode& node, const char* list) {
+  return node.at("type").text() == "Sequence" ? node.at(list).elements() : std::vector<JsonNode>{node};
+}
+
+/// The one pattern of words.
+WordPattern read_pattern(const JsonNode& json) {
+  if (is_unset(json, "pre_tokenizer")) json.fail("there is no \"pre_tokenizer\": bytes are cut into words by one");
+  const JsonNode all = json.at("pre_tokenizer");
+  std::optional<WordPattern> pattern;
+  bool bytes = false;
+  const auto add = [&](const JsonNode& part, const auto& make) {
+    if (pattern) part.fail("a second pattern of words is not applied here");
+    pattern = make();
+  };
+  for (const JsonNode& part : parts_of(all, "pretokenizers")) {
+    const std::string& type = part.at("type").text();
+    if (type == "Split") {
+      if (part.at("behavior").text() != "Isolated" || (part.has("invert") && part.at("invert").flag()))
+        part.fail("words are cut with the behavior \"Isolated\" alone");
+      const JsonNode regex = part.at("pattern").at("Regex");
+      add(part, [&] {
+        try {
+          return WordPattern(regex.text());
+        } catch (const Error& error) {
+          regex.fail(error.what());
+        }
+      });
+    } else if (type == "ByteLevel") {
+      bytes = true;
+      if (part.has("add_prefix_space") && part.at("add_prefix_space").flag())
+        part.fail("a space is never put before a text here: \"add_prefix_space\" must be false");
+      if (!part.has("use_regex") || part.at("use_regex").flag()) add(part, [] { return WordPattern::gpt2(); });
+    } else {
+      part.fail("\"" + type + "\" is not known here: byte-level BPE has \"Split\" and \"ByteLevel\"");
+    }
+  }
+  if (!bytes) all.fail("byte-level BPE is what is read here, and there is no \"ByteLevel\" among these");
+  if (!pattern) all.fail("there is no pattern that cuts text into words");
+  return *pattern;
+}
+
+std::vector<std::string> read_pieces(const JsonNode& vocabulary) {
+  std::vector<std::string> pieces;
+  for (const auto& [piece, node] : vocabulary.entries()) {
+    const auto token = static_cast<std::size_t>(read_token(node));
+    if (token >= pieces.size()) pieces.resize(token + 1);
+    if (!pieces[token].empty())
+      node.fail("the token of " + Json(piece).dump() + " is that of " + Json(pieces[token]).dump() + " as well");
+    pieces[token] = piece;
+  }
+  return pieces;
+}
+}  // namespace
+
+struct BytePairTokenizer::Data {
+  std::string text;
+  std::unique_ptr<BytePairs> pairs;
+  std::unordered_map<std::string, std::int32_t> added;
+  std::unordered_map<std::int32_t, std::string> added_pieces;
+  std::set<std::int32_t> special;
+  std::string first;  // what a text begins with
+  std::int64_t size = 0;
+
+  void read_model(const JsonNode& json) {
+    if (!is_unset(json, "normalizer"))
+      json.at("normalizer").fail("texts are taken as they are: \"normalizer\" must be null");
+    const JsonNode model = json.at("model");
+    // Older files do not say the type.
+    const std::string type = model.has("type") ? model.at("type").text() : "BPE";
+    const bool by_bytes = type == "BPE" && is_unset(model, "byte_fallback");
+    if (!by_bytes)
+      model.fail("byte-level BPE is what is read of a tokenizer.json, not " +
+                 (type == "BPE" ? "BPE with byte_fallback" : type) +
+                 "; where there is a tokenizer.model or spiece.model, put it beside the file");
+    for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
+      if (!is_unset(model, key)) model.at(key).fail("\"" + std::string(key) + "\" is not known here: it must be null");
+    WordPattern pattern = read_pattern(json);
+    try {
+      pairs = std::make_unique<BytePairs>(read_pieces(model.at("vocab")), std::move(pattern));
+    } catch (const FileError&) {
+      throw;
+    } catch (const Error& error) {
+      model.at("vocab").fail(error.what());
+    }
+    for (const JsonNode& merge : model.at("merges").elements()) read_merge(merge);
+    if (!is_unset(model, "ignore_merges")) pairs->take_whole_words();
+    size = static_cast<std::int64_t>(pairs->pieces().size());
+  }
+
+  void read_merge(const JsonNode& node) const {
+    std::string left, right;
+    if (node.is_array()) {
+      const std::vector<JsonNode> sides = node.elements();
+      if (sides.size() != 2) node.fail("a merge is two pieces");
+      left = sides[0].text();
+      right = sides[1].text();
+    } else {
+      const std::size_t space = std::min(node.text().find(' '), node.text().size());
+      left = node.text().substr(0, space);
+      right = node.text().substr(std::min(space + 1, node.text().size()));
+    }
+    try {
+      pairs->add_merge(left, right);
+    } catch (const Error& error) {
+      node.fail(error.what());
+    }
+  }
+
+  void read_added(const JsonNode& json) {
+    if (is_unset(json, "added_tokens")) return;
+    for (const JsonNode& each : json.at("added_tokens").elements()) {
+      const std::int32_t token = read_token(each.at("id"));
+      const std::string& content = each.at("content").text();
+      if (content.empty()) each.at("content").fail("a token that is added has a text");
+      added.emplace(content, token);
+      added_pieces.emplace(token, content);
+      if (each.has("special") && each.at("special").flag())
+        special.insert(token);
+      else
+        pairs->find_in_text(content, token);
+      size = std::max(size, std::int64_t{token} + 1);
+    }
+  }
+
+  /// What a text begins with, by the template of a single one. What else belongs around it is not for texts that go on.
+  void read_template(const JsonNode& json) {
+    if (is_unset(json, "post_processor")) return;
+    for (const JsonNode& part : parts_of(json.at("post_processor"), "processors")) {
+      if (part.at("type").text() != "TemplateProcessing") continue;
+      const std::vector<JsonNode> single = part.at("single").elements();
+      if (!single.empty() && single[0].has("SpecialToken")) {
+        first = single[0].at("SpecialToken").at("id").text();
+        if (added.count(first) == 0) single[0].fail("this token is not among \"added_tokens\"");
+      }
+    }
+  }
+};
+
+BytePairTokenizer::BytePairTokenizer(const std::string& json, const std::string& name) {
+  const JsonNode node(json, name, JsonErrors::file);
+  const auto data = std::make_shared<Data>();
+  data->text = json;
+  data->read_model(node);
+  data->read_added(node);
+  data->read_template(node);
+  data_ = data;
+}
+
+BytePairTokenizer BytePairTokenizer::with_tokens(const PublishedTokens& published) const {
+  BytePairTokenizer tokenizer = *this;
+  tokenizer.published_ = published;
+  return tokenizer;
+}
+
+std::int64_t BytePairTokenizer::size() const {
+  return std::max(data_->size, published_.size);
+}
+
+Tokens BytePairTokenizer::encode(const std::string& text) const {
+  return data_->pairs->encode(text);
+}
+
+std::string BytePairTokenizer::decode(const Tokens& tokens) const {
+  std::string text;
+  for (const std::int32_t token : tokens) {
+    check_token(token);
+    if (data_->special.count(token) != 0) continue;
+    if (const auto found = data_->added_pieces.find(token); found != data_->added_pieces.end())
+      text += found->second;
+    else if (static_cast<std::size_t>(token) < data_->pairs->pieces().size())
+      text += data_->pairs->bytes_of(token);
+  }
+  return text;
+}
+
+std::vector<std::string> BytePairTokenizer::pieces(const Tokens& tokens) const {
+  const std::vector<std::string>& known = data_->pairs->pieces();
+  std::vector<std::string> pieces;
+  for (const std::int32_t token : tokens) {
+    check_token(token);
+    const auto added = data_->added_pieces.find(token);
+    const bool known_one =
+        static_cast<std::size_t>(token) < known.size() && !known[static_cast<std::size_t>(token)].empty();
+    pieces.push_back(added != data_->added_pieces.end() ? added->second
+                     : known_one                        ? known[static_cast<std::size_t>(token)]
+                                                        : unnamed_piece(token));
+  }
+  return pieces;
+}
+
+std::int32_t BytePairTokenizer::token_of(const std::string& piece) const {
+  const auto found = data_->added.find(piece);
+  return found != data_->added.end() ? found->second : data_->pairs->token_of(piece);
+}
+
+std::string BytePairTokenizer::first_special() const {
+  return data_->first;
+}
+
+std::string BytePairTokenizer::to_json() const {
+  const Json json = {{"xtape", 1},
+                     {"kind", "byte_pairs"},
+                     {"published", json_of(published_)},
+                     {"file", {{"bytes", data_->text.size()}, {"crc32", crc32_of(data_->text)}}}};
+  return json.dump(2) + "\n";
+}
+
+std::vector<TokenizerFile> BytePairTokenizer::files(const std::string& stem) const {
+  return {{stem + ".published.json", data_->text}};
+}
+
+}  // namespace xtape

@@ -1,0 +1,114 @@
+#include "published.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "durable.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t greatest_token = std::numeric_limits<std::int32_t>::max();
+
+/// What two files of a folder say of its tokens; either may be missing.
+struct Words {
+  JsonNode tokenizer, model;
+
+  explicit Words(const std::string& folder)
+      : tokenizer(read(folder + "/tokenizer_config.json")), model(read(folder + "/config.json")) {}
+  static JsonNode read(const std::string& path) {
+    return path_exists(path) ? JsonNode(read_text(path), path, JsonErrors::file) : JsonNode();
+  }
+
+  /// The number of a special token: of its text in the one file, or of "eos_token_id" in the other; else -1.
+  std::int32_t token(const std::string& name, const std::function<std::int32_t(const std::string&)>& token_of) const {
+    if (tokenizer.has(name) && !tokenizer.at(name).is_null()) {
+      const JsonNode text = tokenizer.at(name).is_object() ? tokenizer.at(name).at("content") : tokenizer.at(name);
+      if (const std::int32_t token = token_of(text.text()); token >= 0) return token;
+    }
+    return number(name + "_id");
+  }
+  /// A key of config.json that holds a token or several, of which the first counts; -1 where it is missing.
+  std::int32_t number(const std::string& key) const {
+    if (!model.has(key) || model.at(key).is_null()) return -1;
+    JsonNode node = model.at(key);
+    if (node.is_array() && !node.elements().empty()) node = node.elements()[0];
+    return static_cast<std::int32_t>(node.integer(-1, greatest_token - 1));
+  }
+  bool flag(const std::string& key, bool missing) const {
+    return tokenizer.has(key) && !tokenizer.at(key).is_null() ? tokenizer.at(key).flag() : missing;
+  }
+};
+
+template <class AnyTokenizer>
+PublishedTokens tokens_of(const Words& words, const AnyTokenizer& tokenizer, bool target) {
+  const auto token_of = [&](const std::string& piece) { return tokenizer.token_of(piece); };
+  PublishedTokens published;
+  published.pad = words.token("pad_token", token_of);
+  published.start = target ? words.number("decoder_start_token_id") : words.token("bos_token", token_of);
+  published.end = words.token("eos_token", token_of);
+  published.size = std::max<std::int64_t>(words.number("vocab_size"), 0);
+  for (const std::int32_t token : {published.pad, published.start, published.end})
+    published.size = std::max(published.size, std::int64_t{token} + 1);
+  return published;
+}
+}  // namespace
+
+Json json_of(const PublishedTokens& published) {
+  return {{"pad", published.pad},
+          {"start", published.start},
+          {"end", published.end},
+          {"begins", published.begins},
+          {"size", published.size}};
+}
+
+PublishedTokens read_published(const JsonNode& node) {
+  const auto token = [&](const char* key) {
+    return static_cast<std::int32_t>(node.at(key).integer(-1, greatest_token - 1));
+  };
+  PublishedTokens published{token("pad"), token("start"), token("end"), node.at("begins").flag(), 0};
+  published.size = node.at("size").integer(std::max({published.pad, published.start, published.end}) + std::int64_t{1},
+                                           greatest_token);
+  return published;
+}
+
+std::string unnamed_piece(std::int32_t token) {
+  return "<" + std::to_string(token) + ">";
+}
+
+std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool target) {
+  const Words words(folder);
+  for (const char* name : {"tokenizer.model", "spiece.model"}) {
+    const std::string path = folder + "/" + name;
+    if (!path_exists(path)) continue;
+    try {
+      const SentencePieceTokenizer plain(read_text(path));
+      PublishedTokens published = tokens_of(words, plain, target);
+      if (published.pad < 0) published.pad = plain.pad();
+      if (published.end < 0) published.end = plain.end();
+      if (published.start < 0 && !target) published.start = plain.start();
+      // The tokenizers of Llama say so; T5's know no start.
+      published.begins = published.start >= 0 && words.flag("add_bos_token", std::string(name) == "tokenizer.model");
+      return std::make_unique<SentencePieceTokenizer>(plain.with_tokens(published));
+    } catch (const FileError&) {
+      throw;
+    } catch (const Error& error) {
+      throw FileError(path + ": " + error.what());
+    }
+  }
+  const std::string path = folder + "/tokenizer.json";
+  if (!path_exists(path)) return nullptr;
+  const BytePairTokenizer plain(read_text(path), path);
+  PublishedTokens published = tokens_of(words, plain, target);
+  if (const std::string first = plain.first_special(); !first.empty()) {
+    if (!target) published.start = plain.token_of(first);
+    published.begins = true;
+  } else {
+    published.begins = published.start >= 0 && words.flag("add_bos_token", false);
+  }
+  return std::make_unique<BytePairTokenizer>(plain.with_tokens(published));
+}
+
+}  // namespace xtape

@@ -1,0 +1,220 @@
+// Tokenizers of folders as the Hugging Face Hub has them, against transformers' (tests/golden/llama.py and t5.py).
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "folders.hpp"
+#include "gpt2_words.hpp"
+#include "source_root.hpp"
+#include "xtape/error.hpp"
+#include "xtape/text.hpp"
+
+using namespace xtape;
+using doctest::Contains;
+using test::Folder;
+
+namespace {
+const std::string golden = source_root() + "/tests/golden/";
+
+nlohmann::json json_in(const std::string& path) {
+  return nlohmann::json::parse(std::ifstream(path));
+}
+
+/// What a tokenizer.json that is changed is refused with.
+std::string complaint(const std::function<void(nlohmann::json&)>& change) {
+  nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
+  change(json);
+  try {
+    BytePairTokenizer(json.dump(1), "some/tokenizer.json");
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// A tokenizer that is saved and loaded again.
+std::unique_ptr<Tokenizer> again(const Tokenizer& tokenizer, const Folder& folder) {
+  save_tokenizer(tokenizer, folder / "tokenizer.json");
+  return load_tokenizer(folder / "tokenizer.json");
+}
+}  // namespace
+
+TEST_CASE("Llama's folders: tokens of tokenizer.json and of tokenizer.model, the start in front") {
+  const auto words = json_in(golden + "llama/words.json");
+  for (const char* name : {"nested", "flat"}) {
+    const auto tokenizer = load_tokenizer(golden + "llama/" + name);
+    const Folder folder;
+    const auto loaded = again(*tokenizer, folder);
+    CHECK(words[name].size() >= 10);
+    for (const auto& each : words[name]) {
+      const std::string text = each["text"];
+      CAPTURE(text);
+      for (const Tokenizer* one : {tokenizer.get(), loaded.get()}) {
+        CHECK(prompt_of(*one, text) == each["tokens"].get<Tokens>());
+        CHECK(one->decode(each["tokens"].get<Tokens>()) == each["decoded"].get<std::string>());
+      }
+    }
+    CHECK(loaded->begins());
+    CHECK(loaded->start() == tokenizer->start());
+    CHECK(loaded->end() == tokenizer->end());
+    CHECK(loaded->pad() == -1);
+    CHECK(loaded->size() == tokenizer->size());
+  }
+  const auto nested = load_tokenizer(golden + "llama/nested");
+  CHECK(nested->start() == 280);
+  CHECK(nested->end() == 281);
+  CHECK(nested->pieces({280, 67, 281}) == std::vector<std::string>{"<|begin|>", "d", "<|end|>"});
+  // Special tokens are never found in texts.
+  CHECK(nested->decode(nested->encode("x<|end|>y")) == "x<|end|>y");
+}
+
+TEST_CASE("T5's folders: tokens of spiece.model, the end behind; targets start with padding") {
+  const auto source = load_tokenizer(golden + "t5/relu");
+  const auto target = load_target_tokenizer(golden + "t5/relu");
+  for (const auto& each : json_in(golden + "t5/words.json")) {
+    const std::string text = each["text"];
+    CAPTURE(text);
+    const Tokens tokens = each["tokens"];
+    CHECK(source_of(*source, text) == tokens);
+    Tokens framed_tokens = tokens;
+    framed_tokens.insert(framed_tokens.begin(), 0);
+    CHECK(framed(*target, text) == framed_tokens);
+    const bool known = std::find(tokens.begin(), tokens.end(), source->unknown()) == tokens.end();
+    if (known) CHECK(source->decode(tokens) == each["decoded"].get<std::string>());
+    CHECK(target->decode(each["produced"].get<Tokens>()) == each["translation"].get<std::string>());
+  }
+  CHECK(source->start() == -1);
+  CHECK(source->end() == 1);
+  CHECK(source->pad() == 0);
+  CHECK(!source->begins());
+  CHECK(source->size() == 64);  // the model's, beyond the pieces
+  CHECK(source->pieces({63}) == std::vector<std::string>{"<63>"});
+  const Folder folder;
+  const auto loaded = again(*target, folder);
+  CHECK(loaded->start() == 0);
+  CHECK(loaded->size() == 64);
+  CHECK(framed(*loaded, "a stitch") == framed(*target, "a stitch"));
+  const std::vector<Pair> pairs = pairs_of({{"a stitch", "", "moss"}, {"nine", "nine", ""}}, *source, *target);
+  REQUIRE(pairs.size() == 1);
+  CHECK(pairs[0].source == source_of(*source, "a stitch"));
+  CHECK(pairs[0].target == framed(*target, "nine"));
+}
+
+TEST_CASE("what a folder's files say of special tokens") {
+  const Folder folder(golden + "llama/flat");
+  const auto config = [&](const nlohmann::json& tokenizer, const nlohmann::json& model) {
+    folder.write("tokenizer_config.json", tokenizer.dump());
+    folder.write("config.json", model.dump());
+    return load_tokenizer(folder.path());
+  };
+  CHECK(!config({{"add_bos_token", false}}, nlohmann::json::object())->begins());
+  CHECK(config(nlohmann::json::object(), nlohmann::json::object())->begins());  // as Llama's
+  CHECK(config({{"eos_token", {{"content", "<s>"}}}}, {{"eos_token_id", 7}})->end() == 1);
+  CHECK(config({{"eos_token", "no such piece"}}, {{"eos_token_id", {9, 7}}})->end() == 9);
+  CHECK(config(nlohmann::json::object(), {{"pad_token_id", nullptr}, {"vocab_size", 400}})->size() == 400);
+  CHECK_THROWS_WITH_AS(config(nlohmann::json::object(), {{"pad_token_id", "x"}}), Contains("config.json"), FileError);
+  CHECK_THROWS_WITH_AS(config({{"eos_token", 3}}, nlohmann::json::object()), Contains("tokenizer_config.json"),
+                       FileError);
+}
+
+TEST_CASE("a folder without a tokenizer says which files were looked for") {
+  const Folder folder;
+  CHECK_THROWS_WITH_AS(
+      load_tokenizer(folder.path()),
+      Contains("neither vocab.json and merges.txt, nor tokenizer.model, spiece.model or tokenizer.json"), FileError);
+  folder.write("tokenizer.model", "no model");
+  CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()), Contains("tokenizer.model: these 8 bytes are not"), FileError);
+}
+
+TEST_CASE("a tokenizer.json may write merges in two ways, take whole words, and add pieces that texts hold") {
+  nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
+  const BytePairTokenizer plain(json.dump());
+  const std::string text = "the stitch in  time\tof stones";
+  for (auto& merge : json["model"]["merges"]) merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+  CHECK(BytePairTokenizer(json.dump()).encode(text) == plain.encode(text));
+  json["model"]["vocab"]["Ġstones"] = 282;
+  CHECK(BytePairTokenizer(json.dump()).encode(text) == plain.encode(text));
+  json["model"]["ignore_merges"] = true;
+  const BytePairTokenizer whole(json.dump());
+  CHECK(whole.encode(text).back() == 282);
+  CHECK(whole.decode(whole.encode(text)) == text);
+  for (const auto& [id, content] : {std::pair{283, "ti"}, {284, "tit"}, {285, "  "}})
+    json["added_tokens"].push_back({{"id", id}, {"content", content}, {"special", false}});
+  const BytePairTokenizer added(json.dump());
+  const Tokens tokens = added.encode(text);
+  CHECK(std::count(tokens.begin(), tokens.end(), 284) == 1);
+  CHECK(std::count(tokens.begin(), tokens.end(), 283) == 1);
+  CHECK(std::count(tokens.begin(), tokens.end(), 285) == 1);
+  CHECK(added.decode(tokens) == text);
+  CHECK(added.size() == 286);
+}
+
+TEST_CASE("a tokenizer.json that asks for what is not done here is refused, with its line") {
+  const auto refused = [](const std::string& part, const std::function<void(nlohmann::json&)>& change) {
+    const std::string found = complaint(change);
+    CAPTURE(found);
+    CHECK(found.find("some/tokenizer.json, line ") == 0);
+    CHECK(found.find(part) != std::string::npos);
+  };
+  refused("not Unigram", [](auto& json) { json["model"]["type"] = "Unigram"; });
+  refused("not BPE with byte_fallback", [](auto& json) { json["model"]["byte_fallback"] = true; });
+  refused("\"normalizer\" must be null", [](auto& json) { json["normalizer"] = {{"type", "NFC"}}; });
+  refused("\"dropout\" is not known here", [](auto& json) { json["model"]["dropout"] = 0.5; });
+  refused("there is no \"pre_tokenizer\"", [](auto& json) { json["pre_tokenizer"] = nullptr; });
+  refused("a second pattern of words",
+          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["use_regex"] = true; });
+  refused("\"Digits\" is not known here",
+          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["type"] = "Digits"; });
+  refused("\"add_prefix_space\" must be false",
+          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["add_prefix_space"] = true; });
+  refused("there is no \"ByteLevel\"", [](auto& json) { json["pre_tokenizer"]["pretokenizers"].erase(1); });
+  refused("there is no pattern", [](auto& json) { json["pre_tokenizer"]["pretokenizers"].erase(0); });
+  refused("no regular expression",
+          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "("; });
+  refused("has no piece \"qq\"", [](auto& json) { json["model"]["merges"].push_back({"qq", "r"}); });
+  refused("comes again", [](auto& json) { json["model"]["merges"].push_back(json["model"]["merges"][0]); });
+  refused("which stands for the byte 97", [](auto& json) { json["model"]["vocab"].erase("a"); });
+  refused("is that of", [](auto& json) { json["model"]["vocab"]["a"] = 5; });
+  refused("an integer from 0", [](auto& json) { json["model"]["vocab"]["a"] = -5; });
+  refused("this token is not among", [](auto& json) { json["added_tokens"].erase(0); });
+  CHECK(complaint([](auto&) {}).empty());
+}
+
+TEST_CASE("a tokenizer.json beside GPT-2's two files says how words are cut") {
+  const Folder folder(golden + "gpt2_small");
+  const Tokens plain = load_tokenizer(folder.path())->encode("12345");
+  nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
+  folder.write("tokenizer.json", json.dump());
+  CHECK(load_tokenizer(folder.path())->begins());
+  folder.write("tokenizer.json", R"({"kind": "gpt2"})");  // a saved one of ours
+  CHECK(load_tokenizer(folder.path())->encode("12345") == plain);
+}
+
+TEST_CASE("GPT-2's words by a tokenizer.json are those of its two files") {
+  const std::string small = golden + "gpt2_small";
+  const auto files = load_tokenizer(small);
+  nlohmann::json merges = nlohmann::json::array();
+  for (const std::string& line : read_lines(small + "/merges.txt"))
+    if (line.rfind("#version", 0) != 0) merges.push_back(line);
+  const nlohmann::json json = {{"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+                               {"model", {{"vocab", json_in(small + "/vocab.json")}, {"merges", merges}}}};
+  const BytePairTokenizer one(json.dump());
+  for (const std::string text : {"The quick   brown fox's 1234 jumps!\n\n", "\xff\xfe b\u00e9", ""})
+    CHECK(one.encode(text) == files->encode(text));
+}
+
+TEST_CASE("words by a pattern: what lies between is a word, too, and white space is Unicode's") {
+  const auto words_of = [](const std::string& text, const std::string& pattern) {
+    const WordPattern compiled(pattern);
+    Gpt2Words cut(text, compiled);
+    std::vector<std::string> words;
+    for (std::string_view word; !(word = cut.next()).empty();) words.emplace_back(word);
+    return words;
+  };
+  using Strings = std::vector<std::string>;
+  CHECK(words_of("ab12cd", R"(\d+)") == Strings{"ab", "12", "cd"});
+  CHECK(words_of("ab", "x*") == Strings{"ab"});
+  CHECK(words_of("a\u1680\u180eb", R"(\s|\S)") == Strings{"a", "\u1680", "\u180e", "b"});
+  CHECK(words_of("a\u1680\u180eb", R"([^\s]+|[\s]+)") == Strings{"a", "\u1680", "\u180eb"});
+}
