@@ -83,7 +83,8 @@ TEST_CASE("T5 in a folder: loss and gradients, with rules and without") {
       Player player(recorded.tape, recorded.outputs(), options);
       player.play(recorded.feeds);
       CHECK(std::fabs(player.scalar(recorded.loss) - numbers(t5.expected("loss"))[0]) < 1e-12);
-      for (const auto& [ours, theirs] : names) {
+      for (const auto& name : names) {
+        const std::string ours = name.first, theirs = name.second;
         CAPTURE(ours);
         std::size_t i = 0;
         while (recorded.weights[i].name != ours) ++i;

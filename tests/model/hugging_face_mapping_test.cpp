@@ -221,7 +221,6 @@ TEST_CASE("weights have other names in folders, there and back") {
                                      {"layers.0.first.weight", 2.0F},
                                      {"layers.1.query.weight", 3.0F},
                                      {"layers.1.first.weight", 4.0F}}) {
-    CAPTURE(name);
     CHECK(model.weights().at(name).as<float>()[1] == number);
   }
   const Folder to;
