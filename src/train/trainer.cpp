@@ -44,8 +44,7 @@ struct Trainer::Data {
     steps.of(batch);
     parts.resize(model.weights().size());
     if (options.accumulate == 1) return;
-    for (const Store::Entry& weight : model.weights())
-      sums.emplace_back(weight.value.dtype(), weight.value.shape());
+    for (const Store::Entry& weight : model.weights()) sums.emplace_back(weight.value.dtype(), weight.value.shape());
     parts.assign(sums.begin(), sums.end());
   }
 
@@ -62,7 +61,7 @@ struct Trainer::Data {
   train::State state;
   std::optional<train::Meter> meter;
   std::function<bool()> interrupt;  // of the training at work
-  double batch_seconds = 0;  // of the updates since the trainer, or the last profile, began
+  double batch_seconds = 0;         // of the updates since the trainer, or the last profile, began
   double optimizer_seconds = 0;
 
   bool continues(std::uint64_t cursor) const { return batches.training_continues(cursor); }
@@ -192,8 +191,7 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 
 Evaluation Trainer::evaluate() {
   if (!data_->meter) data_->meter.emplace(data_->model);
-  Evaluation evaluation =
-      train::evaluate(*data_->meter, data_->model, data_->batches, [this] { data_->between(); });
+  Evaluation evaluation = train::evaluate(*data_->meter, data_->batches, [this] { data_->between(); });
   evaluation.step = step();
   return evaluation;
 }

@@ -3,7 +3,8 @@
 # usage: signals.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 recipe=$source/models/recipes/adder.json
-small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.digits=1 --set data.held_out=20
+"$data_programs/sums" sums 1 20 && "$data_programs/sums" many 3 200000 || exit 1
+small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.folder=sums
   --set batch.size=8 --set evaluate_every=10 --set schedule.warmup=1 --set steps=100000 --seed 3 --threads 1)
 steps_done() { grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null || true; }
 last_step() { grep -o '"step":[0-9]*,"loss"' "$1/metrics.jsonl" | tail -1 | grep -o '[0-9]*'; }
@@ -40,7 +41,7 @@ kill -TERM $training
 wait $training
 
 # During an evaluation that takes minutes: at once, and the evaluation is made on resuming.
-slow=("${small[@]}" --set data.digits=3 --set data.held_out=200000 --set evaluate_every=2)
+slow=("${small[@]}" --set data.folder=many --set evaluate_every=2)
 "$xtape" train "$recipe" --out evaluating "${slow[@]}" >out 2>err &
 training=$!
 wait_for_steps evaluating 1
