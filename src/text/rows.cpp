@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -11,6 +12,12 @@ namespace {
 using Cell = DataRows::Cell;
 
 constexpr std::size_t frame = 2;  // start and end
+
+/// As messages show a field, which may be long.
+std::string shown(const std::string& text) {
+  constexpr std::size_t most = 100;
+  return "'" + (text.size() > most ? text.substr(0, most) + "…" : text) + "'";
+}
 
 bool holds_text(const Column& column) {
   return column.kind == Column::Kind::text || column.kind == Column::Kind::target;
@@ -29,9 +36,10 @@ Cell target_cell(const ColumnTexts& column, const std::string& text) {
 }
 
 Cell label_cell(const std::vector<std::string>& labels, const std::string& text) {
+  check_utf8(text);
   const auto found = std::lower_bound(labels.begin(), labels.end(), text);
   if (found == labels.end() || *found != text)
-    throw Error("'" + text + "' is none of the " + std::to_string(labels.size()) + " labels of the training part");
+    throw Error(shown(text) + " is none of the " + std::to_string(labels.size()) + " labels of the training part");
   return {{static_cast<std::int32_t>(found - labels.begin())}, {}, 0};
 }
 
@@ -41,7 +49,7 @@ float number_of(const std::string& text) {
   const std::size_t last = text.find_last_not_of(' ') + 1;
   const auto [end, error] = std::from_chars(text.data() + first, text.data() + std::max(first, last), number);
   if (error != std::errc() || end != text.data() + last || !std::isfinite(number))
-    throw Error("'" + text + "' is not a finite number");
+    throw Error(shown(text) + " is not a finite number");
   return number;
 }
 

@@ -81,7 +81,10 @@ holds "a closed pipe does not end a training" [ "${PIPESTATUS[0]}" = 0 -a "$(las
 holds "nor do closed streams, which nothing is written into" [ $? = 0 -a "$(grep -c loss closed/metrics.jsonl)" = 44 ]
 { sleep 0.3; exec "$xtape" ops 2>err; } | true # whose reader has gone when it begins
 holds "a closed pipe ends what prints, without a word" [ "${PIPESTATUS[0]}" = 141 -a ! -s err ]
-"$xtape" generate piped --prompt 1+1= --tokens 100000 2>err | head -c 1 >out
+for _ in $(seq 60); do echo "the rain in spain"; done >words.txt # a text, which no token ends
+"$xtape" train "$source/models/recipes/shakespeare_char.json" --out endless --set data.text=words.txt --set steps=2 \
+  --set schedule.warmup=1 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1 >out 2>err
+"$xtape" generate endless --prompt rain --tokens 100000 2>err | head -c 1 >out
 holds "and what generates" [ "${PIPESTATUS[0]}" = 141 -a ! -s err ]
 "$xtape" ops >/dev/full 2>err
 holds "a full disk behind the standard output is an error" [ $? = 1 -a "$(cat err)" = "xtape: cannot write to the standard output" ]
