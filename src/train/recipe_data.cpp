@@ -15,9 +15,6 @@ void read_split(Section& section, Data& data) {
     section.fail("split", "must be above 0 and at most 1: the share of the data that trains");
   if (data.has_rows()) section.read("held_out", data.held_out, {.low = 1});
   if (data.held_out > 0 && section.has("split")) section.fail("held_out", "and 'split' say the same: give one of them");
-  for (const char* key : {"split", "held_out"})
-    if (!data.validation.empty() && section.has(key))
-      section.fail(key, "is for data without validation files, and there are some: give one of them");
 }
 
 /// The files of a part: under the kind's key, or of pairs under "source" and "target".

@@ -42,6 +42,11 @@ expect 0 "^classes: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/cl
   --set epochs=20 --set batch.size=8
 expect 0 "^accuracy 1$" "" eval classes
 expect 2 "" "classes has no test part: --set data.test_… names its files" eval classes --test
+printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
+holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
+holds "with probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
+expect 2 "" "reversed is no run on a table of one text and one label in each row" classify reversed
+expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
 holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
 expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
 echo "a label alone" >>labelled.tsv
