@@ -1,6 +1,8 @@
 // Trains GRUs with additive attention (models/gru_attention.json) to read dates as people write them in six languages,
 // counts the held-out ones that come out right, and draws where the decoder looked while it wrote one.
-// usage: train_seq2seq [STEPS]
+// usage: train_seq2seq FOLDER [STEPS]
+// FOLDER holds training.tsv and validation.tsv, a line written<TAB>iso for each date, as data/dates FOLDER 20000 200
+// writes them.
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>
@@ -42,16 +44,16 @@ void draw_attention(Model& model, const Tokenizer& source, const Tokenizer& targ
 
 int main(int argc, char** argv) try {
   Trainer::FitOptions fit;
-  fit.steps = argc > 1 ? std::stoi(argv[1]) : 1000;
+  if (argc < 2) throw Error("usage: train_seq2seq FOLDER [STEPS]");
+  const std::string folder = argv[1];
+  fit.steps = argc > 2 ? std::stoi(argv[2]) : 1000;
 
-  DatesOptions numbers;
-  numbers.training = 20000;
-  numbers.held_out = 200;
-  const SplitPairs texts = dates(numbers);
+  const PairTexts training_texts = read_pairs(folder + "/training.tsv");
+  const PairTexts held_out = read_pairs(folder + "/validation.tsv");
   const auto unknown = CharacterTokenizer::Unknown::token;  // a held-out date might have a letter of its own
-  const CharacterTokenizer source(texts.training.source, unknown, true);
-  const CharacterTokenizer target(texts.training.target, unknown, true);
-  const PairBatches batches(pairs_of(texts.training, source, target), pairs_of(texts.held_out, source, target), {});
+  const CharacterTokenizer source(training_texts.source, unknown, true);
+  const CharacterTokenizer target(training_texts.target, unknown, true);
+  const RowBatches batches(pairs_of(training_texts, source, target), pairs_of(held_out, source, target), {});
 
   Model model = small_model(source, target);
   const double first_loss = sampled_loss(model, batches, 1);
@@ -69,13 +71,13 @@ int main(int argc, char** argv) try {
   trainer.fit(fit, callbacks);
 
   std::vector<Tokens> lines;
-  for (const std::string& line : texts.held_out.source) lines.push_back(framed(source, line));
+  for (const std::string& line : held_out.source) lines.push_back(framed(source, line));
   SearchOptions greedy;
   greedy.max_length = 12;
   const auto found = search(model, lines, greedy);
   std::size_t right = 0;
   for (std::size_t i = 0; i < lines.size(); ++i)
-    right += target.decode(found[i][0].tokens) == texts.held_out.target[i] ? 1 : 0;
+    right += target.decode(found[i][0].tokens) == held_out.target[i] ? 1 : 0;
   std::cout << right << " of " << lines.size() << " held-out dates are exactly right\n\n";
   draw_attention(model, source, target, lines[0], found[0][0].tokens);
   return last_loss < first_loss ? 0 : 1;

@@ -1,6 +1,8 @@
 // Trains a small Transformer (models/transformer.json) to translate Portuguese number words into English ones, and
 // translates some that it has not seen by beam search.
-// usage: train_transformer [STEPS]
+// usage: train_transformer FOLDER [STEPS]
+// FOLDER holds training.tsv and validation.tsv, a line portuguese<TAB>english for each number, as data/number_words
+// FOLDER 20000 200 writes them.
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>
@@ -42,16 +44,16 @@ TrainerOptions training(std::int64_t steps) {
 
 int main(int argc, char** argv) try {
   Trainer::FitOptions fit;
-  fit.steps = argc > 1 ? std::stoi(argv[1]) : 800;
+  if (argc < 2) throw Error("usage: train_transformer FOLDER [STEPS]");
+  const std::string folder = argv[1];
+  fit.steps = argc > 2 ? std::stoi(argv[2]) : 800;
 
-  // Pad, start and end are the tokens 0, 2 and 3 in word tokenizers, which is what batches and search expect.
-  NumberWordsOptions numbers;
-  numbers.training = 20000;
-  numbers.held_out = 200;
-  const SplitPairs texts = number_words(numbers);
-  const WordTokenizer source(texts.training.source);
-  const WordTokenizer target(texts.training.target);
-  const PairBatches batches(pairs_of(texts.training, source, target), pairs_of(texts.held_out, source, target), {});
+  // Pad, start and end are the tokens 0, 2 and 3 in word tokenizers, which is what search expects.
+  const PairTexts training_texts = read_pairs(folder + "/training.tsv");
+  const PairTexts held_out = read_pairs(folder + "/validation.tsv");
+  const WordTokenizer source(training_texts.source);
+  const WordTokenizer target(training_texts.target);
+  const RowBatches batches(pairs_of(training_texts, source, target), pairs_of(held_out, source, target), {});
 
   Model model = small_transformer(source, target);
   const double first_loss = sampled_loss(model, batches, 1);
@@ -70,11 +72,11 @@ int main(int argc, char** argv) try {
   options.length_penalty = LengthPenalty::wu;
   options.max_length = 40;
   std::vector<Tokens> lines;
-  for (std::size_t i = 0; i < 5; ++i) lines.push_back(framed(source, texts.held_out.source[i]));
+  for (std::size_t i = 0; i < 5; ++i) lines.push_back(framed(source, held_out.source[i]));
   const auto found = search(model, lines, options);
   for (std::size_t i = 0; i < lines.size(); ++i)
-    std::cout << "source       " << texts.held_out.source[i] << "\ntranslation  " << target.decode(found[i][0].tokens)
-              << "\nreference    " << texts.held_out.target[i] << "\n\n";
+    std::cout << "source       " << held_out.source[i] << "\ntranslation  " << target.decode(found[i][0].tokens)
+              << "\nreference    " << held_out.target[i] << "\n\n";
   return last.loss < first_loss ? 0 : 1;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

@@ -8,8 +8,10 @@ bash scripts/build.sh build
 
 xtape=build/src/cli/xtape
 run=build/demo
+data=build/demo-data
 rm -rf "$run"
-"$xtape" train models/recipes/number_words.json --out "$run"
+build/examples/data/number_words "$data"
+"$xtape" train models/recipes/number_words.json --set data.folder="$data" --out "$run"
 "$xtape" eval "$run"
 
 show() { # show SOURCE REFERENCE

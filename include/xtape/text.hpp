@@ -6,6 +6,7 @@
 #endif
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,17 +33,11 @@ std::vector<std::string> read_lines(const std::string& path);
 /// a multiple of `multiple`], filled up with `pad`.
 Array token_array(const std::vector<Tokens>& rows, std::int32_t pad = 0, std::int64_t multiple = 1);
 
-/// The arrays of one batch by the names of the loss function's inputs: int64, as definitions take "int".
+/// The arrays of one batch by the names of the loss function's inputs: int64, as definitions take "int", and float32.
 using Batch = Named<Array>;
 
-/// A prompt and the answer that should follow it.
-struct Question {
-  Tokens prompt;
-  Tokens answer;
-};
-
-/// A data set cut into batches of a few shapes. A batch is a function of the seed and its index alone, so that the index
-/// is all that a checkpoint needs to remember of the data order. For use by one thread at a time.
+/// A data set cut into batches of a few shapes. A batch is a function of the seed and its index alone, so that the
+/// index is all that a checkpoint needs to remember of the data order. For use by one thread at a time.
 class Batches {
  public:
   virtual ~Batches() = default;
@@ -65,10 +60,6 @@ class Batches {
   virtual bool validation_continues(std::int64_t /*index*/) const { return false; }
   /// Batch `index` of randomly chosen rows of the validation part.
   virtual void validation_sample(std::uint64_t index, Batch& batch) const = 0;
-  /// Prompts with known answers, held out of training; empty where the data has none.
-  virtual std::vector<Question> questions() const { return {}; }
-  /// The token after which a row says nothing more: where generation ends. -1 where there is none.
-  virtual std::int32_t end_token() const { return -1; }
 };
 
 struct TextBatchesOptions {
@@ -118,31 +109,50 @@ struct TextSplit {
 };
 TextSplit split_text(const std::string& text, double fraction);
 
-/// A sentence and its translation, each from its start token to its end token.
-struct Pair {
-  Tokens source;
-  Tokens target;
+/// What a column of a data set holds, and the arrays that batches make of it.
+struct Column {
+  enum class Kind : std::uint8_t {
+    text,    ///< Texts to be read: int [b, t], the tokens from start to end, filled up with padding.
+    target,  ///< Texts to be produced: "tokens" and "targets", int [b, t], the tokens without the last, without the
+             ///< first.
+    label,   ///< One of some names, as its number: int [b].
+    number   ///< Numbers: float32 [b], or [b, width].
+  };
+  std::string name;  ///< Of the array; that of a target serves messages alone.
+  Kind kind = Kind::text;
+  std::int32_t pad = 0;    ///< Fills up the tokens of texts.
+  std::int64_t width = 0;  ///< Of numbers; 0: one, without an axis.
 };
 
-struct PairBatchesOptions {
-  bool sources = true;      ///< False: the pairs have no source, and batches no "source": rows are single texts.
-  std::int64_t rows = 64;   ///< Sentences in a batch …
-  std::int64_t tokens = 0;  ///< … or, above 0, as many as make at most so many tokens of either side, but at least one.
+/// Rows of a data set.
+struct DataRows {
+  /// What one row holds in one column.
+  struct Cell {
+    Tokens tokens;               ///< Of a text; of a label, its number alone.
+    std::vector<float> numbers;  ///< Of a column of numbers.
+    std::size_t prompt = 0;      ///< Of a target: so many tokens at its beginning are given, and no targets.
+  };
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;  ///< Cell i is of column i.
+};
+
+struct RowBatchesOptions {
+  std::int64_t rows = 64;   ///< Rows in a batch …
+  std::int64_t tokens = 0;  ///< … or, above 0, as many as make at most so many tokens of any column, but at least one.
   std::int64_t bucket = 2;  ///< Lengths are rounded up to multiples of this, so that batches have few shapes.
-  std::int32_t source_pad = 0;
-  std::int32_t target_pad = 0;
-  std::uint64_t seed = 0;  ///< Of the data order.
+  std::uint64_t seed = 0;   ///< Of the data order.
 };
 
-/// Batches of sentence pairs: "source" [rows, s], and "tokens" and "targets" [rows, t], which are the target without its
-/// last and without its first token. A batch holds pairs of like length; what they do not fill is padding, and an
-/// ignored target. An epoch goes through all training pairs once: pairs of one length are dealt out anew to their
-/// batches, and the batches of all lengths follow one another in a new order.
-class PairBatches : public Batches {
+/// Batches of rows: sentences and their translations, texts by themselves, or texts, labels and numbers as definitions
+/// take them. A batch holds rows of like length. What they do not fill is padding, and targets and labels that are
+/// ignored; a batch with numbers, which cannot be ignored, has only as many rows as there are. An epoch goes through
+/// all training rows once: those of one length are dealt out anew to their batches, and the batches of all lengths
+/// follow one another in a new order.
+class RowBatches : public Batches {
  public:
-  /// Throws Error where a part holds no pair, or a pair has fewer than two tokens on a side that it should have.
-  PairBatches(std::vector<Pair> training, std::vector<Pair> validation, const PairBatchesOptions& options);
-  ~PairBatches() override;
+  /// Throws Error where a part has no row, the parts have other columns, or a text has fewer than two tokens.
+  RowBatches(DataRows training, DataRows validation, const RowBatchesOptions& options);
+  ~RowBatches() override;
   std::int64_t rows() const override;
   std::int64_t columns() const override;
   Batch blank() const override;  ///< Of the shape with the most elements; rows may be longer, or more, in others.
@@ -157,47 +167,28 @@ class PairBatches : public Batches {
   std::unique_ptr<Data> data_;
 };
 
-struct AdderOptions {
-  std::int64_t rows = 1;
-  std::int64_t digits = 2;       ///< Of each number added, 1 to 3.
-  std::int64_t held_out = 2000;  ///< Sums kept out of training: the validation part. The same ones for every seed.
-  bool reversed = false;         ///< The sum is written with its last digit first.
-  bool padded = false;           ///< Numbers are written with leading zeros.
-  std::uint64_t seed = 0;        ///< Of the data order.
-};
+/// The fields of a file, column by column.
+using TableTexts = std::vector<std::vector<std::string>>;
 
-/// Sums of two numbers, made by the program: lines such as `47+85=132`, one a row. Only the answer and the line's end
-/// are targets. An epoch goes through all training sums in a shuffled order.
-class AdderBatches : public Batches {
- public:
-  /// How many sums there are of numbers with 1 to 3 digits.
-  static std::int64_t sums(std::int64_t digits);
-  /// Every line of the data, those held out too: what a tokenizer is made from.
-  static std::string text(const AdderOptions& options);
-  /// Throws Error where the options make no sense or `tokenizer` does not give one token a character.
-  AdderBatches(const Tokenizer& tokenizer, const AdderOptions& options);
-  std::int64_t rows() const override { return options_.rows; }
-  std::int64_t columns() const override { return columns_; }
-  void training(std::uint64_t index, Batch& batch) const override;
-  std::int64_t validation_batches() const override;
-  void validation(std::int64_t index, Batch& batch) const override;
-  void validation_sample(std::uint64_t index, Batch& batch) const override;
-  std::vector<Question> questions() const override;
-  std::int32_t end_token() const override { return held_out_.front().answer.back(); }
-
- private:
-  void write_row(const Question& line, std::int64_t row, Batch& batch) const;
-  AdderOptions options_;
-  std::int64_t columns_ = 0;
-  std::vector<Question> training_;
-  std::vector<Question> held_out_;
+struct TableOptions {
+  std::size_t columns = 2;      ///< Fields of a line.
+  bool more = false;            ///< Lines may have more, which are not read.
+  char delimiter = '\t';        ///< Between fields. Around any other than a tab, quotation marks are those of CSV.
+  std::int64_t skip_lines = 0;  ///< At the beginning: a heading.
 };
+/// Reads a file of rows, a line each, plain or compressed by gzip. Throws FileError, with the line where it is wrong.
+TableTexts read_table(const std::string& path, const TableOptions& options = {});
 
 /// Sentences and their translations: line i of one is line i of the other.
 struct PairTexts {
   std::vector<std::string> source;
   std::vector<std::string> target;
 };
+/// From a file of lines source<TAB>target; what a second tab parts from them is not read. Throws FileError, with the
+/// line where there is no tab.
+PairTexts read_pairs(const std::string& path);
+/// From two files. Throws FileError, and Error where they have not as many lines.
+PairTexts read_pairs(const std::string& source, const std::string& target);
 
 /// The text's tokens between start and end. Throws Error where the tokenizer has no such tokens.
 Tokens framed(const Tokenizer& tokenizer, const std::string& text);
@@ -214,41 +205,36 @@ enum class DocumentEnd : std::uint8_t {
 /// The texts of a file that are not empty.
 std::vector<std::string> split_documents(const std::string& text, DocumentEnd end);
 
-/// Every text from start to end token, as a pair without a source: what PairBatches takes where `sources` is false.
-/// Empty texts, and those with more than `max_length` tokens (0: any number), are left out. Throws Error, with the
-/// text's number, where the tokenizer does.
-std::vector<Pair> documents_of(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
-                               std::int64_t max_length = 0);
-
-/// Every pair from start to end token: what PairBatches takes. Pairs with an empty side, or with more than `max_length`
-/// tokens on one (0: any number), are left out. Throws Error, with the line, where a tokenizer does.
-std::vector<Pair> pairs_of(const PairTexts& texts, const Tokenizer& source, const Tokenizer& target,
-                           std::int64_t max_length = 0);
-
-/// Pairs that the program makes itself: those that train, and others. Neither depends on any seed.
-struct SplitPairs {
-  PairTexts training;
-  PairTexts held_out;
+/// What is given of a text, up to the first `prompt_end`, that one included, and what a model is to make of it. Throws
+/// Error where the text does not hold it.
+struct PromptSplit {
+  std::string prompt;
+  std::string answer;
 };
+PromptSplit split_prompt(const std::string& text, const std::string& prompt_end);
 
-struct NumberWordsOptions {
-  std::int64_t training = 100000;  ///< Numbers that train: those below 1000 that are not held out, then any others.
-  std::int64_t held_out = 2000;    ///< Other numbers, for the validation part.
+/// A column of texts that are to become cells, and what it takes.
+struct ColumnTexts {
+  Column column;
+  const std::vector<std::string>* texts = nullptr;   ///< Of several numbers, the first of as many lists in a row.
+  const Tokenizer* tokenizer = nullptr;              ///< Of texts and targets.
+  std::string prompt_end = "";                       ///< Of targets: what ends the part that is given; empty: none is.
+  const std::vector<std::string>* labels = nullptr;  ///< Of labels: the names, sorted; a name's place is its number.
 };
+/// Which text an error is about: "line 3 of the source".
+using TextPlace = std::function<std::string(std::size_t row, std::size_t column)>;
 
-/// Numbers from 0 to 999,999 in Portuguese words and in English ones: "duzentos e quarenta e um", "two hundred and
-/// forty-one". Throws Error where there are not as many numbers.
-SplitPairs number_words(const NumberWordsOptions& options);
+/// Row by row from start to end token. Rows with an empty text, or with more than `max_length` tokens in one (0: any
+/// number), are left out. Throws Error, with the place, where a text cannot be read, a target has no `prompt_end`, a
+/// label is none of the names, or a number is none.
+DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place);
 
-struct DatesOptions {
-  std::int64_t training = 100000;  ///< Written dates that train: there are more of them than there are dates.
-  std::int64_t held_out = 2000;    ///< Dates that train in no form: each is written once, for the validation part.
-};
+/// Texts by themselves, each a target: what RowBatches takes, and models of language learn from.
+DataRows documents_of(const std::vector<std::string>& texts, const Tokenizer& tokenizer, std::int64_t max_length = 0,
+                      const std::string& prompt_end = "");
 
-/// Dates from 1900 to 2099 as people write them in numbers, English, German, French, Spanish, Portuguese and Italian,
-/// and as ISO 8601 has them: "mercredi 3 mai 2000", "2000-05-03". No text means two dates: numbers alone are a day, a
-/// month and a year, unless the year comes first with four digits; two digits are a year from 1970 to 2069. Both parts
-/// have the same mix of forms. Throws Error where the options leave a part empty.
-SplitPairs dates(const DatesOptions& options);
+/// Pairs, with the columns "source" and "target".
+DataRows pairs_of(const PairTexts& texts, const Tokenizer& source, const Tokenizer& target,
+                  std::int64_t max_length = 0);
 
 }  // namespace xtape

@@ -38,9 +38,9 @@ struct Evaluation {
   std::int64_t tokens = 0;            ///< How many those are.
   std::optional<double> perplexity;   ///< exp of the mean of `plain_loss`, where the model has that function.
   std::optional<double> accuracy;     ///< The share of targets that are the most likely token, by `accuracy`.
-  std::optional<double> exact_match;  ///< The share of questions, or of translations, that are exactly right.
-  std::int64_t questions = 0;         ///< How many those are.
-  std::optional<double> bleu;  ///< Of greedy translations of the validation part, where the recipe asks for it.
+  std::optional<double> exact_match;  ///< The share of greedy answers that are exactly right, where the recipe asks …
+  std::int64_t questions = 0;         ///< … and how many answers those are.
+  std::optional<double> bleu;         ///< Of greedy answers, where the recipe asks for it.
 };
 
 struct TrainerOptions {
@@ -101,7 +101,7 @@ class Trainer {
   /// Makes one update. Throws TrainingError, and leaves weights, moments and states as they were, where the loss or the
   /// gradients are not finite; the message names the first op at fault and its line in the definition.
   StepReport update();
-  /// The loss over the whole validation part, and the answers to the data's questions, in mode eval.
+  /// The loss over the whole validation part, in mode eval.
   Evaluation evaluate();
   /// The mean loss over `count` batches of random validation rows: what papers often report.
   double sampled_loss(std::int64_t count);
@@ -110,8 +110,8 @@ class Trainer {
     std::function<void(const StepReport&)> step;        ///< After every update.
     std::function<void(const Evaluation&)> evaluation;  ///< After every evaluation.
     std::function<bool()> stop;  ///< Asked after every update and its evaluation: true ends it early.
-    /// Asked within updates and evaluations too, between what they play: true ends it at once. The update that was begun
-    /// is as if it never was; an evaluation is made when the training goes on.
+    /// Asked within updates and evaluations too, between what they play: true ends it at once. The update that was
+    /// begun is as if it never was; an evaluation is made when the training goes on.
     std::function<bool()> interrupt;
   };
   struct FitOptions {
@@ -119,7 +119,7 @@ class Trainer {
     std::int64_t epochs = 0;          ///< … but this many times through the training part. 0: no limit.
     std::int64_t evaluate_every = 0;  ///< Updates between evaluations; one more comes after the last. 0: only that one.
     bool evaluate_epochs = false;     ///< An evaluation after every epoch.
-    std::int64_t patience = 0;  ///< Evaluations in a row without a better loss that end the training. 0: none do.
+    std::int64_t patience = 0;        ///< Evaluations in a row without a better loss that end the training. 0: none do.
   };
   /// Updates until the options say that it is enough. Returns whether it got there: false where `stop` or `interrupt`
   /// ended it.
@@ -158,18 +158,11 @@ struct Setting {
   static Setting parse(const std::string& text);
 };
 
-/// A hyper-parameter that a recipe sets: either the text of an expression, or what the data says.
+/// A hyper-parameter that a recipe sets: the text of an expression, as ModelOptions takes it.
 struct HyperSetting {
-  enum class From : std::uint8_t {
-    text,               ///< `text`, as ModelOptions takes it.
-    vocabulary,         ///< The size of the tokenizer's vocabulary.
-    source_vocabulary,  ///< Of pairs: that of the source's tokenizer.
-    target_vocabulary,  ///< Of pairs: that of the target's tokenizer.
-    columns             ///< The most tokens that a row of a batch has.
-  };
   std::string name;
-  From from = From::text;
   std::string text;
+  bool from_data = false;  ///< The expression is over what the data says: "vocabulary", "columns + 1".
 };
 
 /// How a recipe's tokenizers are made, from the training part alone or from files.
@@ -188,22 +181,27 @@ struct TokenizerSettings {
 /// A recipe: how to train. Paths are absolute once it is loaded.
 struct Recipe {
   struct Data {
-    std::string kind;  ///< "text", "documents", "adder", "parallel", "number_words" or "dates".
-    std::string text;  ///< The file, for kinds "text" and "documents".
-    double split = 0.9;
-    std::int64_t block_size = 64;
-    bool consecutive = false;  ///< Of "text": rows go on from batch to batch. See TextBatches.
+    /// The files of a part: one, or of pairs two parallel ones. Of a part that has none, empty.
+    using Files = std::vector<std::string>;
+    std::string kind;  ///< "text", "documents", "pairs" or "table".
+    Files training, validation, test;
+    double split = 0.9;            ///< Without validation files: the first so many of the training ones train …
+    std::int64_t held_out = 0;     ///< … or, above 0, all but so many last rows.
+    std::int64_t block_size = 64;  ///< Of "text".
+    bool consecutive = false;      ///< Of "text": rows go on from batch to batch. See TextBatches.
     DocumentEnd separator = DocumentEnd::blank_line;  ///< Of "documents".
-    AdderOptions adder;
-    std::string folder;  ///< Of "parallel": where the next four are, text files with a sentence a line, plain or .gz.
-    std::string source, target, validation_source, validation_target;
-    /// Of pairs and documents: those with more tokens (on a side) do not train; 0: all do.
-    std::int64_t max_length = 0;
-    NumberWordsOptions numbers;
-    DatesOptions dates;
-    bool has_pairs() const { return kind == "parallel" || kind == "number_words" || kind == "dates"; }
-    bool has_texts() const { return has_pairs() || kind == "documents"; }  ///< Rows are whole texts, filled up.
-    bool has_epochs() const { return has_texts() || consecutive; }
+    std::string prompt_end;                           ///< Of "documents": see split_prompt; empty: all are targets.
+    std::vector<Column> columns;                      ///< Of "table"; those without a name are not read.
+    TableOptions table;                               ///< Of "table".
+    std::int64_t max_length = 0;                      ///< Rows with more tokens (in a text) do not train; 0: all do.
+    /// The most tokens of a row, where a run's recipe says so; 0: to be seen in the data.
+    std::int64_t longest_row = 0;
+    /// The kind that is no more, of runs whose data the program made itself, and how to go on; else empty.
+    std::string no_more;
+    bool has_pairs() const { return kind == "pairs"; }
+    bool has_rows() const { return kind != "text"; }                         ///< See RowBatches.
+    bool has_answers() const { return has_pairs() || !prompt_end.empty(); }  ///< That a model's can be compared with.
+    bool has_epochs() const { return has_rows() || consecutive; }
   };
   std::string name;
   std::string about;
@@ -214,12 +212,12 @@ struct Recipe {
   Data data;
   TokenizerSettings tokenizer;
   std::int64_t batch_size = 0;    ///< Rows; 0 where `batch_tokens` says how many.
-  std::int64_t batch_tokens = 0;  ///< Of pairs and documents: tokens (of a side) in a batch, padding included.
-  std::int64_t bucket = 2;        ///< Of pairs and documents: see PairBatchesOptions.
+  std::int64_t batch_tokens = 0;  ///< Of rows: tokens (of a text) in a batch, padding included.
+  std::int64_t bucket = 2;        ///< Of rows: see RowBatchesOptions.
   TrainerOptions trainer;         ///< The seed and threads of the recipe are in here.
   Trainer::FitOptions fit;
-  bool measure_bleu = false;          ///< Evaluations translate the validation part and measure BLEU …
-  bool measure_exact_match = false;   ///< … or how many translations are just the target.
+  bool measure_bleu = false;          ///< Evaluations translate the validation part, or go on from its prompts …
+  bool measure_exact_match = false;   ///< … and measure BLEU, or how many answers are just the right ones.
   std::int64_t checkpoint_every = 0;  ///< Updates between checkpoints; one more after the last. 0: only after the last.
   bool checkpoint_epochs = false;     ///< A checkpoint after every epoch.
   std::int64_t keep = 2;              ///< Checkpoints that are kept, besides the best; 0: all.
@@ -236,7 +234,7 @@ struct Recipe {
 struct CheckpointChoice {
   enum class Kind : std::uint8_t {
     last,
-    best,    ///< Of the lowest perplexity (or loss) on the validation part.
+    best,     ///< Of the lowest perplexity (or loss) on the validation part.
     average,  ///< The mean of the weights of the last `count`.
     step      ///< Of step `count`.
   };
@@ -295,29 +293,33 @@ class Run {
   const std::string& directory() const;
   const Recipe& recipe() const;
   Model& model();
-  const Tokenizer& tokenizer() const;         ///< Of text and sums; of pairs, the target's.
-  const Tokenizer& source_tokenizer() const;  ///< Of pairs; else the same.
-  const Batches& batches();                   ///< Made from the recipe's data at the first call.
-  std::int64_t columns();    ///< Tokens in a row of a batch: the most that the model has seen at once.
-  std::int32_t end_token();  ///< What ends a row, or -1. Of data "text" neither of these two reads the file.
+  const Tokenizer& tokenizer() const;              ///< Of pairs, the target's.
+  const Tokenizer& source_tokenizer() const;       ///< Of pairs; else the same.
+  const std::vector<std::string>& labels() const;  ///< Of a table with labels: their names, by number.
+  const Batches& batches();                        ///< Made from the recipe's data at the first call.
+  std::int64_t columns();          ///< Tokens in a row of a batch: the most that the model has seen at once.
+  std::int32_t end_token() const;  ///< What ends a row, or -1.
   /// The tokens of a text that is to be continued: behind the start token, where rows begin with one.
   Tokens prompt(const std::string& text) const;
-  /// Made at the first call, and continued from the last checkpoint. Locks the run, so that one process at a time trains
-  /// it: until train() ends, or the process does. Throws FileError, which says who it is, where another one has it.
+  /// Made at the first call, and continued from the last checkpoint. Locks the run, so that one process at a time
+  /// trains it: until train() ends, or the process does. Throws FileError, which says who it is, where another one has
+  /// it.
   Trainer& trainer();
 
   /// Trains to the recipe's end, with metrics and checkpoints, the last one when it stops. Where an update fails (a
-  /// loss that is not finite) the last good checkpoint is what stays. Returns whether it got to the end. Throws FileError
-  /// where the run cannot be written, has been moved or deleted, or another process trains it or has trained it on.
+  /// loss that is not finite) the last good checkpoint is what stays. Returns whether it got to the end. Throws
+  /// FileError where the run cannot be written, has been moved or deleted, or another process trains it or has trained
+  /// it on.
   bool train(const Trainer::Callbacks& callbacks = {});
-  /// As Trainer::evaluate, without planning a training step, and with what else the recipe measures.
-  Evaluation evaluate();
+  /// As Trainer::evaluate, without planning a training step, and with what else the recipe measures; on the validation
+  /// part or on the test part. Throws Error where there is no test part.
+  Evaluation evaluate(bool on_test = false);
   /// The same on other pairs, a source and a target a line. Throws Error where the data is of another kind, or no pair
   /// has words on both sides.
   Evaluation evaluate(const std::vector<std::string>& source, const std::vector<std::string>& target);
   double sampled_loss(std::int64_t count);
-  /// Translates lines as `options` says, with the run's special tokens. Throws Error where the run's data is no sentence
-  /// pairs.
+  /// Translates lines as `options` says, with the run's special tokens. Throws Error where the run's data is no
+  /// sentence pairs.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
   /// What the model attends to as it reads `source` and produces `target`, or, without one, its own translation by the
   /// recipe's search; of a run on text, as it reads `source`. One for each result of its function `attention`(source,
@@ -339,9 +341,9 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates);
 /// The loss of `model` over the whole validation part of `batches`.
 Evaluation evaluate(Model& model, const Batches& batches);
 
-/// How a text that is longer than what a model sees at once is cut: windows of `context` tokens, each beginning `stride`
-/// tokens behind the one before, so that what is predicted has at least context - stride tokens before it. (Hugging
-/// Face's documentation calls this the perplexity of fixed-length models.)
+/// How a text that is longer than what a model sees at once is cut: windows of `context` tokens, each beginning
+/// `stride` tokens behind the one before, so that what is predicted has at least context - stride tokens before it.
+/// (Hugging Face's documentation calls this the perplexity of fixed-length models.)
 struct TextWindows {
   std::int64_t context = 1024;
   std::int64_t stride = 512;
@@ -350,16 +352,12 @@ struct TextEvaluation {
   std::int64_t tokens = 0;  ///< Targets: each token but the first, once, in the first window that predicts it.
   double loss = 0;          ///< Their mean negative log-likelihood, in nats; the perplexity is exp of it.
 };
-/// How well a model of texts predicts `tokens`: by its function `plain_loss`, or else `loss`, of (tokens, targets). With a
-/// stride as long as the context, the first token of each window is not predicted and not counted. Throws Error where a
-/// size is out of its range or there is nothing to predict.
+/// How well a model of texts predicts `tokens`: by its function `plain_loss`, or else `loss`, of (tokens, targets).
+/// With a stride as long as the context, the first token of each window is not predicted and not counted. Throws Error
+/// where a size is out of its range or there is nothing to predict.
 TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options);
 
 /// The mean loss over `count` batches of random validation rows.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
-/// How many of the questions the model answers exactly when it generates the most likely token after token.
-/// `between` is called before every step; what it throws ends it.
-std::int64_t exact_matches(Model& model, const std::vector<Question>& questions, std::int64_t rows,
-                           const std::function<void()>& between = {});
 
 }  // namespace xtape

@@ -23,6 +23,7 @@ struct EvalArguments {
   std::string text;
   std::int64_t context = 0;
   std::int64_t stride = 0;
+  bool test = false;
   std::vector<std::string> set;
 };
 
@@ -55,10 +56,12 @@ void evaluate(const EvalArguments& words) {
   }
   Run run = of_the_input([&] {
     Run opened = Run::open(words.run, parse_settings(words.set), CheckpointChoice::parse(words.checkpoint));
+    if (words.test && opened.recipe().data.test.empty())
+      throw WrongInput(words.run + " has no test part: --set data.test_… names its files");
     if (words.source.empty()) opened.batches();
     return opened;
   });
-  const Evaluation evaluation = words.source.empty() ? run.evaluate() : of_the_input([&] {
+  const Evaluation evaluation = words.source.empty() ? run.evaluate(words.test) : of_the_input([&] {
     return run.evaluate(read_lines(words.source), read_lines(words.target));
   });
   std::cout.precision(6);
@@ -69,7 +72,7 @@ void evaluate(const EvalArguments& words) {
   if (evaluation.bleu) std::cout << "bleu " << *evaluation.bleu << '\n';
   if (evaluation.exact_match)
     std::cout << "exact_match " << *evaluation.exact_match << "\nquestions " << evaluation.questions << '\n';
-  if (run.recipe().data.kind == "text")
+  if (run.recipe().data.kind == "text" && !words.test)
     std::cout << "loss_of_" << sampled_batches << "_random_batches " << run.sampled_loss(sampled_batches) << '\n';
 }
 
@@ -88,6 +91,8 @@ void add_eval(CLI::App& program) {
       command->add_option("--target", words->target, "… and its translation, in place of the validation part");
   source->needs(target);
   target->needs(source);
+  command->add_flag("--test", words->test, "Evaluate on the data's test part in place of the validation part")
+      ->excludes(source);
   auto* text = command->add_option("--text", words->text, "Measure the perplexity of this file, in windows …");
   command->add_option("--context", words->context, "… of so many tokens (as many as the model sees) …")
       ->needs(text)

@@ -25,7 +25,7 @@ PairModel::PairModel(const std::string& path, const std::string& checkpoint, std
 void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threads) {
   model_ = open_folder(path);
   if (!reads_source(*model_)) throw WrongInput(path + " is a folder of one text: xtape generate is for those");
-  tokenizers_ = {load_tokenizer(path), load_target_tokenizer(path)};
+  tokenizers_ = {load_tokenizer(path), load_target_tokenizer(path), {}};
   if (tokenizers_.target->start() < 0 || tokenizers_.target->end() < 0)
     throw WrongInput(path +
                      " does not say what a target starts and ends with: \"decoder_start_token_id\" and "

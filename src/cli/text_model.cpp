@@ -23,6 +23,8 @@ TextModel::TextModel(const std::string& path, const std::string& checkpoint) {
     run_ = Run::open(path, {}, CheckpointChoice::parse(checkpoint));
     if (run_->recipe().data.has_pairs())
       throw WrongInput(path + " is a run on sentence pairs: xtape translate is for those");
+    if (run_->recipe().data.kind == "table")
+      throw WrongInput(path + " is a run on a table: it was not trained to go on with texts");
     context_ = run_->columns();
     end_token_ = run_->end_token();
   });

@@ -25,22 +25,4 @@ std::vector<std::string> split_documents(const std::string& text, DocumentEnd en
   return documents;
 }
 
-std::vector<Pair> documents_of(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
-                               std::int64_t max_length) {
-  constexpr std::size_t frame = 2;  // start and end
-  std::vector<Pair> rows;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    Pair row;
-    try {
-      row.target = framed(tokenizer, texts[i]);
-    } catch (const Error& error) {
-      throw Error("text " + std::to_string(i + 1) + ": " + error.what());
-    }
-    if (row.target.size() > frame &&
-        (max_length == 0 || row.target.size() <= static_cast<std::size_t>(max_length) + frame))
-      rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 }  // namespace xtape

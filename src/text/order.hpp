@@ -8,13 +8,9 @@ namespace xtape {
 
 /// What numbers are drawn for. Each kind of draw has a stream of its own.
 namespace streams {
-inline constexpr std::uint64_t text_rows = 1, text_sample = 2, adder_split = 3, adder_sample = 4, pairs_sample = 6,
-                               number_split = 7, date_split = 8, date_language = 9, date_form = 10, date_case = 11;
+inline constexpr std::uint64_t text_rows = 1, text_sample = 2, rows_sample = 6;
 inline constexpr std::uint64_t epochs = 1000;  ///< And upwards: those of every epoch.
 }  // namespace streams
-
-/// Which of the data that programs make is held out does not depend on the run's seed: its draws have this one.
-inline constexpr std::uint64_t split_seed = 0;
 
 /// A number in [0, bound), from the counter's bits.
 std::uint64_t draw_below(std::uint64_t bound, std::uint64_t seed, std::uint64_t stream, std::uint64_t counter);

@@ -10,6 +10,6 @@ struct Interruption {};
 
 /// As xtape::evaluate; the meter keeps what it has planned for the next time. `between` is called before every batch;
 /// what it throws ends the evaluation.
-Evaluation evaluate(Meter& meter, Model& model, const Batches& batches, const std::function<void()>& between = {});
+Evaluation evaluate(Meter& meter, const Batches& batches, const std::function<void()>& between = {});
 
 }  // namespace xtape::train

@@ -34,8 +34,8 @@ NamedSizes loss_sizes(const Model& model, const Batch& batch) {
   for (const FunctionInput& input : signature.inputs)
     for (const std::string& dim : input.dims)
       if (!sizes.has(dim) && std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end())
-        throw DefinitionError("input '" + input.name + "' of function 'loss' of model '" + model.name() + "' has a size '" +
-                              dim + "', which no array of the data has");
+        throw DefinitionError("input '" + input.name + "' of function 'loss' of model '" + model.name() +
+                              "' has a size '" + dim + "', which no array of the data has");
   return sizes;
 }
 
@@ -55,12 +55,13 @@ void try_loss(const Model& model, const Batch& batch) {
 void check_loss(const Model& model, const Batches& batches) {
   Batch batch = batches.blank();
   try_loss(model, batch);
+  const auto length = [](const Array& array) { return array.shape().size() > 1 ? array.shape()[1] : 0; };
   std::vector<std::int64_t> longest;
-  for (const auto& field : batch) longest.push_back(field.value.shape()[1]);
+  for (const auto& field : batch) longest.push_back(length(field.value));
   const auto check_longer = [&] {
     bool longer = false;
     for (std::size_t i = 0; i < longest.size(); ++i) {
-      const std::int64_t columns = batch[i].value.shape()[1];
+      const std::int64_t columns = length(batch[i].value);
       longer = longer || columns > longest[i];
       longest[i] = std::max(longest[i], columns);
     }

@@ -2,6 +2,7 @@
 
 #include "durable.hpp"
 #include "files.hpp"
+#include "formula.hpp"
 #include "json_text.hpp"
 #include "recipe_parts.hpp"
 #include "section.hpp"
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 /// Keys that hold paths: relative to the recipe's file, or, from a setting, to the working directory.
 constexpr const char* path_keys[] = {
-    "definition",       "from",          "data.text", "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
+    "definition",       "from",          "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
     "tokenizer.merges", "tokenizer.path"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
@@ -54,6 +55,33 @@ Json value_of(const Setting& setting) {
   }
 }
 
+fs::path working_directory() {
+  std::error_code failed;
+  const fs::path here = fs::current_path(failed);
+  if (failed) throw FileError("the working folder cannot be found: " + failed.message());
+  return here;
+}
+
+/// Resolves the paths of the data's files, unless the data has a folder, which they are in.
+void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
+  const bool in_folder = find(root, "data.folder") != nullptr;
+  for (const std::string part : {"", "validation_", "test_"})
+    for (const char* name : {"text", "pairs", "source", "target", "table"}) {
+      const std::string key = "data." + part + name;
+      Json* value = find(root, key);
+      if (value == nullptr) continue;
+      bool set = false;
+      for (const Setting& each : settings) {
+        set = set || each.key == key || each.key == "data";
+        if (each.key == key && !value->is_string()) *value = each.value;  // a path that could be read as JSON: "2020"
+      }
+      if (*value == "-")
+        *value = train::standard_input;
+      else if (value->is_string() && !in_folder)
+        *value = resolved(key, value->get<std::string>(), set ? working_directory() : directory);
+    }
+}
+
 void apply(Json& root, const Setting& setting) {
   Json* object = &root;
   std::size_t at = 0;
@@ -64,9 +92,7 @@ void apply(Json& root, const Setting& setting) {
       throw DefinitionError("--set " + setting.key + ": '" + setting.key.substr(0, dot) + "' holds no keys");
     object = &child;
   }
-  std::error_code failed;
-  const fs::path here = fs::current_path(failed);
-  if (failed) throw FileError("the working folder cannot be found: " + failed.message());
+  const fs::path here = working_directory();
   Json& value = (*object)[setting.key.substr(at)];
   value = value_of(setting);
   // A path is text even where it could be read as JSON, as "2020" could.
@@ -75,20 +101,18 @@ void apply(Json& root, const Setting& setting) {
   resolve_paths(root, here, setting.key + ".");
 }
 
-HyperSetting read_hyper(const Section& section, const std::string& name, const Json& value) {
-  if (value.is_string()) return {name, HyperSetting::From::text, value.get<std::string>()};
-  if (value.is_number() || value.is_boolean()) return {name, HyperSetting::From::text, value.dump()};
-  if (value.is_object() && value.size() == 1 && value.contains("from")) {
-    using From = HyperSetting::From;
-    for (const auto& [word, from] : {std::pair{"vocabulary", From::vocabulary},
-                                     {"source_vocabulary", From::source_vocabulary},
-                                     {"target_vocabulary", From::target_vocabulary},
-                                     {"columns", From::columns}})
-      if (value["from"] == word) return {name, from, ""};
+HyperSetting read_hyper(const Section& section, const std::string& name, const Json& value, const Recipe::Data& data) {
+  if (value.is_string()) return {name, value.get<std::string>()};
+  if (value.is_number() || value.is_boolean()) return {name, value.dump()};
+  if (!value.is_object() || value.size() != 1 || !value.contains("from") || !value["from"].is_string())
+    section.fail(name, R"(must be a number, true, false, a string, or {"from": "vocabulary"}, not )" + value.dump());
+  const std::string text = value["from"];
+  try {
+    model::check_formula(text, train::data_names(data), "\"from\"");
+  } catch (const DefinitionError& error) {
+    section.fail(name, std::string("cannot be taken from the data: ") + error.what());
   }
-  section.fail(name, R"(must be a number, true, false, a string, or {"from": "vocabulary"}, "source_vocabulary", )"
-                     R"("target_vocabulary" or "columns", not )" +
-                         value.dump());
+  return {name, text, true};
 }
 
 /// How long to train, and what happens on the way.
@@ -97,8 +121,7 @@ void read_lengths(Section& root, Recipe& recipe) {
   root.read("epochs", recipe.fit.epochs);
   if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) root.fail("", "needs the key 'steps' or 'epochs'");
   const std::string no_epochs =
-      "is for sentence pairs, documents, and text with 'windows' \"consecutive\": this data, of kind '" +
-      recipe.data.kind + "', has no epochs";
+      "is for documents, pairs, tables, and text with 'windows' \"consecutive\": this data has no epochs";
   if (recipe.fit.epochs > 0 && !recipe.data.has_epochs()) root.fail("epochs", no_epochs);
   const auto often = [&](const char* key, std::int64_t& every, bool& flag, const std::string& word) {
     const Json& value = root.value(key);
@@ -131,7 +154,7 @@ void read_lengths(Section& root, Recipe& recipe) {
   for (const Json& measure : measures) {
     if (measure != "bleu" && measure != "exact_match")
       root.fail("measure", R"(is a list of "bleu" and "exact_match", and does not hold )" + measure.dump());
-    if (!recipe.data.has_pairs()) root.fail("measure", "is for data of sentence pairs");
+    if (!recipe.data.has_answers()) root.fail("measure", "is for pairs, and for documents with a 'prompt_end'");
     (measure == "bleu" ? recipe.measure_bleu : recipe.measure_exact_match) = true;
   }
 }
@@ -156,9 +179,10 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   if (root.has("frozen") && root.has("trainable"))
     root.fail("trainable", "says the same as 'frozen', the other way round: give one of them");
   if (root.has("trainable") && recipe.trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
-  const Section hyper = root.section("hyper");
-  for (const auto& [name, value] : hyper.json().items()) recipe.hyper.push_back(read_hyper(hyper, name, value));
   recipe.data = train::read_data(root.section("data"));
+  const Section hyper = root.section("hyper");
+  for (const auto& [name, value] : hyper.json().items())
+    recipe.hyper.push_back(read_hyper(hyper, name, value, recipe.data));
   if (root.has("tokenizer") || recipe.from.empty()) {
     recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
   } else {  // the one that the model was trained with
@@ -201,6 +225,7 @@ Recipe Recipe::load(const std::string& path, const std::vector<Setting>& setting
   if (json.is_object()) {
     resolve_paths(json, fs::absolute(file).parent_path());
     for (const Setting& setting : settings) apply(json, setting);
+    resolve_files(json, fs::absolute(file).parent_path(), settings);
   }
   std::string text;
   try {

@@ -1,147 +1,179 @@
-// The parts of a recipe that say what is read: data, tokenizer, batches; and how translations are searched for.
-#include "date_forms.hpp"
-#include "number_words.hpp"
+// The part of a recipe that says what is trained on.
+#include <algorithm>
+#include <filesystem>
+
 #include "recipe_parts.hpp"
-#include "special_tokens.hpp"
 
 namespace xtape::train {
 
 namespace {
-constexpr std::int64_t longest_row = 1 << 24;  // tokens
+using Data = Recipe::Data;
 
-void read_split(Section& section, double& split) {
-  section.read("split", split);
-  if (!(split > 0 && split <= 1))
-    section.fail("split", "must be above 0 and at most 1: the share of the text that trains");
+void read_split(Section& section, Data& data) {
+  section.read("split", data.split);
+  if (!(data.split > 0 && data.split <= 1))
+    section.fail("split", "must be above 0 and at most 1: the share of the data that trains");
+  if (data.has_rows()) section.read("held_out", data.held_out, {.low = 1});
+  if (data.held_out > 0 && section.has("split")) section.fail("held_out", "and 'split' say the same: give one of them");
+}
+
+/// The files of a part: under the kind's key, or of pairs under "source" and "target".
+Data::Files read_files(Section& section, const Data& data, const std::string& key, const std::string& part) {
+  std::string folder;
+  section.read("folder", folder);
+  Data::Files files;
+  const auto read = [&](const std::string& name) {
+    if (!section.has(name)) return;
+    section.read(name, files.emplace_back());
+    if (files.back() != standard_input) files.back() = (std::filesystem::path(folder) / files.back()).string();
+  };
+  read(part + key);
+  if (!data.has_pairs()) return files;
+  if (!files.empty() && section.has(part + "source"))
+    section.fail(part + "source", "and '" + part + key + "' are two ways to give pairs: give one of them");
+  for (const char* side : {"source", "target"}) {
+    if (section.has(part + "source") || section.has(part + "target")) section.need(part + side);
+    read(part + side);
+  }
+  return files;
+}
+
+void read_all_files(Section& section, Data& data) {
+  const std::string key = data.kind == "documents" ? "text" : data.kind;
+  data.training = read_files(section, data, key, "");
+  if (data.training.empty())
+    section.fail("", "needs the key '" + key + "', a file" +
+                         (data.has_pairs() ? " of lines source<TAB>target, or 'source' and 'target', two files" : "") +
+                         ": give it with --set data." + key + "=FILE");
+  data.validation = read_files(section, data, key, "validation_");
+  data.test = read_files(section, data, key, "test_");
+  read_split(section, data);
+}
+
+void read_text(Section& section, Data& data) {
+  section.read("block_size", data.block_size, {1, longest_row});
+  std::string windows = "random";
+  section.read("windows", windows);
+  if (windows != "random" && windows != "consecutive")
+    section.fail("windows", R"(must be "random" or "consecutive", not ")" + windows + "\"");
+  data.consecutive = windows == "consecutive";
+}
+
+void read_documents(Section& section, Data& data) {
+  std::string separator = "blank_line";
+  section.read("separator", separator);
+  if (separator != "blank_line" && separator != "line")
+    section.fail("separator", R"(must be "blank_line" or "line", not ")" + separator + "\"");
+  data.separator = separator == "line" ? DocumentEnd::line : DocumentEnd::blank_line;
+  section.read("prompt_end", data.prompt_end);
+}
+
+/// The columns of a table, in the order of its fields.
+void read_columns(Section section, Data& data) {
+  using Kind = Column::Kind;
+  data.table.columns = 0;
+  for (const auto& [name, value] : section.json().items()) {
+    Column column = {name};
+    if (value.is_object() && value.size() == 1 && value.contains("numbers")) {
+      column.kind = Kind::number;
+      section.section(name).read("numbers", column.width, {1, 1 << 16});
+    } else if (value == "skip") {
+      column.name.clear();
+    } else if (value == "text" || value == "label" || value == "number") {
+      column.kind = value == "text" ? Kind::text : value == "label" ? Kind::label : Kind::number;
+    } else {
+      section.fail(name, R"(must be "text", "label", "number", {"numbers": COUNT} or "skip", not )" + value.dump());
+    }
+    const auto labels = [](const Column& each) { return each.kind == Kind::label; };
+    if (column.kind == Kind::label && std::any_of(data.columns.begin(), data.columns.end(), labels))
+      section.fail(name, "is a second column of labels: a table has one at most");
+    data.table.columns += static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
+    data.columns.push_back(std::move(column));
+  }
+  const auto named = [](const Column& each) { return !each.name.empty(); };
+  if (std::none_of(data.columns.begin(), data.columns.end(), named)) section.fail("", "names no column to be read");
+}
+
+void read_table(Section& section, Data& data) {
+  section.need("columns");
+  read_columns(section.section("columns"), data);
+  std::string delimiter = data.training[0].find(".csv") != std::string::npos ? "," : "\t";
+  section.read("delimiter", delimiter);
+  if (delimiter.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
+  data.table.delimiter = delimiter[0];
+  bool header = false;
+  section.read("header", header);
+  data.table.skip_lines = header ? 1 : 0;
+}
+
+/// Kinds of data that the program once made itself. Runs on them are of use for all that needs no data.
+bool read_no_more(const Section& section, Data& data) {
+  const auto count = [&](const char* key, std::int64_t otherwise) {
+    const auto found = section.json().find(key);
+    return found != section.json().end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+  };
+  const bool sums = data.kind == "adder";
+  if (!sums && data.kind != "number_words" && data.kind != "dates") return false;
+  const std::string begin = "data of kind '" + data.kind + "' is made by a program of its own: ";
+  const std::int64_t first = sums ? count("digits", 2) : count("training", 100000);
+  const std::string arguments = " FOLDER " + std::to_string(first) + " " + std::to_string(count("held_out", 2000));
+  if (sums) {
+    data.no_more = begin + "examples/data/sums" + arguments +
+                   " writes its files. The recipe 'adder' trains on them: --set data.folder=FOLDER";
+    data.kind = "text";
+    data.block_size = 3 * std::clamp<std::int64_t>(first, 1, 3) + 3;
+  } else {
+    data.no_more = begin + "examples/data/" + data.kind + arguments +
+                   R"( writes its files; --set 'data={"kind": "pairs", "folder": "FOLDER", "pairs": "training.tsv", )" +
+                   R"("validation_pairs": "validation.tsv"}' reads them)";
+    data.kind = "pairs";
+  }
+  return true;
 }
 }  // namespace
 
 Recipe::Data read_data(Section section) {
-  Recipe::Data data;
+  Data data;
   section.need("kind");
   section.read("kind", data.kind);
-  if (data.kind == "text") {
-    if (!section.has("text")) section.fail("", "needs the key 'text', a file: give it with --set data.text=FILE");
-    section.read("text", data.text);
-    read_split(section, data.split);
-    section.read("block_size", data.block_size, {1, longest_row});
-    std::string windows = "random";
-    section.read("windows", windows);
-    if (windows != "random" && windows != "consecutive")
-      section.fail("windows", R"(must be "random" or "consecutive", not ")" + windows + "\"");
-    data.consecutive = windows == "consecutive";
-  } else if (data.kind == "documents") {
-    if (!section.has("text")) section.fail("", "needs the key 'text', a file: give it with --set data.text=FILE");
-    section.read("text", data.text);
-    read_split(section, data.split);
-    std::string separator = "blank_line";
-    section.read("separator", separator);
-    if (separator != "blank_line" && separator != "line")
-      section.fail("separator", R"(must be "blank_line" or "line", not ")" + separator + "\"");
-    data.separator = separator == "line" ? DocumentEnd::line : DocumentEnd::blank_line;
+  if (read_no_more(section, data)) return data;
+  if (data.kind == "parallel") data.kind = "pairs";  // as runs have it that were begun under that name
+  if (data.kind != "text" && data.kind != "documents" && data.kind != "pairs" && data.kind != "table")
+    section.fail("kind", R"(must be "text", "documents", "pairs" or "table", not ")" + data.kind + "\"");
+  read_all_files(section, data);
+  if (data.kind == "text") read_text(section, data);
+  if (data.kind == "documents") read_documents(section, data);
+  if (data.kind == "table") read_table(section, data);
+  if (data.has_rows()) {
     section.read("max_length", data.max_length, {0, longest_row});
-  } else if (data.kind == "adder") {
-    section.read("digits", data.adder.digits, {1, 3});
-    section.read("held_out", data.adder.held_out, {1, AdderBatches::sums(data.adder.digits) - 1});
-    section.read("reversed", data.adder.reversed);
-    section.read("padded", data.adder.padded);
-  } else if (data.kind == "parallel") {
-    if (!section.has("folder"))
-      section.fail("", "needs the key 'folder', where its files are: give it with --set data.folder=DIRECTORY");
-    section.read("folder", data.folder);
-    for (const auto& [key, file] : {std::pair{"source", &data.source},
-                                    {"target", &data.target},
-                                    {"validation_source", &data.validation_source},
-                                    {"validation_target", &data.validation_target}}) {
-      section.need(key);
-      section.read(key, *file);
-    }
-    section.read("max_length", data.max_length, {0, longest_row});
-  } else if (data.kind == "number_words") {
-    section.read("held_out", data.numbers.held_out, {1, number_words_end - 1});
-    section.read("training", data.numbers.training, {1, number_words_end - data.numbers.held_out});
-  } else if (data.kind == "dates") {
-    section.read("training", data.dates.training, {1, most_written_dates});
-    section.read("held_out", data.dates.held_out, {1, dates_count - 1});
-  } else {
-    section.fail("kind", R"(must be "text", "documents", "adder", "parallel", "number_words" or "dates", not ")" +
-                             data.kind + "\"");
+    section.read("longest_row", data.longest_row, {0, most_batch_tokens});
   }
   section.done();
   return data;
 }
 
-TokenizerSettings read_tokenizer(Section section) {
-  TokenizerSettings settings;
-  section.read("kind", settings.kind);
-  section.read("joint", settings.joint);
-  if (settings.kind == "character") {
-    std::string unknown = "error";
-    section.read("unknown", unknown);
-    if (unknown != "error" && unknown != "token")
-      section.fail("unknown", "must be \"error\" or \"token\", not \"" + unknown + "\"");
-    if (unknown == "token") settings.unknown = CharacterTokenizer::Unknown::token;
-  } else if (settings.kind == "words") {
-    section.read("minimum_count", settings.words.minimum_count, {.low = 1});
-    section.read("lower_case", settings.words.lower_case);
-    section.read("multiple", settings.words.multiple, {1, most_pieces});
-    section.read("vocabulary", settings.vocabulary);
-  } else if (settings.kind == "sentencepiece") {
-    section.read("model", settings.pieces.model);
-    if (settings.pieces.model != "unigram" && settings.pieces.model != "bpe")
-      section.fail("model", "must be \"unigram\" or \"bpe\", not \"" + settings.pieces.model + "\"");
-    section.read("vocabulary_size", settings.pieces.vocabulary_size, {special_token_count + 1, most_pieces});
-    section.read("lower_case", settings.pieces.lower_case);
-  } else if (settings.kind == "gpt2") {
-    if (!section.has("vocab") || !section.has("merges"))
-      section.fail("", "needs the keys 'vocab' and 'merges', the files vocab.json and merges.txt of GPT-2");
-    section.read("vocab", settings.vocab);
-    section.read("merges", settings.merges);
-    section.read("end_in_text", settings.gpt2.end_in_text);
-  } else if (settings.kind == "saved") {
-    section.need("path");
-    section.read("path", settings.path);
-  } else {
-    section.fail("kind",
-                 R"(must be "character", "words", "sentencepiece", "gpt2" or "saved", not ")" + settings.kind + "\"");
-  }
-  section.done();
-  return settings;
+std::vector<std::string> data_names(const Recipe::Data& data) {
+  std::vector<std::string> names = {"vocabulary", "columns"};
+  if (data.has_pairs()) names.insert(names.end(), {"source_vocabulary", "target_vocabulary"});
+  for (const Column& column : data.columns)
+    if (column.kind == Column::Kind::label) names.emplace_back("labels");
+  return names;
 }
 
 void read_batch(Section section, Recipe& recipe) {
   // A row of text has block_size tokens; of other data it is known once the data is.
-  const std::int64_t columns = recipe.data.kind == "text" ? recipe.data.block_size : 1;
-  const bool texts = recipe.data.has_texts();
-  if (!texts) section.need("size");
-  section.read("size", recipe.batch_size, {texts ? 0 : 1, most_batch_tokens / columns});
-  if (texts) {
+  const bool rows = recipe.data.has_rows();
+  if (!rows) section.need("size");
+  section.read("size", recipe.batch_size,
+               {section.has("tokens") ? 0 : 1, most_batch_tokens / (rows ? 1 : recipe.data.block_size)});
+  if (rows) {
     section.read("tokens", recipe.batch_tokens, {0, most_batch_tokens});
     section.read("bucket", recipe.bucket, {1, longest_row});
     if ((recipe.batch_size > 0) == (recipe.batch_tokens > 0))
-      section.fail("", "needs either the key 'size' (sentences) or 'tokens' (of a side), at least 1");
+      section.fail("", "needs either the key 'size' (rows) or 'tokens' (of a text), at least 1");
   }
   section.read("accumulate", recipe.trainer.accumulate, {.low = 1});
   section.done();
-}
-
-SearchOptions read_search(Section section) {
-  SearchOptions options;
-  section.read("beam_size", options.beam_size, {1, 4096});
-  std::string penalty = name_of(options.length_penalty);
-  section.read("length_penalty", penalty);
-  try {
-    options.length_penalty = length_penalty_named(penalty);
-  } catch (const Error& error) {
-    section.fail("length_penalty", std::string("is wrong: ") + error.what());
-  }
-  section.read("alpha", options.alpha);
-  section.read("max_length", options.max_length, {1, longest_row});
-  section.read("length_factor", options.length_factor);
-  section.read("length_extra", options.length_extra, {0, longest_row});
-  section.read("early_stopping", options.early_stopping);
-  section.done();
-  return options;
 }
 
 }  // namespace xtape::train

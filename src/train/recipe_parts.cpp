@@ -1,6 +1,7 @@
 #include "recipe_parts.hpp"
 
 #include "nearest.hpp"
+#include "special_tokens.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::train {
@@ -76,6 +77,63 @@ ScheduleOptions read_schedule(Section section, std::int64_t steps) {
   } catch (const Error& error) {
     section.fail("", std::string("makes no sense: ") + error.what());
   }
+  return options;
+}
+
+TokenizerSettings read_tokenizer(Section section) {
+  TokenizerSettings settings;
+  section.read("kind", settings.kind);
+  section.read("joint", settings.joint);
+  if (settings.kind == "character") {
+    std::string unknown = "error";
+    section.read("unknown", unknown);
+    if (unknown != "error" && unknown != "token")
+      section.fail("unknown", "must be \"error\" or \"token\", not \"" + unknown + "\"");
+    if (unknown == "token") settings.unknown = CharacterTokenizer::Unknown::token;
+  } else if (settings.kind == "words") {
+    section.read("minimum_count", settings.words.minimum_count, {.low = 1});
+    section.read("lower_case", settings.words.lower_case);
+    section.read("multiple", settings.words.multiple, {1, most_pieces});
+    section.read("vocabulary", settings.vocabulary);
+  } else if (settings.kind == "sentencepiece") {
+    section.read("model", settings.pieces.model);
+    if (settings.pieces.model != "unigram" && settings.pieces.model != "bpe")
+      section.fail("model", "must be \"unigram\" or \"bpe\", not \"" + settings.pieces.model + "\"");
+    section.read("vocabulary_size", settings.pieces.vocabulary_size, {special_token_count + 1, most_pieces});
+    section.read("lower_case", settings.pieces.lower_case);
+  } else if (settings.kind == "gpt2") {
+    if (!section.has("vocab") || !section.has("merges"))
+      section.fail("", "needs the keys 'vocab' and 'merges', the files vocab.json and merges.txt of GPT-2");
+    section.read("vocab", settings.vocab);
+    section.read("merges", settings.merges);
+    section.read("end_in_text", settings.gpt2.end_in_text);
+  } else if (settings.kind == "saved") {
+    section.need("path");
+    section.read("path", settings.path);
+  } else {
+    section.fail("kind",
+                 R"(must be "character", "words", "sentencepiece", "gpt2" or "saved", not ")" + settings.kind + "\"");
+  }
+  section.done();
+  return settings;
+}
+
+SearchOptions read_search(Section section) {
+  SearchOptions options;
+  section.read("beam_size", options.beam_size, {1, 4096});
+  std::string penalty = name_of(options.length_penalty);
+  section.read("length_penalty", penalty);
+  try {
+    options.length_penalty = length_penalty_named(penalty);
+  } catch (const Error& error) {
+    section.fail("length_penalty", std::string("is wrong: ") + error.what());
+  }
+  section.read("alpha", options.alpha);
+  section.read("max_length", options.max_length, {1, longest_row});
+  section.read("length_factor", options.length_factor);
+  section.read("length_extra", options.length_extra, {0, longest_row});
+  section.read("early_stopping", options.early_stopping);
+  section.done();
   return options;
 }
 

@@ -1,3 +1,4 @@
+#include "answers.hpp"
 #include "attention.hpp"
 #include "checkpoint.hpp"
 #include "durable.hpp"
@@ -7,7 +8,6 @@
 #include "metrics.hpp"
 #include "run_model.hpp"
 #include "translate.hpp"
-#include "xtape/bleu.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 
@@ -15,9 +15,10 @@ namespace xtape {
 
 namespace {
 /// The recipe as it stands in the run, beside its definition.
-std::string text_in_run(const Recipe& recipe) {
+std::string text_in_run(const Recipe& recipe, const Batches& batches) {
   Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json["definition"] = "definition.json";
+  if (recipe.data.has_rows()) json["data"]["longest_row"] = batches.columns();
   return json.dump(2) + "\n";
 }
 
@@ -35,23 +36,21 @@ bool is_unfinished(const std::string& name) {
 }
 
 /// The files of a new run but metrics and checkpoints, in a folder that may hold what a crash left of an earlier try.
-void write_files(const Model& model, const Recipe& recipe, const train::Tokenizers& tokenizers,
+void write_files(const Model& model, const Recipe& recipe, const train::Tokenizers& tokenizers, const Batches& batches,
                  const std::string& folder) {
   for (const std::string& name : names_in(folder))
     if (name != lock_file) remove_if_possible(folder + "/" + name);
   make_folders(folder + "/" + checkpoints_folder);
   train::write_model(model, recipe, folder);
   train::save_tokenizers(tokenizers, folder);
-  write_file(folder + "/recipe.json", text_in_run(recipe));
+  write_file(folder + "/recipe.json", text_in_run(recipe, batches));
 }
 
 /// A new run's directory: made beside its place and then renamed, so that there is a whole one or none.
-void write_run(const Recipe& recipe, const std::string& directory) {
-  const train::Texts texts(recipe);
-  const train::Tokenizers tokenizers = texts.make_tokenizers();
-  const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
-  const Model model = train::new_model(recipe, tokenizers, batches->columns(), false);
-  train::check_loss(model, *batches);
+void write_run(const Recipe& recipe, const train::Tokenizers& tokenizers, const Batches& batches,
+               const std::string& directory) {
+  const Model model = train::new_model(recipe, tokenizers, batches.columns(), false);
+  train::check_loss(model, batches);
   // Only now is there anything to be kept: a mistake above leaves no directory behind.
   const std::string beside = directory + ".writing";
   // The lock is the first file that a new run gets, and metrics come only once the run is in its place.
@@ -61,7 +60,7 @@ void write_run(const Recipe& recipe, const std::string& directory) {
   make_folders(beside);
   const FileLock lock(beside + "/" + lock_file, directory);
   try {
-    write_files(model, recipe, tokenizers, beside);
+    write_files(model, recipe, tokenizers, batches, beside);
     rename_path(beside, directory);
   } catch (...) {
     remove_if_possible(beside);
@@ -86,11 +85,11 @@ struct Run::Data {
   std::optional<Predictor> predictor;
   std::optional<FileLock> lock;        // while this run is trained
   std::optional<std::int64_t> resume;  // the step to continue from; empty: the last checkpoint's
-  std::int64_t saved = -1;  // the step of the last checkpoint
-  std::int64_t opened = 0;  // the step whose weights the model was opened with
+  std::int64_t saved = -1;             // the step of the last checkpoint
+  std::int64_t opened = 0;             // the step whose weights the model was opened with
 
   const Batches& the_batches() {
-    if (!batches) batches = the_texts().batches(tokenizers);
+    if (!batches) batches = the_texts().batches(recipe, tokenizers);
     return *batches;
   }
   const train::Texts& the_texts() {
@@ -106,32 +105,33 @@ struct Run::Data {
   }
   std::int64_t step() const { return trainer ? trainer->step() : opened; }
 
-  /// Words are compared as they are; other text is cut into words as sacreBLEU does it. Lower-casing tokenizers cannot
-  /// be expected to get the case right.
-  BleuOptions bleu_options() const {
-    const TokenizerSettings& settings = recipe.tokenizer;
-    if (settings.kind == "words") return {"none", settings.words.lower_case};
-    return {"13a", settings.kind == "sentencepiece" && settings.pieces.lower_case};
-  }
-
-  /// What the recipe measures by translating: the validation part, or other pairs.
-  void measure(Evaluation& evaluation, const std::function<void()>& between = {}) {
-    if (recipe.measure_bleu || recipe.measure_exact_match) measure(evaluation, the_texts().validation(), between);
+  /// What the recipe measures of the model's answers.
+  void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {}) {
+    if (recipe.measure_bleu || recipe.measure_exact_match)
+      measure(evaluation, the_texts().answers(recipe, on_test), between);
   }
   void measure(Evaluation& evaluation, const PairTexts& pairs, const std::function<void()>& between) {
     if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
+    train::compare(recipe,
+                   recipe.data.has_pairs()
+                       ? translated(pairs.source, between)
+                       : train::continued(recipe, *model, *tokenizers.target, pairs, the_columns(), between),
+                   pairs.target, evaluation);
+  }
+
+  std::vector<std::string> translated(const std::vector<std::string>& sources, const std::function<void()>& between) {
     SearchOptions greedy = recipe.search;
     greedy.between = between;
     greedy.beam_size = greedy.n_best = 1;
     std::vector<std::string> made;
-    for (const Translation& each : translate(pairs.source, greedy))
+    for (const Translation& each : translate(sources, greedy))
       made.push_back(each.candidates.empty() ? "" : each.candidates[0].text);
-    if (recipe.measure_bleu) evaluation.bleu = corpus_bleu(made, pairs.target, bleu_options()).score;
-    if (!recipe.measure_exact_match) return;
-    std::int64_t right = 0;
-    for (std::size_t i = 0; i < made.size(); ++i) right += made[i] == pairs.target[i] ? 1 : 0;
-    evaluation.questions = static_cast<std::int64_t>(made.size());
-    evaluation.exact_match = static_cast<double>(right) / static_cast<double>(made.size());
+    return made;
+  }
+
+  std::int64_t the_columns() {
+    if (!recipe.data.has_rows()) return recipe.data.block_size;
+    return recipe.data.longest_row > 0 ? recipe.data.longest_row : the_batches().columns();
   }
 
   std::int64_t positions() const {
@@ -221,29 +221,35 @@ const Batches& Run::batches() {
   return data_->the_batches();
 }
 
+const std::vector<std::string>& Run::labels() const {
+  return data_->tokenizers.labels;
+}
+
 std::int64_t Run::columns() {
-  return data_->recipe.data.kind == "text" ? data_->recipe.data.block_size : batches().columns();
+  return data_->the_columns();
 }
 
 Tokens Run::prompt(const std::string& text) const {
-  if (recipe().data.kind != "documents") return prompt_of(tokenizer(), text);
-  Tokens tokens = tokenizer().encode(text);
-  tokens.insert(tokens.begin(), tokenizer().start());
-  return tokens;
+  return train::prompt_tokens(recipe(), tokenizer(), text);
 }
 
-std::int32_t Run::end_token() {
-  if (data_->recipe.data.kind == "documents") return tokenizer().end();
-  return data_->recipe.data.kind == "text" ? -1 : batches().end_token();
+std::int32_t Run::end_token() const {
+  return recipe().data.has_rows() ? tokenizer().end() : -1;
 }
 
 Run Run::create(const Recipe& recipe, const std::string& path) {
   const std::string directory = without_slashes(path);
   if (path_exists(directory)) throw FileError(directory + " exists already");
-  write_run(recipe, directory);
+  train::Texts texts(recipe);
+  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
+  std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
+  write_run(recipe, tokenizers, *batches, directory);
   // The run's own definition is what it trains: random numbers depend on the lines of calls, so that another copy of
   // the definition would draw others after a resume.
-  return open(directory);
+  Run run = open(directory);
+  run.data_->texts = std::move(texts);  // which may have come through a pipe
+  run.data_->batches = std::move(batches);
+  return run;
 }
 
 Run Run::open(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint) {
@@ -295,7 +301,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
-    d.measure(evaluation, [&] {
+    d.measure(evaluation, false, [&] {
       if (callbacks.interrupt && callbacks.interrupt()) throw train::Interruption();
     });
     metrics.add(evaluation);
@@ -318,18 +324,20 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
 
 TrainingProfile profile(const Recipe& recipe, std::int64_t updates) {
   const train::Texts texts(recipe);
-  const train::Tokenizers tokenizers = texts.make_tokenizers();
-  const std::unique_ptr<Batches> batches = texts.batches(tokenizers);
+  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
+  const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
   Model model = train::new_model(recipe, tokenizers, batches->columns(), true);
   TrainerOptions options = recipe.trainer;
   options.profile = true;
   return Trainer(model, *batches, options).profile(updates);
 }
 
-Evaluation Run::evaluate() {
-  Evaluation evaluation = xtape::evaluate(*data_->model, batches());
-  evaluation.step = data_->step();
-  data_->measure(evaluation);
+Evaluation Run::evaluate(bool on_test) {
+  Data& d = *data_;
+  Evaluation evaluation = on_test ? xtape::evaluate(*d.model, *d.the_texts().batches(d.recipe, d.tokenizers, true))
+                                  : xtape::evaluate(*d.model, batches());
+  evaluation.step = d.step();
+  d.measure(evaluation, on_test);
   return evaluation;
 }
 
@@ -339,11 +347,11 @@ Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vect
   if (source.size() != target.size())
     throw Error(std::to_string(source.size()) + " sources and " + std::to_string(target.size()) + " targets");
   const PairTexts texts = {source, target};
-  const std::vector<Pair> pairs = pairs_of(texts, *d.tokenizers.source, *d.tokenizers.target);
-  if (pairs.empty())
+  const DataRows pairs = pairs_of(texts, *d.tokenizers.source, *d.tokenizers.target);
+  if (pairs.rows.empty())
     throw Error("there is nothing to evaluate on: none of the " + std::to_string(source.size()) +
                 " pairs of lines has words on both sides");
-  const PairBatches other(pairs, pairs, train::pair_options(d.recipe, d.tokenizers));
+  const RowBatches other(pairs, pairs, train::row_options(d.recipe));
   Evaluation evaluation = xtape::evaluate(*d.model, other);
   evaluation.step = d.step();
   d.measure(evaluation, texts, {});

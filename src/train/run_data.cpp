@@ -1,59 +1,28 @@
 #include "run_data.hpp"
 
-#include <filesystem>
+#include <set>
 
 #include "durable.hpp"
 #include "files.hpp"
+#include "json_text.hpp"
 
 namespace xtape::train {
 
 namespace {
-PairTexts read_sentences(const std::string& folder, const std::string& source, const std::string& target) {
-  const auto path = [&](const std::string& name) { return (std::filesystem::path(folder) / name).string(); };
-  PairTexts sentences = {read_lines(path(source)), read_lines(path(target))};
-  if (sentences.source.size() != sentences.target.size())
-    throw Error(path(source) + " has " + std::to_string(sentences.source.size()) + " lines and " + path(target) + " " +
-                std::to_string(sentences.target.size()) + ": line i of one must translate line i of the other");
-  return sentences;
-}
-}  // namespace
+constexpr const char* labels_file = "/labels.json";
 
-Texts::Texts(const Recipe& recipe) : recipe_(recipe) {
-  const Recipe::Data& data = recipe.data;
-  if (data.kind == "text") split_ = split_text(read_text(data.text), data.split);
-  if (data.kind == "documents") split_documents_of(data);
-  if (data.kind == "adder") split_.training = AdderBatches::text(data.adder);
-  if (data.kind == "parallel") {
-    training_ = read_sentences(data.folder, data.source, data.target);
-    validation_ = read_sentences(data.folder, data.validation_source, data.validation_target);
-  }
-  if (data.kind == "number_words" || data.kind == "dates") {
-    SplitPairs texts = data.kind == "dates" ? dates(data.dates) : number_words(data.numbers);
-    training_ = std::move(texts.training);
-    validation_ = std::move(texts.held_out);
+/// A table's columns that are read, each with the first of the fields that it takes.
+template <class Take>
+void for_each_column(const Recipe::Data& data, const Take& take) {
+  std::size_t field = 0;
+  for (const Column& column : data.columns) {
+    if (!column.name.empty()) take(column, field);
+    field += static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
   }
 }
 
-/// The first documents train, the rest validate.
-void Texts::split_documents_of(const Recipe::Data& data) {
-  const std::vector<std::string> all = split_documents(read_text(data.text), data.separator);
-  if (!(data.split > 0 && data.split <= 1))
-    throw Error("the training part is a fraction in (0, 1] of the texts, not " + std::to_string(data.split));
-  const auto count = static_cast<std::ptrdiff_t>(static_cast<double>(all.size()) * data.split);
-  training_.target.assign(all.begin(), all.begin() + count);
-  validation_.target.assign(all.begin() + count, all.end());
-}
-
-std::vector<std::string> Texts::lines_for(bool source) const {
-  if (recipe_.data.kind == "documents") return training_.target;
-  if (!recipe_.data.has_pairs()) return {split_.training};
-  std::vector<std::string> lines = source || recipe_.tokenizer.joint ? training_.source : training_.target;
-  if (recipe_.tokenizer.joint) lines.insert(lines.end(), training_.target.begin(), training_.target.end());
-  return lines;
-}
-
-std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::string>& lines) const {
-  const TokenizerSettings& settings = recipe_.tokenizer;
+std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines) {
+  const TokenizerSettings& settings = recipe.tokenizer;
   if (settings.kind == "saved") return load_tokenizer(settings.path);
   if (settings.kind == "sentencepiece") return std::make_shared<SentencePieceTokenizer>(lines, settings.pieces);
   if (settings.kind == "gpt2") return std::make_shared<Gpt2Tokenizer>(settings.vocab, settings.merges, settings.gpt2);
@@ -61,55 +30,156 @@ std::shared_ptr<const Tokenizer> Texts::make_tokenizer(const std::vector<std::st
     return std::make_shared<WordTokenizer>(
         settings.vocabulary.empty() ? WordTokenizer(lines, settings.words)
                                     : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary), settings.words));
-  return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe_.data.has_texts());
+  return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe.data.has_rows());
+}
+}  // namespace
+
+Texts::Texts(const Recipe& recipe) {
+  const Recipe::Data& data = recipe.data;
+  if (!data.no_more.empty()) throw Error(data.no_more);
+  for (const std::string& file : data.training)
+    if (!path_exists(file))
+      throw FileError("cannot read " + file +
+                      ": No such file or directory; --set data.folder=DIRECTORY says where it is");
+  training_ = read(data, data.training);
+  if (data.validation.empty())
+    split(data);
+  else
+    validation_ = read(data, data.validation);
+  if (!data.test.empty()) test_ = read(data, data.test);
+  if (data.has_rows() && training_.columns[0].empty()) throw Error("the training part has no row: " + data.training[0]);
 }
 
-Tokenizers Texts::make_tokenizers() const {
-  const TokenizerSettings& settings = recipe_.tokenizer;
-  if (recipe_.data.has_pairs() && settings.kind == "saved" && is_folder(settings.path))
-    return {load_tokenizer(settings.path), load_target_tokenizer(settings.path)};
+Texts::Part Texts::read(const Recipe::Data& data, const Recipe::Data::Files& files) {
+  Part part;
+  part.files = files;
+  if (data.kind == "text") part.text = read_text(files[0]);
+  if (data.kind == "documents") part.columns = {split_documents(read_text(files[0]), data.separator)};
+  if (data.kind == "table") {
+    part.columns = read_table(files[0], data.table);
+    part.first += static_cast<std::size_t>(data.table.skip_lines);
+  }
+  if (data.has_pairs()) {
+    PairTexts pairs = files.size() == 1 ? read_pairs(files[0]) : read_pairs(files[0], files[1]);
+    part.columns = {std::move(pairs.source), std::move(pairs.target)};
+  }
+  return part;
+}
+
+void Texts::split(const Recipe::Data& data) {
+  validation_ = {"", {}, training_.files, training_.first};
+  if (!data.has_rows()) {
+    TextSplit texts = split_text(training_.text, data.split);
+    training_.text = std::move(texts.training);
+    validation_.text = std::move(texts.validation);
+    return;
+  }
+  const std::size_t count = training_.columns[0].size();
+  const auto held_out = static_cast<std::size_t>(data.held_out);
+  const std::size_t trained = held_out == 0      ? static_cast<std::size_t>(static_cast<double>(count) * data.split)
+                              : held_out < count ? count - held_out
+                                                 : 0;
+  validation_.first += trained;
+  for (std::vector<std::string>& column : training_.columns) {
+    const auto end = column.begin() + static_cast<std::ptrdiff_t>(trained);
+    validation_.columns.emplace_back(std::make_move_iterator(end), std::make_move_iterator(column.end()));
+    column.erase(end, column.end());
+  }
+}
+
+const Texts::Part& Texts::evaluated(bool on_test) const {
+  if (on_test && test_.files.empty()) throw Error("the data has no test part: data.test_… names its files");
+  return on_test ? test_ : validation_;
+}
+
+std::vector<std::string> Texts::lines_for(const Recipe& recipe, bool source) const {
+  const TableTexts& columns = training_.columns;
+  if (recipe.data.kind == "text") return {training_.text};
+  if (recipe.data.kind == "documents") return columns[0];
+  std::vector<std::string> lines;
+  const auto add = [&](const std::vector<std::string>& more) { lines.insert(lines.end(), more.begin(), more.end()); };
+  if (recipe.data.has_pairs()) {
+    if (source || recipe.tokenizer.joint) add(columns[0]);
+    if (!source || recipe.tokenizer.joint) add(columns[1]);
+  }
+  for_each_column(recipe.data, [&](const Column& column, std::size_t field) {
+    if (column.kind == Column::Kind::text) add(columns[field]);
+  });
+  return lines;
+}
+
+Tokenizers Texts::make_tokenizers(const Recipe& recipe) const {
+  const TokenizerSettings& settings = recipe.tokenizer;
+  if (recipe.data.has_pairs() && settings.kind == "saved" && is_folder(settings.path))
+    return {load_tokenizer(settings.path), load_target_tokenizer(settings.path), {}};
   Tokenizers made;
-  made.target = make_tokenizer(lines_for(false));
-  const bool one = recipe_.tokenizer.joint || !recipe_.data.has_pairs();
-  made.source = one ? made.target : make_tokenizer(lines_for(true));
+  made.target = make_tokenizer(recipe, lines_for(recipe, false));
+  const bool one = recipe.tokenizer.joint || !recipe.data.has_pairs();
+  made.source = one ? made.target : make_tokenizer(recipe, lines_for(recipe, true));
+  for_each_column(recipe.data, [&](const Column& column, std::size_t field) {
+    const std::vector<std::string>& texts = training_.columns[field];
+    if (column.kind != Column::Kind::label) return;
+    const std::set<std::string> labels(texts.begin(), texts.end());
+    made.labels.assign(labels.begin(), labels.end());
+  });
   return made;
 }
 
-std::unique_ptr<Batches> Texts::batches(const Tokenizers& tokenizers) const {
-  const Recipe::Data& data = recipe_.data;
-  if (data.kind == "adder") {
-    AdderOptions options = data.adder;
-    options.rows = recipe_.batch_size;
-    options.seed = recipe_.trainer.seed;
-    return std::make_unique<AdderBatches>(*tokenizers.target, options);
-  }
-  if (data.kind == "text") {
-    const TextBatchesOptions options = {recipe_.batch_size, data.block_size, recipe_.trainer.seed, data.consecutive};
-    return std::make_unique<TextBatches>(tokenizers.target->encode(split_.training),
-                                         tokenizers.target->encode(split_.validation), options);
-  }
-  const Tokenizer& source = *tokenizers.source;
-  const Tokenizer& target = *tokenizers.target;
+DataRows Texts::rows(const Recipe& recipe, const Part& part, const Tokenizers& tokenizers,
+                     std::int64_t max_length) const {
+  const Recipe::Data& data = recipe.data;
+  using Kind = Column::Kind;
+  std::vector<ColumnTexts> columns;
   if (data.kind == "documents")
-    return std::make_unique<PairBatches>(documents_of(training_.target, target, data.max_length),
-                                         documents_of(validation_.target, target), pair_options(recipe_, tokenizers));
-  return std::make_unique<PairBatches>(pairs_of(training_, source, target, data.max_length),
-                                       pairs_of(validation_, source, target), pair_options(recipe_, tokenizers));
+    columns = {{{"text", Kind::target}, part.columns.data(), tokenizers.target.get(), data.prompt_end}};
+  if (data.has_pairs())
+    columns = {{{"source", Kind::text}, &part.columns[0], tokenizers.source.get()},
+               {{"target", Kind::target}, &part.columns[1], tokenizers.target.get()}};
+  for_each_column(data, [&](const Column& column, std::size_t field) {
+    const Tokenizer* tokenizer = column.kind == Kind::text ? tokenizers.target.get() : nullptr;
+    columns.push_back({column, &part.columns[field], tokenizer, "", &tokenizers.labels});
+  });
+  const char* unit = data.kind == "documents" ? ", text " : ", line ";
+  return rows_of(columns, max_length, [&](std::size_t row, std::size_t column) {
+    return part.files[std::min(column, part.files.size() - 1)] + unit + std::to_string(part.first + row);
+  });
 }
 
-PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers) {
-  PairBatchesOptions options;
-  options.sources = recipe.data.has_pairs();
+std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test) const {
+  const Part& other = evaluated(on_test);
+  if (recipe.data.kind == "text") {
+    const Tokenizer& tokenizer = *tokenizers.target;
+    const TextBatchesOptions options = {recipe.batch_size, recipe.data.block_size, recipe.trainer.seed,
+                                        recipe.data.consecutive};
+    return std::make_unique<TextBatches>(tokenizer.encode(training_.text), tokenizer.encode(other.text), options);
+  }
+  DataRows training = rows(recipe, training_, tokenizers, recipe.data.max_length);
+  return std::make_unique<RowBatches>(std::move(training), rows(recipe, other, tokenizers, 0), row_options(recipe));
+}
+
+PairTexts Texts::answers(const Recipe& recipe, bool on_test) const {
+  const Part& part = evaluated(on_test);
+  if (recipe.data.has_pairs()) return {part.columns[0], part.columns[1]};
+  PairTexts answers;
+  for (const std::string& text : part.columns[0]) {
+    PromptSplit split = split_prompt(text, recipe.data.prompt_end);
+    answers.source.push_back(std::move(split.prompt));
+    answers.target.push_back(std::move(split.answer));
+  }
+  return answers;
+}
+
+RowBatchesOptions row_options(const Recipe& recipe) {
+  RowBatchesOptions options;
   if (recipe.batch_size > 0) options.rows = recipe.batch_size;
   options.tokens = recipe.batch_tokens;
   options.bucket = recipe.bucket;
-  options.source_pad = tokenizers.source->pad();
-  options.target_pad = tokenizers.target->pad();
   options.seed = recipe.trainer.seed;
   return options;
 }
 
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory) {
+  if (!tokenizers.labels.empty()) write_file(directory + labels_file, Json(tokenizers.labels).dump(2) + "\n");
   if (tokenizers.source == tokenizers.target) {
     save_tokenizer(*tokenizers.target, directory + "/tokenizer.json");
     return;
@@ -122,11 +192,16 @@ Tokenizers load_tokenizers(const std::string& directory) {
   const auto load = [&](const std::string& name) {
     return std::shared_ptr<const Tokenizer>(load_tokenizer(directory + "/" + name));
   };
-  if (!path_exists(directory + "/source_tokenizer.json")) {
-    const auto one = load("tokenizer.json");
-    return {one, one};
+  Tokenizers loaded;
+  if (path_exists(directory + labels_file)) {
+    const std::string file = directory + labels_file;
+    const JsonNode json(read_file(file), file, JsonErrors::file);
+    for (const JsonNode& label : json.elements()) loaded.labels.push_back(label.text());
   }
-  return {load("source_tokenizer.json"), load("target_tokenizer.json")};
+  const bool one = !path_exists(directory + "/source_tokenizer.json");
+  loaded.target = load(one ? "tokenizer.json" : "target_tokenizer.json");
+  loaded.source = one ? loaded.target : load("source_tokenizer.json");
+  return loaded;
 }
 
 }  // namespace xtape::train

@@ -9,36 +9,46 @@
 
 namespace xtape::train {
 
-/// A tokenizer for each side of pairs, which may be one and the same; other data has one.
+/// A tokenizer for each side of pairs, which may be one and the same; other data has one. And the names of labels.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source;
   std::shared_ptr<const Tokenizer> target;
+  std::vector<std::string> labels;  ///< Sorted: a name's place is its number.
 };
 
-/// The texts of a recipe's data, read once.
+/// The texts of a recipe's data, read once: files may be pipes.
 class Texts {
  public:
   /// Throws FileError where a file cannot be read, Error where files do not fit together.
   explicit Texts(const Recipe& recipe);
   /// From the training part alone.
-  Tokenizers make_tokenizers() const;
-  /// The batches that the recipe asks for.
-  std::unique_ptr<Batches> batches(const Tokenizers& tokenizers) const;
-  const PairTexts& validation() const { return validation_; }  ///< Of pairs.
+  Tokenizers make_tokenizers(const Recipe& recipe) const;
+  /// The batches that the recipe asks for; those of evaluations are of the validation part, or of the test part. Throws
+  /// Error where there is no test part.
+  std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
+  /// What a model is asked and should answer: of pairs, sources and targets; of documents, prompts and what follows.
+  PairTexts answers(const Recipe& recipe, bool on_test) const;
 
  private:
-  void split_documents_of(const Recipe::Data& data);
-  std::vector<std::string> lines_for(bool source) const;
-  std::shared_ptr<const Tokenizer> make_tokenizer(const std::vector<std::string>& lines) const;
-  const Recipe& recipe_;
-  TextSplit split_;     // of text
-  PairTexts training_;  // documents are targets without sources
-  PairTexts validation_;
+  /// A part: one text, or rows of texts column by column.
+  struct Part {
+    std::string text;
+    TableTexts columns;
+    std::vector<std::string> files;  // of the columns, or of all
+    std::size_t first = 1;           // the number of its first row in them
+  };
+  static Part read(const Recipe::Data& data, const Recipe::Data::Files& files);
+  /// Cuts the validation part off the training part.
+  void split(const Recipe::Data& data);
+  DataRows rows(const Recipe& recipe, const Part& part, const Tokenizers& tokenizers, std::int64_t max_length) const;
+  const Part& evaluated(bool on_test) const;
+  std::vector<std::string> lines_for(const Recipe& recipe, bool source) const;
+  Part training_, validation_, test_;
 };
 
-PairBatchesOptions pair_options(const Recipe& recipe, const Tokenizers& tokenizers);
+RowBatchesOptions row_options(const Recipe& recipe);
 
-/// tokenizer.json, or source_tokenizer.json and target_tokenizer.json.
+/// tokenizer.json, or source_tokenizer.json and target_tokenizer.json; and labels.json.
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory);
 Tokenizers load_tokenizers(const std::string& directory);
 

@@ -1,6 +1,7 @@
 #include "run_model.hpp"
 
 #include "durable.hpp"
+#include "formula.hpp"
 #include "trained_weights.hpp"
 #include "weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"
@@ -14,24 +15,24 @@ std::string first_weights(const std::string& directory) {
   return directory + "/start.safetensors";
 }
 
-/// What a recipe sets. A run's own definition already holds what its data said.
+/// What a recipe sets itself. A run's own definition already holds what its data said.
 Settings hyper_of(const Recipe& recipe) {
   Settings hyper;
   for (const HyperSetting& setting : recipe.hyper)
-    if (setting.from == HyperSetting::From::text) hyper.emplace_back(setting.name, setting.text);
+    if (!setting.from_data) hyper.emplace_back(setting.name, setting.text);
   return hyper;
 }
 
 Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t columns) {
-  using From = HyperSetting::From;
+  const Named<std::int64_t> numbers = {{"vocabulary", tokenizers.target->size()},
+                                       {"columns", columns},
+                                       {"source_vocabulary", tokenizers.source->size()},
+                                       {"target_vocabulary", tokenizers.target->size()},
+                                       {"labels", static_cast<std::int64_t>(tokenizers.labels.size())}};
   Settings hyper = hyper_of(recipe);
-  for (const HyperSetting& setting : recipe.hyper) {
-    if (setting.from == From::text) continue;
-    const std::int64_t value = setting.from == From::columns             ? columns
-                               : setting.from == From::source_vocabulary ? tokenizers.source->size()
-                                                                         : tokenizers.target->size();
-    hyper.emplace_back(setting.name, std::to_string(value));
-  }
+  for (const HyperSetting& setting : recipe.hyper)
+    if (setting.from_data)
+      hyper.emplace_back(setting.name, model::value_of_formula(setting.text, numbers, "'hyper." + setting.name + "'"));
   return hyper;
 }
 

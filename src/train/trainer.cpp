@@ -47,6 +47,7 @@ struct Trainer::Data {
     parts.resize(trained.size());
     if (options.accumulate == 1) return;
     for (const Store::Entry& weight : trained) sums.emplace_back(weight.value.dtype(), weight.value.shape());
+    parts.assign(sums.begin(), sums.end());
   }
 
   Model& model;
@@ -63,7 +64,7 @@ struct Trainer::Data {
   train::State state;
   std::optional<train::Meter> meter;
   std::function<bool()> interrupt;  // of the training at work
-  double batch_seconds = 0;  // of the updates since the trainer, or the last profile, began
+  double batch_seconds = 0;         // of the updates since the trainer, or the last profile, began
   double optimizer_seconds = 0;
 
   bool continues(std::uint64_t cursor) const { return batches.training_continues(cursor); }
@@ -196,8 +197,7 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 
 Evaluation Trainer::evaluate() {
   if (!data_->meter) data_->meter.emplace(data_->model);
-  Evaluation evaluation =
-      train::evaluate(*data_->meter, data_->model, data_->batches, [this] { data_->between(); });
+  Evaluation evaluation = train::evaluate(*data_->meter, data_->batches, [this] { data_->between(); });
   evaluation.step = step();
   return evaluation;
 }

@@ -3,6 +3,7 @@
 set -uo pipefail
 xtape=$(realpath "$1")
 source=$2
+data_programs=$(dirname "$xtape")/../../examples/data
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

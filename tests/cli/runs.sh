@@ -6,7 +6,8 @@ losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1/metrics.jsonl"; }
 
 # The demo's recipe, small enough to be over at once.
 recipe=$source/models/recipes/adder.json
-small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.digits=1 --set data.held_out=20
+"$data_programs/sums" sums 1 20 || exit 1
+small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.folder=sums
   --set batch.size=8 --set evaluate_every=10 --set schedule.warmup=1)
 
 expect 0 "^whole: step 30  validation loss [0-9.]+  exact match [0-9.]+ % of 20$" "step 30 of 30  loss .* tokens/s  .* left" \
@@ -72,16 +73,18 @@ holds "the last good checkpoint is kept" [ "$(ls broken/checkpoints)" = 00000001
 # Wrong words and wrong input: exit 2, and nothing left behind.
 expect 2 "" "'step' is not a known key; did you mean 'steps'" train "$recipe" --out none --set step=3
 expect 2 "" "'schedule' makes no sense" train "$recipe" --out none --set steps=50
-expect 2 "" "n_layer" train "$recipe" --out none --set hyper.n_layers=3
+expect 2 "" "n_layer" train "$recipe" --out none --set data.folder=sums --set hyper.n_layers=3
 expect 2 "" "key=value" train "$recipe" --out none --set steps
 expect 2 "" "give it with --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
+expect 2 "" "training.txt: No such file or directory; --set data.folder=DIRECTORY says where it is" train "$recipe" --out none
 expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" --out none --set data.text=missing.txt
-expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set hyper.n_embd=9 --set hyper.n_head=2
-expect 2 "" "'epochs' is for sentence pairs" train "$recipe" --out none --set epochs=2
+expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set data.folder=sums --set hyper.n_embd=9 --set hyper.n_head=2
+expect 2 "" "'epochs' is for documents, pairs" train "$source/models/recipes/shakespeare_char.json" --out none \
+  --set data.text=words.txt --set epochs=2
 holds "mistakes leave no run behind" [ ! -e none ]
 expect 2 "" "is not a run" train none --out none --resume
+expect 0 "^[0-9+=]*$" "" generate whole --prompt "" --tokens 1 # what texts begin with
 expect 2 "" "character 'x'" generate whole --prompt x --tokens 1
-expect 2 "" "the prompt is empty" generate whole --prompt "" --tokens 1
 expect 2 "" "top-p" generate whole --prompt 1 --tokens 1 --top-p 1.5
 expect 2 "" "is not a run" eval none
 
@@ -92,6 +95,7 @@ for _ in $(seq 60); do echo "the rain in spain stays mainly in the plain"; done 
 expect 0 "text: step 20 " "step 20 of 20" train "$source/models/recipes/shakespeare_char.json" --out text --set data.text=words.txt \
   --set steps=20 --set schedule.warmup=5 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
 expect 0 "^loss_of_20_random_batches [0-9.]+" "" eval text
+expect 2 "" "the prompt is empty" generate text --prompt "" --tokens 1
 expect 0 "text: step 22 " "step 22 of 22" train "$source/models/recipes/shakespeare_char.json" --out text --resume --set steps=22
 expect 2 "" "text is a run of recipe 'shakespeare_char', not of 'adder'" train "$recipe" --out text --resume
 expect 0 "words: step 9 " "step 9 of 9" train "$source/models/recipes/shakespeare_char.json" --out words --set data.text=words.txt \

@@ -3,7 +3,8 @@
 # usage: signals.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 recipe=$source/models/recipes/adder.json
-small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.digits=1 --set data.held_out=20
+"$data_programs/sums" sums 1 20 && "$data_programs/sums" many 3 200000 || exit 1
+small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.folder=sums
   --set batch.size=8 --set evaluate_every=10 --set schedule.warmup=1 --set steps=100000 --seed 3 --threads 1)
 steps_done() { grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null || true; }
 last_step() { grep -o '"step":[0-9]*,"loss"' "$1/metrics.jsonl" | tail -1 | grep -o '[0-9]*'; }
@@ -40,7 +41,7 @@ kill -TERM $training
 wait $training
 
 # During an evaluation that takes minutes: at once, and the evaluation is made on resuming.
-slow=("${small[@]}" --set data.digits=3 --set data.held_out=200000 --set evaluate_every=2)
+slow=("${small[@]}" --set data.folder=many --set evaluate_every=2)
 "$xtape" train "$recipe" --out evaluating "${slow[@]}" >out 2>err &
 training=$!
 wait_for_steps evaluating 1
@@ -80,7 +81,10 @@ holds "a closed pipe does not end a training" [ "${PIPESTATUS[0]}" = 0 -a "$(las
 holds "nor do closed streams, which nothing is written into" [ $? = 0 -a "$(grep -c loss closed/metrics.jsonl)" = 44 ]
 { sleep 0.3; exec "$xtape" ops 2>err; } | true # whose reader has gone when it begins
 holds "a closed pipe ends what prints, without a word" [ "${PIPESTATUS[0]}" = 141 -a ! -s err ]
-"$xtape" generate piped --prompt 1+1= --tokens 100000 2>err | head -c 1 >out
+for _ in $(seq 60); do echo "the rain in spain"; done >words.txt # a text, which no token ends
+"$xtape" train "$source/models/recipes/shakespeare_char.json" --out endless --set data.text=words.txt --set steps=2 \
+  --set schedule.warmup=1 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1 >out 2>err
+"$xtape" generate endless --prompt rain --tokens 100000 2>err | head -c 1 >out
 holds "and what generates" [ "${PIPESTATUS[0]}" = 141 -a ! -s err ]
 "$xtape" ops >/dev/full 2>err
 holds "a full disk behind the standard output is an error" [ $? = 1 -a "$(cat err)" = "xtape: cannot write to the standard output" ]

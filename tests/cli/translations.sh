@@ -6,8 +6,9 @@ export OMP_NUM_THREADS=2
 
 # The demo's recipe, small enough to be over at once; nothing useful is learnt.
 recipe=$source/models/recipes/number_words.json
-small=(--set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set hyper.encoder_layers=1
-  --set hyper.decoder_layers=1 --set data.training=300 --set data.held_out=20 --set batch.size=32 --set search.max_length=12)
+"$data_programs/number_words" words 300 20 || exit 1
+small=(--set data.folder=words --set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set hyper.encoder_layers=1
+  --set hyper.decoder_layers=1 --set batch.size=32 --set search.max_length=12)
 
 expect 0 "^run: step 20 .* perplexity [0-9.]+  accuracy [0-9.]+ %  exact match [0-9.]+ % of 20$" "step 20 of 20" \
   train "$recipe" --out run "${small[@]}" --set steps=20 --set evaluate_every=epoch --set schedule.warmup=1 --seed 5
@@ -59,13 +60,13 @@ holds "Ctrl-C ends the waiting with 130" [ $? = 130 ]
 exec 3>&-
 
 # Tokens and back.
-echo "duzentos e um" >words
-expect 0 "^duzentos e um$" "" tokenize run --pieces <words
-expect 0 "^[0-9]+ [0-9]+ [0-9]+$" "" tokenize run <words
-"$xtape" tokenize run <words >numbers
+echo "duzentos e um" >line
+expect 0 "^duzentos e um$" "" tokenize run --pieces <line
+expect 0 "^[0-9]+ [0-9]+ [0-9]+$" "" tokenize run <line
+"$xtape" tokenize run <line >numbers
 expect 0 "^duzentos e um$" "" tokenize run --detokenize <numbers
-expect 0 "^<unk> <unk> <unk>$" "" tokenize run --target --pieces <words
-expect 2 "" "line 1: 'duzentos' is not the number of a token" tokenize run --detokenize <words
+expect 0 "^<unk> <unk> <unk>$" "" tokenize run --target --pieces <line
+expect 2 "" "line 1: 'duzentos' is not the number of a token" tokenize run --detokenize <line
 expect 2 "" "line 1: token 99999" tokenize run --detokenize <<<99999
 
 { printf 'sete %.0s' $(seq 40000); echo; echo "dois"; } >long # longer than what is read at once

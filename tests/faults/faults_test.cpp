@@ -59,6 +59,7 @@ class Trainings {
  public:
   Trainings() {
     in_.write("tiny.json", tiny::definition);
+    in_.write("sums.txt", tiny::sums_text());
     in_.write("recipe.json", tiny::recipe);
   }
   std::string root() const { return in_ / "runs"; }
@@ -158,7 +159,8 @@ TEST_CASE("killed, without space or with an error at any file operation, a train
   const Trainings trainings;
   REQUIRE(in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); }).code == 0);
   const std::string undisturbed = trainings.keep_as("undisturbed") + "/run";
-  fail_at_each(trainings, "", [&] { trainings.train(); }, undisturbed);
+  fail_at_each(
+      trainings, "", [&] { trainings.train(); }, undisturbed);
 }
 
 TEST_CASE("the same while a run is resumed whose metrics are ahead, and while later checkpoints are set aside") {

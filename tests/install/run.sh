@@ -54,6 +54,12 @@ ask() { pkg-config "$@" xtape; }
 XTAPE_MODELS=$(ask --variable=models)
 export XTAPE_MODELS OMP_NUM_THREADS=1
 
+data_program() { # data_program NAME SOURCE…: it needs nothing of the library
+  local name=$1
+  shift
+  (cd "$source/examples/data" && g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror "$@" -o "$work/write_$name") &&
+    "$work/write_$name" "$work/$name" 20000 200
+}
 no_flags_leak() {
   local words
   words="$(ask --cflags) $(ask --static --libs) $(grep -h -v '^ *#' "$libraries"/cmake/xtape/*.cmake)"
@@ -76,7 +82,8 @@ run() { # run DIRECTORY EXAMPLE: away from the sources; trainings just long enou
   local arguments=()
   case $2 in
     train_gpt2) arguments=("$source/README.md" 10) ;;
-    train_*) arguments=(10) ;;
+    train_transformer) arguments=("$work/number_words" 10) ;;
+    train_seq2seq) arguments=("$work/dates" 10) ;;
   esac
   (cd "$work" && "$1/$2" "${arguments[@]}")
 }
@@ -106,6 +113,9 @@ finds_models() ( # the installed program, away from the sources
 check "no compiler flags or private packages in xtape.pc and xtapeConfig.cmake" no_flags_leak
 check "xtape.pc and xtapeConfig.cmake after the folder has moved" only_places_in_the_folder
 check "no function of the library takes or gives an xtensor type" no_xtensor_type_in_the_library
+check "data: number words" data_program number_words number_words.cpp
+check "data: dates" data_program dates dates.cpp date_forms.cpp date_languages.cpp
+check "data: sums" bash -c 'cd "$0/examples/data" && g++ -std=c++20 -Wall -Werror sums.cpp -o "$1/sums" && "$1/sums" "$1/sums_data"' "$source" "$work"
 check "pkg-config, C++20, other array type: xsimd and -march=native" program
 each_example by_pkg_config
 check "CMake find_package" cmake_builds

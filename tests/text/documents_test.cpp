@@ -25,11 +25,12 @@ TEST_CASE("a file's texts are its lines, or what blank lines separate") {
 
 TEST_CASE("texts stand between start and end; empty and long ones are left out") {
   const CharacterTokenizer tokenizer("abc", CharacterTokenizer::Unknown::error, true);
-  const std::vector<Pair> rows = documents_of({"ab", "", "abcab"}, tokenizer, 4);
-  REQUIRE(rows.size() == 1);
-  CHECK(rows[0].source.empty());
-  CHECK(rows[0].target == Tokens{2, 4, 5, 3});
-  CHECK(documents_of({"ab", "", "abcab"}, tokenizer).size() == 2);
+  const DataRows rows = documents_of({"ab", "", "abcab"}, tokenizer, 4);
+  REQUIRE(rows.rows.size() == 1);
+  CHECK(rows.columns.size() == 1);
+  CHECK(rows.rows[0][0].tokens == Tokens{2, 4, 5, 3});
+  CHECK(rows.rows[0][0].prompt == 0);
+  CHECK(documents_of({"ab", "", "abcab"}, tokenizer).rows.size() == 2);
   CHECK_THROWS_WITH_AS(documents_of({"ab", "x"}, tokenizer), doctest::Contains("text 2: "), Error);
   CHECK_THROWS_WITH_AS(documents_of({"ab"}, CharacterTokenizer("ab")), doctest::Contains("no start and end tokens"),
                        Error);
@@ -37,8 +38,8 @@ TEST_CASE("texts stand between start and end; empty and long ones are left out")
 
 TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
   const CharacterTokenizer tokenizer("abc", CharacterTokenizer::Unknown::error, true);
-  const std::vector<Pair> rows = documents_of({"ab", "abcab", "c"}, tokenizer);
-  const PairBatches batches(rows, rows, {.sources = false, .rows = 2, .bucket = 4});
+  const DataRows rows = documents_of({"ab", "abcab", "c"}, tokenizer);
+  const RowBatches batches(rows, rows, {.rows = 2, .bucket = 4});
   Batch batch = batches.blank();
   CHECK(batch.size() == 2);
   CHECK(batch.at("tokens").shape() == Shape{2, 8});
@@ -52,6 +53,24 @@ TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
   CHECK(row(batch.at("tokens"), 0) == Row{2, 4, 5, 6, 4, 5, 0, 0});
   CHECK(row(batch.at("tokens"), 1) == Row(8, 0));
   CHECK(row(batch.at("targets"), 1) == Row(8, -1));
-  CHECK_THROWS_WITH_AS(PairBatches({}, rows, {.sources = false}), "the training part has no text", Error);
-  CHECK_THROWS_AS(PairBatches({{{2, 3}, {2, 3}}}, rows, {.sources = false}), Error);
+  CHECK_THROWS_WITH_AS(RowBatches({}, rows, {}), "the training part has no row", Error);
+}
+
+TEST_CASE("a prompt is given and no target: what follows it is, and the end") {
+  CHECK(split_prompt("1+2=3", "=").prompt == "1+2=");
+  CHECK(split_prompt("a=b=c", "=").answer == "b=c");
+  CHECK(split_prompt("a ### ", " ### ").answer.empty());
+  CHECK_THROWS_WITH_AS(split_prompt("1+2", "="), "there is no '=' that ends a prompt", Error);
+  const CharacterTokenizer tokenizer("ab=", CharacterTokenizer::Unknown::error, true);  // '=' is 4, 'a' 5, 'b' 6
+  const DataRows rows = documents_of({"a=b", "bb=", "=ab"}, tokenizer, 0, "=");
+  const RowBatches batches(rows, rows, {.rows = 3, .bucket = 1});
+  Batch batch = batches.blank();
+  batches.validation(0, batch);
+  CHECK(row(batch.at("tokens"), 0) == Row{2, 5, 4, 6});
+  CHECK(row(batch.at("targets"), 0) == Row{-1, -1, 6, 3});
+  CHECK(row(batch.at("tokens"), 1) == Row{2, 6, 6, 4});
+  CHECK(row(batch.at("targets"), 1) == Row{-1, -1, -1, 3});
+  CHECK(row(batch.at("targets"), 2) == Row{-1, 5, 6, 3});
+  CHECK_THROWS_WITH_AS(documents_of({"a=b", "ab"}, tokenizer, 0, "="), "text 2: there is no '=' that ends a prompt",
+                       Error);
 }

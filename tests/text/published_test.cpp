@@ -95,10 +95,10 @@ TEST_CASE("T5's folders: tokens of spiece.model, the end behind; targets start w
   CHECK(loaded->start() == 0);
   CHECK(loaded->size() == 64);
   CHECK(framed(*loaded, "a stitch") == framed(*target, "a stitch"));
-  const std::vector<Pair> pairs = pairs_of({{"a stitch", "", "moss"}, {"nine", "nine", ""}}, *source, *target);
+  const auto pairs = pairs_of({{"a stitch", "", "moss"}, {"nine", "nine", ""}}, *source, *target).rows;
   REQUIRE(pairs.size() == 1);
-  CHECK(pairs[0].source == source_of(*source, "a stitch"));
-  CHECK(pairs[0].target == framed(*target, "nine"));
+  CHECK(pairs[0][0].tokens == source_of(*source, "a stitch"));
+  CHECK(pairs[0][1].tokens == framed(*target, "nine"));
 }
 
 TEST_CASE("what a folder's files say of special tokens") {

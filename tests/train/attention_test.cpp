@@ -14,12 +14,13 @@ const std::string models = source_root() + "/models/";
 
 /// Untrained: its weights are as good as any.
 Run pairs_run(const tiny::Directory& directory, const std::string& definition) {
+  directory.write("training.tsv", tiny::number_pairs(0, 144));
   const std::string recipe = directory.write("recipe.json", R"json({
     "xtape": 1, "name": "attending", "definition": "transformer.json",
     "hyper": {"source_vocab_size": {"from": "source_vocabulary"}, "target_vocab_size": {"from": "target_vocabulary"},
       "d_model": 16, "d_ff": 24, "heads": 4, "encoder_layers": 3, "decoder_layers": 2,
       "shared_embeddings": false, "tied_output": false},
-    "data": {"kind": "number_words", "training": 120, "held_out": 24},
+    "data": {"kind": "pairs", "pairs": "training.tsv", "held_out": 24},
     "tokenizer": {"kind": "words"},
     "batch": {"size": 16}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.01},
     "epochs": 1, "search": {"max_length": 6}, "seed": 4
@@ -63,11 +64,11 @@ TEST_CASE("attention weights stand between the tokens read and those produced") 
   const tiny::Directory directory;
   Run run = pairs_run(directory, models + "transformer.json");
   // Texts of one length, so that lengths alone do not tell them apart.
-  const std::vector<Attention> all = run.attention("duzentos e dois", "two hundred and two");
+  const std::vector<Attention> all = run.attention("dois três um", "two three one two");
   REQUIRE(all.size() == 3);
-  const Strings source = {"<s>", "duzentos", "e", "dois", "</s>"};
-  const Strings read = {"<s>", "two", "hundred", "and", "two"};
-  const Strings produced = {"two", "hundred", "and", "two", "</s>"};
+  const Strings source = {"<s>", "dois", "três", "um", "</s>"};
+  const Strings read = {"<s>", "two", "three", "one", "two"};
+  const Strings produced = {"two", "three", "one", "two", "</s>"};
   CHECK(all[0].name == "cross");
   CHECK(all[0].queries.text == "target");
   CHECK(all[0].queries.tokens == produced);
@@ -90,12 +91,12 @@ TEST_CASE("attention weights stand between the tokens read and those produced") 
 TEST_CASE("without a target, attention is that of the run's own translation") {
   const tiny::Directory directory;
   Run run = pairs_run(directory, models + "transformer.json");
-  const Translation translation = run.translate({"mil e um"}, run.recipe().search)[0];
+  const Translation translation = run.translate({"três e um"}, run.recipe().search)[0];
   REQUIRE(translation.candidates.size() == 1);
   const Tokens& tokens = translation.candidates[0].tokens;
   CHECK(tokens.size() <= 6);
   CHECK(run.tokenizer().decode(tokens) == translation.candidates[0].text);
-  const Attention cross = run.attention("mil e um")[0];
+  const Attention cross = run.attention("três e um")[0];
   CHECK(cross.queries.tokens == run.tokenizer().pieces(tokens));
   checked_rows(cross);
 }
@@ -135,7 +136,6 @@ TEST_CASE("what is no attention is refused") {
   std::filesystem::remove_all(directory / "run");
   CHECK_THROWS_WITH_AS(pairs_run(directory, definition_giving(directory, "applied[none, :, none]")).attention("um"),
                        doctest::Contains("has queries or keys that are none of its inputs' tokens"), Error);
-  directory.write("tiny.json", tiny::definition);
-  Run run = Run::create(Recipe::load(directory.write("tiny_recipe.json", tiny::recipe)), directory / "tiny");
+  Run run = Run::create(tiny::load(directory), directory / "tiny");
   CHECK_THROWS_WITH_AS(run.attention("1"), doctest::Contains("'tiny' has no function 'attention'"), Error);
 }

@@ -11,7 +11,8 @@ namespace {
 const std::string recipe_text = R"json({
   "xtape": 1,
   "name": "texts",
-  "definition": ")json" + source_root() + R"json(/models/gpt2.json",
+  "definition": ")json" + source_root() +
+                                R"json(/models/gpt2.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}, "n_positions": 24, "n_embd": 32, "n_layer": 1, "n_head": 2,
             "dropout_rate": 0, "activation": "relu", "epsilon": 1e-6, "padded": true},
   "data": {"kind": "documents", "text": "texts.txt", "separator": "line", "split": 0.8, "max_length": 20},
@@ -61,10 +62,10 @@ TEST_CASE("data of texts: its words") {
   const tiny::Directory directory;
   const std::string path = directory.write("recipe.json", recipe_text);
   CHECK(Recipe::load(path).data.separator == DocumentEnd::line);
-  CHECK(Recipe::load(path).data.text == directory / "texts.txt");
+  CHECK(Recipe::load(path).data.training == std::vector<std::string>{directory / "texts.txt"});
   CHECK_THROWS_WITH_AS(Recipe::load(path, {{"data.separator", "page"}}),
                        doctest::Contains("'data.separator' must be \"blank_line\" or \"line\""), DefinitionError);
   texts(directory);
   const Recipe all = Recipe::load(path, {{"data.split", "1"}});
-  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), "the validation part has no text", Error);
+  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), "the validation part has no row", Error);
 }

@@ -28,10 +28,12 @@ TEST_CASE("a recipe is read whole") {
   CHECK(recipe.name == "tiny");
   CHECK(recipe.definition == directory / "tiny.json");
   CHECK(recipe.hyper.size() == 1);
-  CHECK(recipe.hyper[0].from == HyperSetting::From::vocabulary);
-  CHECK(recipe.data.kind == "adder");
-  CHECK(recipe.data.adder.digits == 1);
-  CHECK(recipe.data.adder.held_out == 20);
+  CHECK(recipe.hyper[0].from_data);
+  CHECK(recipe.hyper[0].text == "vocabulary");
+  CHECK(recipe.data.kind == "documents");
+  CHECK(recipe.data.training == Recipe::Data::Files{directory / "sums.txt"});
+  CHECK(recipe.data.held_out == 20);
+  CHECK(recipe.data.prompt_end == "=");
   CHECK(recipe.batch_size == 8);
   CHECK(recipe.trainer.accumulate == 1);
   CHECK(recipe.trainer.optimizer.kind == OptimizerOptions::Kind::adamw);
@@ -67,16 +69,16 @@ TEST_CASE("settings change a recipe, its text, and what depends on them") {
 TEST_CASE("text in consecutive windows has epochs, text from random places has none") {
   const tiny::Directory directory;
   const auto with = [&](const std::string& windows) {
-    return tiny::load(directory,
-                      {Setting::parse(R"(data={"kind": "text", "text": "a.txt", "windows": ")" + windows + "\"}"),
-                       Setting::parse("epochs=3"), Setting::parse("evaluate_every=epoch")});
+    return tiny::load(
+        directory, {Setting::parse(R"(data={"kind": "text", "text": "a.txt", "windows": ")" + windows + "\"}"),
+                    Setting::parse("epochs=3"), Setting::parse("evaluate_every=epoch"), Setting::parse("measure=[]")});
   };
   const Recipe recipe = with("consecutive");
   CHECK(recipe.data.consecutive);
   CHECK(recipe.fit.epochs == 3);
   CHECK(recipe.fit.evaluate_epochs);
   CHECK(recipe.checkpoint_epochs);
-  CHECK_THROWS_WITH_AS(with("random"), doctest::Contains("'epochs' is for sentence pairs, documents, and text with"),
+  CHECK_THROWS_WITH_AS(with("random"), doctest::Contains("'epochs' is for documents, pairs, tables, and text with"),
                        DefinitionError);
 }
 
@@ -84,17 +86,19 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
   const tiny::Directory directory;
   directory.write("tiny.json", tiny::definition);
   std::string text = tiny::recipe;
-  text.replace(text.find(R"({"kind": "adder", "digits": 1, "held_out": 20})"), 46,
+  const std::size_t begin = text.find("{\"kind\": \"documents\"");
+  text.replace(begin, text.find('}', begin) + 1 - begin,
                R"({"kind": "text", "text": "../some/words.txt", "block_size": 8})");
+  text.replace(text.find("[\"exact_match\"]"), 15, "[]");
   const std::string path = directory.write("recipe.json", text);
   const std::string base = tiny::fs::path(directory / "").parent_path().parent_path().string();
-  CHECK(Recipe::load(path).data.text == base + "/some/words.txt");
-  CHECK(Recipe::load(path, {Setting::parse("data.text=a/b.txt")}).data.text ==
+  CHECK(Recipe::load(path).data.training.at(0) == base + "/some/words.txt");
+  CHECK(Recipe::load(path, {Setting::parse("data.text=a/b.txt")}).data.training.at(0) ==
         (tiny::fs::current_path() / "a/b.txt").string());
-  CHECK(Recipe::load(path, {Setting::parse("data.text=/a/b.txt")}).data.text == "/a/b.txt");
-  CHECK(Recipe::load(path, {Setting::parse(R"(data={"kind": "text", "text": "a/b.txt"})")}).data.text ==
+  CHECK(Recipe::load(path, {Setting::parse("data.text=/a/b.txt")}).data.training.at(0) == "/a/b.txt");
+  CHECK(Recipe::load(path, {Setting::parse(R"(data={"kind": "text", "text": "a/b.txt"})")}).data.training.at(0) ==
         (tiny::fs::current_path() / "a/b.txt").string());
-  CHECK(Recipe::load(path, {Setting::parse("data.text=2020")}).data.text ==
+  CHECK(Recipe::load(path, {Setting::parse("data.text=2020")}).data.training.at(0) ==
         (tiny::fs::current_path() / "2020").string());
   const Recipe bytes =
       Recipe::load(path, {Setting::parse(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "/a/m.txt"})"),
@@ -103,7 +107,7 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
   CHECK(bytes.tokenizer.merges == "/a/m.txt");
   CHECK(bytes.tokenizer.gpt2.end_in_text);
   text.replace(text.find("../some/words.txt"), 17, "words.txt");  // no such file, and still one beside the recipe
-  CHECK(Recipe::load(directory.write("recipe.json", text)).data.text == directory / "words.txt");
+  CHECK(Recipe::load(directory.write("recipe.json", text)).data.training.at(0) == directory / "words.txt");
 }
 
 TEST_CASE("a wrong recipe is one error that names the key and the nearest right one") {
@@ -118,22 +122,24 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
         std::string::npos);
   CHECK(complaint("steps=-1").find("'steps' must be a whole number") != std::string::npos);
   CHECK(complaint("clip=-1").find("'clip' must be at least 0") != std::string::npos);
-  CHECK(complaint("batch.size=0").find("'batch.size' must be a whole number from 1 to 2147483648, not 0") != std::string::npos);
+  CHECK(complaint("batch.size=0").find("'batch.size' must be a whole number from 1 to 2147483648, not 0") !=
+        std::string::npos);
   CHECK(complaint("batch.accumulate=0").find("'batch.accumulate'") != std::string::npos);
   CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
   CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
-  CHECK(complaint("data.kind=words").find("'data.kind' must be \"text\", \"documents\", \"adder\"") !=
+  CHECK(complaint("data.kind=words")
+            .find("'data.kind' must be \"text\", \"documents\", \"pairs\" or \"table\", not \"words\"") !=
         std::string::npos);
   CHECK(complaint("data={\"kind\":\"text\"}").find("give it with --set data.text=FILE") != std::string::npos);
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
   CHECK(complaint("steps.more=3").find("'steps' holds no keys") != std::string::npos);
-  CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' must be") != std::string::npos);
-  CHECK(
-      complaint("epochs=3")
-          .find(
-              "'epochs' is for sentence pairs, documents, and text with 'windows' \"consecutive\": this data, of kind "
-              "'adder', has no epochs") != std::string::npos);
-  CHECK(complaint("evaluate_every=epoch").find("'evaluate_every' \"epoch\" is for sentence pairs") !=
+  CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' cannot be taken from the data: ") !=
+        std::string::npos);
+  const std::vector<std::string> on_text = {R"(data={"kind": "text", "text": "a"})"};
+  CHECK(complaint("epochs=3", on_text)
+            .find("'epochs' is for documents, pairs, tables, and text with 'windows' \"consecutive\": this data has no "
+                  "epochs") != std::string::npos);
+  CHECK(complaint("evaluate_every=epoch", on_text).find("'evaluate_every' \"epoch\" is for documents, pairs") !=
         std::string::npos);
   CHECK(complaint(R"(data={"kind":"text","text":"a","windows":"all"})")
             .find("'data.windows' must be \"random\" or \"consecutive\", not \"all\"") != std::string::npos);
@@ -175,7 +181,7 @@ TEST_CASE("a recipe for sentence pairs") {
        {"measure", R"(["bleu"])"},
        {"search", R"({"beam_size": 5, "length_penalty": "power", "alpha": 0.8, "max_length": 90})"}});
   CHECK(recipe.data.has_pairs());
-  CHECK(recipe.data.folder == directory / "corpus");
+  CHECK(recipe.data.training[0] == directory / "corpus/a.gz");
   CHECK(recipe.data.max_length == 40);
   CHECK(!recipe.tokenizer.joint);
   CHECK(recipe.tokenizer.pieces.model == "bpe");
@@ -194,16 +200,24 @@ TEST_CASE("a recipe for sentence pairs") {
   CHECK(recipe.search.max_length == 90);
 }
 
-TEST_CASE("a recipe for dates") {
+TEST_CASE("the files of pairs: two or one, in a folder or beside the recipe, of each part") {
   const tiny::Directory directory;
-  const auto data = [&](const char* text) {
-    return tiny::load(directory, {{"data", text}, {"evaluate_every", "0"}}).data;
-  };
-  CHECK(data(R"({"kind": "dates"})").has_pairs());
-  CHECK(data(R"({"kind": "dates"})").dates.training == 100000);
-  CHECK(data(R"({"kind": "dates"})").dates.held_out == 2000);
-  CHECK(data(R"({"kind": "dates", "training": 500})").dates.training == 500);
-  CHECK(data(R"({"kind": "dates", "held_out": 30})").dates.held_out == 30);
+  using Files = Recipe::Data::Files;
+  const auto data = [&](const std::vector<Setting>& settings) { return tiny::load(directory, settings).data; };
+  const Recipe::Data two = data({{"data", R"({"kind": "parallel", "folder": "/corpus", "source": "a.gz", "target": "b",
+    "validation_source": "c", "validation_target": "d", "test_source": "/e", "test_target": "-"})"}});
+  CHECK(two.kind == "pairs");  // as it is called since
+  CHECK(two.training == Files{"/corpus/a.gz", "/corpus/b"});
+  CHECK(two.validation == Files{"/corpus/c", "/corpus/d"});
+  CHECK(two.test == Files{"/e", "/dev/stdin"});
+  const std::string here = tiny::fs::current_path().string();
+  const Recipe::Data one = data({{"data", R"({"kind": "pairs", "pairs": "a.tsv", "test_pairs": "b.tsv"})"}});
+  CHECK(one.training == Files{here + "/a.tsv"});
+  CHECK(one.validation.empty());
+  CHECK(one.split == 0.9);
+  CHECK(one.test == Files{here + "/b.tsv"});
+  CHECK(data({{"data.folder", "/some"}}).training == Files{"/some/sums.txt"});
+  CHECK(data({{"data.folder", "some"}, {"data.text", "other.txt"}}).training == Files{here + "/some/other.txt"});
 }
 
 TEST_CASE("what a recipe for pairs may get wrong") {
@@ -211,22 +225,28 @@ TEST_CASE("what a recipe for pairs may get wrong") {
     const std::string found = complaint(setting);
     CHECK_MESSAGE(found.find(words) != std::string::npos, found);
   };
-  says("data={\"kind\": \"parallel\"}", "--set data.folder=DIRECTORY");
+  says("data={\"kind\": \"pairs\"}",
+       "needs the key 'pairs', a file of lines source<TAB>target, or 'source' and 'target'");
   says("data={\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"a\"}", "needs the key 'target'");
-  says("data={\"kind\": \"date\"}", "\"parallel\", \"number_words\" or \"dates\", not \"date\"");
-  says("data={\"kind\": \"dates\", \"hold_out\": 9}", "'data.hold_out' is not a known key; did you mean 'held_out'?");
-  says("data={\"kind\": \"dates\", \"training\": \"all\"}", "'data.training' must be a whole number");
-  says("tokenizer.kind=word", "must be \"character\", \"words\", \"sentencepiece\", \"gpt2\" or \"saved\", not \"word\"");
+  says(R"(data={"kind": "pairs", "pairs": "a", "source": "b", "target": "c"})", "are two ways to give pairs");
+  says(R"(data={"kind": "pairs", "pairs": "a", "hold_out": 9})",
+       "'data.hold_out' is not a known key; did you mean 'held_out'?");
+  says(R"(data={"kind": "table", "table": "a"})", "needs the key 'columns'");
+  says(R"(data={"kind": "table", "table": "a", "columns": {"a": "text"}, "delimiter": "tab"})",
+       "must be one character");
+  says("tokenizer.kind=word",
+       "must be \"character\", \"words\", \"sentencepiece\", \"gpt2\" or \"saved\", not \"word\"");
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json"})", "'tokenizer' needs the keys 'vocab' and 'merges'");
-  says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "m.txt"})", "for data of kind 'text', not 'adder'");
+  says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "m.txt"})",
+       "for data of kind 'text', not 'documents'");
   says("batch.tokens=100", "tokens");
-  says("measure=[\"bleu\"]", "is for data of sentence pairs");
+  says(R"(data={"kind": "text", "text": "a"})", "'measure' is for pairs, and for documents with a 'prompt_end'");
   says("measure=bleu", "must be a list of");
   says("measure=[\"blue\"]", "does not hold \"blue\"");
   says("keep=0", "must be a whole number from 1 to 1000000000000 or \"all\", not 0");
   says("evaluate_every=\"epochs\"", "must be a whole number from 0 to 1000000000000 or \"epoch\", not \"epochs\"");
   says("steps=0", "needs the key 'steps' or 'epochs'");
-  says("hyper.width={\"from\": \"source\"}", "source_vocabulary");
+  says("hyper.width={\"from\": \"source_vocabulary\"}", "the data knows no 'source_vocabulary'");
   const tiny::Directory directory;
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"patience", "3"}, {"evaluate_every", "0"}}),
                        doctest::Contains("'patience' counts evaluations"), DefinitionError);
@@ -250,14 +270,16 @@ TEST_CASE("a recipe that is no JSON, or of the wrong structure, is one error wit
   std::string text = tiny::recipe;
   text.replace(text.find("\"steps\""), 7, "\"stepz\"");
   CHECK(error(text).find("\n    ") != std::string::npos);
-  text = "{\"xtape\": 1, \"name\": \"a\", \"definition\": \"a\",\n \"batch\": {}, \"optimizer\": {}, \"schedule\": {},\n"
-         " \"data\": {\"kind\": 7}}";
-  CHECK(error(text) == "wrong.json, line 3: 'data.kind' must be a string, not 7\n     \"data\": {\"kind\": 7}}\n"
-                       "                      ^");
+  text =
+      "{\"xtape\": 1, \"name\": \"a\", \"definition\": \"a\",\n \"batch\": {}, \"optimizer\": {}, \"schedule\": {},\n"
+      " \"data\": {\"kind\": 7}}";
+  CHECK(error(text) ==
+        "wrong.json, line 3: 'data.kind' must be a string, not 7\n     \"data\": {\"kind\": 7}}\n"
+        "                      ^");
 }
 
 TEST_CASE("an error about a setting names the setting, not the file's line") {
-  CHECK(complaint("data.digits=many").find(", --set data.digits: 'data.digits' must be a whole number") !=
+  CHECK(complaint("data.held_out=many").find(", --set data.held_out: 'data.held_out' must be a whole number") !=
         std::string::npos);
   CHECK(complaint("hyper.width=\xFF").find("a setting or a path is not UTF-8") != std::string::npos);
   CHECK(complaint("steps=9223372036854775808").find("to 1000000000000, not 9223372036854775808") != std::string::npos);
@@ -266,9 +288,9 @@ TEST_CASE("an error about a setting names the setting, not the file's line") {
 
 TEST_CASE("whole numbers outside their range are refused, with the key and the range") {
   const std::string text = R"(data={"kind": "text", "text": "a", "split": 0.9)";
-  const std::string pairs = R"(data={"kind": "number_words", )", dates = R"(data={"kind": "dates", )";
+  const std::string pairs = R"(data={"kind": "pairs", "pairs": "a", )";
   const std::string words = R"(tokenizer={"kind": "words", )", pieces = R"(tokenizer={"kind": "sentencepiece", )";
-  const std::string noam = R"(schedule={"kind": "noam", "rate": 1, "warmup": 9, )", adder = R"(data={"kind": "adder", )";
+  const std::string noam = R"(schedule={"kind": "noam", "rate": 1, "warmup": 9, )";
   struct Case {
     std::string setting, key, end;
     std::int64_t low, high;
@@ -291,12 +313,8 @@ TEST_CASE("whole numbers outside their range are refused, with the key and the r
       {noam + "\"width\": ", "schedule.width", "}", 1, 1000000000000},
       {text + ", \"block_size\": ", "data.block_size", "}", 1, 1 << 24},
       {R"(data={"kind": "documents", "text": "a", "max_length": )", "data.max_length", "}", 0, 1 << 24},
-      {adder + "\"digits\": ", "data.digits", "}", 1, 3},
-      {adder + "\"digits\": 1, \"held_out\": ", "data.held_out", "}", 1, 99},
-      {pairs + "\"held_out\": ", "data.held_out", "}", 1, 999999},
-      {pairs + "\"held_out\": 400000, \"training\": ", "data.training", "}", 1, 600000},
-      {dates + "\"held_out\": ", "data.held_out", "}", 1, 73048},
-      {dates + "\"training\": ", "data.training", "}", 1, 10000000},
+      {pairs + "\"held_out\": ", "data.held_out", "}", 1, 1000000000000},
+      {pairs + "\"longest_row\": ", "data.longest_row", "}", 0, std::int64_t{1} << 31},
       {words + "\"multiple\": ", "tokenizer.multiple", "}", 1, 1 << 20},
       {words + "\"minimum_count\": ", "tokenizer.minimum_count", "}", 1, 1000000000000},
       {pieces + "\"vocabulary_size\": ", "tokenizer.vocabulary_size", "}", 5, 1 << 20},

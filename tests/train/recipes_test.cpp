@@ -13,18 +13,17 @@ TEST_CASE("every recipe in models/recipes is right, and its definition takes its
   for (const auto& entry : fs::directory_iterator(source_root() + "/models/recipes")) {
     const std::string path = entry.path().string();
     CAPTURE(path);
-    const bool on_pairs = read_text(path).find("\"parallel\"") != std::string::npos;
-    const bool on_text = read_text(path).find("\"kind\": \"text\"") != std::string::npos ||
-                         read_text(path).find("\"kind\": \"documents\"") != std::string::npos;
+    const bool on_text = read_text(path).find("\"text\":") == std::string::npos &&
+                         (read_text(path).find("\"kind\": \"text\"") != std::string::npos ||
+                          read_text(path).find("\"kind\": \"documents\"") != std::string::npos);
     std::vector<Setting> settings;
-    if (on_pairs) settings.push_back({"data.folder", "."});
     if (on_text) settings.push_back({"data.text", "text.txt"});
     const Recipe recipe = Recipe::load(path, settings);
     CHECK(recipe.name == entry.path().stem().string());
     ModelOptions options;
     options.initialise = false;
     for (const HyperSetting& each : recipe.hyper)
-      options.hyper.emplace_back(each.name, each.from == HyperSetting::From::text ? each.text : "96");
+      options.hyper.emplace_back(each.name, each.from_data ? "96" : each.text);
     const Model model = Model::load(recipe.definition, options);
     CHECK(model.parameter_count() > 0);
     ++count;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "sum_batches.hpp"
 #include "xtape/train.hpp"
 
 namespace tiny {
@@ -69,26 +70,28 @@ inline const std::string definition = R"json({
   }
 })json";
 
-/// Sums of one digit: 80 train, 20 are held out.
+/// Sums of one digit, in sums.txt: 80 train, 20 are held out.
 inline const std::string recipe = R"json({
   "xtape": 1,
   "name": "tiny",
   "definition": "tiny.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}},
-  "data": {"kind": "adder", "digits": 1, "held_out": 20},
+  "data": {"kind": "documents", "text": "sums.txt", "separator": "line", "held_out": 20, "prompt_end": "="},
   "batch": {"size": 8},
   "optimizer": {"kind": "adamw", "betas": [0.9, 0.99], "weight_decay": 0.1},
   "schedule": {"kind": "cosine", "rate": 0.05, "final_rate": 0.005, "warmup": 3},
   "steps": 12,
   "clip": 1.0,
   "evaluate_every": 5,
+  "measure": ["exact_match"],
   "keep": 2,
   "seed": 4
 })json";
 
-/// Writes both to the directory and loads the recipe.
+/// Writes both, and the sums, to the directory and loads the recipe.
 inline xtape::Recipe load(const Directory& directory, const std::vector<xtape::Setting>& settings = {}) {
   directory.write("tiny.json", definition);
+  directory.write("sums.txt", sums_text());
   return xtape::Recipe::load(directory.write("recipe.json", recipe), settings);
 }
 

@@ -25,7 +25,7 @@ const std::string recipe_text = R"json({
     "shared_embeddings": false, "tied_output": false,
     "dropout_rate": 0.2, "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1, "label_smoothing": 0.1
   },
-  "data": {"kind": "number_words", "training": 120, "held_out": 24},
+  "data": {"kind": "pairs", "pairs": "training.tsv", "validation_pairs": "validation.tsv"},
   "tokenizer": {"kind": "words"},
   "batch": {"size": 16, "accumulate": 2},
   "optimizer": {"kind": "adam", "betas": [0.9, 0.98], "epsilon": 1e-9},
@@ -40,6 +40,8 @@ const std::string recipe_text = R"json({
 
 Recipe recipe_in(const tiny::Directory& directory, std::vector<Setting> settings = {}) {
   settings.push_back({"definition", definition});
+  directory.write("training.tsv", tiny::number_pairs(0, 120));
+  directory.write("validation.tsv", tiny::number_pairs(500, 24));
   return Recipe::load(directory.write("recipe.json", recipe_text), settings);
 }
 
@@ -123,7 +125,7 @@ TEST_CASE("an evaluation is what the model's logits on the raw pairs come to") {
   CHECK(lines[0]["perplexity"] == *evaluation.perplexity);  // of the training's own evaluation
 
   ByHand expected;
-  const PairTexts pairs = number_words(recipe.data.numbers).held_out;
+  const PairTexts pairs = read_pairs(directory / "validation.tsv");
   for (std::size_t i = 0; i < pairs.source.size(); ++i)
     expected.add(run.model(), framed(run.source_tokenizer(), pairs.source[i]),
                  framed(run.tokenizer(), pairs.target[i]));
@@ -157,10 +159,11 @@ TEST_CASE("a sentence longer than the model reads is found before a run is begun
 }
 
 TEST_CASE("micro-batches of a Transformer equal one batch of all their sentences, to rounding") {
-  const PairTexts texts = number_words({24, 4}).training;
+  const tiny::Directory directory;
+  const PairTexts texts = read_pairs(directory.write("pairs.tsv", tiny::number_pairs(0, 24)));
   const WordTokenizer source(texts.source);
   const WordTokenizer target(texts.target);
-  const std::vector<Pair> pairs = pairs_of(texts, source, target);
+  const DataRows pairs = pairs_of(texts, source, target);
   const auto trained = [&](std::int64_t rows, std::int64_t accumulate) {
     ModelOptions options;
     options.dtype = Dtype::float64;
@@ -175,9 +178,9 @@ TEST_CASE("micro-batches of a Transformer equal one batch of all their sentences
                      {"source_vocab_size", std::to_string(source.size())},
                      {"target_vocab_size", std::to_string(target.size())}};
     Model model = Model::load(definition, options);
-    PairBatchesOptions cutting;
+    RowBatchesOptions cutting;
     cutting.rows = rows;
-    const PairBatches batches(pairs, pairs, cutting);
+    const RowBatches batches(pairs, pairs, cutting);
     TrainerOptions training;
     training.accumulate = accumulate;
     training.clip = 1;

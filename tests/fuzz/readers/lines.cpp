@@ -46,6 +46,14 @@ void lines(Input input) {
       require(!text.empty() && text.back() != '\n', "a text of a file is not empty");
       require(end == DocumentEnd::blank_line || text.find('\n') == std::string::npos, "or a line");
     }
+  if (const auto pairs = accepted([&] { return read_pairs(plain.path()); })) {
+    require(pairs->source.size() == read->size() && pairs->target.size() == read->size(), "every line is a pair");
+    for (const std::string& source : pairs->source) require(source.find('\t') == std::string::npos, "up to its tab");
+  }
+  const TableOptions commas = {.columns = 3, .more = true, .delimiter = ',', .skip_lines = 1};
+  if (const auto table = accepted([&] { return read_table(plain.path(), commas); }))
+    for (const auto& column : *table)
+      require(column.size() == (read->empty() ? 0 : read->size() - 1), "every line but the heading is a row");
   const auto split = split_text(std::string(input), 0.5);
   require(split.training + split.validation == input, "the two parts of a text are the text");
 }

@@ -1,8 +1,8 @@
 #include "date_forms.hpp"
 
-#include "xtape/error.hpp"
+#include <stdexcept>
 
-namespace xtape {
+namespace dataset {
 
 namespace {
 
@@ -32,7 +32,7 @@ bool two_digits_mean(year y) {
 std::string written(const std::chrono::year_month_day& date, const DateLanguage& language, std::string_view form,
                     NameCase names) {
   if (!date.ok() || date < first_date || date > last_date)
-    throw Error("dates go from " + iso(first_date) + " to " + iso(last_date) + ", not to " + iso(date));
+    throw std::invalid_argument("dates go from " + iso(first_date) + " to " + iso(last_date) + ", not to " + iso(date));
   const auto day = static_cast<unsigned>(date.day());
   const auto month = static_cast<unsigned>(date.month());
   const auto year = static_cast<unsigned>(static_cast<int>(date.year()));
@@ -82,7 +82,7 @@ std::string written(const std::chrono::year_month_day& date, const DateLanguage&
         text += two_digits_mean(date.year()) ? two_digits(year % 100) : std::to_string(year);
         break;
       default:
-        throw Error("the form \"" + std::string(form) + "\" has the unknown code '%" + code + "'");
+        throw std::invalid_argument("the form \"" + std::string(form) + "\" has the unknown code '%" + code + "'");
     }
   }
   return text;
@@ -93,4 +93,4 @@ std::string iso(const std::chrono::year_month_day& date) {
          two_digits(static_cast<unsigned>(date.day()));
 }
 
-}  // namespace xtape
+}  // namespace dataset

@@ -3,7 +3,7 @@
 // no short weekdays; and numbers alone are always a day, a month and a year, unless four digits come first.
 #include "date_forms.hpp"
 
-namespace xtape {
+namespace dataset {
 
 namespace {
 
@@ -174,4 +174,4 @@ std::span<const DateLanguage> date_languages() {
   return languages;
 }
 
-}  // namespace xtape
+}  // namespace dataset

@@ -1,30 +1,30 @@
-#include "number_words.hpp"
+// Numbers in Portuguese words and in English ones.
+#pragma once
 
 #include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
 
-#include "xtape/error.hpp"
-
-namespace xtape {
-
-namespace {
+namespace dataset {
 
 using Below20 = std::array<const char*, 20>;
 using Tens = std::array<const char*, 10>;
 
-constexpr Below20 english_ones = {"zero",     "one",     "two",     "three",     "four",     "five",    "six",
+inline constexpr Below20 english_ones = {"zero",     "one",     "two",     "three",     "four",     "five",    "six",
                                   "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
                                   "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
-constexpr Tens english_tens = {"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
+inline constexpr Tens english_tens = {"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
 
-constexpr Below20 portuguese_ones = {"zero",    "um",     "dois",      "três",      "quatro",  "cinco",   "seis",
+inline constexpr Below20 portuguese_ones = {"zero",    "um",     "dois",      "três",      "quatro",  "cinco",   "seis",
                                      "sete",    "oito",   "nove",      "dez",       "onze",    "doze",    "treze",
                                      "catorze", "quinze", "dezesseis", "dezessete", "dezoito", "dezenove"};
-constexpr Tens portuguese_tens = {"",          "",         "vinte",   "trinta",  "quarenta",
+inline constexpr Tens portuguese_tens = {"",          "",         "vinte",   "trinta",  "quarenta",
                                   "cinquenta", "sessenta", "setenta", "oitenta", "noventa"};
-constexpr Tens portuguese_hundreds = {"",           "cento",      "duzentos",   "trezentos",  "quatrocentos",
+inline constexpr Tens portuguese_hundreds = {"",           "cento",      "duzentos",   "trezentos",  "quatrocentos",
                                       "quinhentos", "seiscentos", "setecentos", "oitocentos", "novecentos"};
 
-std::string english_words(std::size_t number) {
+inline std::string english_words(std::size_t number) {
   if (number < 20) return english_ones[number];
   if (number < 100) {
     const std::string tens = english_tens[number / 10];
@@ -37,7 +37,7 @@ std::string english_words(std::size_t number) {
   return words + (rest < 100 ? " and " : " ") + english_words(rest);
 }
 
-std::string portuguese_words(std::size_t number) {
+inline std::string portuguese_words(std::size_t number) {
   if (number < 20) return portuguese_ones[number];
   if (number == 100) return "cem";
   if (number < 1000) {
@@ -52,13 +52,19 @@ std::string portuguese_words(std::size_t number) {
   return words + (rest < 100 || rest % 100 == 0 ? " e " : " ") + portuguese_words(rest);
 }
 
-}  // namespace
+inline constexpr std::int64_t number_words_end = 1000000;  ///< The first number that has no words here.
 
-NumberWords words_of(std::int64_t number) {
+struct NumberWords {
+  std::string portuguese;  ///< As written in Brazil: "mil duzentos e trinta e quatro".
+  std::string english;     ///< As written in Britain: "one thousand two hundred and thirty-four".
+};
+
+/// Throws std::out_of_range unless `number` is in [0, number_words_end).
+inline NumberWords words_of(std::int64_t number) {
   if (number < 0 || number >= number_words_end)
-    throw Error("numbers in words go from 0 to " + std::to_string(number_words_end - 1) + ", not to " +
+    throw std::out_of_range("numbers in words go from 0 to " + std::to_string(number_words_end - 1) + ", not to " +
                 std::to_string(number));
   return {portuguese_words(static_cast<std::size_t>(number)), english_words(static_cast<std::size_t>(number))};
 }
 
-}  // namespace xtape
+}  // namespace dataset

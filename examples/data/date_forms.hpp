@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace xtape {
+namespace dataset {
 
 inline constexpr std::chrono::year_month_day first_date{std::chrono::year{1900}, std::chrono::January,
                                                         std::chrono::day{1}};
@@ -17,7 +17,6 @@ inline constexpr std::chrono::year_month_day last_date{std::chrono::year{2099}, 
 
 inline constexpr std::int64_t dates_count =
     (std::chrono::sys_days(last_date) - std::chrono::sys_days(first_date)).count() + 1;
-inline constexpr std::int64_t most_written_dates = 10000000;  ///< Several times as many as there are different ones.
 
 /// How one language writes dates. Names are in lower case, and no name means something else in another language.
 struct DateLanguage {
@@ -38,7 +37,7 @@ enum class NameCase { lower, title };
 /// A date in a form of the language. Codes, much as those of strftime:
 /// %A weekday, %a its short name, %B month, %b its short name, %h the same without a dot, %e day, %d day of two digits,
 /// %o day with its ordinal's end, %n number of the month, %m the same of two digits, %Y year, %y year of two digits
-/// from 1970 to 2069 and of four in any other, so that nobody takes 1905 for 2005. Throws Error unless the date is in
+/// from 1970 to 2069 and of four in any other, so that nobody takes 1905 for 2005. Throws std::invalid_argument unless the date is in
 /// [first_date, last_date] and the codes are known.
 std::string written(const std::chrono::year_month_day& date, const DateLanguage& language, std::string_view form,
                     NameCase names);
@@ -46,4 +45,4 @@ std::string written(const std::chrono::year_month_day& date, const DateLanguage&
 /// A date as ISO 8601 has it: "1998-05-03".
 std::string iso(const std::chrono::year_month_day& date);
 
-}  // namespace xtape
+}  // namespace dataset

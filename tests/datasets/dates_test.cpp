@@ -7,10 +7,11 @@
 #include <unordered_map>
 
 #include "date_forms.hpp"
-#include "xtape/error.hpp"
-#include "xtape/text.hpp"
+#include "programs.hpp"
+#include "xtape/tokenizers.hpp"
 
-using namespace xtape;
+using namespace dataset;
+using xtape::PairTexts;
 using namespace std::chrono;
 
 namespace {
@@ -66,7 +67,7 @@ class Reader {
       }
     }
     const year_month_day date = put_together();
-    if (weekday_ != 0 && weekday(date).iso_encoding() != weekday_) throw Error("another weekday");
+    if (weekday_ != 0 && weekday(date).iso_encoding() != weekday_) throw std::runtime_error("another weekday");
     return date;
   }
 
@@ -80,14 +81,14 @@ class Reader {
     else if (const auto day = names_.weekdays.find(text); day != names_.weekdays.end())
       weekday_ = *day->second.begin();
     else if (!fillers_.contains(text))
-      throw Error("the unknown word " + text);
+      throw std::runtime_error("the unknown word " + text);
   }
 
   year_month_day put_together() const {
     std::vector<std::string> parts = numbers_;
     if (parts[0].size() == 4) std::reverse(parts.begin(), parts.end());
     if (month_ != 0) parts.insert(parts.begin() + 1, std::to_string(month_));
-    if (parts.size() != 3) throw Error("not a day, a month and a year");
+    if (parts.size() != 3) throw std::runtime_error("not a day, a month and a year");
     int y = std::stoi(parts[2]);
     if (parts[2].size() == 2) y += y < 70 ? 2000 : 1900;
     return year{y} / std::stoi(parts[1]) / std::stoi(parts[0]);
@@ -104,6 +105,15 @@ class Reader {
 year_month_day from_iso(const std::string& text) {
   REQUIRE(text.size() == 10);
   return year{std::stoi(text.substr(0, 4))} / std::stoi(text.substr(5, 2)) / std::stoi(text.substr(8, 2));
+}
+
+struct Parts {
+  PairTexts training, held_out;
+};
+Parts dates(const std::string& arguments) {
+  const xtape::test::Folder folder;
+  REQUIRE(run_program("dates", folder.path() + " " + arguments) == 0);
+  return {xtape::read_pairs(folder.path() + "/training.tsv"), xtape::read_pairs(folder.path() + "/validation.tsv")};
 }
 
 }  // namespace
@@ -197,7 +207,7 @@ TEST_CASE("in every form a date reads back as itself, its weekday right, with no
 }
 
 TEST_CASE("the pairs: as many as asked for, right, each text with one meaning, held-out dates in no form elsewhere") {
-  const SplitPairs pairs = dates({});
+  const Parts pairs = dates("");
   REQUIRE(pairs.training.source.size() == 100000);
   REQUIRE(pairs.training.target.size() == 100000);
   REQUIRE(pairs.held_out.source.size() == 2000);
@@ -220,10 +230,10 @@ TEST_CASE("the pairs: as many as asked for, right, each text with one meaning, h
 }
 
 TEST_CASE("every language is in both parts alike, and the held-out part has no character of its own") {
-  const SplitPairs pairs = dates({.training = 5000, .held_out = 10000});
+  const Parts pairs = dates("5000 10000");
   std::string text;
   for (const std::string& line : pairs.training.source) text += line;
-  const CharacterTokenizer tokenizer(text, CharacterTokenizer::Unknown::error, true);
+  const xtape::CharacterTokenizer tokenizer(text, xtape::CharacterTokenizer::Unknown::error, true);
   for (const std::string& line : pairs.held_out.source) CHECK_NOTHROW(tokenizer.encode(line));
   const auto share = [](const PairTexts& part, const std::string& words) {
     const auto count = std::count_if(part.source.begin(), part.source.end(),
@@ -237,22 +247,19 @@ TEST_CASE("every language is in both parts alike, and the held-out part has no c
 }
 
 TEST_CASE("the pairs are the same every time, whatever the size of the training part") {
-  const SplitPairs pairs = dates({.training = 300, .held_out = 50});
-  const SplitPairs more = dates({.training = 400, .held_out = 50});
+  const Parts pairs = dates("300 50");
+  const Parts more = dates("400 50");
   CHECK(more.held_out.source == pairs.held_out.source);
   CHECK(std::equal(pairs.training.source.begin(), pairs.training.source.end(), more.training.source.begin()));
 }
 
 TEST_CASE("dates that there are not, parts that would be empty and unknown codes are errors") {
-  CHECK_THROWS_WITH_AS(dates({.held_out = 73049}), "of 73049 dates, between 1 and 73048 can be held out, not 73049",
-                       Error);
-  CHECK_THROWS_AS(dates({.held_out = 0}), Error);
-  CHECK_THROWS_WITH_AS(dates({.training = 0}), doctest::Contains("at least 1 written date"), Error);
+  for (const char* wrong : {"", "x 10 73049", "x 10 0", "x 0"}) CHECK(run_program("dates", wrong) == 2);
   const DateLanguage& english = language("English");
   CHECK_THROWS_WITH_AS(written(1899y / December / 31d, english, "%e", {}),
-                       "dates go from 1900-01-01 to 2099-12-31, not to 1899-12-31", Error);
-  CHECK_THROWS_AS(written(2001y / February / 29d, english, "%e", {}), Error);
+                       "dates go from 1900-01-01 to 2099-12-31, not to 1899-12-31", std::invalid_argument);
+  CHECK_THROWS_AS(written(2001y / February / 29d, english, "%e", {}), std::invalid_argument);
   CHECK_THROWS_WITH_AS(written(2001y / 2 / 28d, english, "%e %q", {}), "the form \"%e %q\" has the unknown code '%q'",
-                       Error);
-  CHECK_THROWS_AS(written(2001y / 2 / 28d, english, "%", {}), Error);
+                       std::invalid_argument);
+  CHECK_THROWS_AS(written(2001y / 2 / 28d, english, "%", {}), std::invalid_argument);
 }

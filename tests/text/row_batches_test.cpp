@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <limits>
 #include <map>
 #include <set>
 
@@ -19,14 +18,21 @@ Tokens sentence(std::int32_t number, std::size_t length) {
   return tokens;
 }
 
+DataRows pairs(const std::vector<std::pair<Tokens, Tokens>>& all, std::int32_t source_pad = 0,
+           std::int32_t target_pad = 0) {
+  DataRows rows = {{{"source", Column::Kind::text, source_pad}, {"target", Column::Kind::target, target_pad}}, {}};
+  for (const auto& pair : all) rows.rows.push_back({{pair.first, {}, 0}, {pair.second, {}, 0}});
+  return rows;
+}
+
 /// Pairs of lengths 1 to 9, sources one token longer; pair i is made of token 10 + i.
-std::vector<Pair> some_pairs(std::int32_t count) {
-  std::vector<Pair> pairs;
+DataRows some_pairs(std::int32_t count) {
+  std::vector<std::pair<Tokens, Tokens>> all;
   for (std::int32_t i = 0; i < count; ++i) {
     const auto length = static_cast<std::size_t>(1 + i * 7 % 9);
-    pairs.push_back({sentence(10 + i, length + 1), sentence(10 + i, length)});
+    all.emplace_back(sentence(10 + i, length + 1), sentence(10 + i, length));
   }
-  return pairs;
+  return pairs(all);
 }
 
 std::int64_t at(const Batch& batch, const std::string& name, std::int64_t row, std::int64_t column) {
@@ -50,8 +56,8 @@ std::vector<std::int64_t> shape_of(const Batch& batch) {
 }  // namespace
 
 TEST_CASE("a row of pairs is source, target and target one further on, then padding") {
-  const std::vector<Pair> one = {{{2, 11, 12, 13, 3}, {2, 21, 3}}};
-  const PairBatches batches(one, one, {.rows = 2, .bucket = 4, .source_pad = 0, .target_pad = 9});
+  const DataRows one = pairs({{{2, 11, 12, 13, 3}, {2, 21, 3}}}, 0, 9);
+  const RowBatches batches(one, one, {.rows = 2, .bucket = 4});
   Batch batch = batches.blank();
   batches.training(0, batch);
   CHECK(shape_of(batch) == std::vector<std::int64_t>{2, 8, 4});
@@ -68,7 +74,7 @@ TEST_CASE("a row of pairs is source, target and target one further on, then padd
 }
 
 TEST_CASE("an epoch goes through every pair once, anew each time, in batches of the same shapes") {
-  const PairBatches batches(some_pairs(100), some_pairs(7), {.rows = 8, .seed = 5});
+  const RowBatches batches(some_pairs(100), some_pairs(7), {.rows = 8, .seed = 5});
   CHECK(batches.epoch_batches() == 13);
   Batch batch = batches.blank();
   std::map<std::uint64_t, std::vector<std::int64_t>> orders;
@@ -89,9 +95,9 @@ TEST_CASE("an epoch goes through every pair once, anew each time, in batches of 
 }
 
 TEST_CASE("a batch of pairs is a function of seed and index, in whatever order they are asked for") {
-  const PairBatches a(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
-  const PairBatches b(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
-  const PairBatches other(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 6});
+  const RowBatches a(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
+  const RowBatches b(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
+  const RowBatches other(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 6});
   Batch x = a.blank(), y = b.blank();
   bool differs = false;
   for (std::uint64_t index = 0; index < 16; ++index) a.training(index, x);
@@ -106,7 +112,7 @@ TEST_CASE("a batch of pairs is a function of seed and index, in whatever order t
 }
 
 TEST_CASE("a budget of tokens gives short sentences more rows") {
-  const PairBatches batches(some_pairs(300), some_pairs(5), {.tokens = 120, .bucket = 2});
+  const RowBatches batches(some_pairs(300), some_pairs(5), {.tokens = 120, .bucket = 2});
   Batch batch = batches.blank();
   std::set<std::int64_t> rows;
   std::size_t pairs = 0;
@@ -123,7 +129,7 @@ TEST_CASE("a budget of tokens gives short sentences more rows") {
 }
 
 TEST_CASE("the validation part comes once, and the blank batch is the largest") {
-  const PairBatches batches(some_pairs(30), some_pairs(20), {.rows = 8});
+  const RowBatches batches(some_pairs(30), some_pairs(20), {.rows = 8});
   Batch batch = batches.blank();
   const Batch blank = batches.blank();
   std::multiset<std::int64_t> seen;
@@ -139,20 +145,65 @@ TEST_CASE("the validation part comes once, and the blank batch is the largest") 
 }
 
 TEST_CASE("parts without pairs and sentences without ends are errors") {
-  CHECK_THROWS_WITH_AS(PairBatches({}, some_pairs(3), {}), "the training part has no sentence pair", Error);
-  CHECK_THROWS_WITH_AS(PairBatches(some_pairs(3), {}, {}), "the validation part has no sentence pair", Error);
-  CHECK_THROWS_AS(PairBatches({{{2}, {2, 3}}}, some_pairs(3), {}), Error);
-  CHECK_THROWS_AS(PairBatches(some_pairs(3), some_pairs(3), {.rows = 0}), Error);
+  CHECK_THROWS_WITH_AS(RowBatches({}, some_pairs(3), {}), "the training part has no row", Error);
+  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {}, {}), "the validation part has no row", Error);
+  CHECK_THROWS_AS(RowBatches(pairs({{{2}, {2, 3}}}), some_pairs(3), {}), Error);
+  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {{{"text", Column::Kind::target}}, {{{{2, 3}, {}, 0}}}}, {}),
+                       doctest::Contains("have other columns"), Error);
+  CHECK_THROWS_WITH_AS(RowBatches({{{"text"}}, {{}}}, some_pairs(3), {}), "a row has a cell for each column", Error);
+  CHECK_THROWS_AS(RowBatches(some_pairs(3), some_pairs(3), {.rows = 0}), Error);
 }
 
-TEST_CASE("held-out numbers are not among those that train") {
-  const SplitPairs texts = number_words({.training = 5000, .held_out = 1500});
-  CHECK(texts.training.source.size() == 5000);
-  CHECK(texts.held_out.target.size() == 1500);
-  const std::set<std::string> trained(texts.training.source.begin(), texts.training.source.end());
-  for (const std::string& words : texts.held_out.source) CHECK(trained.count(words) == 0);
-  CHECK(number_words({.training = 10, .held_out = 1500}).held_out.source == texts.held_out.source);
-  CHECK_THROWS_AS(number_words({.training = 999000, .held_out = 1001}), Error);
-  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  CHECK_THROWS_WITH_AS(number_words({.training = huge, .held_out = huge}), doctest::Contains("cannot be taken"), Error);
+namespace {
+using Kind = Column::Kind;
+/// Five rows of a text, a label, and perhaps two numbers; row i holds i + 1 tokens 10 + i.
+DataRows classified(bool numbers) {
+  DataRows rows = {{{"tokens", Kind::text}, {"label", Kind::label}}, {}};
+  if (numbers) rows.columns.push_back({"x", Kind::number, 0, 2});
+  for (std::int32_t i = 0; i < 5; ++i) {
+    rows.rows.push_back({{sentence(10 + i, static_cast<std::size_t>(i) + 1), {}, 0}, {{i % 2}, {}, 0}});
+    if (numbers) rows.rows.back().push_back({{}, {static_cast<float>(i), -1}, 0});
+  }
+  return rows;
+}
+}  // namespace
+
+TEST_CASE("labels stand beside texts, and rows that are padding have none") {
+  const RowBatches batches(classified(false), classified(false), {.rows = 4, .bucket = 1});
+  Batch batch = batches.blank();
+  CHECK(batches.columns() == 7);
+  batches.validation(0, batch);
+  CHECK(batch.size() == 2);
+  CHECK(batch.at("tokens").shape() == Shape{4, 6});
+  CHECK(batch.at("label").shape() == Shape{4});
+  for (std::int64_t row = 0; row < 4; ++row) CHECK(batch.at("label").as<std::int64_t>()[row] == row % 2);
+  batches.validation(1, batch);
+  CHECK(batch.at("label").shape() == Shape{4});
+  CHECK(batch.at("label").as<std::int64_t>()[0] == 0);
+  for (std::int64_t row = 1; row < 4; ++row) CHECK(batch.at("label").as<std::int64_t>()[row] == ignored_target);
+}
+
+TEST_CASE("numbers are floats, and a batch with numbers has only as many rows as there are") {
+  const RowBatches batches(classified(true), classified(true), {.rows = 4, .bucket = 1});
+  Batch batch = batches.blank();
+  batches.validation(0, batch);
+  CHECK(batch.at("x").shape() == Shape{4, 2});
+  CHECK(batch.at("x").as<float>()[2 * 3] == 3);
+  CHECK(batch.at("x").as<float>()[2 * 3 + 1] == -1);
+  batches.validation(1, batch);
+  CHECK(batch.at("tokens").shape() == Shape{1, 7});
+  CHECK(batch.at("x").as<float>()[0] == 4);
+  // Of numbers alone every length is the same.
+  DataRows numbers = {{{"y", Kind::number}}, {}};
+  for (int i = 0; i < 10; ++i) numbers.rows.push_back({{{}, {static_cast<float>(i)}, 0}});
+  const RowBatches alone(numbers, numbers, {.rows = 4, .seed = 2});
+  CHECK(alone.epoch_batches() == 3);
+  std::set<float> seen;
+  for (std::uint64_t index = 0; index < 3; ++index) {
+    alone.training(index, batch);
+    REQUIRE(batch.size() == 1);
+    const Array y = batch.at("y");
+    for (std::int64_t i = 0; i < y.count(); ++i) seen.insert(y.as<float>()[i]);
+  }
+  CHECK(seen.size() == 10);
 }

@@ -3,11 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <string>
 #include <unordered_set>
 
-#include "xtape/error.hpp"
+#include "programs.hpp"
 
-using namespace xtape;
+using namespace dataset;
 
 TEST_CASE("numbers in words, every irregular one and every joint") {
   const struct {
@@ -93,6 +94,21 @@ TEST_CASE("no two numbers have the same words in either language") {
 }
 
 TEST_CASE("numbers beyond the words are refused") {
-  CHECK_THROWS_WITH_AS(words_of(1000000), "numbers in words go from 0 to 999999, not to 1000000", Error);
-  CHECK_THROWS_AS(words_of(-1), Error);
+  CHECK_THROWS_WITH_AS(words_of(1000000), "numbers in words go from 0 to 999999, not to 1000000", std::out_of_range);
+  CHECK_THROWS_AS(words_of(-1), std::out_of_range);
+}
+
+TEST_CASE("held-out numbers are not among those that train, and are the same however many train") {
+  const xtape::test::Folder folder;
+  REQUIRE(run_program("number_words", folder.path() + "/a 5000 1500") == 0);
+  const auto training = xtape::read_pairs(folder.path() + "/a/training.tsv");
+  const auto held_out = xtape::read_pairs(folder.path() + "/a/validation.tsv");
+  CHECK(training.source.size() == 5000);
+  CHECK(held_out.target.size() == 1500);
+  const std::unordered_set<std::string> trained(training.source.begin(), training.source.end());
+  for (const std::string& words : held_out.source) CHECK(trained.count(words) == 0);
+  REQUIRE(run_program("number_words", folder.path() + "/b 10 1500") == 0);
+  CHECK(xtape::read_pairs(folder.path() + "/b/validation.tsv").source == held_out.source);
+  for (const char* wrong : {"", "c 0", "c 999000 1001", "c 10 x", "c 99999999999999999999"})
+    CHECK(run_program("number_words", wrong) == 2);
 }

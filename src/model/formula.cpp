@@ -1,0 +1,42 @@
+#include "formula.hpp"
+
+#include <algorithm>
+
+#include "evaluator.hpp"
+#include "nearest.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::model {
+
+namespace {
+void check_names_in(const Expression& expression, const std::vector<std::string>& names, const Line& line) {
+  if (expression.form == Form::name && std::find(names.begin(), names.end(), expression.text) == names.end()) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    line.fail(expression.column, "the data knows no '" + expression.text + "'" + did_you_mean(expression.text, names) +
+                                     " (known: " + list + ")");
+  }
+  const bool calls = expression.form == Form::call;  // of a function, whose name is none of the data's
+  for (std::size_t i = calls ? 1 : 0; i < expression.children.size(); ++i)
+    check_names_in(expression.children[i], names, line);
+}
+}  // namespace
+
+void check_formula(const std::string& text, const std::vector<std::string>& names, const std::string& whose) {
+  const Line line = parse_line(text, {whose, ""}, false);
+  check_names_in(line.value, names, line);
+}
+
+std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose) {
+  const Line line = parse_line(text, {whose, ""}, false);
+  World world;
+  world.ops = &builtin_ops();
+  world.max_steps = 1 << 16;
+  Frame frame;
+  for (const auto& [name, number] : numbers) frame.locals[name] = number;
+  const Value value = Evaluator(world).evaluate(line, frame);
+  if (!value.is_number()) line.fail(line.value.column, "a number belongs here, not " + describe(value));
+  return describe(value);
+}
+
+}  // namespace xtape::model

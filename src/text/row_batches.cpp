@@ -1,0 +1,264 @@
+#include <algorithm>
+#include <numeric>
+
+#include "batch_size.hpp"
+#include "order.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+using Cell = DataRows::Cell;
+
+std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
+  return (static_cast<std::int64_t>(length) + unit - 1) / unit * unit;
+}
+
+bool has_numbers(const std::vector<Column>& columns) {
+  return std::any_of(columns.begin(), columns.end(), [](const Column& c) { return c.kind == Column::Kind::number; });
+}
+
+/// A stretch of a part's rows in the order of their lengths, and the shape of the batch that they make.
+struct Cut {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::int64_t rows = 0;
+  std::vector<std::int64_t> lengths;  // of the texts in each column; 0 of what is no text
+
+  std::int64_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
+  std::int64_t elements() const { return rows * std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}); }
+};
+
+/// Rows, sorted by length and cut into batches. Which of the rows of one length come first may vary, but never the
+/// lengths: shapes are the same in every epoch.
+class Part {
+ public:
+  Part(DataRows rows, const RowBatchesOptions& options, const std::string& name) : rows_(std::move(rows)) {
+    if (rows_.rows.empty()) throw Error("the " + name + " part has no row");
+    if (rows_.columns.empty()) throw Error("rows have at least one column");
+    for (const std::vector<Cell>& row : rows_.rows) {
+      if (row.size() != columns().size()) throw Error("a row has a cell for each column");
+      for (std::size_t i = 0; i < row.size(); ++i) lengths_.push_back(length_of(columns()[i], row[i], options.bucket));
+    }
+    std::vector<std::uint32_t> order(size());
+    std::iota(order.begin(), order.end(), 0U);
+    sort(order);
+    for (std::size_t at = 0; at < order.size(); at += cuts_.back().count) cuts_.push_back(cut(order, at, options));
+    places_ = std::move(order);
+  }
+
+  const std::vector<Column>& columns() const { return rows_.columns; }
+  const std::vector<Cut>& cuts() const { return cuts_; }
+  /// The places of the rows, by length.
+  const std::vector<std::uint32_t>& places() const { return places_; }
+  const std::vector<Cell>& row(std::uint32_t place) const { return rows_.rows[place]; }
+  std::size_t size() const { return rows_.rows.size(); }
+
+  /// By the lengths of the last column, then of the one before it; equal ones keep their order.
+  void sort(std::vector<std::uint32_t>& order) const {
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      for (std::size_t i = columns().size(); i > 0; --i)
+        if (length(a, i - 1) != length(b, i - 1)) return length(a, i - 1) < length(b, i - 1);
+      return false;
+    });
+  }
+
+ private:
+  static std::int64_t length_of(const Column& column, const Cell& cell, std::int64_t bucket) {
+    if (column.kind == Column::Kind::label || column.kind == Column::Kind::number) return 0;
+    if (cell.tokens.size() < 2) throw Error("a text has at least its start and its end token");
+    // A target is read without its last token, and predicted without its first.
+    return rounded_up(cell.tokens.size() - (column.kind == Column::Kind::target ? 1 : 0), bucket);
+  }
+  std::int64_t length(std::uint32_t place, std::size_t column) const {
+    return lengths_[place * columns().size() + column];
+  }
+
+  /// As many rows from `first` on as the options put into one batch.
+  Cut cut(const std::vector<std::uint32_t>& order, std::size_t first, const RowBatchesOptions& options) const {
+    constexpr std::int64_t unit = 8;  // rows by tokens are whole multiples of this, so that there are fewer shapes
+    Cut made{first, 0, 0, std::vector<std::int64_t>(columns().size(), 0)};
+    for (std::size_t i = first; i < order.size(); ++i) {
+      Cut next = made;
+      for (std::size_t c = 0; c < next.lengths.size(); ++c)
+        next.lengths[c] = std::max(next.lengths[c], length(order[i], c));
+      const std::int64_t fitting = options.tokens / std::max<std::int64_t>(1, next.longest());
+      next.rows = options.tokens == 0 ? options.rows
+                  : fitting < unit    ? std::max<std::int64_t>(1, fitting)
+                                      : fitting / unit * unit;
+      if (static_cast<std::int64_t>(made.count) >= next.rows) break;
+      ++next.count;
+      made = std::move(next);
+    }
+    if (has_numbers(columns())) made.rows = static_cast<std::int64_t>(made.count);
+    check_batch_size(made.rows, std::max<std::int64_t>(1, made.longest()));
+    return made;
+  }
+
+  DataRows rows_;
+  std::vector<std::int64_t> lengths_;  // row by row, of each column
+  std::vector<Cut> cuts_;
+  std::vector<std::uint32_t> places_;
+};
+
+/// Row `row` of the batch's array: the elements from `first` to `last`, then `filling`.
+template <class To, class Iterator>
+void write(const Array& array, std::int64_t row, Iterator first, Iterator last, To filling) {
+  Array to = array;
+  const std::int64_t columns = array.count() / array.shape()[0];
+  To* begin = to.as<To>() + row * columns;
+  std::fill(std::copy(first, last, begin), begin + columns, filling);
+}
+}  // namespace
+
+struct RowBatches::Data {
+  RowBatchesOptions options;
+  Part training;
+  Part validation;
+  Cut largest;  // that of the most elements
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  // The order of the epoch that was last asked for: a batch needs all of it.
+  std::uint64_t epoch = 0;
+  std::vector<std::uint32_t> epoch_places;   // of rows; empty before the first
+  std::vector<std::uint32_t> epoch_batches;  // of cuts
+
+  Data(DataRows train, DataRows validate, const RowBatchesOptions& the_options)
+      : options(the_options),
+        training(std::move(train), options, "training"),
+        validation(std::move(validate), options, "validation") {
+    if (training.columns().size() != validation.columns().size())
+      throw Error("the training part and the validation part have other columns");
+    for (const Part* part : {&training, &validation})
+      for (const Cut& cut : part->cuts()) {
+        rows = std::max(rows, cut.rows);
+        columns = std::max(columns, cut.longest());
+        if (largest.rows == 0 || std::pair(cut.elements(), cut.rows) > std::pair(largest.elements(), largest.rows))
+          largest = cut;
+      }
+  }
+
+  void shuffle(std::uint64_t the_epoch) {
+    if (!epoch_places.empty() && the_epoch == epoch) return;
+    epoch = the_epoch;
+    const std::uint64_t stream = streams::epochs + 2 * epoch;
+    epoch_places = shuffled(static_cast<std::uint32_t>(training.size()), options.seed, stream);
+    training.sort(epoch_places);
+    epoch_batches = shuffled(static_cast<std::uint32_t>(training.cuts().size()), options.seed, stream + 1);
+  }
+
+  /// Calls `give` with the name, dtype and shape of each array of a batch.
+  template <class Give>
+  void describe(const Cut& cut, const Give& give) const {
+    for (std::size_t i = 0; i < cut.lengths.size(); ++i) {
+      const Column& column = training.columns()[i];
+      const Shape of_tokens = {cut.rows, cut.lengths[i]};
+      switch (column.kind) {
+        case Column::Kind::text:
+          give(column.name, Dtype::int64, of_tokens);
+          break;
+        case Column::Kind::target:
+          give("tokens", Dtype::int64, of_tokens);
+          give("targets", Dtype::int64, of_tokens);
+          break;
+        case Column::Kind::label:
+          give(column.name, Dtype::int64, Shape{cut.rows});
+          break;
+        case Column::Kind::number:
+          give(column.name, Dtype::float32, column.width == 0 ? Shape{cut.rows} : Shape{cut.rows, column.width});
+          break;
+      }
+    }
+  }
+
+  Batch shaped(const Cut& cut) const {
+    Batch batch;
+    describe(cut,
+             [&](const std::string& name, Dtype dtype, const Shape& shape) { batch.add(name, Array(dtype, shape)); });
+    return batch;
+  }
+
+  bool fits(const Cut& cut, const Batch& batch) const {
+    std::size_t arrays = 0;
+    bool same = true;
+    describe(cut, [&](const std::string& name, Dtype dtype, const Shape& shape) {
+      const Array* array = batch.find(name);
+      same = same && array != nullptr && array->dtype() == dtype && array->shape() == shape;
+      ++arrays;
+    });
+    return same && arrays == batch.size();
+  }
+
+  /// Of no cell: a row that the cut has none for.
+  void write_cell(const Column& column, const Cell* cell, std::int64_t row, const Batch& batch) const {
+    static const Cell none;
+    const Cell& from = cell != nullptr ? *cell : none;
+    const auto begin = from.tokens.begin(), end = from.tokens.end();
+    if (column.kind == Column::Kind::number) {
+      write(batch.at(column.name), row, from.numbers.begin(), from.numbers.end(), 0.0F);
+    } else if (column.kind == Column::Kind::target) {
+      const std::ptrdiff_t shifted = cell != nullptr ? 1 : 0;
+      write(batch.at("tokens"), row, begin, end - shifted, std::int64_t{column.pad});
+      const Array targets = batch.at("targets");
+      write(targets, row, begin + shifted, end, std::int64_t{ignored_target});
+      if (from.prompt > 1)
+        std::fill_n(Array(targets).as<std::int64_t>() + row * targets.shape()[1], from.prompt - 1, ignored_target);
+    } else {
+      const std::int32_t filling = column.kind == Column::Kind::label ? ignored_target : column.pad;
+      write(batch.at(column.name), row, begin, end, std::int64_t{filling});
+    }
+  }
+
+  void write_batch(const Part& part, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
+    if (!fits(cut, batch)) batch = shaped(cut);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(cut.rows); ++i) {
+      const std::vector<Cell>* cells = i < cut.count ? &part.row(places[cut.first + i]) : nullptr;
+      for (std::size_t c = 0; c < part.columns().size(); ++c)
+        write_cell(part.columns()[c], cells != nullptr ? &(*cells)[c] : nullptr, static_cast<std::int64_t>(i), batch);
+    }
+  }
+};
+
+RowBatches::RowBatches(DataRows training, DataRows validation, const RowBatchesOptions& options) {
+  if (options.rows < 1 || options.tokens < 0 || options.bucket < 1 || options.bucket > most_batch_tokens)
+    throw Error("a batch has at least one row, and lengths are rounded up to multiples of 1 to " +
+                std::to_string(most_batch_tokens));
+  data_ = std::make_unique<Data>(std::move(training), std::move(validation), options);
+}
+RowBatches::~RowBatches() = default;
+
+std::int64_t RowBatches::rows() const {
+  return data_->rows;
+}
+std::int64_t RowBatches::columns() const {
+  return data_->columns;
+}
+std::int64_t RowBatches::epoch_batches() const {
+  return static_cast<std::int64_t>(data_->training.cuts().size());
+}
+std::int64_t RowBatches::validation_batches() const {
+  return static_cast<std::int64_t>(data_->validation.cuts().size());
+}
+
+Batch RowBatches::blank() const {
+  return data_->shaped(data_->largest);
+}
+
+void RowBatches::training(std::uint64_t index, Batch& batch) const {
+  const Part& part = data_->training;
+  const std::uint64_t epoch_size = part.cuts().size();
+  data_->shuffle(index / epoch_size);
+  data_->write_batch(part, part.cuts()[data_->epoch_batches[index % epoch_size]], data_->epoch_places, batch);
+}
+
+void RowBatches::validation(std::int64_t index, Batch& batch) const {
+  const Part& part = data_->validation;
+  data_->write_batch(part, part.cuts().at(static_cast<std::size_t>(index)), part.places(), batch);
+}
+
+void RowBatches::validation_sample(std::uint64_t index, Batch& batch) const {
+  const std::uint64_t batches = data_->validation.cuts().size();
+  validation(static_cast<std::int64_t>(draw_below(batches, data_->options.seed, streams::rows_sample, index)), batch);
+}
+
+}  // namespace xtape

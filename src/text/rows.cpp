@@ -1,0 +1,156 @@
+// From texts to rows of tokens, labels and numbers, and to arrays.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "utf8.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+using Cell = DataRows::Cell;
+
+/// As messages show a field, which may be long.
+std::string shown(const std::string& text) {
+  constexpr std::size_t most = 100;
+  return "'" + (text.size() > most ? text.substr(0, most) + "…" : text) + "'";
+}
+
+bool holds_text(const Column& column) {
+  return column.kind == Column::Kind::text || column.kind == Column::Kind::target;
+}
+
+/// Prompt and answer are encoded apart, so that what is generated begins where the prompt's own tokens end.
+Cell target_cell(const ColumnTexts& column, const std::string& text) {
+  if (column.prompt_end.empty()) return {framed(*column.tokenizer, text), {}, 0};
+  const PromptSplit split = split_prompt(text, column.prompt_end);
+  Cell cell{framed(*column.tokenizer, split.prompt), {}, 0};
+  cell.tokens.pop_back();
+  cell.prompt = cell.tokens.size();
+  const Tokens answer = framed(*column.tokenizer, split.answer);
+  cell.tokens.insert(cell.tokens.end(), answer.begin() + 1, answer.end());
+  return cell;
+}
+
+Cell label_cell(const std::vector<std::string>& labels, const std::string& text) {
+  check_utf8(text);
+  const auto found = std::lower_bound(labels.begin(), labels.end(), text);
+  if (found == labels.end() || *found != text)
+    throw Error(shown(text) + " is none of the " + std::to_string(labels.size()) + " labels of the training part");
+  return {{static_cast<std::int32_t>(found - labels.begin())}, {}, 0};
+}
+
+float number_of(const std::string& text) {
+  float number = 0;
+  const std::size_t first = std::min(text.find_first_not_of(' '), text.size());
+  const std::size_t last = text.find_last_not_of(' ') + 1;
+  const auto [end, error] = std::from_chars(text.data() + first, text.data() + std::max(first, last), number);
+  if (error != std::errc() || end != text.data() + last || !std::isfinite(number))
+    throw Error(shown(text) + " is not a finite number");
+  return number;
+}
+
+Cell cell_of(const ColumnTexts& column, std::size_t row) {
+  if (column.column.kind == Column::Kind::target) return target_cell(column, column.texts[0][row]);
+  if (column.column.kind == Column::Kind::text) return {source_of(*column.tokenizer, column.texts[0][row]), {}, 0};
+  if (column.column.kind == Column::Kind::label) return label_cell(*column.labels, column.texts[0][row]);
+  Cell cell;
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, column.column.width); ++i)
+    cell.numbers.push_back(number_of(column.texts[i][row]));
+  return cell;
+}
+}  // namespace
+
+PromptSplit split_prompt(const std::string& text, const std::string& prompt_end) {
+  const std::size_t found = text.find(prompt_end);
+  if (found == std::string::npos) throw Error("there is no '" + prompt_end + "' that ends a prompt");
+  const std::size_t end = found + prompt_end.size();
+  return {text.substr(0, end), text.substr(end)};
+}
+
+Tokens framed(const Tokenizer& tokenizer, const std::string& text) {
+  if (tokenizer.start() < 0 || tokenizer.end() < 0)
+    throw Error("the tokenizer has no start and end tokens to put around a text");
+  Tokens tokens = {tokenizer.start()};
+  const Tokens inside = tokenizer.encode(text);
+  tokens.insert(tokens.end(), inside.begin(), inside.end());
+  tokens.push_back(tokenizer.end());
+  return tokens;
+}
+
+Tokens source_of(const Tokenizer& tokenizer, const std::string& text) {
+  if (tokenizer.start() >= 0 || tokenizer.end() < 0) return framed(tokenizer, text);
+  Tokens tokens = tokenizer.encode(text);
+  tokens.push_back(tokenizer.end());
+  return tokens;
+}
+
+Tokens prompt_of(const Tokenizer& tokenizer, const std::string& text) {
+  Tokens tokens = tokenizer.encode(text);
+  if (tokenizer.begins()) tokens.insert(tokens.begin(), tokenizer.start());
+  return tokens;
+}
+
+DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place) {
+  DataRows made;
+  for (const ColumnTexts& each : columns) {
+    made.columns.push_back(each.column);
+    if (each.tokenizer != nullptr) made.columns.back().pad = each.tokenizer->pad();
+  }
+  const auto fits = [&](const Cell& cell, const ColumnTexts& column) {
+    // The end, or start and end: only what an encoder reads may lack the start.
+    const std::size_t frame = column.column.kind == Column::Kind::text && column.tokenizer->start() < 0 ? 1 : 2;
+    return cell.tokens.size() > frame &&
+           (max_length == 0 || cell.tokens.size() <= static_cast<std::size_t>(max_length) + frame);
+  };
+  for (std::size_t row = 0; row < columns.at(0).texts->size(); ++row) {
+    std::vector<Cell> cells;
+    bool kept = true;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      try {
+        cells.push_back(cell_of(columns[i], row));
+      } catch (const Error& error) {
+        throw Error(place(row, i) + ": " + error.what());
+      }
+      kept = kept && (!holds_text(columns[i].column) || fits(cells.back(), columns[i]));
+    }
+    if (kept) made.rows.push_back(std::move(cells));
+  }
+  return made;
+}
+
+DataRows documents_of(const std::vector<std::string>& texts, const Tokenizer& tokenizer, std::int64_t max_length,
+                      const std::string& prompt_end) {
+  const ColumnTexts column = {{"text", Column::Kind::target}, &texts, &tokenizer, prompt_end};
+  return rows_of({column}, max_length, [](std::size_t row, std::size_t) { return "text " + std::to_string(row + 1); });
+}
+
+DataRows pairs_of(const PairTexts& texts, const Tokenizer& source, const Tokenizer& target, std::int64_t max_length) {
+  if (texts.source.size() != texts.target.size())
+    throw Error("pairs need a target for every source, got " + std::to_string(texts.source.size()) + " sources and " +
+                std::to_string(texts.target.size()) + " targets");
+  const std::vector<ColumnTexts> columns = {{{"source", Column::Kind::text}, &texts.source, &source},
+                                            {{"target", Column::Kind::target}, &texts.target, &target}};
+  return rows_of(columns, max_length, [&](std::size_t row, std::size_t i) {
+    return "line " + std::to_string(row + 1) + " of the " + columns[i].column.name;
+  });
+}
+
+Array token_array(const std::vector<Tokens>& rows, std::int32_t pad, std::int64_t multiple) {
+  if (multiple < 1 || multiple > most_batch_tokens)
+    throw Error("multiple must be 1 to " + std::to_string(most_batch_tokens) + ", got " + std::to_string(multiple));
+  std::size_t longest = 0;
+  for (const Tokens& row : rows) longest = std::max(longest, row.size());
+  const std::int64_t columns = (static_cast<std::int64_t>(longest) + multiple - 1) / multiple * multiple;
+  Array array(Dtype::int64, {static_cast<std::int64_t>(rows.size()), columns});
+  std::int64_t* to = array.as<std::int64_t>();
+  std::fill_n(to, array.count(), std::int64_t{pad});
+  for (const Tokens& row : rows) {
+    std::copy(row.begin(), row.end(), to);
+    to += columns;
+  }
+  return array;
+}
+
+}  // namespace xtape

@@ -1,0 +1,67 @@
+// Files of rows: a line each, cut into fields.
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+[[noreturn]] void fail(const std::string& path, std::size_t line, const std::string& message) {
+  throw FileError(path + ", line " + std::to_string(line) + ": " + message);
+}
+
+/// The first fields of a line, at most `most` of them; the rest of the line follows as one more.
+std::vector<std::string> fields_of(const std::string& line, char delimiter, std::size_t most) {
+  std::vector<std::string> fields;
+  std::size_t at = 0;
+  while (true) {
+    std::string field;
+    if (delimiter != '\t' && at < line.size() && line[at] == '"') {
+      for (++at; at < line.size() && (line[at] != '"' || line.compare(at, 2, "\"\"") == 0); ++at) {
+        if (line[at] == '"') ++at;
+        field += line[at];
+      }
+      if (at == line.size()) throw Error("a quotation mark has no other one");
+      ++at;
+    }
+    const std::size_t end = fields.size() == most ? line.size() : std::min(line.find(delimiter, at), line.size());
+    fields.push_back(field + line.substr(at, end - at));
+    if (end == line.size()) return fields;
+    at = end + 1;
+  }
+}
+}  // namespace
+
+TableTexts read_table(const std::string& path, const TableOptions& options) {
+  const std::vector<std::string> lines = read_lines(path);
+  TableTexts table(options.columns);
+  for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
+    std::vector<std::string> fields;
+    try {
+      fields = fields_of(lines[i], options.delimiter, options.columns);
+    } catch (const Error& error) {
+      fail(path, i + 1, error.what());
+    }
+    if (fields.size() < options.columns || (fields.size() > options.columns && !options.more)) {
+      const std::string parted = options.delimiter == '\t' ? "tabs" : std::string("'") + options.delimiter + "'";
+      fail(path, i + 1,
+           "a row has " + std::to_string(options.columns) + " fields parted by " + parted + ", and this line has " +
+               (fields.size() > options.columns ? "more" : std::to_string(fields.size())));
+    }
+    for (std::size_t column = 0; column < options.columns; ++column) table[column].push_back(std::move(fields[column]));
+  }
+  return table;
+}
+
+PairTexts read_pairs(const std::string& path) {
+  TableTexts table = read_table(path, {.columns = 2, .more = true});
+  return {std::move(table[0]), std::move(table[1])};
+}
+
+PairTexts read_pairs(const std::string& source, const std::string& target) {
+  PairTexts pairs = {read_lines(source), read_lines(target)};
+  if (pairs.source.size() != pairs.target.size())
+    throw Error(source + " has " + std::to_string(pairs.source.size()) + " lines and " + target + " " +
+                std::to_string(pairs.target.size()) + ": line i of one must translate line i of the other");
+  return pairs;
+}
+
+}  // namespace xtape

@@ -1,0 +1,59 @@
+#include "answers.hpp"
+
+#include <algorithm>
+
+#include "xtape/bleu.hpp"
+
+namespace xtape::train {
+
+namespace {
+/// Words are compared as they are; other text is cut into words as sacreBLEU does it. Lower-casing tokenizers cannot be
+/// expected to get the case right.
+BleuOptions bleu_options(const TokenizerSettings& settings) {
+  if (settings.kind == "words") return {"none", settings.words.lower_case};
+  return {"13a", settings.kind == "sentencepiece" && settings.pieces.lower_case};
+}
+}  // namespace
+
+Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std::string& text) {
+  if (!recipe.data.has_rows()) return prompt_of(tokenizer, text);
+  Tokens tokens = tokenizer.encode(text);
+  tokens.insert(tokens.begin(), tokenizer.start());
+  return tokens;
+}
+
+std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
+                                   const PairTexts& answers, std::int64_t columns,
+                                   const std::function<void()>& between) {
+  GenerateOptions options;
+  options.sampling.temperature = 0;
+  options.end_token = tokenizer.end();
+  options.context = columns;
+  options.batch_size = 64;
+  options.tokens = 0;
+  std::vector<Tokens> prompts;
+  for (std::size_t i = 0; i < answers.source.size(); ++i) {
+    prompts.push_back(prompt_tokens(recipe, tokenizer, answers.source[i]));
+    const auto needed = static_cast<std::int64_t>(tokenizer.encode(answers.target[i]).size()) + 1;
+    options.tokens = std::max(options.tokens, needed);
+  }
+  const auto each = [&](std::int64_t, std::int32_t) {
+    if (between) between();
+    return false;
+  };
+  std::vector<std::string> made;
+  for (const Tokens& tokens : generate_batch(model, prompts, options, each)) made.push_back(tokenizer.decode(tokens));
+  return made;
+}
+
+void compare(const Recipe& recipe, const std::vector<std::string>& made, const std::vector<std::string>& right,
+             Evaluation& evaluation) {
+  if (recipe.measure_bleu) evaluation.bleu = corpus_bleu(made, right, bleu_options(recipe.tokenizer)).score;
+  if (!recipe.measure_exact_match) return;
+  std::int64_t equal = 0;
+  for (std::size_t i = 0; i < made.size(); ++i) equal += made[i] == right[i] ? 1 : 0;
+  evaluation.questions = static_cast<std::int64_t>(made.size());
+  evaluation.exact_match = static_cast<double>(equal) / static_cast<double>(made.size());
+}
+
+}  // namespace xtape::train

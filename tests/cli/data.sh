@@ -1,0 +1,69 @@
+#!/bin/bash
+# Data of every kind, by files and recipes alone: prompts, pairs, labels; pipes, test parts, kinds that are no more.
+# usage: data.sh PROGRAM SOURCE_ROOT
+source "$(dirname "$0")/frame.sh" "$@"
+export OMP_NUM_THREADS=2
+recipes=$source/models/recipes
+
+# A prompt is no target: nothing about it is learnt, and the answer soon is. Through a pipe, and from a file: the same.
+for _ in $(seq 8); do for a in 0 1 2; do for b in 0 1 2; do
+  echo "$a$b=$(printf '%s\n' $a $b | sort | tr -d '\n')"
+done; done; done >sorting.txt
+tail -n 9 sorting.txt >sorting_test.txt
+sorting=(--set hyper.n_embd=16 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.held_out=9 --set batch.size=9 --set steps=150
+  --set evaluate_every=150 --set schedule.warmup=5 --set schedule.rate=0.01 --set data.test_text=sorting_test.txt)
+expect 0 "^sorted: step 150 .* exact match 100.00 % of 9$" "step 150 of 150" train "$recipes/sorting.json" --out sorted "${sorting[@]}" \
+  --set data.text=sorting.txt
+cat sorting.txt | "$xtape" train "$recipes/sorting.json" --out piped "${sorting[@]}" --set data.text=- >out 2>err
+holds "the standard input trains as the file does" cmp -s {sorted,piped}/checkpoints/00000150/weights.safetensors
+expect 0 "^exact_match 1$" "" eval sorted --test
+expect 2 "" "nowhere.txt: No such file" eval sorted --test --set data.test_text=nowhere.txt
+expect 0 "^21=12$" "" generate sorted --prompt 21= --tokens 9
+holds "the rows' length is in the run" grep -q '"longest_row": 6' sorted/recipe.json
+rm sorting.txt
+expect 0 "^20=02$" "" generate sorted --prompt 20= --tokens 9
+expect 2 "" "sorting.txt: No such file" eval sorted
+
+# Pairs in one file.
+for n in $(seq 12 60); do printf '%s\t%s\ta note\n' "$n" "$(rev <<<"$n")"; done >pairs.tsv
+reversing=(--set hyper.width=16 --set hyper.inner=16 --set hyper.heads=2 --set hyper.encoder_layers=1 --set hyper.decoder_layers=1
+  --set data.held_out=5 --set batch.size=16 --set steps=4 --set evaluate_every=4 --set schedule.warmup=1)
+expect 0 "^reversed: step 4 .* exact match [0-9.]+ % of 5$" "step 4 of 4" train "$recipes/reversing.json" --out reversed "${reversing[@]}" \
+  --set data.pairs=pairs.tsv
+echo "no tab" >>pairs.tsv
+expect 2 "" "pairs.tsv, line 50: a row has 2 fields parted by tabs, and this line has 1" train "$recipes/reversing.json" --out none \
+  "${reversing[@]}" --set data.pairs=pairs.tsv
+
+# Labels.
+for _ in $(seq 20); do
+  printf 'German\tein hund und ein haus\nEnglish\ta dog and a house\nEnglish\tthe house\nGerman\tdas haus\n'
+done >labelled.tsv
+expect 0 "^classes: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/classify_texts.json" --out classes --set data.table=labelled.tsv \
+  --set epochs=20 --set batch.size=8
+expect 0 "^accuracy 1$" "" eval classes
+expect 2 "" "classes has no test part: --set data.test_… names its files" eval classes --test
+printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
+holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
+holds "with probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
+expect 2 "" "reversed is no run on a table of one text and one label in each row" classify reversed
+expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
+holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
+expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
+echo "a label alone" >>labelled.tsv
+expect 2 "" "labelled.tsv, line 81: a row has 2 fields" eval classes
+
+# A run whose data the program once made itself.
+cp -r sorted sums
+sed -i '/"data": {/,/}/c\  "data": {"kind": "adder", "digits": 1, "held_out": 20},' sums/recipe.json
+sed -i 's/"measure": \[/"measure_": [/; /"measure_"/,/\]/d' sums/recipe.json
+expect 0 "^2*1*=*" "" generate sums --prompt 21= --tokens 3
+expect 2 "" "data of kind 'adder' is made by a program of its own: examples/data/sums FOLDER 1 20 writes its files" train sums --resume
+expect 2 "" "--set data.folder=FOLDER" eval sums
+cp -r reversed dates
+sed -i '/"data": {/,/}/c\  "data": {"kind": "dates"},' dates/recipe.json
+expect 0 "." "" translate dates <<<12
+expect 0 "^tokens [0-9]+" "" eval dates --source <(echo 12) --target <(echo 21)
+expect 2 "" "examples/data/dates FOLDER 100000 2000 writes its files; --set 'data=" train dates --resume
+head -n 40 pairs.tsv >more.tsv
+expect 0 "^dates: step 6 " "step 6 of 6" train dates --resume --set steps=6 --set 'data={"kind": "pairs", "pairs": "more.tsv"}'
+finish

@@ -1,0 +1,16 @@
+/// The programs of examples/data, run.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "folders.hpp"
+#include "xtape/text.hpp"
+
+/// The exit code of the program, whose messages are not shown.
+inline int run_program(const std::string& name, const std::string& arguments) {
+  const int status = std::system((XTAPE_DATA_PROGRAMS + name + " " + arguments + " 2>/dev/null").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}

@@ -1,0 +1,43 @@
+// Files of rows, a line each.
+#include <doctest/doctest.h>
+
+#include "folders.hpp"
+#include "xtape/text.hpp"
+
+using namespace xtape;
+using Strings = std::vector<std::string>;
+
+namespace {
+std::string file(const test::Folder& folder, const std::string& text) {
+  const std::string path = folder.path() + "/table";
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+}  // namespace
+
+TEST_CASE("pairs are lines of a source, a tab and a target; more is not read") {
+  const test::Folder folder;
+  const PairTexts pairs = read_pairs(file(folder, "ein hund\ta dog\r\nzwei\t\tby hand\n\tnothing\textra\tmore"));
+  CHECK(pairs.source == Strings{"ein hund", "zwei", ""});
+  CHECK(pairs.target == Strings{"a dog", "", "nothing"});
+  const std::string wrong = file(folder, "a\tb\nno tab here\n");
+  CHECK_THROWS_WITH_AS(read_pairs(wrong),
+                       (wrong + ", line 2: a row has 2 fields parted by tabs, and this line has 1").c_str(), FileError);
+  CHECK_THROWS_AS(read_pairs(folder.path() + "/none"), FileError);
+}
+
+TEST_CASE("a table has as many fields in every line, in quotation marks where commas part them") {
+  const test::Folder folder;
+  const std::string path = file(folder, "name,size\n\"a, b\",3\n\"say \"\"hi\"\"\",4\nplain \"x\",\n");
+  const TableOptions commas = {.columns = 2, .delimiter = ',', .skip_lines = 1};
+  const TableTexts table = read_table(path, commas);
+  CHECK(table[0] == Strings{"a, b", "say \"hi\"", "plain \"x\""});
+  CHECK(table[1] == Strings{"3", "4", ""});
+  CHECK_THROWS_WITH_AS(read_table(path, {.columns = 1, .delimiter = ','}),
+                       doctest::Contains("line 1: a row has 1 fields parted by ',', and this line has more"),
+                       FileError);
+  CHECK_THROWS_WITH_AS(read_table(file(folder, "a,b\n\"a,b\n"), commas),
+                       doctest::Contains("line 2: a quotation mark has no other one"), FileError);
+  CHECK(read_table(file(folder, "\"a\t1\n"))[0] == Strings{"\"a"});  // tabs need no marks
+  CHECK(read_table(file(folder, ""), commas)[0].empty());
+}

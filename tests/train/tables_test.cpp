@@ -1,0 +1,152 @@
+// Runs on tables: labels and numbers beside texts, by files and a recipe alone.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "source_root.hpp"
+#include "tiny.hpp"
+
+using namespace xtape;
+
+namespace {
+const std::string classifier_recipe = R"json({
+  "xtape": 1,
+  "name": "languages",
+  "definition": ")json" + source_root() +
+                                      R"json(/models/text_classifier.json",
+  "hyper": {"vocab_size": {"from": "vocabulary"}, "classes": {"from": "labels"}, "width": 16, "dropout_rate": 0},
+  "data": {"kind": "table", "table": "texts.tsv", "columns": {"label": "label", "note": "skip", "tokens": "text"},
+           "validation_table": "valid.tsv", "test_table": "test.tsv"},
+  "tokenizer": {"kind": "words"},
+  "batch": {"size": 8},
+  "optimizer": {"kind": "adam"},
+  "schedule": {"kind": "constant", "rate": 0.02},
+  "epochs": 10,
+  "seed": 1
+})json";
+
+/// Sentences of words that belong to one language.
+std::string labelled(int count) {
+  const char* words[3][4] = {{"ein", "hund", "und", "haus"}, {"a", "dog", "and", "house"}, {"um", "cão", "e", "casa"}};
+  const char* names[] = {"German", "English", "Portuguese"};
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += std::string(names[i % 3]) + "\tnumber " + std::to_string(i) + "\t";
+    for (int word = 0; word <= i % 5; ++word)
+      text += std::string(word > 0 ? " " : "") + words[i % 3][(i / 3 + word) % 4];
+    text += "\n";
+  }
+  return text;
+}
+
+Recipe classifier(const tiny::Directory& directory, const std::vector<Setting>& settings = {}) {
+  directory.write("texts.tsv", labelled(60));
+  directory.write("valid.tsv", labelled(21));
+  directory.write("test.tsv", labelled(9));
+  return Recipe::load(directory.write("recipe.json", classifier_recipe), settings);
+}
+}  // namespace
+
+TEST_CASE("a classifier of texts learns labels by files and a recipe alone") {
+  const tiny::Directory directory;
+  Run run = Run::create(classifier(directory), directory / "run");
+  CHECK(run.labels() == std::vector<std::string>{"English", "German", "Portuguese"});
+  CHECK(run.model().hyper().integer("classes") == 3);
+  CHECK(run.batches().epoch_batches() == 8);
+  CHECK(run.train());
+  Run opened = Run::open(directory / "run");
+  CHECK(opened.labels() == run.labels());
+  const Evaluation found = opened.evaluate();
+  CHECK(found.tokens == 21);
+  CHECK(*found.accuracy == 1);
+  CHECK(!found.perplexity);
+  CHECK(opened.evaluate(true).tokens == 9);
+  // The classes are the labels by their numbers.
+  const Store logits = opened.model().play("logits", {{"tokens", token_array({framed(opened.tokenizer(), "um cão")})}});
+  const float* scores = logits[0].value.as<float>();
+  CHECK(std::max_element(scores, scores + 3) - scores == 2);
+}
+
+TEST_CASE("what is wrong with a table is told with its file and line") {
+  const tiny::Directory directory;
+  const auto complaint = [&](const std::vector<Setting>& settings, const std::string& valid = "") -> std::string {
+    const Recipe recipe = classifier(directory, settings);
+    if (!valid.empty()) directory.write("valid.tsv", valid);
+    try {
+      Run::create(recipe, directory / "run");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  CHECK(complaint({}, "German\tx\tein\nDutch\tx\teen\n") ==
+        directory / "valid.tsv" + ", line 2: 'Dutch' is none of the 3 labels of the training part");
+  CHECK(complaint({}, "German\tein\n").find("valid.tsv, line 1: a row has 3 fields parted by tabs") !=
+        std::string::npos);
+  CHECK(complaint({{"data.header", "true"}}, "German\tx\tein\nDutch\tx\teen\n").find("valid.tsv, line 2: 'Dutch'") !=
+        std::string::npos);
+  CHECK(complaint({{"data.columns", R"({"label": "label", "x": "number", "tokens": "text"})"}}) ==
+        directory / "texts.tsv" + ", line 1: 'number 0' is not a finite number");
+  CHECK(complaint({{"data.columns", R"({"label": "label", "note": "skip", "words": "text"})"}})
+            .find("takes an input 'tokens', but the arrays given are label, words") != std::string::npos);
+  CHECK(!std::filesystem::exists(directory / "run"));
+}
+
+TEST_CASE("columns that make no sense are refused, with the key") {
+  const tiny::Directory directory;
+  const auto complaint = [&](const std::string& columns) -> std::string {
+    try {
+      classifier(directory, {{"data.columns", columns}});
+    } catch (const DefinitionError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  CHECK(complaint(R"({"tokens": "word"})").find("'data.columns.tokens' must be \"text\", \"label\", \"number\"") !=
+        std::string::npos);
+  CHECK(complaint(R"({"x": {"numbers": 0}})").find("'data.columns.x.numbers' must be a whole number from 1") !=
+        std::string::npos);
+  CHECK(complaint(R"({"a": "label", "b": "label"})").find("'data.columns.b' is a second column of labels") !=
+        std::string::npos);
+  CHECK(complaint(R"({"a": "skip"})").find("'data.columns' names no column") != std::string::npos);
+  CHECK(complaint(R"({"tokens": "text"})").find("the data knows no 'labels'") != std::string::npos);
+}
+
+TEST_CASE("numbers are regressed on numbers") {
+  const tiny::Directory directory;
+  directory.write("line.json", R"json({
+    "xtape": 1, "name": "line", "hyper": {"width": null},
+    "model": {
+      "weights": {"w": {"shape": ["width"], "init": "zeros"}, "c": {"shape": [], "init": "zeros"}},
+      "functions": {
+        "loss": {
+          "inputs": {"x": "float [b, n]", "y": "float [b]"},
+          "do": ["error = einsum('b n, n -> b', x, w) + c - y"],
+          "result": "sum(error * error), sum(0 * error + 1)"
+        }
+      }
+    }
+  })json");
+  std::string rows = "first,second,name,y\n";
+  for (int i = 0; i < 50; ++i) {
+    const double a = i % 7 / 7.0, b = i % 5 / 5.0;
+    rows += std::to_string(a) + "," + std::to_string(b) + ",\"row, " + std::to_string(i) + "\"," +
+            std::to_string(2 * a - 3 * b + 0.5) + "\n";
+  }
+  directory.write("rows.csv", rows);
+  const std::string recipe = directory.write("recipe.json", R"json({
+    "xtape": 1, "name": "line", "definition": "line.json", "hyper": {"width": 2},
+    "data": {"kind": "table", "table": "rows.csv", "header": true, "held_out": 7,
+             "columns": {"x": {"numbers": 2}, "name": "skip", "y": "number"}},
+    "batch": {"size": 10}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.1}, "epochs": 60
+  })json");
+  Run run = Run::create(Recipe::load(recipe), directory / "run");
+  CHECK(run.batches().epoch_batches() == 5);  // of 43 rows
+  CHECK(run.train());
+  const Evaluation found = run.evaluate();
+  CHECK(found.tokens == 7);
+  CHECK(found.loss < 1e-3);
+  const Array w = run.model().weights().at("w");
+  CHECK(w.as<float>()[0] == doctest::Approx(2).epsilon(0.05));
+  CHECK(w.as<float>()[1] == doctest::Approx(-3).epsilon(0.05));
+}
