@@ -12,20 +12,23 @@ namespace xtape {
 namespace {
 constexpr std::int64_t greatest_token = std::numeric_limits<std::int32_t>::max();
 
-/// What two files of a folder say of its tokens; either may be missing.
+/// What three files of a folder say of its tokens; any may be missing.
 struct Words {
-  JsonNode tokenizer, model;
+  JsonNode tokenizer, special, model;
 
   explicit Words(const std::string& folder)
-      : tokenizer(read(folder + "/tokenizer_config.json")), model(read(folder + "/config.json")) {}
+      : tokenizer(read(folder + "/tokenizer_config.json")),
+        special(read(folder + "/special_tokens_map.json")),
+        model(read(folder + "/config.json")) {}
   static JsonNode read(const std::string& path) {
     return path_exists(path) ? JsonNode(read_text(path), path, JsonErrors::file) : JsonNode();
   }
 
-  /// The number of a special token: of its text in the one file, or of "eos_token_id" in the other; else -1.
+  /// The number of a special token: of its text in the first two files, or of "eos_token_id" in config.json; else -1.
   std::int32_t token(const std::string& name, const std::function<std::int32_t(const std::string&)>& token_of) const {
-    if (tokenizer.has(name) && !tokenizer.at(name).is_null()) {
-      const JsonNode text = tokenizer.at(name).is_object() ? tokenizer.at(name).at("content") : tokenizer.at(name);
+    for (const JsonNode* file : {&tokenizer, &special}) {
+      if (!file->has(name) || file->at(name).is_null()) continue;
+      const JsonNode text = file->at(name).is_object() ? file->at(name).at("content") : file->at(name);
       if (const std::int32_t token = token_of(text.text()); token >= 0) return token;
     }
     return number(name + "_id");

@@ -112,6 +112,9 @@ TEST_CASE("what a folder's files say of special tokens") {
   CHECK(config(nlohmann::json::object(), nlohmann::json::object())->begins());  // as Llama's
   CHECK(config({{"eos_token", {{"content", "<s>"}}}}, {{"eos_token_id", 7}})->end() == 1);
   CHECK(config({{"eos_token", "no such piece"}}, {{"eos_token_id", {9, 7}}})->end() == 9);
+  folder.write("special_tokens_map.json", R"({"eos_token": {"content": "<unk>"}})");
+  CHECK(config(nlohmann::json::object(), {{"eos_token_id", 9}})->end() == 0);
+  CHECK(config({{"eos_token", "<s>"}}, {{"eos_token_id", 9}})->end() == 1);
   CHECK(config(nlohmann::json::object(), {{"pad_token_id", nullptr}, {"vocab_size", 400}})->size() == 400);
   CHECK_THROWS_WITH_AS(config(nlohmann::json::object(), {{"pad_token_id", "x"}}), Contains("config.json"), FileError);
   CHECK_THROWS_WITH_AS(config({{"eos_token", 3}}, nlohmann::json::object()), Contains("tokenizer_config.json"),
