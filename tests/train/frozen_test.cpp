@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "sum_batches.hpp"
 #include "tiny.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -15,8 +16,8 @@ using Patterns = std::vector<std::string>;
 
 struct Setup {
   explicit Setup(const std::string& definition = tiny::definition)
-      : tokenizer(AdderBatches::text({.digits = 1, .held_out = 20})),
-        batches(tokenizer, {.rows = 8, .digits = 1, .held_out = 20, .seed = 3}),
+      : tokenizer(tiny::sums_text()),
+        batches(tokenizer, 8),
         model(Model::parse(definition, {.hyper = {}, .seed = 5}, "tiny.json")) {
     for (const Store::Entry& entry : model.weights()) start.add(entry.name, entry.value.clone());
   }
@@ -29,7 +30,7 @@ struct Setup {
     return names;
   }
   CharacterTokenizer tokenizer;
-  AdderBatches batches;
+  tiny::SumBatches batches;
   Model model;
   Store start;
 };
