@@ -121,7 +121,7 @@ class Builder {
     const Block* block = spec.home->find_block(name);
     if (block == nullptr)
       spec.choice->fail(spec.choice->value.column,
-                        "there is no block '" + name + "'" + did_you_mean(name, spec.home->block_names()));
+                        "there is no block '" + name + "'" + spec.home->instead_of_block(name));
     return *block;
   }
 
@@ -184,7 +184,7 @@ class Builder {
       const auto same = [&name = name](const Parameter& each) { return each.name == name; };
       if (!takes_part(block, name) && std::none_of(block.parameters.begin(), block.parameters.end(), same))
         fail(line.place,
-             "block '" + block.name + "' has no parameter '" + name + "'" + did_you_mean(name, settable(block)));
+             "block '" + block.name + "' has no parameter '" + name + "'" + now_called(name, block.renamed, settable(block)));
     }
     for (const Parameter& parameter : block.parameters) {
       const auto same = [&](const auto& setting) { return setting.first == parameter.name; };

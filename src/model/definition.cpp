@@ -129,7 +129,7 @@ class Reader {
     definition.version = version_of(definition.node);
     for (const JsonNode& node : nodes) {
       node.only({"xtape", "name", "about", "extends", "use", "hyper", "hugging_face", "blocks", "functions", "model",
-                 "files"});
+                 "renamed", "files"});
       if (version_of(node) != definition.version)
         definition.node.at("extends").fail("it is of version " + std::to_string(version_of(node)) +
                                            ", and a definition extends one of its own version");
@@ -138,6 +138,7 @@ class Reader {
       if (node.has("use"))
         for (const JsonNode& entry : node.at("use").elements()) add_used(definition, entry);
     }
+    definition.renamed = read_renamed(merged(nodes, "renamed"));
     definition.hyper = read_parameters(merged(nodes, "hyper", "hyper"));
     for (const JsonNode& node : nodes) {
       if (!node.has("hugging_face")) continue;
@@ -217,6 +218,12 @@ const Function* Definition::find_function(const std::string& name) const {
   for (const Function& function : functions)
     if (function.name == name) return &function;
   return nullptr;
+}
+
+std::string Definition::instead_of_block(const std::string& name) const {
+  for (const Used& each : used)
+    if (each.file->renamed.count(name) != 0) return now_called(name, each.file->renamed, {});
+  return now_called(name, renamed, block_names());
 }
 
 std::vector<std::string> Definition::block_names() const {

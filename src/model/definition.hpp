@@ -69,6 +69,12 @@ struct PartSpec {
   std::vector<PartSpec> parts;  ///< For the block's parts that are declared as null.
 };
 
+/// What is no longer called so, and what to write now.
+using Renamed = std::map<std::string, std::string>;
+
+/// For an error about `name`: what `renamed` says of it, else the nearest of `names`, else nothing.
+std::string now_called(const std::string& name, const Renamed& renamed, const std::vector<std::string>& names);
+
 struct Block {
   std::string name;  ///< "" for the model itself.
   Place place;
@@ -78,6 +84,7 @@ struct Block {
   std::vector<PartSpec> parts;
   std::vector<Input> inputs;
   Computation computation;
+  Renamed renamed;  ///< Its parameters.
 };
 
 struct Function {
@@ -108,12 +115,15 @@ struct Definition {
   std::vector<std::unique_ptr<Block>> blocks;
   std::unique_ptr<const Block> model;  ///< Null in a file of blocks.
   std::vector<Function> functions;
+  Renamed renamed;  ///< Its hyper-parameters and blocks.
 
   /// A block of this file or of one that it uses directly; null where there is none.
   const Block* find_block(const std::string& name) const;
   /// Null where the model has no function of that name.
   const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
+  /// Of a block that there is none of: what to write instead, for an error.
+  std::string instead_of_block(const std::string& name) const;
 };
 
 /// Reads a definition and all it uses. Throws FileError or DefinitionError.

@@ -157,7 +157,7 @@ PartSpec read_part(const std::string& name, const JsonNode& node, const Definiti
   if (!part.block.empty() && part.block[0] == '=')
     part.choice = parse_line(part.block.substr(1), place_of(block), false);
   else if (home.find_block(part.block) == nullptr)
-    block.fail("there is no block '" + part.block + "'" + did_you_mean(part.block, home.block_names()));
+    block.fail("there is no block '" + part.block + "'" + home.instead_of_block(part.block));
   for (const auto& [key, value] : node.entries()) {
     if (key == "block" || key == "about") continue;
     if (key == "pass") {
@@ -247,6 +247,17 @@ Line read_expression(const JsonNode& node) {
   return parse_line(node.source()->spelling(json), place_of(node), false);
 }
 
+Renamed read_renamed(const Entries& entries) {
+  Renamed renamed;
+  for (const auto& [name, now] : entries) renamed[name] = now.text();
+  return renamed;
+}
+
+std::string now_called(const std::string& name, const Renamed& renamed, const std::vector<std::string>& names) {
+  const auto found = renamed.find(name);
+  return found == renamed.end() ? did_you_mean(name, names) : "; write " + found->second + " now";
+}
+
 std::vector<Parameter> read_parameters(const Entries& entries) {
   std::vector<Parameter> parameters;
   for (const auto& [name, value] : entries) {
@@ -259,12 +270,14 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
 }
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
-  only_keys(node, {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result"}, home.version);
+  only_keys(node, {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "renamed"},
+            home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
   block->place = place_of(node);
   block->home = &home;
   block->parameters = read_parameters(merged({node}, "hyper"));
+  block->renamed = read_renamed(merged({node}, "renamed"));
   block->weights = read_weights(merged({node}, "weights"));
   block->parts = read_parts(merged({node}, modules_key(home.version)), home);
   block->inputs = read_inputs(node.at("inputs"), false);

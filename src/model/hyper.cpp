@@ -25,7 +25,8 @@ class Resolver {
     }
     for (const auto& [name, text] : overrides) {
       if (parameters_.count(name) == 0)
-        throw DefinitionError(definition.file + " has no hyper-parameter '" + name + "'" + did_you_mean(name, names));
+        throw DefinitionError(definition.file + " has no hyper-parameter '" + name + "'" +
+                              now_called(name, definition.renamed, names));
       overrides_[name] = text;
     }
   }

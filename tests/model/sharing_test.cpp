@@ -193,3 +193,22 @@ TEST_CASE("one entry describes several parts, each with weights of its own") {
   CHECK(!with_names("a, , b, c").empty());
   CHECK(!with_names("a, b, c, ").empty());
 }
+
+TEST_CASE("what a file or block calls otherwise now is said where the name of before is used") {
+  const auto refused = [](const std::string& block, const std::string& setting, const ModelOptions& options = {}) {
+    return test::error_of([&] {
+      Model::parse(R"json({"xtape": 2, "use": ["maps.json"], "hyper": {"d_model": 3}, "renamed": {"width": "d_model"}, "files": {
+        "maps.json": {"xtape": 2, "renamed": {"widen": "scale"}, "blocks": {"scale": {"hyper": {"by": 2},
+        "renamed": {"times": "by"}, "inputs": ["x"], "result": "x * by"}}}}, "model": {"modules": {"a": {"block": ")json" +
+                       block + "\"" + setting + R"json(}}, "functions": {"f": {"inputs": {"x": "float [d_model]"}, "result": "a(x)"}}}})json",
+                   options);
+    });
+  };
+  CHECK(refused("scale", "").empty());
+  CHECK(refused("widen", "").find("there is no block 'widen'; write scale now") != std::string::npos);
+  CHECK(refused("='widen'", "").find("there is no block 'widen'; write scale now") != std::string::npos);
+  CHECK(refused("scale", ", \"times\": 3").find("has no parameter 'times'; write by now") != std::string::npos);
+  CHECK(refused("scale", ", \"bu\": 3").find("has no parameter 'bu'; did you mean 'by'?") != std::string::npos);
+  CHECK(refused("scale", "", {.hyper = {{"width", "4"}}}).find("has no hyper-parameter 'width'; write d_model now") !=
+        std::string::npos);
+}
