@@ -50,7 +50,7 @@ void read_all_files(Section& section, Data& data) {
   read_split(section, data);
 }
 
-void read_text(Section& section, Data& data) {
+void text_data(Section& section, Data& data) {
   section.read("block_size", data.block_size, {1, longest_row});
   std::string windows = "random";
   section.read("windows", windows);
@@ -59,7 +59,7 @@ void read_text(Section& section, Data& data) {
   data.consecutive = windows == "consecutive";
 }
 
-void read_documents(Section& section, Data& data) {
+void document_data(Section& section, Data& data) {
   std::string separator = "blank_line";
   section.read("separator", separator);
   if (separator != "blank_line" && separator != "line")
@@ -94,7 +94,7 @@ void read_columns(Section section, Data& data) {
   if (std::none_of(data.columns.begin(), data.columns.end(), named)) section.fail("", "names no column to be read");
 }
 
-void read_table(Section& section, Data& data) {
+void table_data(Section& section, Data& data) {
   section.need("columns");
   read_columns(section.section("columns"), data);
   std::string delimiter = data.training[0].find(".csv") != std::string::npos ? "," : "\t";
@@ -141,9 +141,9 @@ Recipe::Data read_data(Section section) {
   if (data.kind != "text" && data.kind != "documents" && data.kind != "pairs" && data.kind != "table")
     section.fail("kind", R"(must be "text", "documents", "pairs" or "table", not ")" + data.kind + "\"");
   read_all_files(section, data);
-  if (data.kind == "text") read_text(section, data);
-  if (data.kind == "documents") read_documents(section, data);
-  if (data.kind == "table") read_table(section, data);
+  if (data.kind == "text") text_data(section, data);
+  if (data.kind == "documents") document_data(section, data);
+  if (data.kind == "table") table_data(section, data);
   if (data.has_rows()) {
     section.read("max_length", data.max_length, {0, longest_row});
     section.read("longest_row", data.longest_row, {0, most_batch_tokens});

@@ -26,7 +26,7 @@ expect 2 "" "sorting.txt: No such file" eval sorted
 
 # Pairs in one file.
 for n in $(seq 12 60); do printf '%s\t%s\ta note\n' "$n" "$(rev <<<"$n")"; done >pairs.tsv
-reversing=(--set hyper.width=16 --set hyper.inner=16 --set hyper.heads=2 --set hyper.encoder_layers=1 --set hyper.decoder_layers=1
+reversing=(--set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set hyper.encoder_layers=1 --set hyper.decoder_layers=1
   --set data.held_out=5 --set batch.size=16 --set steps=4 --set evaluate_every=4 --set schedule.warmup=1)
 expect 0 "^reversed: step 4 .* exact match [0-9.]+ % of 5$" "step 4 of 4" train "$recipes/reversing.json" --out reversed "${reversing[@]}" \
   --set data.pairs=pairs.tsv

@@ -28,7 +28,7 @@ long=$(printf 'é%.0s' $(seq 800))
 for _ in $(seq 8); do cat words.src; echo "$long"; done >train.src
 cp train.src train.tgt
 recipe=$source/models/recipes/number_words.json
-small=(--set hyper.width=16 --set hyper.inner=16 --set hyper.heads=2 --set hyper.encoder_layers=1
+small=(--set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set hyper.encoder_layers=1
   --set hyper.decoder_layers=2 --set 'measure=[]' --set steps=4 --set evaluate_every=2 --set schedule.warmup=1
   --set batch.size=4 --set epochs=100 --set search.max_length=12 --set 'tokenizer={"kind": "words"}')
 data='{"kind": "parallel", "folder": ".", "source": "train.src", "target": "train.tgt", "validation_source": "words.src",
