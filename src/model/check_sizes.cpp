@@ -40,12 +40,6 @@ bool replaces_one(const std::string& a, const std::string& b) {
   return a.size() == b.size() && in_word(a, at) && in_word(b, at) && a.substr(at + 1) == b.substr(at + 1);
 }
 
-bool is_slip(const std::string& name, const std::string& meant, bool replaced) {
-  if (std::min(name.size(), meant.size()) < shortest || name == meant) return false;
-  return lacks_one(name, meant) || lacks_one(meant, name) || exchanges_two(name, meant) ||
-         (replaced && replaces_one(name, meant));
-}
-
 using Counts = std::map<std::string, int>;
 
 void count(const Expression& expression, Counts& counts) {
@@ -54,6 +48,12 @@ void count(const Expression& expression, Counts& counts) {
   for (const Keyword& each : expression.keywords) count(each.value, counts);
 }
 }  // namespace
+
+bool is_slip(const std::string& name, const std::string& meant, bool replaced) {
+  if (std::min(name.size(), meant.size()) < shortest || name == meant) return false;
+  return lacks_one(name, meant) || lacks_one(meant, name) || exchanges_two(name, meant) ||
+         (replaced && replaces_one(name, meant));
+}
 
 void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const std::set<std::string>& known) {
   Counts counts;

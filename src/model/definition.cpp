@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "check_sizes.hpp"
 #include "definition_blocks.hpp"
 #include "files.hpp"
 #include "version_1.hpp"
@@ -138,6 +139,10 @@ class Reader {
       if (node.has("use"))
         for (const JsonNode& entry : node.at("use").elements()) add_used(definition, entry);
     }
+    if (nodes.size() > 1) {
+      refuse_slips(nodes, "hyper", {});
+      refuse_slips(nodes, "blocks", definition.block_names());
+    }
     definition.renamed = read_renamed(merged(nodes, "renamed"));
     definition.hyper = read_parameters(merged(nodes, "hyper", "hyper"));
     for (const JsonNode& node : nodes) {
@@ -151,6 +156,18 @@ class Reader {
     if (definition.version == 1)
       for (const auto& block : definition.blocks) upgrade(block->computation);
     read_model_of(definition, nodes);
+  }
+
+  /// A misspelt name replaces nothing, silently: so what a file adds is named unlike what it extends.
+  static void refuse_slips(const std::vector<JsonNode>& nodes, const char* key, std::vector<std::string> known) {
+    for (const auto& entry : merged({nodes.begin(), nodes.end() - 1}, key)) known.push_back(entry.first);
+    for (const auto& [name, entry] : merged({nodes.back()}, key)) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      for (const std::string& meant : known)
+        if (is_slip(name, meant, true))
+          entry.fail_at_key("what this file extends has no '" + name + "'; did you mean '" + meant +
+                            "'? (What is new needs a name less alike.)");
+    }
   }
 
   static void read_model_of(Definition& definition, const std::vector<JsonNode>& nodes) {

@@ -131,6 +131,9 @@ TEST_CASE("what cannot be extended is refused with its place") {
           "in a circle");
   refused(extending("", scales + ", " + base, "1"), "it is of version 2, and a definition extends one of its own version");
   refused(extending(R"json(, "blocks": {"plus": {"inputs": ["x"], "result": "x + y"}})json"), "unknown name 'y'");
+  refused(extending(R"json(, "hyper": {"othr": 4})json"), "has no 'othr'; did you mean 'other'?");
+  refused(extending(R"json(, "blocks": {"pls": {"inputs": ["x"], "result": "x"}})json"), "did you mean 'plus'?");
+  refused(extending(R"json(, "blocks": {"sclae": {"inputs": ["x"], "result": "x"}})json"), "did you mean 'scale'?");
 }
 
 TEST_CASE("a version has its own words, and version 1 still loads") {
