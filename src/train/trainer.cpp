@@ -47,7 +47,6 @@ struct Trainer::Data {
     parts.resize(trained.size());
     if (options.accumulate == 1) return;
     for (const Store::Entry& weight : trained) sums.emplace_back(weight.value.dtype(), weight.value.shape());
-    parts.assign(sums.begin(), sums.end());
   }
 
   Model& model;
