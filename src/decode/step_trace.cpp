@@ -98,7 +98,7 @@ bool same_call(const Site& a, const Site& b) {
   return a.op == b.op && a.line == b.line && a.scope->path == b.scope->path;
 }
 
-/// The nodes that give what a call as a whole gives: what is recorded on the way there is nobody's business.
+/// The nodes that hold the results of calls. Those that a call records on the way are left out.
 std::vector<bool> looked_at(const Recording& recording) {
   const Tape& tape = recording.tape;
   std::vector<bool> needed(tape.size(), false), looked(tape.size(), false);
