@@ -145,6 +145,7 @@ class Reader {
     }
     definition.renamed = read_renamed(merged(nodes, "renamed"));
     definition.hyper = read_parameters(merged(nodes, "hyper", "hyper"));
+    definition.hyper_index = index_of(definition.hyper);
     for (const JsonNode& node : nodes) {
       if (!node.has("hugging_face")) continue;
       std::vector<std::string> names;
@@ -166,7 +167,7 @@ class Reader {
       for (const std::string& meant : known)
         if (is_slip(name, meant, true))
           entry.fail_at_key("what this file extends has no '" + name + "'; did you mean '" + meant +
-                            "'? (What is new needs a name less alike.)");
+                            "'? (A new name must differ by more than one slip.)");
     }
   }
 

@@ -80,6 +80,7 @@ struct Block {
   Place place;
   const Definition* home = nullptr;
   std::vector<Parameter> parameters;
+  std::map<std::string, std::size_t> parameter_index;  ///< By name.
   std::vector<WeightSpec> weights;
   std::vector<PartSpec> parts;
   std::vector<Input> inputs;
@@ -111,6 +112,7 @@ struct Definition {
   };
   std::vector<Used> used;
   std::vector<Parameter> hyper;
+  std::map<std::string, std::size_t> hyper_index;  ///< By name: files may have very many.
   std::optional<HuggingFaceMapping> hugging_face;
   std::vector<std::unique_ptr<Block>> blocks;
   std::unique_ptr<const Block> model;  ///< Null in a file of blocks.

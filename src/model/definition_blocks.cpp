@@ -224,16 +224,16 @@ const char* modules_key(int version) {
 
 Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner) {
   Entries entries;
+  std::map<std::string, std::size_t> places;
   for (const JsonNode& node : nodes) {
     if (!node.has(key)) continue;
     const JsonNode object = owner.empty() ? node.at(key) : node.at(key).owned_by(owner);
     for (const auto& entry : object.entries()) {
-      const auto same = [&name = entry.first](const auto& other) { return other.first == name; };
-      const auto known = std::find_if(entries.begin(), entries.end(), same);
-      if (known == entries.end())
+      const auto [place, is_new] = places.emplace(entry.first, entries.size());
+      if (is_new)
         entries.push_back(entry);
       else
-        known->second = entry.second;
+        entries[place->second].second = entry.second;
     }
   }
   return entries;
@@ -245,6 +245,12 @@ Line read_expression(const JsonNode& node) {
   if (!json.is_boolean() && !json.is_number())
     node.fail(std::string("an expression, a number or a flag belongs here, not ") + json.type_name());
   return parse_line(node.source()->spelling(json), place_of(node), false);
+}
+
+std::map<std::string, std::size_t> index_of(const std::vector<Parameter>& parameters) {
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < parameters.size(); ++i) index.emplace(parameters[i].name, i);
+  return index;
 }
 
 Renamed read_renamed(const Entries& entries) {
@@ -277,6 +283,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
   block->place = place_of(node);
   block->home = &home;
   block->parameters = read_parameters(merged({node}, "hyper"));
+  block->parameter_index = index_of(block->parameters);
   block->renamed = read_renamed(merged({node}, "renamed"));
   block->weights = read_weights(merged({node}, "weights"));
   block->parts = read_parts(merged({node}, modules_key(home.version)), home);

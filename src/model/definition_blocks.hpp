@@ -18,6 +18,8 @@ Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const
 /// A string holds an expression; a number or flag stands for itself.
 Line read_expression(const JsonNode& node);
 Renamed read_renamed(const Entries& entries);
+/// Where each of the parameters is.
+std::map<std::string, std::size_t> index_of(const std::vector<Parameter>& parameters);
 std::vector<Parameter> read_parameters(const Entries& entries);
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home);
 /// The "model" entries of a file and of those that it extends: modules and weights without inputs. Their functions are

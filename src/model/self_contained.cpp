@@ -48,7 +48,7 @@ class Writer {
     Json json = Json::object();
     for (const JsonNode& node : nodes)
       for (const auto& [key, entry] : node.entries()) json[key] = entry.json();
-    lay_over(nodes, {"hyper", "blocks", "functions"}, json);
+    lay_over(nodes, {"hyper", "blocks", "functions", "renamed"}, json);
     std::vector<JsonNode> models;
     for (const JsonNode& node : nodes)
       if (node.has("model")) models.push_back(node.at("model"));
@@ -61,8 +61,9 @@ class Writer {
   static void lay_over(const std::vector<JsonNode>& nodes, const std::vector<std::string>& keys, Json& json) {
     for (const std::string& key : keys) {
       if (!json.contains(key)) continue;
-      json[key] = Json::object();
-      for (const auto& [name, entry] : merged(nodes, key)) json[key][name] = entry.json();
+      Json::object_t object;  // appended to: each look for a name in it would be a search
+      for (const auto& [name, entry] : merged(nodes, key)) object.push_back({name, entry.json()});
+      json[key] = std::move(object);
     }
   }
 

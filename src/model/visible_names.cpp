@@ -11,9 +11,8 @@ namespace {
 const std::string training = "training";
 
 template <class List>
-bool holds(const List& list, const std::string& name, std::size_t count = all_parameters) {
-  const auto end = list.begin() + static_cast<std::ptrdiff_t>(std::min(count, list.size()));
-  return std::any_of(list.begin(), end, [&](const auto& each) { return each.name == name; });
+bool holds(const List& list, const std::string& name) {
+  return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
 }
 
 template <class List>
@@ -24,11 +23,12 @@ void add(const List& list, std::vector<std::string>& names) {
 
 Meaning VisibleNames::of(const std::string& name) const {
   if (block != nullptr) {
-    if (holds(block->parameters, name, parameters)) return Meaning::parameter;
+    const auto parameter = block->parameter_index.find(name);
+    if (parameter != block->parameter_index.end() && parameter->second < parameters) return Meaning::parameter;
     if (recording && holds(block->weights, name)) return Meaning::weight;
     if (recording && holds(block->parts, name)) return Meaning::module;
   }
-  if (home != nullptr && holds(home->hyper, name)) return Meaning::hyper;
+  if (home != nullptr && home->hyper_index.count(name) != 0) return Meaning::hyper;
   return recording && name == training ? Meaning::training : Meaning::unknown;
 }
 
