@@ -17,29 +17,29 @@ namespace xtape {
 /// A call with the layouts that the player chose, from which a kernel is made.
 struct KernelCall : Call {
   KernelCall(const Call& call) : Call(call) {}  // NOLINT: converts by intent
-  std::vector<Layout> in;   ///< Offsets are 0: a Frame's pointers already stand there.
+  std::vector<Layout> in;                       ///< Offsets are 0: the pointers of KernelArguments already stand there.
   std::vector<Layout> out;
   std::vector<bool> fixed;  ///< Per input: whether it stays as it is from `prepare` on. Empty: none is known to.
   int threads = 1;
-  std::uint64_t seed = 0;  ///< The player's seed; random kernels combine it with site.key and the frame's step.
+  std::uint64_t seed = 0;  ///< The player's seed; random kernels combine it with site.key and KernelArguments::step.
 };
 
 /// The memory of one run of a kernel.
-struct Frame {
+struct KernelArguments {
   const void* const* in = nullptr;
   void* const* out = nullptr;
-  void* scratch = nullptr;  ///< 64-byte aligned; Kernel::scratch_bytes of it.
-  std::uint64_t step = 0;   ///< Random step: an input of the play.
+  void* scratch = nullptr;   ///< 64-byte aligned; Kernel::scratch_bytes of it.
+  std::uint64_t step = 0;    ///< Random step: an input of the play.
   void* prepared = nullptr;  ///< 64-byte aligned; Kernel::prepared_bytes of it, which nobody else writes to.
 };
 
 /// Computes the outputs. Everything that depends on shapes is worked out when it is made; a run allocates nothing.
 struct Kernel {
-  std::function<void(const Frame&)> run;
+  std::function<void(const KernelArguments&)> run;
   std::size_t scratch_bytes = 0;
-  /// Where inputs are fixed (KernelCall::fixed), it may make something of them ready: in Frame::prepared, of
+  /// Where inputs are fixed (KernelCall::fixed), it may make something of them ready: in KernelArguments::prepared, of
   /// `prepared_bytes`, before the first of many runs, which find it there. Empty where there is nothing to make ready.
-  std::function<void(const Frame&)> prepare = {};
+  std::function<void(const KernelArguments&)> prepare = {};
   std::size_t prepared_bytes = 0;
 };
 
@@ -53,8 +53,8 @@ struct Tile {
 };
 using TileFunction = std::function<void(const Tile&)>;
 
-/// A body that is played step by step along an axis of its sequences. The inputs are the sequences, the first states, and
-/// what every step sees alike; the outputs are the stacked outputs and the last states.
+/// A body that is played step by step along an axis of its sequences. The inputs are the sequences, the first states,
+/// and what every step sees alike; the outputs are the stacked outputs and the last states.
 struct Stepping {
   std::vector<std::int64_t> input_axes;   ///< Per sequence: the axis of the steps.
   std::vector<std::int64_t> output_axes;  ///< Per stacked output: the same.

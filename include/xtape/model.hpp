@@ -25,7 +25,8 @@ inline constexpr const char* kind_of_value<Var> = "var";
 using NamedVars = Named<Var>;
 /// What is fed to inputs, by their names.
 using NamedArrays = Named<ArrayView>;
-/// Feeds to each input the array of its name, which must live until the feeds are played. Throws Error where there is none.
+/// Feeds to each input the array of its name, which must live until the feeds are played. Throws Error where there is
+/// none.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays);
 
 /// How a definition is loaded.
@@ -35,8 +36,9 @@ struct ModelOptions {
   std::vector<std::pair<std::string, std::string>> hyper;
   std::uint64_t seed = 0;        ///< Of the initial weights. Each weight draws by its own name: order does not matter.
   Dtype dtype = Dtype::float32;  ///< Of the weights and of the inputs declared "float": float32 or float64.
-  const OpTable* ops = nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model and its players.
-  bool initialise = true;        ///< False leaves the weights at zero: for those about to load them, or only to look.
+  const OpTable* ops =
+      nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model and its players.
+  bool initialise = true;  ///< False leaves the weights at zero: for those about to load them, or only to look.
   /// How many steps the recording of a function may take, so that a definition whose blocks apply one another without
   /// end is an error before memory is. Each name, literal, operator and call that is looked at is a step, and each
   /// element of a tuple: a recording has at most about as many nodes. (GPT-2 of twelve layers takes some 2000.)
@@ -97,7 +99,7 @@ struct PlayableFunction {
 };
 
 /// A block of weights and shapes somewhere in a model: what `xtape show` prints.
-struct PartSummary {
+struct ModuleSummary {
   struct Weight {
     std::string name;  ///< The whole path.
     Shape shape;
@@ -106,8 +108,8 @@ struct PartSummary {
   std::string path;  ///< "h.0.attn"; "" for the model itself.
   std::string block;
   std::string file;             ///< Where the block is defined.
-  std::vector<Weight> weights;  ///< Its own, without those of its parts.
-  std::int64_t parameters = 0;  ///< Of its own weights and of all its parts.
+  std::vector<Weight> weights;  ///< Its own, without those of its modules.
+  std::int64_t parameters = 0;  ///< Of its own weights and of all its modules.
 };
 
 /// A definition with its hyper-parameters resolved and its weights in memory. Recording on two tapes from two threads
@@ -131,7 +133,7 @@ class Model {
   /// tape of this model reads at its next play.
   const Store& weights() const;
   std::int64_t parameter_count() const;
-  std::vector<PartSummary> parts() const;  ///< In the order of the definition, parents first.
+  std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.
 
   std::vector<std::string> functions() const;
   /// Throws Error, with the nearest name, where there is no such function.
@@ -155,8 +157,8 @@ class Model {
   /// shapes say the sizes: play("logits", {{"tokens", token_array({prompt})}}). Plays a player of the above. Throws
   /// Error where an input is not given, or has another dtype or shape.
   Store play(const std::string& function, const NamedArrays& arrays, Mode mode = Mode::eval);
-  /// The sizes that the shapes of `arrays` give the names in the signature of `function`. Inputs named in `missing` need
-  /// no array. Throws as `play` does where an input is not given, or has another dtype or rank.
+  /// The sizes that the shapes of `arrays` give the names in the signature of `function`. Inputs named in `missing`
+  /// need no array. Throws as `play` does where an input is not given, or has another dtype or rank.
   NamedSizes sizes(const std::string& function, const NamedArrays& arrays,
                    const std::vector<std::string>& missing = {}) const;
   /// What the cache of players holds, the most recently used first.

@@ -16,14 +16,14 @@
 
 namespace xtape {
 
-/// What the planner may do. Each switch can be turned off by itself; `reference()` has all of them off and every op that
-/// has an `expand` replaced by it: slow, and what everything else must agree with.
+/// What the planner may do. Each switch can be turned off by itself; `reference()` has all of them off and every op
+/// that has an `expand` replaced by it: slow, and what everything else must agree with.
 struct Passes {
   bool fuse = true;         ///< Fusions across forward and backward (scale + mask + softmax).
   bool fold = true;         ///< Computes once, when planning, what depends on constants alone.
   bool common = true;       ///< Equal calls on equal inputs are made once.
   bool accumulate = true;   ///< Sums of gradients are made inside the op that computes the last of them.
-  bool chains = true;       ///< Chains of elementwise ops run tile by tile, in cache.
+  bool elementwise = true;  ///< Elementwise ops are fused and run tile by tile, in cache.
   bool views = true;        ///< Reshapes, transposes, slices cost nothing where strides can say them.
   bool in_place = true;     ///< An op may write over an input that nobody reads after it.
   bool reuse = true;        ///< Buffers whose lifetimes do not overlap share memory.
@@ -44,9 +44,9 @@ struct PlayerOptions {
   std::uint64_t seed = 0;  ///< Of all random ops.
   Passes passes;
   std::vector<Carry> carries;
-  std::shared_ptr<Arena> arena;  ///< Null: an arena of its own.
+  std::shared_ptr<Arena> arena;         ///< Null: an arena of its own.
   std::shared_ptr<OutputPool> outputs;  ///< With it, views are valid until the next play of any player that shares it.
-  bool profile = false;          ///< Measures every step: see Player::seconds.
+  bool profile = false;                 ///< Measures every step: see Player::seconds.
 };
 
 /// What is fed to an input.
@@ -59,16 +59,16 @@ struct Feed {
 /// What a plan will do and hold, known before anything runs.
 struct Plan {
   struct Step {
-    std::string op;  ///< "einsum"; of a chain all its ops: "add+gelu".
+    std::string op;  ///< "einsum"; of fused elementwise ops all of them: "add+gelu".
     std::string site;
     std::string outputs;  ///< Types.
-    std::string part;     ///< The path of the site's part: "h.0.attn"; empty outside definitions.
+    std::string module;   ///< The path of the site's module: "h.0.attn"; empty outside definitions.
     double flops = 0;     ///< Of products (those inside a scan, too): 2 for each term of each sum.
     double bytes = 0;     ///< Read and written, every element of an operand or result once; of a scan, at every step.
   };
   struct Buffer {
-    /// "#12 add", by the number and op of the printed tape, also where something else is played in place of this node or of
-    /// a part of it; or the name of an input or parameter.
+    /// "#12 add", by the number and op of the printed tape, also where something else is played in place of this node
+    /// or of a part of it; or the name of an input or parameter.
     std::string name;
     std::string kind;  ///< "arena", "output", "constant", "parameter", "input", "carry".
     std::size_t bytes = 0;
@@ -79,15 +79,16 @@ struct Plan {
   /// A rule that was applied (xtape/op.hpp), or that would have been but for one thing.
   struct Fusion {
     std::string rule;
-    std::string place;  ///< "#12 einsum", as buffers are named: what the fused call takes the place of, and what it needs.
-    std::string site;   ///< Where that was recorded.
-    std::string miss;   ///< Why the rule was not applied; empty where it was.
+    std::string
+        place;  ///< "#12 einsum", as buffers are named: what the fused call takes the place of, and what it needs.
+    std::string site;  ///< Where that was recorded.
+    std::string miss;  ///< Why the rule was not applied; empty where it was.
   };
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
   std::vector<Fusion> fusions;
-  std::size_t arena_bytes = 0;      ///< Temporaries and scratch, shared by lifetime.
-  std::size_t scratch_bytes = 0;    ///< Of these, scratch.
+  std::size_t arena_bytes = 0;    ///< Temporaries and scratch, shared by lifetime.
+  std::size_t scratch_bytes = 0;  ///< Of these, scratch.
   std::size_t output_bytes = 0;
   std::size_t constant_bytes = 0;
   std::size_t parameter_bytes = 0;  ///< Owned by stores.
@@ -95,8 +96,8 @@ struct Plan {
 };
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
-/// A planned part of a tape, for chosen outputs. Later growth of the tape does not matter to it. It plays in one thread at
-/// a time. Parameters are read where their store holds them, at every play.
+/// A planned part of a tape, for chosen outputs. Later growth of the tape does not matter to it. It plays in one thread
+/// at a time. Parameters are read where their store holds them, at every play.
 class Player {
  public:
   Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
@@ -104,12 +105,10 @@ class Player {
   Player& operator=(Player&&) noexcept;
   ~Player();
 
-  /// Computes the outputs from the feeds: one for each input that the outputs need, with its shape and dtype, else Error.
-  /// Errors of the values themselves (an index out of range) name the op and the place where it was recorded.
+  /// Computes the outputs from the feeds: one for each input that the outputs need, with its shape and dtype, else
+  /// Error. Errors of the values themselves (an index out of range) name the op and the place where it was recorded.
   /// `step` is the random step: equal steps draw equal numbers. Feeds are read only during the call.
-  void play(std::initializer_list<Feed> feeds = {}, std::uint64_t step = 0) {
-    play(feeds.begin(), feeds.size(), step);
-  }
+  void play(std::initializer_list<Feed> feeds = {}, std::uint64_t step = 0) { play(feeds.begin(), feeds.size(), step); }
   void play(const std::vector<Feed>& feeds, std::uint64_t step = 0) { play(feeds.data(), feeds.size(), step); }
   void play(const Feed* feeds, std::size_t count, std::uint64_t step);
 
@@ -121,7 +120,8 @@ class Player {
   }
   /// The only element of an output of one element, of any dtype, as a double.
   double scalar(const Var& output) const;
-  /// The state behind a carry's input: what the next play will start from. Zeros at first; may be written between plays.
+  /// The state behind a carry's input: what the next play will start from. Zeros at first; may be written between
+  /// plays.
   Array carried(const Var& input);
 
   const Plan& plan() const;

@@ -33,7 +33,9 @@ struct ValueType {
   Shape shape;
 };
 bool operator==(const ValueType& a, const ValueType& b);
-inline bool operator!=(const ValueType& a, const ValueType& b) { return !(a == b); }
+inline bool operator!=(const ValueType& a, const ValueType& b) {
+  return !(a == b);
+}
 std::string to_string(const ValueType& type);  ///< "float32 (2, 3)".
 
 /// One output of a node, by index.
@@ -41,8 +43,12 @@ struct ValueId {
   std::int32_t node = -1;
   std::int32_t output = 0;
 };
-inline bool operator==(ValueId a, ValueId b) { return a.node == b.node && a.output == b.output; }
-inline bool operator!=(ValueId a, ValueId b) { return !(a == b); }
+inline bool operator==(ValueId a, ValueId b) {
+  return a.node == b.node && a.output == b.output;
+}
+inline bool operator!=(ValueId a, ValueId b) {
+  return !(a == b);
+}
 
 template <>
 inline constexpr const char* kind_of_value<std::int64_t> = "size";
@@ -98,27 +104,37 @@ enum class Mode : std::uint8_t { train, eval, predict };
 const char* name_of(Mode mode);
 Mode mode_named(const std::string& name);  ///< Throws Error, naming the valid names.
 
-/// A handle to one output of a node. Cheap to copy. Outliving its tape or its node makes it stale: using a stale or empty
-/// handle throws HandleError.
+/// A handle to one output of a node. Cheap to copy. Outliving its tape or its node makes it stale: using a stale or
+/// empty handle throws HandleError.
 class Var {
  public:
   Var() = default;
-  bool empty() const { return serial_ == 0; }  ///< Whether nothing was ever recorded for it. (It says nothing of sizes.)
+  bool empty() const {
+    return serial_ == 0;
+  }  ///< Whether nothing was ever recorded for it. (It says nothing of sizes.)
   // A var has no truth value while recording: `if (x > 0)`, `x > 0 ? a : b`, `!x`, `x && y` do not compile.
 #if defined(__cpp_deleted_function)
-  explicit operator bool() const = delete("a var has no truth value: write where(c, a, b), ~x, x & y, or x.empty()");
+  explicit operator bool() const = delete ("a var has no truth value: write where(c, a, b), ~x, x & y, or x.empty()");
 #else
   explicit operator bool() const = delete;  // write where(c, a, b), ~x, x & y, or x.empty()
 #endif
-  const Shape& shape() const { return type().shape; }
-  Dtype dtype() const { return type().dtype; }
+  const Shape& shape() const {
+    return type().shape;
+  }
+  Dtype dtype() const {
+    return type().dtype;
+  }
   const ValueType& type() const;  ///< Valid until the tape grows.
   const Node& node() const;       ///< Valid until the tape grows.
   ValueId id() const;             ///< Checked: throws where the handle is stale.
   Tape tape() const;              ///< Another handle on the tape that this var is of.
-  std::size_t rank() const { return shape().size(); }
+  std::size_t rank() const {
+    return shape().size();
+  }
   /// The size along `axis` (negative counts from the back).
-  std::int64_t size(std::int64_t axis) const { return shape()[normal_axis(axis, rank())]; }
+  std::int64_t size(std::int64_t axis) const {
+    return shape()[normal_axis(axis, rank())];
+  }
 
  private:
   friend class Tape;
@@ -149,10 +165,11 @@ class Argument : public Var {
 /// A var, or a literal that takes the dtype of the vars beside it; and the place of the call that it is an operand of.
 class Operand {
  public:
-  Operand(const Argument& argument) : var_(argument), caller_(argument.caller()) {}           // NOLINT: converts by intent
-  Operand(const Var& var, Caller caller = Caller::here()) : var_(var), caller_(caller) {}     // NOLINT: converts by intent
+  Operand(const Argument& argument) : var_(argument), caller_(argument.caller()) {}        // NOLINT: converts by intent
+  Operand(const Var& var, Caller caller = Caller::here()) : var_(var), caller_(caller) {}  // NOLINT: converts by intent
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  Operand(T literal, Caller caller = Caller::here()) : literal_(literal), caller_(caller) {}  // NOLINT: converts by intent
+  Operand(T literal, Caller caller = Caller::here())
+      : literal_(literal), caller_(caller) {}  // NOLINT: converts by intent
   /// The same operand, of a call from `caller` where its own is not known.
   Operand(const Operand& other, const Caller& caller) : Operand(other) {
     if (!caller_.known()) caller_ = caller;
@@ -175,8 +192,8 @@ class Tape {
   Tape();
   explicit Tape(Mode mode);
 
-  /// A value fed at every play, of the default dtype where none is given. Throws Error where an input of that name exists,
-  /// ShapeError where no array can have that shape.
+  /// A value fed at every play, of the default dtype where none is given. Throws Error where an input of that name
+  /// exists, ShapeError where no array can have that shape.
   Var input(const std::string& name, const Shape& shape, std::optional<Dtype> dtype = std::nullopt,
             Caller caller = Caller::here());
   /// An array of `store`, read at every play (and written by nobody but its owner). One node per array.
@@ -196,7 +213,8 @@ class Tape {
   /// `mean` make of integers, of `zeros` and its like. float32 at first. What is recorded stays as it is.
   Dtype default_dtype() const;
   void set_default_dtype(Dtype dtype);  ///< Throws DtypeError unless `dtype` is float32 or float64.
-  /// The table whose rules `grad`, `scan` and players of this tape apply; null: builtin_ops(). It must outlive the tape.
+  /// The table whose rules `grad`, `scan` and players of this tape apply; null: builtin_ops(). It must outlive the
+  /// tape.
   const OpTable* ops() const;
   void set_ops(const OpTable& table);
   std::size_t size() const;
@@ -204,9 +222,10 @@ class Tape {
   const ValueType& type(ValueId id) const;
   Var var(ValueId id) const;
 
-  /// In mode predict: from here on `tokens` is a piece of rows that began before. Row i has past[i] positions (int64 [rows])
-  /// behind it, and what is cached of a row has room for `capacity` of them. Whatever is computed from `tokens` has this
-  /// past; all else (an encoder's side) has none. Throws Error in another mode, or where there is a past already.
+  /// In mode predict: from here on `tokens` is a piece of rows that began before. Row i has past[i] positions (int64
+  /// [rows]) behind it, and what is cached of a row has room for `capacity` of them. Whatever is computed from `tokens`
+  /// has this past; all else (an encoder's side) has none. Throws Error in another mode, or where there is a past
+  /// already.
   void set_past(const Var& tokens, const Var& past, std::int64_t capacity);
   Var past_of(const Var& x) const;  ///< The past of what `x` is computed from; empty where it has none.
   std::int64_t capacity() const;    ///< Of what is cached; 0 where nothing has a past.
@@ -228,8 +247,8 @@ class Tape {
     bool fixed_before_;
     bool fused_before_;
   };
-  /// Nodes recorded while the guard lives stand on `line` of `scope`. Where it says `where`, that is their place, and not
-  /// the program's line.
+  /// Nodes recorded while the guard lives stand on `line` of `scope`. Where it says `where`, that is their place, and
+  /// not the program's line.
   Guard in_scope(std::shared_ptr<const Scope> scope, std::int32_t line);
   /// Nodes recorded while the guard lives have exactly this site: for those that stand in for the node of that site.
   Guard in_site(const Site& site);
@@ -246,10 +265,11 @@ class Tape {
   Tape blank() const;
 
   /// Appends `node` as it stands, unchecked but for its inputs' indices and for its outputs, which must be types that
-  /// arrays can have: throws ShapeError, with the op and its operands, where checked_bytes does. Its serial is set here.
+  /// arrays can have: throws ShapeError, with the op and its operands, where checked_bytes does. Its serial is set
+  /// here.
   ValueId append(Node node);
-  /// Nodes recorded while the guard lives belong to a call of `op` (null: of each node's own) from `caller`, unless they
-  /// belong to a call further out.
+  /// Nodes recorded while the guard lives belong to a call of `op` (null: of each node's own) from `caller`, unless
+  /// they belong to a call further out.
   Guard in_call(const Op* op, const Caller& caller);
   /// Nodes recorded while the guard lives belong to calls of their own.
   Guard out_of_call();
@@ -278,16 +298,16 @@ Vars inline_body(Tape tape, const Tape& body, const Vars& inputs);
 std::ostream& operator<<(std::ostream& out, const Tape& tape);
 
 /// Records the call of `op`: completes and checks the attributes, gives literals their dtype, promotes mixed operands
-/// (bool < int32 < int64 < float; two float widths are an error; a float that no var says has the tape's default dtype),
-/// applies the shape rule, and appends the node. Throws without a trace on the tape. `tape` is needed only where no operand
-/// is a var. The call stands at `caller` or, in the library's own functions, at its first operand's.
+/// (bool < int32 < int64 < float; two float widths are an error; a float that no var says has the tape's default
+/// dtype), applies the shape rule, and appends the node. Throws without a trace on the tape. `tape` is needed only
+/// where no operand is a var. The call stands at `caller` or, in the library's own functions, at its first operand's.
 Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
 Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
 
 /// Records what `function` records on `inputs`, then encloses it as the body of one node whose interior values are not
-/// kept for the backward part but computed again there, with the same random numbers. What `function` uses besides its
+/// kept for the backward pass but computed again there, with the same random numbers. What `function` uses besides its
 /// inputs (parameters, other vars) becomes an input of the node too.
 Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, Caller caller = Caller::here());
 

@@ -46,19 +46,19 @@ class Batches {
   /// A batch of the largest shape that there is, for the functions below to fill: "tokens" and "targets", int64 [rows,
   /// columns], unless the class says otherwise. They give the arrays another shape where theirs is another.
   virtual Batch blank() const;
-  /// How many batches go once through the training part; 0 where it is not gone through in turn.
+  /// How many batches go once through the training split; 0 where it is not gone through in turn.
   virtual std::int64_t epoch_batches() const { return 0; }
-  /// Batch `index` of the training part, in the data order of the seed; it never ends.
+  /// Batch `index` of the training split, in the data order of the seed; it never ends.
   virtual void training(std::uint64_t index, Batch& batch) const = 0;
   /// Whether the rows of training batch `index` go on from those of the batch before it: what a recurrent model carries
   /// on from one batch to the next. Batch 0 never does.
   virtual bool training_continues(std::uint64_t /*index*/) const { return false; }
-  /// The batches that together hold every token of the validation part exactly once.
+  /// The batches that together hold every token of the validation split exactly once.
   virtual std::int64_t validation_batches() const = 0;
   virtual void validation(std::int64_t index, Batch& batch) const = 0;
   /// As training_continues, of validation batches.
   virtual bool validation_continues(std::int64_t /*index*/) const { return false; }
-  /// Batch `index` of randomly chosen rows of the validation part.
+  /// Batch `index` of randomly chosen rows of the validation split.
   virtual void validation_sample(std::uint64_t index, Batch& batch) const = 0;
 };
 

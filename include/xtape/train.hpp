@@ -34,7 +34,7 @@ struct StepReport {
 /// What an evaluation found.
 struct Evaluation {
   std::int64_t step = 0;
-  double loss = 0;                    ///< Mean over every target of the validation part, each counted once.
+  double loss = 0;                    ///< Mean over every target of the validation split, each counted once.
   std::int64_t tokens = 0;            ///< How many those are.
   std::optional<double> perplexity;   ///< exp of the mean of `plain_loss`, where the model has that function.
   std::optional<double> accuracy;     ///< The share of targets that are the most likely token, by `accuracy`.
@@ -52,7 +52,8 @@ struct TrainerOptions {
   int threads = 0;              ///< 0: as many as OpenMP would take.
   bool profile = false;         ///< Measures every op: see Trainer::profile.
   /// Patterns of weights, of which at most one list is given; `*` stands for anything. The weights that match `frozen`,
-  /// or do not match `trainable`, stay as they are: they have no gradients and no moments, and nothing is computed for them.
+  /// or do not match `trainable`, stay as they are: they have no gradients and no moments, and nothing is computed for
+  /// them.
   std::vector<std::string> frozen, trainable;
 };
 
@@ -60,8 +61,10 @@ struct TrainerOptions {
 struct TrainingProfile {
   /// What a step of a plan did in all its plays.
   struct Step {
-    std::string op;    ///< A chain's ops with "+" between them; "copy": elements were moved, and nothing was computed.
-    std::string part;  ///< The path of the part that it stands in, or whose gradient it belongs to; "" outside parts.
+    std::string
+        op;  ///< Fused elementwise ops with "+" between them; "copy": elements were moved, and nothing was computed.
+    std::string
+        module;  ///< The path of the module that it belongs to, or whose gradient it belongs to; "" outside modules.
     std::int64_t calls = 0;
     double seconds = 0;
     double flops = 0;  ///< As Plan::Step has them, of all calls; so are the bytes.
@@ -101,7 +104,7 @@ class Trainer {
   /// Makes one update. Throws TrainingError, and leaves weights, moments and states as they were, where the loss or the
   /// gradients are not finite; the message names the first op at fault and its line in the definition.
   StepReport update();
-  /// The loss over the whole validation part, in mode eval.
+  /// The loss over the whole validation split, in mode eval.
   Evaluation evaluate();
   /// The mean loss over `count` batches of random validation rows: what papers often report.
   double sampled_loss(std::int64_t count);
@@ -116,7 +119,7 @@ class Trainer {
   };
   struct FitOptions {
     std::int64_t steps = 0;           ///< The most updates in all, those before a resume included. 0: no limit …
-    std::int64_t epochs = 0;          ///< … but this many times through the training part. 0: no limit.
+    std::int64_t epochs = 0;          ///< … but this many times through the training split. 0: no limit.
     std::int64_t evaluate_every = 0;  ///< Updates between evaluations; one more comes after the last. 0: only that one.
     bool evaluate_epochs = false;     ///< An evaluation after every epoch.
     std::int64_t patience = 0;        ///< Evaluations in a row without a better loss that end the training. 0: none do.
@@ -124,7 +127,7 @@ class Trainer {
   /// Updates until the options say that it is enough. Returns whether it got there: false where `stop` or `interrupt`
   /// ended it.
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
-  std::int64_t epoch() const;  ///< How often the training part has been gone through.
+  std::int64_t epoch() const;  ///< How often the training split has been gone through.
   /// The step of the evaluation with the lowest loss (perplexity, where there is one) so far; -1 before the first.
   std::int64_t best_step() const;
   std::int64_t evaluated_step() const;  ///< The step of the last evaluation; -1 before the first.
@@ -165,13 +168,13 @@ struct HyperSetting {
   bool from_data = false;  ///< The expression is over what the data says: "vocabulary", "columns + 1".
 };
 
-/// How a recipe's tokenizers are made, from the training part alone or from files.
+/// How a recipe's tokenizers are made, from the training split alone or from files.
 struct TokenizerSettings {
   std::string kind = "character";  ///< "character", "words", "sentencepiece", "gpt2" or "saved".
   bool joint = false;              ///< Of pairs: one for both sides. Else one a side.
   CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
   WordOptions words;
-  std::string vocabulary;  ///< Of words: a file to take them from, one a line, in place of the training part.
+  std::string vocabulary;  ///< Of words: a file to take them from, one a line, in place of the training split.
   SentencePieceOptions pieces;
   std::string vocab, merges;  ///< Of gpt2: its two files.
   Gpt2Options gpt2;
@@ -207,7 +210,8 @@ struct Recipe {
   std::string about;
   std::string definition;  ///< May be empty with `from`: then the folder's config says which.
   std::string from;        ///< A folder whose model the run starts from (xtape/hugging_face.hpp); empty: a new model.
-  std::vector<std::string> initialise;  ///< Patterns of weights that the folder may lack: they begin as the definition says.
+  std::vector<std::string>
+      initialise;  ///< Patterns of weights that the folder may lack: they begin as the definition says.
   std::vector<HyperSetting> hyper;
   Data data;
   TokenizerSettings tokenizer;
@@ -216,7 +220,7 @@ struct Recipe {
   std::int64_t bucket = 2;        ///< Of rows: see RowBatchesOptions.
   TrainerOptions trainer;         ///< The seed and threads of the recipe are in here.
   Trainer::FitOptions fit;
-  bool measure_bleu = false;          ///< Evaluations translate the validation part, or go on from its prompts …
+  bool measure_bleu = false;          ///< Evaluations translate the validation split, or go on from its prompts …
   bool measure_exact_match = false;   ///< … and measure BLEU, or how many answers are just the right ones.
   std::int64_t checkpoint_every = 0;  ///< Updates between checkpoints; one more after the last. 0: only after the last.
   bool checkpoint_epochs = false;     ///< A checkpoint after every epoch.
@@ -234,7 +238,7 @@ struct Recipe {
 struct CheckpointChoice {
   enum class Kind : std::uint8_t {
     last,
-    best,     ///< Of the lowest perplexity (or loss) on the validation part.
+    best,     ///< Of the lowest perplexity (or loss) on the validation split.
     average,  ///< The mean of the weights of the last `count`.
     step      ///< Of step `count`.
   };
@@ -312,7 +316,7 @@ class Run {
   /// it on.
   bool train(const Trainer::Callbacks& callbacks = {});
   /// As Trainer::evaluate, without planning a training step, and with what else the recipe measures; on the validation
-  /// part or on the test part. Throws Error where there is no test part.
+  /// part or on the test split. Throws Error where there is no test split.
   Evaluation evaluate(bool on_test = false);
   /// The same on other pairs, a source and a target a line. Throws Error where the data is of another kind, or no pair
   /// has words on both sides.
@@ -338,7 +342,7 @@ class Run {
 /// Trainer::profile of a fresh model by the recipe; writes no run.
 TrainingProfile profile(const Recipe& recipe, std::int64_t updates);
 
-/// The loss of `model` over the whole validation part of `batches`.
+/// The loss of `model` over the whole validation split of `batches`.
 Evaluation evaluate(Model& model, const Batches& batches);
 
 /// How a text that is longer than what a model sees at once is cut: windows of `context` tokens, each beginning

@@ -22,7 +22,7 @@ std::uintptr_t lowest_address() {
 std::size_t stack_left() {
   thread_local const std::uintptr_t lowest = lowest_address();
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  // A frame below it lies on a stack of the caller's own (a fiber's), whose size nobody knows.
+  // A arguments below it lies on a stack of the caller's own (a fiber's), whose size nobody knows.
   return here > lowest ? here - lowest : SIZE_MAX;
 }
 

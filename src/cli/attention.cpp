@@ -7,7 +7,7 @@
 #include "gnuplot.hpp"
 #include "heat_maps.hpp"
 #include "nearest.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -63,10 +63,10 @@ std::vector<double> mean_of(const Attention& attention, std::int64_t layer) {
   return mean;
 }
 
-HeatMaps maps_of(const Attention& attention, const AttentionArguments& words) {
+HeatMaps maps_of(const Attention& attention, const AttentionArguments& arguments) {
   const std::int64_t layers = attention.weights.shape()[0];
   const std::int64_t heads = attention.weights.shape()[1];
-  const std::int64_t layer = words.layer == 0 ? layers : counted("--layer", words.layer, layers, "layers");
+  const std::int64_t layer = arguments.layer == 0 ? layers : counted("--layer", arguments.layer, layers, "layers");
   HeatMaps maps;
   maps.title = attention.name + " attention";
   if (layers > 1) maps.title += ", layer " + std::to_string(layer) + " of " + std::to_string(layers);
@@ -74,49 +74,50 @@ HeatMaps maps_of(const Attention& attention, const AttentionArguments& words) {
   maps.column_name = attention.keys.text;
   maps.rows = attention.queries.tokens;
   maps.columns = attention.keys.tokens;
-  if (words.head == "all") {
+  if (arguments.head == "all") {
     for (std::int64_t head = 0; head < heads; ++head)
       maps.maps.push_back({"head " + std::to_string(head + 1), weights_of(attention, layer - 1, head)});
-  } else if (words.head == "mean") {
+  } else if (arguments.head == "mean") {
     if (heads > 1) maps.title += ", mean of " + std::to_string(heads) + " heads";
     maps.maps.push_back({"", mean_of(attention, layer - 1)});
   } else {
-    const std::int64_t head = counted("--head", std::stoll(words.head), heads, "heads");
+    const std::int64_t head = counted("--head", std::stoll(arguments.head), heads, "heads");
     maps.title += ", head " + std::to_string(head) + " of " + std::to_string(heads);
     maps.maps.push_back({"", weights_of(attention, layer - 1, head - 1)});
   }
   return maps;
 }
 
-void draw_attention(const AttentionArguments& words) {
-  Run run = of_the_input([&] { return Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint)); });
-  const std::vector<Attention> all = of_the_input([&] { return run.attention(words.source, words.target); });
-  draw(maps_of(chosen(all, words.which), words), words.out);
+void draw_attention(const AttentionArguments& arguments) {
+  Run run = of_the_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  const std::vector<Attention> all = of_the_input([&] { return run.attention(arguments.source, arguments.target); });
+  draw(maps_of(chosen(all, arguments.which), arguments), arguments.out);
 }
 
 }  // namespace
 
 void add_attention(CLI::App& program) {
   CLI::App* command = program.add_subcommand("attention", "Draw what a run's model attends to, as heat maps");
-  const auto words = std::make_shared<AttentionArguments>();
-  command->add_option("RUN", words->run, "A run directory")->required();
-  add_checkpoint(*command, words->checkpoint);
-  command->add_option("--source", words->source, "What is read; of a run that generates text, the text")->required();
-  command->add_option("--target", words->target,
+  const auto arguments = std::make_shared<AttentionArguments>();
+  command->add_option("RUN", arguments->run, "A run directory")->required();
+  add_checkpoint(*command, arguments->checkpoint);
+  command->add_option("--source", arguments->source, "What is read; of a run that generates text, the text")
+      ->required();
+  command->add_option("--target", arguments->target,
                       "What is written (default: the run's own translation, searched as its recipe says)");
-  add_picture(*command, words->out);
-  command->add_option("--which", words->which,
+  add_picture(*command, arguments->out);
+  command->add_option("--which", arguments->which,
                       "Which of the model's attentions: cross (the target's to the source), encoder, decoder, or what "
                       "else its function `attention` gives (default: the first)");
-  command->add_option("--layer", words->layer, "Which layer, counted from 1 (default: the last)")
+  command->add_option("--layer", arguments->layer, "Which layer, counted from 1 (default: the last)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--head", words->head, "mean: over all heads; all: each on its own; N: one, counted from 1")
+  command->add_option("--head", arguments->head, "mean: over all heads; all: each on its own; N: one, counted from 1")
       ->capture_default_str()
       ->check([](const std::string& head) {
         const bool number = head.size() < 10 && head.find_first_not_of("0123456789") == std::string::npos;
         return number || head == "mean" || head == "all" ? "" : "a head is mean, all or a number, not '" + head + "'";
       });
-  command->callback([words] { draw_attention(*words); });
+  command->callback([arguments] { draw_attention(*arguments); });
 }
 
 }  // namespace xtape::cli

@@ -34,16 +34,18 @@ void print(const Bleu& bleu) {
 
 void add_bleu(CLI::App& program) {
   CLI::App* command = program.add_subcommand("bleu", "Score a translation against its reference by BLEU");
-  const auto words = std::make_shared<BleuArguments>();
-  command->add_option("HYP", words->hypotheses, "The translation, a text file, one sentence a line; may be a .gz")
+  const auto arguments = std::make_shared<BleuArguments>();
+  command->add_option("HYP", arguments->hypotheses, "The translation, a text file, one sentence a line; may be a .gz")
       ->required();
-  command->add_option("REF", words->references, "The reference translation, likewise")->required();
-  command->add_option("--tokenize", words->options.tokenize, "How words are cut: 13a, or none (by white space alone)")
+  command->add_option("REF", arguments->references, "The reference translation, likewise")->required();
+  command
+      ->add_option("--tokenize", arguments->options.tokenize, "How words are cut: 13a, or none (by white space alone)")
       ->capture_default_str();
-  command->add_flag("--lowercase", words->options.lowercase, "Case does not count");
-  command->callback([words] {
-    print(of_the_input(
-        [&] { return corpus_bleu(read_lines(words->hypotheses), read_lines(words->references), words->options); }));
+  command->add_flag("--lowercase", arguments->options.lowercase, "Case does not count");
+  command->callback([arguments] {
+    print(of_the_input([&] {
+      return corpus_bleu(read_lines(arguments->hypotheses), read_lines(arguments->references), arguments->options);
+    }));
   });
 }
 

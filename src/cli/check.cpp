@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "definition.hpp"
-#include "definition_words.hpp"
+#include "definition_options.hpp"
 #include "step_check.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/op.hpp"
@@ -14,7 +14,7 @@ namespace xtape::cli {
 namespace {
 
 struct CheckArguments {
-  DefinitionWords definition;
+  DefinitionOptions definition;
   std::string with;
   bool play = false;
 };
@@ -33,9 +33,9 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
 }
 
 /// Plays `logits`, which generating and searching take, and says what came of it.
-std::string play(const DefinitionWords& words, const NamedSizes& given) {
+std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   constexpr const char* function = "logits";
-  Model model = load_model(words, false);
+  Model model = load_model(arguments, false);
   const std::vector<std::string> functions = model.functions();
   if (std::find(functions.begin(), functions.end(), function) == functions.end())
     return "nothing to play: there is no function 'logits' to generate from";
@@ -49,8 +49,8 @@ std::string play(const DefinitionWords& words, const NamedSizes& given) {
   return said.str();
 }
 
-void check(const CheckArguments& words) {
-  std::string path = words.definition.definition;
+void check(const CheckArguments& arguments) {
+  std::string path = arguments.definition.definition;
   if (!is_hugging_face(path)) {
     path = find_definition(path);
     const auto definition = model::read_definition(path);
@@ -60,17 +60,18 @@ void check(const CheckArguments& words) {
       return;
     }
   }
-  const Model model = load_model(words.definition, false);
-  const NamedSizes given = sizes_of(words.with);
+  const Model model = load_model(arguments.definition, false);
+  const NamedSizes given = sizes_of(arguments.with);
   for (const std::string& function : model.functions())
     for (const Mode mode : {Mode::train, Mode::eval}) {
       Tape tape(mode);
       model.record(tape, function, model.inputs(tape, function, trial_sizes(model.signature(function), given)));
     }
   const std::string played =
-      words.play ? play(words.definition, given)
-                 : "recorded, not played: with --play, what generates is also played step by step, and compared with "
-                   "the whole";
+      arguments.play
+          ? play(arguments.definition, given)
+          : "recorded, not played: with --play, what generates is also played step by step, and compared with "
+            "the whole";
   std::cout << path << ": " << model.functions().size() << " functions, " << grouped(model.parameter_count())
             << " parameters, no mistake found\n"
             << played << "\n";
@@ -80,15 +81,16 @@ void check(const CheckArguments& words) {
 
 void add_check(CLI::App& program) {
   CLI::App* command = program.add_subcommand("check", "Check a definition: every name, and every shape by recording");
-  const auto words = std::make_shared<CheckArguments>();
-  add_definition(*command, words->definition);
-  command->add_option("--with", words->with, "Sizes to record for, such as b=2,t=8, where the small ones do not fit");
-  command->add_flag("--play", words->play,
+  const auto arguments = std::make_shared<CheckArguments>();
+  add_definition(*command, arguments->definition);
+  command->add_option("--with", arguments->with,
+                      "Sizes to record for, such as b=2,t=8, where the small ones do not fit");
+  command->add_flag("--play", arguments->play,
                     "Play 'logits' on random weights and tokens, step by step as generating does, and compare with the "
                     "whole; in float64 unless --dtype says otherwise");
-  command->callback([words, command] {
-    if (words->play && command->count("--dtype") == 0) words->definition.dtype = "float64";
-    of_the_input([&] { check(*words); });
+  command->callback([arguments, command] {
+    if (arguments->play && command->count("--dtype") == 0) arguments->definition.dtype = "float64";
+    of_the_input([&] { check(*arguments); });
   });
 }
 

@@ -6,7 +6,7 @@
 
 #include "commands.hpp"
 #include "lines.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -48,9 +48,9 @@ void classify(Run& run, const std::string& input, const std::vector<Tokens>& tex
   }
 }
 
-void classify_lines(const ClassifyArguments& words) {
-  Run run = of_the_input([&] { return Run::open(words.run, {}, CheckpointChoice::parse(words.checkpoint)); });
-  const std::string input = text_input(run, words.run);
+void classify_lines(const ClassifyArguments& arguments) {
+  Run run = of_the_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  const std::string input = text_input(run, arguments.run);
   catch_interrupt();
   std::cout.precision(4);
   InputLines lines;
@@ -76,10 +76,10 @@ void classify_lines(const ClassifyArguments& words) {
 void add_classify(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "classify", "Label the lines of the standard input with a run's model: label<TAB>probability");
-  const auto words = std::make_shared<ClassifyArguments>();
-  command->add_option("RUN", words->run, "A run directory")->required();
-  add_checkpoint(*command, words->checkpoint);
-  command->callback([words] { classify_lines(*words); });
+  const auto arguments = std::make_shared<ClassifyArguments>();
+  command->add_option("RUN", arguments->run, "A run directory")->required();
+  add_checkpoint(*command, arguments->checkpoint);
+  command->callback([arguments] { classify_lines(*arguments); });
 }
 
 }  // namespace xtape::cli

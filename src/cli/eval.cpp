@@ -1,4 +1,4 @@
-/// xtape eval: how good a run's model is on its validation part, or any model of texts on a text.
+/// xtape eval: how good a run's model is on its validation split, or any model of texts on a text.
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "text_model.hpp"
 #include "xtape/train.hpp"
 
@@ -35,12 +35,12 @@ std::string text_of(const std::string& path) {
 }
 
 /// A text of any length, by windows.
-void evaluate_on_text(const EvalArguments& words) {
-  const std::string text = text_of(words.text);
-  TextModel opened(words.run, words.checkpoint);
+void evaluate_on_text(const EvalArguments& arguments) {
+  const std::string text = text_of(arguments.text);
+  TextModel opened(arguments.run, arguments.checkpoint);
   TextWindows windows;
-  windows.context = words.context > 0 ? words.context : opened.context();
-  windows.stride = words.stride > 0 ? words.stride : std::max<std::int64_t>(1, windows.context / 2);
+  windows.context = arguments.context > 0 ? arguments.context : opened.context();
+  windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
   const TextEvaluation found =
       of_the_input([&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows); });
   const double bits = found.loss * static_cast<double>(found.tokens) / std::log(2.0);
@@ -49,20 +49,20 @@ void evaluate_on_text(const EvalArguments& words) {
             << "\nbits_per_byte " << bits / static_cast<double>(text.size()) << '\n';
 }
 
-void evaluate(const EvalArguments& words) {
-  if (!words.text.empty()) {
-    evaluate_on_text(words);
+void evaluate(const EvalArguments& arguments) {
+  if (!arguments.text.empty()) {
+    evaluate_on_text(arguments);
     return;
   }
   Run run = of_the_input([&] {
-    Run opened = Run::open(words.run, parse_settings(words.set), CheckpointChoice::parse(words.checkpoint));
-    if (words.test && opened.recipe().data.test.empty())
-      throw WrongInput(words.run + " has no test part: --set data.test_… names its files");
-    if (words.source.empty()) opened.batches();
+    Run opened = Run::open(arguments.run, parse_settings(arguments.set), CheckpointChoice::parse(arguments.checkpoint));
+    if (arguments.test && opened.recipe().data.test.empty())
+      throw WrongInput(arguments.run + " has no test split: --set data.test_… names its files");
+    if (arguments.source.empty()) opened.batches();
     return opened;
   });
-  const Evaluation evaluation = words.source.empty() ? run.evaluate(words.test) : of_the_input([&] {
-    return run.evaluate(read_lines(words.source), read_lines(words.target));
+  const Evaluation evaluation = arguments.source.empty() ? run.evaluate(arguments.test) : of_the_input([&] {
+    return run.evaluate(read_lines(arguments.source), read_lines(arguments.target));
   });
   std::cout.precision(6);
   std::cout << "step " << evaluation.step << "\nvalidation_loss " << evaluation.loss << "\ntokens " << evaluation.tokens
@@ -72,7 +72,7 @@ void evaluate(const EvalArguments& words) {
   if (evaluation.bleu) std::cout << "bleu " << *evaluation.bleu << '\n';
   if (evaluation.exact_match)
     std::cout << "exact_match " << *evaluation.exact_match << "\nquestions " << evaluation.questions << '\n';
-  if (run.recipe().data.kind == "text" && !words.test)
+  if (run.recipe().data.kind == "text" && !arguments.test)
     std::cout << "loss_of_" << sampled_batches << "_random_batches " << run.sampled_loss(sampled_batches) << '\n';
 }
 
@@ -80,29 +80,30 @@ void evaluate(const EvalArguments& words) {
 
 void add_eval(CLI::App& program) {
   CLI::App* command =
-      program.add_subcommand("eval", "Evaluate a run on its whole validation part, or a model on a text");
-  const auto words = std::make_shared<EvalArguments>();
-  command->add_option("RUN", words->run, "A run directory; with --text also a folder as the Hugging Face Hub has it")
+      program.add_subcommand("eval", "Evaluate a run on its whole validation split, or a model on a text");
+  const auto arguments = std::make_shared<EvalArguments>();
+  command
+      ->add_option("RUN", arguments->run, "A run directory; with --text also a folder as the Hugging Face Hub has it")
       ->required();
-  add_checkpoint(*command, words->checkpoint);
+  add_checkpoint(*command, arguments->checkpoint);
   auto* source =
-      command->add_option("--source", words->source, "Evaluate on this text, a sentence a line, plain or .gz …");
+      command->add_option("--source", arguments->source, "Evaluate on this text, a sentence a line, plain or .gz …");
   auto* target =
-      command->add_option("--target", words->target, "… and its translation, in place of the validation part");
+      command->add_option("--target", arguments->target, "… and its translation, in place of the validation split");
   source->needs(target);
   target->needs(source);
-  command->add_flag("--test", words->test, "Evaluate on the data's test part in place of the validation part")
+  command->add_flag("--test", arguments->test, "Evaluate on the data's test split in place of the validation split")
       ->excludes(source);
-  auto* text = command->add_option("--text", words->text, "Measure the perplexity of this file, in windows …");
-  command->add_option("--context", words->context, "… of so many tokens (as many as the model sees) …")
+  auto* text = command->add_option("--text", arguments->text, "Measure the perplexity of this file, in windows …");
+  command->add_option("--context", arguments->context, "… of so many tokens (as many as the model sees) …")
       ->needs(text)
       ->check(CLI::PositiveNumber);
-  command->add_option("--stride", words->stride, "… each so many behind the one before (half the context)")
+  command->add_option("--stride", arguments->stride, "… each so many behind the one before (half the context)")
       ->needs(text)
       ->check(CLI::PositiveNumber);
   text->excludes(source)->excludes(target);
-  add_settings(*command, words->set);
-  command->callback([words] { evaluate(*words); });
+  add_settings(*command, arguments->set);
+  command->callback([arguments] { evaluate(*arguments); });
 }
 
 }  // namespace xtape::cli

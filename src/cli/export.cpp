@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "definition_words.hpp"
+#include "definition_options.hpp"
 #include "durable.hpp"
 #include "folder.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -18,15 +18,15 @@ struct ExportArguments {
   std::string checkpoint = "last";
 };
 
-void write(const ExportArguments& words) {
-  if (path_exists(words.folder)) throw WrongInput(words.folder + " exists already");
-  if (is_hugging_face(words.source)) {
-    save_hugging_face(open_folder(words.source), words.folder, words.source);
+void write(const ExportArguments& arguments) {
+  if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " exists already");
+  if (is_hugging_face(arguments.source)) {
+    save_hugging_face(open_folder(arguments.source), arguments.folder, arguments.source);
   } else {
-    Run run = Run::open(words.source, {}, CheckpointChoice::parse(words.checkpoint));
-    run.save_hugging_face(words.folder);
+    Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
+    run.save_hugging_face(arguments.folder);
   }
-  std::cout << words.folder << '\n';
+  std::cout << arguments.folder << '\n';
 }
 
 }  // namespace
@@ -34,13 +34,14 @@ void write(const ExportArguments& words) {
 void add_export(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "export", "Write a run's model as a folder with config.json and model.safetensors, as transformers reads it");
-  const auto words = std::make_shared<ExportArguments>();
+  const auto arguments = std::make_shared<ExportArguments>();
   command
-      ->add_option("RUN", words->source, "A run directory, or such a folder: its weights become float32, in one file")
+      ->add_option("RUN", arguments->source,
+                   "A run directory, or such a folder: its weights become float32, in one file")
       ->required();
-  command->add_option("FOLDER", words->folder, "The folder to write")->required();
-  add_checkpoint(*command, words->checkpoint);
-  command->callback([words] { of_the_input([&] { write(*words); }); });
+  command->add_option("FOLDER", arguments->folder, "The folder to write")->required();
+  add_checkpoint(*command, arguments->checkpoint);
+  command->callback([arguments] { of_the_input([&] { write(*arguments); }); });
 }
 
 }  // namespace xtape::cli

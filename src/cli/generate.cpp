@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "text_model.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/text.hpp"
@@ -66,35 +66,36 @@ void end_line(const std::string& text) {
 }
 
 /// Text as it is made.
-void stream_one(TextModel& opened, const std::string& prompt, const Tokens& tokens, GenerateArguments& words, Timings& timings) {
-  TextStream stream(opened.tokenizer(), tokens.back(), words.stops);
+void stream_one(TextModel& opened, const std::string& prompt, const Tokens& tokens, GenerateArguments& arguments,
+                Timings& timings) {
+  TextStream stream(opened.tokenizer(), tokens.back(), arguments.stops);
   std::string last = prompt;
   const auto print = [&](const std::string& text) {
     std::cout << text << std::flush;
     if (!text.empty()) last = text;
   };
   print(prompt);
-  words.options.each = [&](std::int32_t token) {
+  arguments.options.each = [&](std::int32_t token) {
     timings.count();
     print(stream.add(token));
     return stream.stopped() || interrupted();
   };
-  generate(opened.model(), tokens, words.options);
+  generate(opened.model(), tokens, arguments.options);
   print(stream.finish());
   end_line(last);
 }
 
 /// All texts, one after another, when the last is done.
 void print_many(TextModel& opened, const std::vector<std::string>& prompts, const std::vector<Tokens>& tokens,
-                const GenerateArguments& words, Timings& timings) {
+                const GenerateArguments& arguments, Timings& timings) {
   std::vector<TextStream> streams;
   std::vector<std::string> texts;
-  const auto samples = static_cast<std::size_t>(words.options.samples);
+  const auto samples = static_cast<std::size_t>(arguments.options.samples);
   for (std::size_t i = 0; i < prompts.size() * samples; ++i) {
-    streams.emplace_back(opened.tokenizer(), tokens[i / samples].back(), words.stops);
+    streams.emplace_back(opened.tokenizer(), tokens[i / samples].back(), arguments.stops);
     texts.push_back(prompts[i / samples]);
   }
-  generate_batch(opened.model(), tokens, words.options, [&](std::int64_t row, std::int32_t token) {
+  generate_batch(opened.model(), tokens, arguments.options, [&](std::int64_t row, std::int32_t token) {
     timings.count();
     const auto i = static_cast<std::size_t>(row);
     texts[i] += streams[i].add(token);
@@ -107,25 +108,25 @@ void print_many(TextModel& opened, const std::vector<std::string>& prompts, cons
   }
 }
 
-void generate_texts(GenerateArguments words) {
-  if (!words.prompts_file.empty())
-    for (const std::string& line : of_the_input([&] { return read_lines(words.prompts_file); }))
-      words.prompts.push_back(line);
-  if (words.prompts.empty()) throw WrongInput("there is no prompt: give --prompt TEXT or --prompts FILE");
-  for (const std::string& stop : words.stops)
+void generate_texts(GenerateArguments arguments) {
+  if (!arguments.prompts_file.empty())
+    for (const std::string& line : of_the_input([&] { return read_lines(arguments.prompts_file); }))
+      arguments.prompts.push_back(line);
+  if (arguments.prompts.empty()) throw WrongInput("there is no prompt: give --prompt TEXT or --prompts FILE");
+  for (const std::string& stop : arguments.stops)
     if (stop.empty()) throw WrongInput("--stop needs a text that is not empty");
-  TextModel opened(words.source, words.checkpoint);
+  TextModel opened(arguments.source, arguments.checkpoint);
   Timings timings;
   timings.opened = milliseconds_since(program_start);
-  const std::vector<Tokens> tokens = encoded(words.prompts, opened);
-  words.options.context = opened.context();
-  words.options.end_token = opened.end_token();
+  const std::vector<Tokens> tokens = encoded(arguments.prompts, opened);
+  arguments.options.context = opened.context();
+  arguments.options.end_token = opened.end_token();
   catch_interrupt();
-  if (words.prompts.size() == 1 && words.options.samples == 1)
-    stream_one(opened, words.prompts[0], tokens[0], words, timings);
+  if (arguments.prompts.size() == 1 && arguments.options.samples == 1)
+    stream_one(opened, arguments.prompts[0], tokens[0], arguments, timings);
   else
-    print_many(opened, words.prompts, tokens, words, timings);
-  if (words.timings) timings.print();
+    print_many(opened, arguments.prompts, tokens, arguments, timings);
+  if (arguments.timings) timings.print();
   if (interrupted()) throw Interrupted();
 }
 
@@ -133,17 +134,18 @@ void generate_texts(GenerateArguments words) {
 
 void add_generate(CLI::App& program) {
   CLI::App* command = program.add_subcommand("generate", "Continue texts with the model of a run or of a folder");
-  const auto words = std::make_shared<GenerateArguments>();
-  GenerateOptions& options = words->options;
-  command->add_option("SOURCE", words->source, "A run directory, or a folder as the Hugging Face Hub has it")
+  const auto arguments = std::make_shared<GenerateArguments>();
+  GenerateOptions& options = arguments->options;
+  command->add_option("SOURCE", arguments->source, "A run directory, or a folder as the Hugging Face Hub has it")
       ->required();
-  add_checkpoint(*command, words->checkpoint);
-  command->add_option("--prompt", words->prompts, "A text to continue; may come many times")->allow_extra_args(false);
-  command->add_option("--prompts", words->prompts_file, "A file of texts to continue, one a line, plain or .gz");
+  add_checkpoint(*command, arguments->checkpoint);
+  command->add_option("--prompt", arguments->prompts, "A text to continue; may come many times")
+      ->allow_extra_args(false);
+  command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one a line, plain or .gz");
   command->add_option("--tokens", options.tokens, "How many tokens to generate at most")
       ->required()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--stop", words->stops, "End before this text; may come many times")->allow_extra_args(false);
+  command->add_option("--stop", arguments->stops, "End before this text; may come many times")->allow_extra_args(false);
   command->add_option("--num-samples", options.samples, "How many continuations of each text")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
@@ -160,8 +162,8 @@ void add_generate(CLI::App& program) {
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1.0));
   command->add_option("--seed", options.sampling.seed, "Of the draws")->capture_default_str();
-  command->add_flag("--timings", words->timings, "Say on the standard error how long it took");
-  command->callback([words] { generate_texts(*words); });
+  command->add_flag("--timings", arguments->timings, "Say on the standard error how long it took");
+  command->callback([arguments] { generate_texts(*arguments); });
 }
 
 }  // namespace xtape::cli

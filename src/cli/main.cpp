@@ -1,4 +1,4 @@
-/// The `xtape` program: parses words, calls the library, turns errors into exit codes.
+/// The `xtape` program: parses arguments, calls the library, turns errors into exit codes.
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,8 +39,8 @@ std::string version() {
   return std::string("xtape " XTAPE_VERSION "\n") + blas_description();
 }
 
-/// What is wrong with the words. CLI11 calls a mistyped command a missing one, and speaks of what is missing before it
-/// does of an option that does not exist.
+/// What is wrong with the arguments. CLI11 calls a mistyped command a missing one, and speaks of what is missing before
+/// it does of an option that does not exist.
 std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   for (const std::string& word : program.remaining(true))
     if (!program.get_subcommands().empty() && word.rfind("-", 0) == 0) return "there is no option '" + word + "' here";
@@ -53,7 +53,7 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   return "there is no command '" + left.front() + "'" + did_you_mean(left.front(), names);
 }
 
-int run(int count, char** words) {
+int run(int count, char** arguments) {
   const GuardedTerminal output(std::cout, STDOUT_FILENO);
   const GuardedTerminal messages(std::cerr, STDERR_FILENO);
   CLI::App program("Models as JSON definitions, trained and played on an explicit tape.", "xtape");
@@ -62,7 +62,7 @@ int run(int count, char** words) {
   program.set_help_all_flag("--help-all", "Print the help of every command");
   add_commands(program);
   try {
-    program.parse(count, words);
+    program.parse(count, arguments);
     errno = 0;
     std::cout.flush();
     if (!std::cout && errno != EPIPE) throw WorkFailed("cannot write to the standard output");
@@ -88,8 +88,8 @@ int run(int count, char** words) {
 }  // namespace
 }  // namespace xtape::cli
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   xtape::cli::prepare_streams();
-  xtape::cli::leave_blas_its_choice(words);
-  return xtape::cli::run(count, words);
+  xtape::cli::leave_blas_its_choice(arguments);
+  return xtape::cli::run(count, arguments);
 }

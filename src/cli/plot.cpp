@@ -101,12 +101,11 @@ std::string name_of(const std::string& run) {
   throw WrongInput(run + " has measured no '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + list);
 }
 
-Curves curves_of(const std::string& run, const PlotArguments& words) {
+Curves curves_of(const std::string& run, const PlotArguments& arguments) {
   const std::filesystem::path file = std::filesystem::path(run) / "metrics.jsonl";
   if (!path_exists(file.string()))
-    throw WrongInput(run + (path_exists(run + "/recipe.json")
-                                ? " has no metrics: it was not trained yet"
-                                : " is not a run: it has no metrics.jsonl"));
+    throw WrongInput(run + (path_exists(run + "/recipe.json") ? " has no metrics: it was not trained yet"
+                                                              : " is not a run: it has no metrics.jsonl"));
   const std::vector<train::Measured> lines = train::read_metrics(file.string());
   if (lines.empty()) throw WrongInput(run + " has no metrics: not one update is written down");
   Curves curves{name_of(run), {}, {}, {}};
@@ -114,15 +113,15 @@ Curves curves_of(const std::string& run, const PlotArguments& words) {
   for (const train::Measured& line : lines) {
     // The loss has two keys, that of updates and that of evaluations.
     const bool evaluation = line.find("validation_loss") != nullptr || line.find("perplexity") != nullptr;
-    const double* value = line.find(evaluation && words.metric == "loss" ? "validation_loss" : words.metric);
-    if (value == nullptr || (words.log && *value <= 0)) continue;
+    const double* value = line.find(evaluation && arguments.metric == "loss" ? "validation_loss" : arguments.metric);
+    if (value == nullptr || (arguments.log && *value <= 0)) continue;
     (evaluation ? curves.evaluations : curves.updates).push_back({line.step, *value});
     if (evaluation && line.step == best) curves.best = curves.evaluations.back();
   }
   if (curves.updates.empty() && curves.evaluations.empty()) {
-    if (words.log && !points_of(lines, words.metric).empty())
-      throw WrongInput("--log needs values above 0, and those of '" + words.metric + "' in " + run + " are not");
-    refuse_metric(run, words.metric, lines);
+    if (arguments.log && !points_of(lines, arguments.metric).empty())
+      throw WrongInput("--log needs values above 0, and those of '" + arguments.metric + "' in " + run + " are not");
+    refuse_metric(run, arguments.metric, lines);
   }
   return curves;
 }
@@ -136,7 +135,7 @@ constexpr Colour colours[] = {{"#b3cde8", "#1f5fa8"}, {"#f7cfa6", "#c85a00"}, {"
 
 class Drawing {
  public:
-  Drawing(const PlotArguments& words) : words_(words) {}
+  Drawing(const PlotArguments& arguments) : words_(arguments) {}
 
   void add(const Curves& curves, const std::string& name) {
     const Colour& colour = colours[added_++ % std::size(colours)];
@@ -209,35 +208,35 @@ class Drawing {
   std::size_t added_ = 0, blocks_ = 0;
 };
 
-void plot(const PlotArguments& words) {
+void plot(const PlotArguments& arguments) {
   std::vector<Curves> all = of_the_input([&] {
     std::vector<Curves> read;
-    for (const std::string& run : words.runs) read.push_back(curves_of(run, words));
+    for (const std::string& run : arguments.runs) read.push_back(curves_of(run, arguments));
     return read;
   });
-  Drawing drawing(words);
+  Drawing drawing(arguments);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto alike = [&](const Curves& other) { return other.name == all[i].name; };
     const bool ambiguous = std::count_if(all.begin(), all.end(), alike) > 1;
-    drawing.add(all[i], ambiguous ? words.runs[i] : all[i].name);
+    drawing.add(all[i], ambiguous ? arguments.runs[i] : all[i].name);
   }
-  drawing.draw(words.out);
+  drawing.draw(arguments.out);
 }
 
 }  // namespace
 
 void add_plot(CLI::App& program) {
   CLI::App* command = program.add_subcommand("plot", "Draw how the loss of runs fell, or another of their metrics");
-  const auto words = std::make_shared<PlotArguments>();
-  command->add_option("RUN", words->runs, "Run directories, drawn in one picture")->required();
-  add_picture(*command, words->out);
+  const auto arguments = std::make_shared<PlotArguments>();
+  command->add_option("RUN", arguments->runs, "Run directories, drawn in one picture")->required();
+  add_picture(*command, arguments->out);
   command
-      ->add_option("--metric", words->metric,
+      ->add_option("--metric", arguments->metric,
                    "What is drawn: loss, learning_rate, gradient_norm, tokens_per_s, and of evaluations perplexity, "
                    "accuracy, bleu, exact_match, where the run measured it")
       ->capture_default_str();
-  command->add_flag("--log", words->log, "A logarithmic scale");
-  command->callback([words] { plot(*words); });
+  command->add_flag("--log", arguments->log, "A logarithmic scale");
+  command->callback([arguments] { plot(*arguments); });
 }
 
 }  // namespace xtape::cli

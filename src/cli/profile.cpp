@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -34,7 +34,7 @@ struct Row {
 std::vector<Row> rows_of(const TrainingProfile& profile, bool sites) {
   std::map<std::string, Row> by_name;
   for (const TrainingProfile::Step& step : profile.steps) {
-    const std::string name = !sites ? step.op : step.part.empty() ? "(no part)" : step.part;
+    const std::string name = !sites ? step.op : step.module.empty() ? "(no module)" : step.module;
     Row& row = by_name[name];
     row.name = name;
     row.seconds += step.seconds;
@@ -88,7 +88,8 @@ void print_rules(const TrainingProfile& profile) {
     if (fusion.miss.empty()) ++applied[fusion.rule];
   for (const auto& [rule, count] : applied) std::cout << "rule " << rule << ": " << count << '\n';
   for (const Plan::Fusion& fusion : profile.fusions)
-    if (!fusion.miss.empty()) std::cout << "no rule " << fusion.rule << " at " << fusion.site << ": " << fusion.miss << '\n';
+    if (!fusion.miss.empty())
+      std::cout << "no rule " << fusion.rule << " at " << fusion.site << ": " << fusion.miss << '\n';
 }
 
 void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bool sites) {
@@ -111,17 +112,17 @@ void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bo
   std::cout << json.dump(2) << '\n';
 }
 
-void profile_recipe(const ProfileArguments& words) {
+void profile_recipe(const ProfileArguments& arguments) {
   const Recipe recipe = of_the_input([&] {
-    std::vector<Setting> settings = parse_settings(words.set);
-    if (!words.threads.empty()) settings.push_back({"threads", words.threads});
-    return Recipe::load(words.recipe, settings);
+    std::vector<Setting> settings = parse_settings(arguments.set);
+    if (!arguments.threads.empty()) settings.push_back({"threads", arguments.threads});
+    return Recipe::load(arguments.recipe, settings);
   });
-  const TrainingProfile found = profile(recipe, words.steps);
-  std::vector<Row> rows = rows_of(found, words.sites);
+  const TrainingProfile found = profile(recipe, arguments.steps);
+  std::vector<Row> rows = rows_of(found, arguments.sites);
   for (const Row& row : rows_outside(found)) rows.push_back(row);
-  if (words.json) {
-    print_json(found, rows, words.sites);
+  if (arguments.json) {
+    print_json(found, rows, arguments.sites);
   } else {
     print_table(found, rows);
     print_rules(found);
@@ -132,16 +133,16 @@ void profile_recipe(const ProfileArguments& words) {
 
 void add_profile(CLI::App& program) {
   CLI::App* command = program.add_subcommand("profile", "Measure where the time of a recipe's updates goes");
-  const auto words = std::make_shared<ProfileArguments>();
-  command->add_option("RECIPE", words->recipe, "A recipe file")->required();
-  add_settings(*command, words->set);
-  command->add_option("--steps", words->steps, "Updates to measure, after as many to warm up")
+  const auto arguments = std::make_shared<ProfileArguments>();
+  command->add_option("RECIPE", arguments->recipe, "A recipe file")->required();
+  add_settings(*command, arguments->set);
+  command->add_option("--steps", arguments->steps, "Updates to measure, after as many to warm up")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", words->threads, "How many (default: all cores)")->check(CLI::PositiveNumber);
-  command->add_flag("--sites", words->sites, "By parts of the definition in place of ops");
-  command->add_flag("--json", words->json, "As JSON");
-  command->callback([words] { profile_recipe(*words); });
+  command->add_option("--threads", arguments->threads, "How many (default: all cores)")->check(CLI::PositiveNumber);
+  command->add_flag("--sites", arguments->sites, "By parts of the definition in place of ops");
+  command->add_flag("--json", arguments->json, "As JSON");
+  command->callback([arguments] { profile_recipe(*arguments); });
 }
 
 }  // namespace xtape::cli

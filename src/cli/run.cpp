@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "definition_words.hpp"
+#include "definition_options.hpp"
 #include "nearest.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/player.hpp"
@@ -12,7 +12,7 @@ namespace xtape::cli {
 namespace {
 
 struct RunArguments {
-  DefinitionWords definition;
+  DefinitionOptions definition;
   std::string function, in, out, weights, mode = "eval";
   bool grad = false;
   int threads = 0;
@@ -77,57 +77,58 @@ struct Work {
   NamedVars inputs, results;
 };
 
-Work prepared(const RunArguments& words, Model& model) {
-  if (!words.weights.empty()) model.load_weights(words.weights);
-  const Signature& signature = model.signature(words.function);
-  Work work{Tape(mode_named(words.mode)), arrays_for(signature, words.in), {}, {}};
+Work prepared(const RunArguments& arguments, Model& model) {
+  if (!arguments.weights.empty()) model.load_weights(arguments.weights);
+  const Signature& signature = model.signature(arguments.function);
+  Work work{Tape(mode_named(arguments.mode)), arrays_for(signature, arguments.in), {}, {}};
   for (std::size_t i = 0; i < work.arrays.size(); ++i) {
     const std::string& name = signature.inputs[i].name;
     work.inputs.add(name, work.tape.input(name, work.arrays[i].shape(), work.arrays[i].dtype()));
   }
-  work.results = model.record(work.tape, words.function, work.inputs);
-  if (words.grad) {
+  work.results = model.record(work.tape, arguments.function, work.inputs);
+  if (arguments.grad) {
     for (const auto& [name, var] : gradients(work.tape, model, work.inputs, work.results)) work.results.add(name, var);
   }
   return work;
 }
 
-void run(const RunArguments& words) {
-  Model model = of_the_input([&] { return load_model(words.definition, words.weights.empty()); });
-  const Work work = of_the_input([&] { return prepared(words, model); });
+void run(const RunArguments& arguments) {
+  Model model = of_the_input([&] { return load_model(arguments.definition, arguments.weights.empty()); });
+  const Work work = of_the_input([&] { return prepared(arguments, model); });
   Vars outputs;
   for (const auto& each : work.results) outputs.push_back(each.value);
   PlayerOptions options;
-  options.threads = words.threads;
-  options.seed = words.definition.seed;
+  options.threads = arguments.threads;
+  options.seed = arguments.definition.seed;
   Player player(work.tape, outputs, options);
   std::vector<Feed> feeds;
   for (std::size_t i = 0; i < work.arrays.size(); ++i) feeds.emplace_back(work.inputs[i].value, work.arrays[i]);
   player.play(feeds);
   Store out;
   for (const auto& [name, var] : work.results) out.add(name, Array(player.view(var)));
-  save_arrays(words.out, out);
+  save_arrays(arguments.out, out);
 }
 
 }  // namespace
 
 void add_run(CLI::App& program) {
   CLI::App* command = program.add_subcommand("run", "Play one function of a definition on arrays from a file");
-  const auto words = std::make_shared<RunArguments>();
-  add_definition(*command, words->definition);
-  command->add_option("FUNCTION", words->function, "The function to play")->required();
-  command->add_option("--in", words->in, "Its inputs by name, as safetensors")->required();
-  command->add_option("--out", words->out, "Where its results are written, as safetensors")->required();
-  command->add_option("--weights", words->weights, "The weights, as safetensors; without it they are initialised");
-  command->add_option("--mode", words->mode, "train, eval or predict")->capture_default_str();
+  const auto arguments = std::make_shared<RunArguments>();
+  add_definition(*command, arguments->definition);
+  command->add_option("FUNCTION", arguments->function, "The function to play")->required();
+  command->add_option("--in", arguments->in, "Its inputs by name, as safetensors")->required();
+  command->add_option("--out", arguments->out, "Where its results are written, as safetensors")->required();
+  command->add_option("--weights", arguments->weights, "The weights, as safetensors; without it they are initialised");
+  command->add_option("--mode", arguments->mode, "train, eval or predict")->capture_default_str();
   command->add_flag(
-      "--grad", words->grad,
+      "--grad", arguments->grad,
       "Write grad.NAME too: the gradients of the first result, which must be a scalar, by every weight and "
       "every floating input");
-  command->add_option("--seed", words->definition.seed, "Of initial weights and of random ops")->capture_default_str();
-  command->add_option("--threads", words->threads, "How many threads play (0: as many as there are)")
+  command->add_option("--seed", arguments->definition.seed, "Of initial weights and of random ops")
       ->capture_default_str();
-  command->callback([words] { run(*words); });
+  command->add_option("--threads", arguments->threads, "How many threads play (0: as many as there are)")
+      ->capture_default_str();
+  command->callback([arguments] { run(*arguments); });
 }
 
 }  // namespace xtape::cli

@@ -1,24 +1,24 @@
-/// xtape show: a definition's hyper-parameters, functions, parts and weights; with --tape, what a function records.
+/// xtape show: a definition's hyper-parameters, functions, modules and weights; with --tape, what a function records.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 
-#include "definition_words.hpp"
+#include "definition_options.hpp"
 #include "xtape/grad.hpp"
 
 namespace xtape::cli {
 namespace {
 
 struct ShowArguments {
-  DefinitionWords definition;
+  DefinitionOptions definition;
   std::string tape, with, mode = "eval", format = "text";
   bool grad = false;
 };
 
-/// Parts that repeat alike are printed once, with a star for the number.
+/// Modules that repeat alike are printed once, with a star for the number.
 struct Shown {
-  PartSummary part;
+  ModuleSummary module;
   std::string path;
   std::int64_t count = 1;
 };
@@ -35,7 +35,7 @@ std::string starred(const std::string& path) {
   return text;
 }
 
-bool alike(const PartSummary& a, const PartSummary& b) {
+bool alike(const ModuleSummary& a, const ModuleSummary& b) {
   return a.block == b.block && a.parameters == b.parameters &&
          std::equal(a.weights.begin(), a.weights.end(), b.weights.begin(), b.weights.end(),
                     [](const auto& x, const auto& y) { return x.shape == y.shape && x.init == y.init; });
@@ -43,14 +43,14 @@ bool alike(const PartSummary& a, const PartSummary& b) {
 
 std::vector<Shown> shown_parts(const Model& model) {
   std::vector<Shown> shown;
-  for (const PartSummary& part : model.parts()) {
-    const std::string path = starred(part.path);
+  for (const ModuleSummary& module : model.modules()) {
+    const std::string path = starred(module.path);
     const auto same = std::find_if(shown.begin(), shown.end(),
-                                   [&](const Shown& each) { return each.path == path && alike(each.part, part); });
+                                   [&](const Shown& each) { return each.path == path && alike(each.module, module); });
     if (same != shown.end())
       ++same->count;
     else
-      shown.push_back({part, path});
+      shown.push_back({module, path});
   }
   return shown;
 }
@@ -63,13 +63,13 @@ void print_parts(const Model& model) {
   const std::vector<Shown> shown = shown_parts(model);
   std::size_t width = 0;
   for (const Shown& each : shown) width = std::max(width, each.path.size() + 2);
-  std::cout << "parts\n";
+  std::cout << "modules\n";
   for (const Shown& each : shown) {
     const bool root = each.path.empty();
     std::cout << "  " << std::left << std::setw(static_cast<int>(width)) << (root ? "(model)" : each.path)
-              << std::setw(18) << each.part.block << std::right << std::setw(14) << grouped(each.part.parameters)
+              << std::setw(18) << each.module.block << std::right << std::setw(14) << grouped(each.module.parameters)
               << (each.count > 1 ? "  each of " + std::to_string(each.count) : "") << '\n';
-    for (const PartSummary::Weight& weight : each.part.weights)
+    for (const ModuleSummary::Weight& weight : each.module.weights)
       std::cout << "      " << std::left << std::setw(static_cast<int>(width) - 4) << last_word(weight.name)
                 << std::setw(18) << to_string(weight.shape) << std::right << std::setw(14)
                 << grouped(count_of(weight.shape)) << "  " << weight.init << '\n';
@@ -94,46 +94,46 @@ void print_model(const Model& model) {
   std::cout << grouped(model.parameter_count()) << " parameters\n";
 }
 
-void print_tape(const Model& model, const ShowArguments& words) {
-  Tape tape(mode_named(words.mode));
-  const NamedVars inputs = model.inputs(tape, words.tape, sizes_of(words.with));
-  const NamedVars results = model.record(tape, words.tape, inputs);
-  if (words.grad) {
+void print_tape(const Model& model, const ShowArguments& arguments) {
+  Tape tape(mode_named(arguments.mode));
+  const NamedVars inputs = model.inputs(tape, arguments.tape, sizes_of(arguments.with));
+  const NamedVars results = model.record(tape, arguments.tape, inputs);
+  if (arguments.grad) {
     Vars weights;
     for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
     grad(results[0].value, weights);
   }
-  if (words.format == "json")
+  if (arguments.format == "json")
     tape.to_json(std::cout);
-  else if (words.format == "dot")
+  else if (arguments.format == "dot")
     tape.to_dot(std::cout);
   else
     std::cout << tape;
 }
 
-void show(const ShowArguments& words) {
-  const Model model = load_model(words.definition, false);
-  if (words.tape.empty())
+void show(const ShowArguments& arguments) {
+  const Model model = load_model(arguments.definition, false);
+  if (arguments.tape.empty())
     print_model(model);
   else
-    print_tape(model, words);
+    print_tape(model, arguments);
 }
 
 }  // namespace
 
 void add_show(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("show", "Print a definition's parts and weights, or what it records");
-  const auto words = std::make_shared<ShowArguments>();
-  add_definition(*command, words->definition);
-  auto* tape = command->add_option("--tape", words->tape, "Print the tape of this function instead");
-  command->add_option("--with", words->with, "The sizes to record for, such as b=2,t=8")->needs(tape);
-  command->add_flag("--grad", words->grad, "With the gradients of the first result by all weights")->needs(tape);
-  command->add_option("--mode", words->mode, "train, eval or predict")->capture_default_str()->needs(tape);
-  command->add_option("--format", words->format, "text, json or dot")
+  CLI::App* command = program.add_subcommand("show", "Print a definition's modules and weights, or what it records");
+  const auto arguments = std::make_shared<ShowArguments>();
+  add_definition(*command, arguments->definition);
+  auto* tape = command->add_option("--tape", arguments->tape, "Print the tape of this function instead");
+  command->add_option("--with", arguments->with, "The sizes to record for, such as b=2,t=8")->needs(tape);
+  command->add_flag("--grad", arguments->grad, "With the gradients of the first result by all weights")->needs(tape);
+  command->add_option("--mode", arguments->mode, "train, eval or predict")->capture_default_str()->needs(tape);
+  command->add_option("--format", arguments->format, "text, json or dot")
       ->capture_default_str()
       ->needs(tape)
       ->check(CLI::IsMember({"text", "json", "dot"}));
-  command->callback([words] { of_the_input([&] { show(*words); }); });
+  command->callback([arguments] { of_the_input([&] { show(*arguments); }); });
 }
 
 }  // namespace xtape::cli

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "lines.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -35,12 +35,12 @@ Tokens numbers_of(const std::string& line) {
   return tokens;
 }
 
-std::string line_of(const Tokenizer& tokenizer, const std::string& line, const TokenizeArguments& words) {
-  if (words.detokenize) return tokenizer.decode(numbers_of(line));
+std::string line_of(const Tokenizer& tokenizer, const std::string& line, const TokenizeArguments& arguments) {
+  if (arguments.detokenize) return tokenizer.decode(numbers_of(line));
   const Tokens tokens = tokenizer.encode(line);
   std::string text;
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
-  if (words.pieces)
+  if (arguments.pieces)
     for (const std::string& piece : tokenizer.pieces(tokens)) add(piece);
   else
     for (const std::int32_t token : tokens) add(std::to_string(token));
@@ -48,16 +48,16 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const T
 }
 
 /// The tokenizer of a run, or of a folder as the Hugging Face Hub has them.
-std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& words) {
+std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& arguments) {
   namespace fs = std::filesystem;
-  if (fs::is_directory(words.run) && !fs::exists(fs::path(words.run) / "recipe.json"))
-    return words.target ? load_target_tokenizer(words.run) : load_tokenizer(words.run);
-  const auto run = std::make_shared<Run>(Run::open(words.run));
-  return {run, words.target ? &run->tokenizer() : &run->source_tokenizer()};
+  if (fs::is_directory(arguments.run) && !fs::exists(fs::path(arguments.run) / "recipe.json"))
+    return arguments.target ? load_target_tokenizer(arguments.run) : load_tokenizer(arguments.run);
+  const auto run = std::make_shared<Run>(Run::open(arguments.run));
+  return {run, arguments.target ? &run->tokenizer() : &run->source_tokenizer()};
 }
 
-void tokenize(const TokenizeArguments& words) {
-  const auto found = of_the_input([&] { return tokenizer_of(words); });
+void tokenize(const TokenizeArguments& arguments) {
+  const auto found = of_the_input([&] { return tokenizer_of(arguments); });
   const Tokenizer& tokenizer = *found;
   catch_interrupt();
   InputLines input;
@@ -66,7 +66,7 @@ void tokenize(const TokenizeArguments& words) {
     for (const std::string& line : lines) {
       ++number;
       try {
-        std::cout << line_of(tokenizer, line, words) << '\n';
+        std::cout << line_of(tokenizer, line, arguments) << '\n';
       } catch (const Error& error) {
         throw WrongInput("line " + std::to_string(number) + ": " + error.what());
       }
@@ -81,13 +81,16 @@ void tokenize(const TokenizeArguments& words) {
 void add_tokenize(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "tokenize", "Turn lines of the standard input into the numbers of a run's tokens, or back");
-  const auto words = std::make_shared<TokenizeArguments>();
-  command->add_option("RUN", words->run, "A run directory, or a folder with a tokenizer's files as the Hugging Face Hub has it")
+  const auto arguments = std::make_shared<TokenizeArguments>();
+  command
+      ->add_option("RUN", arguments->run,
+                   "A run directory, or a folder with a tokenizer's files as the Hugging Face Hub has it")
       ->required();
-  auto* pieces = command->add_flag("--pieces", words->pieces, "Write the tokens as text in place of numbers");
-  command->add_flag("--detokenize", words->detokenize, "Read numbers and write text")->excludes(pieces);
-  command->add_flag("--target", words->target, "With the target's tokenizer, where source and target have their own");
-  command->callback([words] { tokenize(*words); });
+  auto* pieces = command->add_flag("--pieces", arguments->pieces, "Write the tokens as text in place of numbers");
+  command->add_flag("--detokenize", arguments->detokenize, "Read numbers and write text")->excludes(pieces);
+  command->add_flag("--target", arguments->target,
+                    "With the target's tokenizer, where source and target have their own");
+  command->callback([arguments] { tokenize(*arguments); });
 }
 
 }  // namespace xtape::cli

@@ -16,7 +16,7 @@
 #include "folder.hpp"
 #include "json_text.hpp"
 #include "progress.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 
 namespace xtape::cli {
 namespace {
@@ -44,33 +44,33 @@ bool is_run(const std::string& path) {
   return path_exists(path + "/recipe.json");
 }
 
-std::vector<Setting> settings_of(const TrainArguments& words) {
-  std::vector<Setting> settings = parse_settings(words.set);
-  if (words.seed) settings.push_back({"seed", std::to_string(*words.seed)});
-  if (!words.from.empty()) settings.push_back({"from", words.from});
-  if (words.threads) settings.push_back({"threads", std::to_string(*words.threads)});
+std::vector<Setting> settings_of(const TrainArguments& arguments) {
+  std::vector<Setting> settings = parse_settings(arguments.set);
+  if (arguments.seed) settings.push_back({"seed", std::to_string(*arguments.seed)});
+  if (!arguments.from.empty()) settings.push_back({"from", arguments.from});
+  if (arguments.threads) settings.push_back({"threads", std::to_string(*arguments.threads)});
   return settings;
 }
 
-Run continued(const TrainArguments& words) {
-  const CheckpointChoice checkpoint = CheckpointChoice::parse(words.checkpoint);
-  if (is_run(words.recipe) && (words.out.empty() || words.out == words.recipe))
-    return Run::resume(words.recipe, settings_of(words), checkpoint);
-  if (words.out.empty())
+Run continued(const TrainArguments& arguments) {
+  const CheckpointChoice checkpoint = CheckpointChoice::parse(arguments.checkpoint);
+  if (is_run(arguments.recipe) && (arguments.out.empty() || arguments.out == arguments.recipe))
+    return Run::resume(arguments.recipe, settings_of(arguments), checkpoint);
+  if (arguments.out.empty())
     throw WrongInput("--resume needs the run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
-  Run run = Run::resume(words.out, settings_of(words), checkpoint);
+  Run run = Run::resume(arguments.out, settings_of(arguments), checkpoint);
   // The run has the recipe's settings, such as where the data is; only the name is to be compared.
-  const std::string file = find_definition(words.recipe, "recipes");
+  const std::string file = find_definition(arguments.recipe, "recipes");
   const std::string name = JsonNode(read_file(file), file, JsonErrors::definition).at("name").text();
   if (name != run.recipe().name)
-    throw WrongInput(words.out + " is a run of recipe '" + run.recipe().name + "', not of '" + name + "'");
+    throw WrongInput(arguments.out + " is a run of recipe '" + run.recipe().name + "', not of '" + name + "'");
   return run;
 }
 
-Run begun(const TrainArguments& words) {
-  if (is_run(words.recipe)) throw WrongInput(words.recipe + " is a run: --resume continues it");
-  const Recipe recipe = Recipe::load(words.recipe, settings_of(words));
-  const std::string out = words.out.empty() ? default_directory(recipe.name) : words.out;
+Run begun(const TrainArguments& arguments) {
+  if (is_run(arguments.recipe)) throw WrongInput(arguments.recipe + " is a run: --resume continues it");
+  const Recipe recipe = Recipe::load(arguments.recipe, settings_of(arguments));
+  const std::string out = arguments.out.empty() ? default_directory(recipe.name) : arguments.out;
   if (path_exists(out))
     throw WrongInput(out + (is_run(out) ? " is a run already: --resume continues it" : " exists already"));
   Run run = Run::create(recipe, out);
@@ -108,10 +108,10 @@ std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
 
-void train(const TrainArguments& words) {
+void train(const TrainArguments& arguments) {
   outlive_readers();
   Run run = of_the_input([&] {
-    Run made = words.resume ? continued(words) : begun(words);
+    Run made = arguments.resume ? continued(arguments) : begun(arguments);
     made.trainer();  // plans the step: what is wrong with the definition shows here
     return made;
   });
@@ -126,7 +126,8 @@ void train(const TrainArguments& words) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const auto time_is_over = [&] {
-    return words.minutes > 0 && std::chrono::duration<double>(Clock::now() - start).count() > 60 * words.minutes;
+    return arguments.minutes > 0 &&
+           std::chrono::duration<double>(Clock::now() - start).count() > 60 * arguments.minutes;
   };
   Trainer::Callbacks callbacks;
   std::optional<Evaluation> last;
@@ -159,21 +160,21 @@ void train(const TrainArguments& words) {
 
 void add_train(CLI::App& program) {
   CLI::App* command = program.add_subcommand("train", "Train by a recipe, or continue a run");
-  const auto words = std::make_shared<TrainArguments>();
-  command->add_option("RECIPE", words->recipe, "A recipe file, or with --resume a run directory")->required();
-  command->add_option("--out", words->out, "The run directory (default: runs/NAME-DATE)");
-  add_settings(*command, words->set);
-  command->add_option("--seed", words->seed, "Of the initial weights, the data order and dropout");
-  command->add_option("--threads", words->threads, "How many (default: all cores)");
-  command->add_option("--minutes", words->minutes, "Stop after this time, with a checkpoint to continue from")
+  const auto arguments = std::make_shared<TrainArguments>();
+  command->add_option("RECIPE", arguments->recipe, "A recipe file, or with --resume a run directory")->required();
+  command->add_option("--out", arguments->out, "The run directory (default: runs/NAME-DATE)");
+  add_settings(*command, arguments->set);
+  command->add_option("--seed", arguments->seed, "Of the initial weights, the data order and dropout");
+  command->add_option("--threads", arguments->threads, "How many (default: all cores)");
+  command->add_option("--minutes", arguments->minutes, "Stop after this time, with a checkpoint to continue from")
       ->check(CLI::NonNegativeNumber);
   auto* from =
-      command->add_option("--from", words->from, "Start from the model of this folder: short for --set from=…");
-  auto* resume = command->add_flag("--resume", words->resume, "Continue the run from a checkpoint")->excludes(from);
-  add_checkpoint(*command, words->checkpoint,
+      command->add_option("--from", arguments->from, "Start from the model of this folder: short for --set from=…");
+  auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")->excludes(from);
+  add_checkpoint(*command, arguments->checkpoint,
                  "With --resume: which one, last, best or the number of a step; later ones are set aside")
       ->needs(resume);
-  command->callback([words] { train(*words); });
+  command->callback([arguments] { train(*arguments); });
 }
 
 }  // namespace xtape::cli

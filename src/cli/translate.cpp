@@ -5,7 +5,7 @@
 
 #include "lines.hpp"
 #include "pair_model.hpp"
-#include "run_words.hpp"
+#include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -26,17 +26,17 @@ struct TranslateArguments {
   bool uncached = false;
 };
 
-SearchOptions options_of(const TranslateArguments& words, SearchOptions options) {
-  if (words.beam) options.beam_size = *words.beam;
-  if (words.length_penalty) {
-    options.alpha = *words.length_penalty;
+SearchOptions options_of(const TranslateArguments& arguments, SearchOptions options) {
+  if (arguments.beam) options.beam_size = *arguments.beam;
+  if (arguments.length_penalty) {
+    options.alpha = *arguments.length_penalty;
     if (options.length_penalty == LengthPenalty::none) options.length_penalty = LengthPenalty::wu;
   }
-  if (words.penalty_kind) options.length_penalty = length_penalty_named(*words.penalty_kind);
-  if (words.max_length) options.max_length = *words.max_length;
-  options.n_best = words.n_best;
-  options.batch_size = words.batch;
-  options.cached = !words.uncached;
+  if (arguments.penalty_kind) options.length_penalty = length_penalty_named(*arguments.penalty_kind);
+  if (arguments.max_length) options.max_length = *arguments.max_length;
+  options.n_best = arguments.n_best;
+  options.batch_size = arguments.batch;
+  options.cached = !arguments.uncached;
   if (options.n_best > options.beam_size)
     throw WrongInput("--n-best " + std::to_string(options.n_best) + " needs a --beam of at least that, not " +
                      std::to_string(options.beam_size));
@@ -44,9 +44,9 @@ SearchOptions options_of(const TranslateArguments& words, SearchOptions options)
 }
 
 /// One line a translation; with n-best, `line ||| text ||| score`.
-void write(std::int64_t number, const Translation& translation, const TranslateArguments& words) {
+void write(std::int64_t number, const Translation& translation, const TranslateArguments& arguments) {
   if (!translation.problem.empty()) std::cerr << "line " << number << ": " << translation.problem << '\n';
-  if (words.n_best == 1) {
+  if (arguments.n_best == 1) {
     std::cout << (translation.candidates.empty() ? "" : translation.candidates[0].text) << '\n';
     return;
   }
@@ -55,14 +55,14 @@ void write(std::int64_t number, const Translation& translation, const TranslateA
   if (translation.candidates.empty()) std::cout << number << " |||  ||| 0\n";
 }
 
-void translate(const TranslateArguments& words) {
-  PairModel model(words.run, words.checkpoint, words.threads);
-  const SearchOptions options = options_of(words, model.search_options());
+void translate(const TranslateArguments& arguments) {
+  PairModel model(arguments.run, arguments.checkpoint, arguments.threads);
+  const SearchOptions options = options_of(arguments, model.search_options());
   catch_interrupt();
   InputLines input;
   std::int64_t number = 0;
   for (std::vector<std::string> lines; !(lines = input.next(lines_at_once)).empty();) {
-    for (const Translation& translation : model.translate(lines, options)) write(++number, translation, words);
+    for (const Translation& translation : model.translate(lines, options)) write(++number, translation, arguments);
     std::cout << std::flush;
     if (interrupted()) throw Interrupted();
   }
@@ -73,24 +73,26 @@ void translate(const TranslateArguments& words) {
 void add_translate(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "translate", "Translate the lines of the standard input with the model of a run or of a folder");
-  const auto words = std::make_shared<TranslateArguments>();
-  command->add_option("RUN", words->run, "A run directory, or a folder as the Hugging Face Hub has it")->required();
-  add_checkpoint(*command, words->checkpoint);
-  command->add_option("--beam", words->beam, "How many hypotheses are followed; 1: greedy (default: the recipe's)")
+  const auto arguments = std::make_shared<TranslateArguments>();
+  command->add_option("RUN", arguments->run, "A run directory, or a folder as the Hugging Face Hub has it")->required();
+  add_checkpoint(*command, arguments->checkpoint);
+  command->add_option("--beam", arguments->beam, "How many hypotheses are followed; 1: greedy (default: the recipe's)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--length-penalty", words->length_penalty, "Its exponent alpha; 0: none (default: the recipe's)");
-  command->add_option("--penalty", words->penalty_kind, "wu: ((5+L)/6)^alpha; power: L^alpha; none")
+  command->add_option("--length-penalty", arguments->length_penalty,
+                      "Its exponent alpha; 0: none (default: the recipe's)");
+  command->add_option("--penalty", arguments->penalty_kind, "wu: ((5+L)/6)^alpha; power: L^alpha; none")
       ->check(CLI::IsMember({"wu", "power", "none"}));
-  command->add_option("--max-length", words->max_length, "The most tokens of a translation (default: the recipe's)")
+  command->add_option("--max-length", arguments->max_length, "The most tokens of a translation (default: the recipe's)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--n-best", words->n_best, "Write this many candidates a line: line ||| text ||| score")
+  command->add_option("--n-best", arguments->n_best, "Write this many candidates a line: line ||| text ||| score")
       ->check(CLI::PositiveNumber);
-  command->add_option("--batch", words->batch, "Sentences that are translated together")
+  command->add_option("--batch", arguments->batch, "Sentences that are translated together")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", words->threads, "How many (default: all cores)");
-  command->add_flag("--uncached", words->uncached, "Read the whole prefix again for every token: slow, for measuring");
-  command->callback([words] { translate(*words); });
+  command->add_option("--threads", arguments->threads, "How many (default: all cores)");
+  command->add_flag("--uncached", arguments->uncached,
+                    "Read the whole prefix again for every token: slow, for measuring");
+  command->callback([arguments] { translate(*arguments); });
 }
 
 }  // namespace xtape::cli

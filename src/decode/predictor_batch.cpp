@@ -7,10 +7,10 @@
 
 namespace xtape {
 
+using decode::CacheState;
 using decode::FixedPlayers;
-using decode::HeldRows;
-using decode::HeldState;
 using decode::Recording;
+using decode::RowBuffer;
 using decode::RowMove;
 using decode::Split;
 
@@ -20,21 +20,21 @@ FixedPlayers::Function& Predictor::Data::fixed_player(std::int64_t count) {
     Recording recording = record(fixed_sizes, count, 1, options.capacity);
     const Split split = split_of(recording, count, 1, options.capacity);
     std::vector<std::int64_t> row_axes;
-    for (const decode::Crossing& crossing : split.crossings) row_axes.push_back(crossing.row_axis);
-    const NamedVars results = decode::crossing_vars(recording, split);
+    for (const decode::BoundaryValue& value : split.boundary) row_axes.push_back(value.row_axis);
+    const NamedVars results = decode::boundary_vars(recording, split);
     return FixedPlayers::Recording{recording.tape, recording.fixed, results, row_axes};
   });
 }
 
 void Predictor::Data::hold_crossings(const FixedPlayers::Function& fixed, std::int64_t repeat) {
-  crossing_axes = fixed.notes;
+  boundary_axes = fixed.notes;
   for (std::size_t k = 0; k < fixed.results.size(); ++k) {
     const ArrayView view = fixed.player.view(fixed.results[k].value);
-    const std::int64_t axis = crossing_axes[k];
-    if (crossings.size() == k) crossings.emplace_back(view.dtype());
+    const std::int64_t axis = boundary_axes[k];
+    if (boundary.size() == k) boundary.emplace_back(view.dtype());
     Shape shape = view.shape();
     if (axis >= 0) shape[0] *= repeat;
-    HeldRows& held = crossings[k];
+    RowBuffer& held = boundary[k];
     memory_moved(held.reshape(shape));
     if (axis < 0) {
       view.copy_to(held.array().data());
@@ -67,7 +67,7 @@ void Predictor::Data::begin(std::int64_t rows, const NamedArrays& fixed, std::in
   for (std::size_t i = 0; i < origins.size(); ++i)
     origins[i] = static_cast<std::int32_t>(i) / static_cast<std::int32_t>(repeat);
   capacity = options.limit > 0 ? std::min(options.capacity, options.limit) : options.capacity;
-  for (HeldState& state : states) memory_moved(state.clear(rows * repeat, capacity));
+  for (CacheState& state : states) memory_moved(state.clear(rows * repeat, capacity));
 }
 
 // Rows --------------------------------------------------------------------------------------------------------------
@@ -85,12 +85,12 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
   const std::vector<RowMove> moves = decode::row_moves(rows);
   const std::vector<RowMove> fixed_moves = decode::row_moves(fixed_rows);
   const auto resize = [&] {
-    for (HeldState& state : states) memory_moved(state.set_rows(count));
-    for (std::size_t k = 0; k < crossings.size(); ++k) {
-      if (crossing_axes[k] < 0) continue;
-      Shape shape = crossings[k].shape();
+    for (CacheState& state : states) memory_moved(state.set_rows(count));
+    for (std::size_t k = 0; k < boundary.size(); ++k) {
+      if (boundary_axes[k] < 0) continue;
+      Shape shape = boundary[k].shape();
       shape[0] = count;
-      memory_moved(crossings[k].reshape(shape));
+      memory_moved(boundary[k].reshape(shape));
     }
   };
   if (more) resize();
@@ -102,9 +102,9 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
       states[static_cast<std::size_t>(k)].move(move, past[static_cast<std::size_t>(source)]);
     }
   });
-  parallel_each(threads, static_cast<std::int64_t>(crossings.size()), [&](std::int64_t k) {
-    HeldRows& held = crossings[static_cast<std::size_t>(k)];
-    if (crossing_axes[static_cast<std::size_t>(k)] < 0) return;
+  parallel_each(threads, static_cast<std::int64_t>(boundary.size()), [&](std::int64_t k) {
+    RowBuffer& held = boundary[static_cast<std::size_t>(k)];
+    if (boundary_axes[static_cast<std::size_t>(k)] < 0) return;
     for (const RowMove& move : fixed_moves)
       std::memcpy(held.row(move.to), held.row(move.from), static_cast<std::size_t>(held.bytes_per_row()));
   });

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "function_cache.hpp"
-#include "held_rows.hpp"
 #include "recording.hpp"
+#include "row_buffer.hpp"
 #include "xtape/predict.hpp"
 
 namespace xtape {
@@ -42,7 +42,7 @@ struct Predictor::Data {
   decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens);
   void hold_states(const decode::Recording& recording);
   void make_room(std::int64_t places);
-  /// Players stand on the memory that states and crossings had when they were planned.
+  /// Players stand on the memory that states and boundary had when they were planned.
   void memory_moved(bool elsewhere) {
     if (elsewhere) step_players.clear();
   }
@@ -56,10 +56,10 @@ struct Predictor::Data {
   FunctionKey step_key;  // a member, so that a step of known sizes allocates nothing
   decode::FixedPlayers fixed_players;
   decode::StepPlayers step_players;
-  std::vector<decode::HeldState> states;
+  std::vector<decode::CacheState> states;
   bool states_known = false;
-  std::vector<decode::HeldRows> crossings;
-  std::vector<std::int64_t> crossing_axes;
+  std::vector<decode::RowBuffer> boundary;
+  std::vector<std::int64_t> boundary_axes;
 
   NamedSizes fixed_sizes;             // of the batch, without the number of rows
   std::vector<std::int64_t> past;     // per row

@@ -4,9 +4,9 @@
 
 namespace xtape {
 
-using decode::HeldRows;
-using decode::HeldState;
+using decode::CacheState;
 using decode::Recording;
+using decode::RowBuffer;
 using decode::Split;
 using decode::StepInputs;
 using decode::StepPlayers;
@@ -36,9 +36,9 @@ StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int
   hold_states(recording);
   if (!recording.fixed.empty()) {
     std::vector<Array> memory;
-    for (const HeldRows& held : crossings) memory.push_back(held.array());
+    for (const RowBuffer& held : boundary) memory.push_back(held.array());
     const Split split = split_of(recording, count, tokens, capacity);
-    if (split.crossings.size() != crossing_axes.size())
+    if (split.boundary.size() != boundary_axes.size())
       throw DefinitionError(whose() + " must record the same ops for any number of rows and tokens");
     recording = decode::rest_of(recording, split, memory);
   }
@@ -61,7 +61,7 @@ void Predictor::Data::make_room(std::int64_t places) {
   if (places <= capacity) return;
   while (capacity < places) capacity *= 2;
   if (options.limit > 0) capacity = std::min(capacity, options.limit);
-  for (HeldState& state : states) memory_moved(state.grow(past, capacity));
+  for (CacheState& state : states) memory_moved(state.grow(past, capacity));
 }
 
 const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {

@@ -110,16 +110,16 @@ Split split(const Recording& recording, const Recording& wider, const Recording&
     if (made.needed[i] && !made.fixed[i])
       for (const ValueId& input : recording.tape.node(i).inputs) cross(input);
   cross(recording.result.id());
-  for (const ValueId& value : values) made.crossings.push_back({value, row_axis(recording, wider, value)});
+  for (const ValueId& value : values) made.boundary.push_back({value, row_axis(recording, wider, value)});
   return made;
 }
 
-NamedVars crossing_vars(Recording& recording, const Split& split) {
+NamedVars boundary_vars(Recording& recording, const Split& split) {
   NamedVars vars;
-  for (const Crossing& crossing : split.crossings) {
-    const Var value = recording.tape.var(crossing.value);
+  for (const BoundaryValue& boundary : split.boundary) {
+    const Var value = recording.tape.var(boundary.value);
     vars.add("fixed " + std::to_string(vars.size()),
-             crossing.row_axis > 0 ? transpose(value, to_front(value.rank(), crossing.row_axis)) : value);
+             boundary.row_axis > 0 ? transpose(value, to_front(value.rank(), boundary.row_axis)) : value);
   }
   return vars;
 }
@@ -127,21 +127,21 @@ NamedVars crossing_vars(Recording& recording, const Split& split) {
 Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory) {
   Recording rest;
   rest.tape = recording.tape.blank();
-  std::vector<std::pair<ValueId, ValueId>> given;  // crossing -> value of the rest
-  for (std::size_t i = 0; i < split.crossings.size(); ++i) {
-    const Crossing& crossing = split.crossings[i];
+  std::vector<std::pair<ValueId, ValueId>> given;  // boundary value -> value of the rest
+  for (std::size_t i = 0; i < split.boundary.size(); ++i) {
+    const BoundaryValue& boundary = split.boundary[i];
     const Var rows_first = rest.tape.parameter("fixed " + std::to_string(i), memory[i]);
     const Var value =
-        crossing.row_axis > 0 ? transpose(rows_first, from_front(rows_first.rank(), crossing.row_axis)) : rows_first;
-    if (value.type() != recording.tape.type(crossing.value))
+        boundary.row_axis > 0 ? transpose(rows_first, from_front(rows_first.rank(), boundary.row_axis)) : rows_first;
+    if (value.type() != recording.tape.type(boundary.value))
       throw DefinitionError("the function computes " + to_string(value.type()) + " from its fixed inputs, but needs " +
-                            to_string(recording.tape.type(crossing.value)));
-    given.emplace_back(crossing.value, value.id());
+                            to_string(recording.tape.type(boundary.value)));
+    given.emplace_back(boundary.value, value.id());
   }
   std::vector<std::int32_t> map(recording.tape.size(), -1);
   const auto moved = [&](ValueId id) {
-    const auto crossing = std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.first == id; });
-    return crossing != given.end() ? crossing->second : ValueId{map[static_cast<std::size_t>(id.node)], id.output};
+    const auto boundary = std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.first == id; });
+    return boundary != given.end() ? boundary->second : ValueId{map[static_cast<std::size_t>(id.node)], id.output};
   };
   for (std::size_t i = 0; i < recording.tape.size(); ++i) {
     if (!split.needed[i] || split.fixed[i]) continue;

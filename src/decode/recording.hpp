@@ -21,26 +21,26 @@ Recording record_step(const Model& model, const std::string& function, const std
                       const NamedSizes& sizes, std::int64_t capacity);
 
 /// A value that the fixed part gives to the rest.
-struct Crossing {
+struct BoundaryValue {
   ValueId value;
   std::int64_t row_axis = -1;  ///< The axis of its rows; -1 where it is the same for all.
 };
 
 struct Split {
-  std::vector<bool> fixed;          ///< Per node: depends on a fixed input, and not on the step.
-  std::vector<bool> needed;         ///< Per node: the result or a state depends on it.
-  std::vector<Crossing> crossings;  ///< In the order of nodes.
+  std::vector<bool> fixed;              ///< Per node: depends on a fixed input, and not on the step.
+  std::vector<bool> needed;             ///< Per node: the result or a state depends on it.
+  std::vector<BoundaryValue> boundary;  ///< In the order of nodes.
 };
 
 /// Where `recording` is to be cut. `wider` is the same function recorded for one row more: what grows by it is the axis
 /// of the rows. `longer` is another number of tokens a step and another capacity: what differs belongs to the rest.
-/// Throws DefinitionError where a crossing does not keep its rows apart along one axis.
+/// Throws DefinitionError where a value does not keep its rows apart along one axis.
 Split split(const Recording& recording, const Recording& wider, const Recording& longer);
 
-/// The crossings of `recording` as vars on its own tape, rows first: "fixed 0" and so on.
-NamedVars crossing_vars(Recording& recording, const Split& split);
+/// The boundary of `recording` as vars on its own tape, rows first: "fixed 0" and so on.
+NamedVars boundary_vars(Recording& recording, const Split& split);
 
-/// The rest on a tape of its own, reading crossings from `memory` (rows first).
+/// The rest on a tape of its own, reading boundary from `memory` (rows first).
 Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory);
 
 }  // namespace xtape::decode

@@ -19,7 +19,7 @@ constexpr std::int64_t key_steps = 8;  // how finely the number of keys that are
 constexpr std::int64_t least_key_step = 64;
 
 /// The strides of a head in the arrays, by name.
-enum Which : std::size_t { of_q, of_k, of_v, of_y, of_hidden, of_places, of_dq, of_dk, of_dv };
+enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask, of_places, of_dq, of_dk, of_dv };
 
 /// c [m, n] (+)= sum over l of a [m, l] b [l, n], on one thread.
 PlannedProduct matrix_product(Dtype dtype, std::int64_t m, std::int64_t l, std::int64_t n, AttentionPlan::Matrix a,
@@ -94,27 +94,27 @@ class BlockedAttention {
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
 
-  void forward(const T* q, const T* k, const T* v, const bool* hidden, T* y, std::byte* scratch,
+  void forward(const T* q, const T* k, const T* v, const bool* mask, T* y, std::byte* scratch,
                std::uint64_t step) const {
     parallel_pieces(plan_.threads, plan_.heads.count() * blocks_, 1,
                     [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
                       const Memory memory = memory_of(scratch, piece);
                       for (std::int64_t task = begin; task < end; ++task) {
                         const auto at = plan_.heads.offsets(task / blocks_, plan_.heads.rank());
-                        const Block block = block_of(task % blocks_, hidden + at[of_hidden]);
+                        const Block block = block_of(task % blocks_, mask + at[of_mask]);
                         T* to = y + at[of_y] + block.first * plan_.y.row;
                         if (block.keys == 0) {
                           clear(to, plan_.y, block.rows, plan_.value_width);
                           continue;
                         }
-                        weigh(block, q + at[of_q], k + at[of_k], hidden + at[of_hidden], memory);
+                        weigh(block, q + at[of_q], k + at[of_k], mask + at[of_mask], memory);
                         drop_some(block, at[of_places], step, memory.weights, memory.weights);
                         block.products->outputs.run(memory.weights, v + at[of_v], to, memory.product);
                       }
                     });
   }
 
-  void backward(const T* q, const T* k, const T* v, const bool* hidden, const T* dy, T* dq, T* dk, T* dv,
+  void backward(const T* q, const T* k, const T* v, const bool* mask, const T* dy, T* dq, T* dk, T* dv,
                 std::byte* scratch, std::uint64_t step) const {
     parallel_pieces(
         plan_.threads, plan_.heads.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
@@ -124,7 +124,7 @@ class BlockedAttention {
             clear(dk + at[of_dk], plan_.dk, plan_.keys, plan_.width);
             clear(dv + at[of_dv], plan_.dv, plan_.keys, plan_.value_width);
             for (std::int64_t i = 0; i < blocks_; ++i) {
-              const Block block = block_of(i, hidden + at[of_hidden]);
+              const Block block = block_of(i, mask + at[of_mask]);
               T* dq_block = dq + at[of_dq] + block.first * plan_.dq.row;
               if (block.keys == 0) {
                 clear(dq_block, plan_.dq, block.rows, plan_.width);
@@ -132,7 +132,7 @@ class BlockedAttention {
               }
               const T* q_block = q + at[of_q] + block.first * plan_.q.row;
               const T* dy_block = dy + at[of_y] + block.first * plan_.y.row;
-              weigh(block, q + at[of_q], k + at[of_k], hidden + at[of_hidden], memory);
+              weigh(block, q + at[of_q], k + at[of_k], mask + at[of_mask], memory);
               const T* dropped = memory.weights;
               if (plan_.rate > 0) {
                 drop_some(block, at[of_places], step, memory.weights, memory.dropped);
@@ -170,12 +170,12 @@ class BlockedAttention {
 
   std::int64_t keys_of(std::int64_t step) const { return std::min(plan_.keys, step * key_step_); }
 
-  Block block_of(std::int64_t index, const bool* hidden) const {
+  Block block_of(std::int64_t index, const bool* mask) const {
     Block block{index * rows_, std::min(rows_, plan_.queries - index * rows_), 0, nullptr};
-    const bool* rows = hidden + block.first * plan_.hidden.row;
+    const bool* rows = mask + block.first * plan_.mask.row;
     std::int64_t seen = 0;
-    for (std::int64_t i = plan_.hidden.row == 0 ? 1 : block.rows; i-- > 0 && seen < plan_.keys;)
-      seen = last_seen(rows + i * plan_.hidden.row, seen);
+    for (std::int64_t i = plan_.mask.row == 0 ? 1 : block.rows; i-- > 0 && seen < plan_.keys;)
+      seen = last_seen(rows + i * plan_.mask.row, seen);
     const std::int64_t step = ceiling(seen, key_step_);
     if (step == 0) return block;
     block.keys = keys_of(step);
@@ -186,23 +186,24 @@ class BlockedAttention {
   /// One more than the last key beyond `seen` that a row of the mask leaves to be seen; `seen` where there is none.
   std::int64_t last_seen(const bool* row, std::int64_t seen) const {
     std::int64_t end = plan_.keys;
-    if (plan_.hidden.column == 0) return row[0] ? seen : end;
-    if (plan_.hidden.column == 1)
+    if (plan_.mask.column == 0) return row[0] ? seen : end;
+    if (plan_.mask.column == 1)
       for (std::uint64_t eight = 0; end - seen >= 8; end -= 8) {
-        constexpr std::uint64_t all_hidden = 0x0101010101010101u;
+        constexpr std::uint64_t all_masked = 0x0101010101010101u;
         std::memcpy(&eight, row + end - 8, 8);
-        if (eight != all_hidden) break;
+        if (eight != all_masked) break;
       }
-    while (end > seen && row[(end - 1) * plan_.hidden.column]) --end;
+    while (end > seen && row[(end - 1) * plan_.mask.column]) --end;
     return end;
   }
 
   /// The weights of a block, before dropout.
-  void weigh(const Block& block, const T* q, const T* k, const bool* hidden, const Memory& memory) const {
+  void weigh(const Block& block, const T* q, const T* k, const bool* mask, const Memory& memory) const {
     block.products->scores.run(q + block.first * plan_.q.row, k, memory.weights, memory.product);
     const Shape shape{block.rows, block.keys};
-    masked_softmax<T>(memory.weights, Layout::dense(shape), static_cast<T>(plan_.scale), hidden + block.first * plan_.hidden.row,
-                      {shape, {plan_.hidden.row, plan_.hidden.column}, 0}, memory.weights, 1);
+    masked_softmax<T>(memory.weights, Layout::dense(shape), static_cast<T>(plan_.scale),
+                      mask + block.first * plan_.mask.row, {shape, {plan_.mask.row, plan_.mask.column}, 0},
+                      memory.weights, 1);
   }
 
   /// Dropout of a block's rows, each element with the draw of its place in the array of all scores.
@@ -236,10 +237,10 @@ class BlockedAttention {
 template <class T>
 PlannedAttention attention_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, false);
-  return {[blocked](const void* q, const void* k, const void* v, const bool* hidden, void* y,
-                    void* scratch, std::uint64_t step) {
-            blocked->forward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), hidden, static_cast<T*>(y),
-                             static_cast<std::byte*>(scratch), step);
+  return {[blocked](const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
+                    std::uint64_t step) {
+            blocked->forward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), mask,
+                             static_cast<T*>(y), static_cast<std::byte*>(scratch), step);
           },
           blocked->scratch_bytes()};
 }
@@ -247,10 +248,11 @@ PlannedAttention attention_of(const AttentionPlan& plan) {
 template <class T>
 PlannedAttentionGrad attention_grad_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, true);
-  return {[blocked](const void* q, const void* k, const void* v, const bool* hidden,
-                    const void* dy, void* dq, void* dk, void* dv, void* scratch, std::uint64_t step) {
-            blocked->backward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), hidden, static_cast<const T*>(dy), static_cast<T*>(dq),
-                              static_cast<T*>(dk), static_cast<T*>(dv), static_cast<std::byte*>(scratch), step);
+  return {[blocked](const void* q, const void* k, const void* v, const bool* mask, const void* dy, void* dq, void* dk,
+                    void* dv, void* scratch, std::uint64_t step) {
+            blocked->backward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), mask,
+                              static_cast<const T*>(dy), static_cast<T*>(dq), static_cast<T*>(dk), static_cast<T*>(dv),
+                              static_cast<std::byte*>(scratch), step);
           },
           blocked->scratch_bytes()};
 }

@@ -22,10 +22,10 @@ struct AttentionPlan {
     std::int64_t row = 0, column = 0;
   };
   Matrix q, k, v, y;
-  Matrix hidden;                ///< Queries by keys; steps of 0 where the mask repeats.
+  Matrix mask;                  ///< Queries by keys; steps of 0 where the mask repeats.
   Matrix dq, dk, dv;            ///< For the gradient alone.
   std::int64_t places_row = 0;  ///< From query to query in the dense array of scores, whose elements number the draws.
-  /// The heads of all batch entries: strides of q, k, v, y (or dy), hidden, the array of scores, dq, dk, dv.
+  /// The heads of all batch entries: strides of q, k, v, y (or dy), mask, the array of scores, dq, dk, dv.
   Loops<9> heads;
 
   double scale = 1;       ///< What scores are multiplied by.
@@ -34,10 +34,10 @@ struct AttentionPlan {
   int threads = 1;
 };
 
-/// y = dropout(softmax(masked_fill(scale * q k', hidden, -inf))) v. A query that sees no key gets zeros.
+/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v. A query that sees no key gets zeros.
 struct PlannedAttention {
-  std::function<void(const void* q, const void* k, const void* v, const bool* hidden, void* y,
-                     void* scratch, std::uint64_t step)>
+  std::function<void(const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
+                     std::uint64_t step)>
       run;
   std::size_t scratch_bytes = 0;  ///< `scratch` must be 64-byte aligned.
 };
@@ -45,8 +45,8 @@ PlannedAttention make_attention(const AttentionPlan& plan);
 
 /// Its gradients, the weights computed again.
 struct PlannedAttentionGrad {
-  std::function<void(const void* q, const void* k, const void* v, const bool* hidden,
-                     const void* dy, void* dq, void* dk, void* dv, void* scratch, std::uint64_t step)>
+  std::function<void(const void* q, const void* k, const void* v, const bool* mask, const void* dy, void* dq, void* dk,
+                     void* dv, void* scratch, std::uint64_t step)>
       run;
   std::size_t scratch_bytes = 0;
 };

@@ -104,12 +104,12 @@ void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask,
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   if (x_step == 1 && mask_step == 1) {
     // As bytes: compilers do not turn loops that read bool into vector instructions.
-    const auto* hidden = reinterpret_cast<const unsigned char*>(mask);
+    const auto* masked = reinterpret_cast<const unsigned char*>(mask);
 #pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) y[i] = hidden[i] != 0 ? lowest : x[i] * factor;
+    for (std::int64_t i = 0; i < count; ++i) y[i] = masked[i] != 0 ? lowest : x[i] * factor;
   } else if (x_step == 1 && mask_step == 0) {
-    const bool hidden = mask[0];
-    for (std::int64_t i = 0; i < count; ++i) y[i] = hidden ? lowest : x[i] * factor;
+    const bool masked = mask[0];
+    for (std::int64_t i = 0; i < count; ++i) y[i] = masked ? lowest : x[i] * factor;
   } else {
     for (std::int64_t i = 0; i < count; ++i) y[i] = mask[i * mask_step] ? lowest : x[i * x_step] * factor;
   }

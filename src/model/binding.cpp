@@ -1,7 +1,7 @@
 // Which argument of a call goes where: to the inputs and attributes of an op, to the declared inputs of a block.
 #include <algorithm>
 
-#include "evaluator.hpp"
+#include "interpreter.hpp"
 #include "nearest.hpp"
 
 namespace xtape::model {
@@ -37,7 +37,7 @@ class OpBinder {
   /// Arrays and literals fill inputs in order, then attributes in the order of the row; strings are always attributes.
   void positional(const Arguments::Positional& argument) {
     const Value& value = argument.value;
-    if (value.as<PartReference>() != nullptr)
+    if (value.as<ModuleReference>() != nullptr)
       throw BindingError{argument.column, describe(value) + " is no array: call it, or name one of its weights"};
     const bool text = value.as<std::string>() != nullptr;
     if (!text && next_input_ < op_.inputs.size() && takes(op_.inputs[next_input_], value)) {

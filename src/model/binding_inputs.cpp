@@ -1,7 +1,7 @@
 // Declared inputs of blocks and functions: arguments, dtypes, and the sizes that types name.
 #include <algorithm>
 
-#include "evaluator.hpp"
+#include "interpreter.hpp"
 #include "nearest.hpp"
 
 namespace xtape::model {
@@ -9,7 +9,7 @@ namespace xtape::model {
 namespace {
 std::string declared(const Input& input) {
   std::string list;
-  for (const Line& dim : input.dims) list += (list.empty() ? "" : ", ") + written(dim.value);
+  for (const Line& dim : input.dims) list += (list.empty() ? "" : ", ") + to_source(dim.value);
   return input.kind + (input.has_dims ? " [" + list + "]" : "");
 }
 
@@ -21,7 +21,7 @@ bool accepts(const std::string& kind, Dtype dtype, Dtype model_dtype) {
 }
 
 /// The sizes of `shape`, axis by axis, against what the type says: a name not yet known is bound, all else is checked.
-void bind_sizes(const Input& input, const Var& var, Evaluator& evaluator, Frame& frame) {
+void bind_sizes(const Input& input, const Var& var, Interpreter& interpreter, Environment& environment) {
   const Shape& shape = var.shape();
   const auto ellipsis = std::find_if(input.dims.begin(), input.dims.end(),
                                      [](const Line& dim) { return dim.value.form == Form::ellipsis; });
@@ -40,25 +40,26 @@ void bind_sizes(const Input& input, const Var& var, Evaluator& evaluator, Frame&
       continue;
     }
     const std::int64_t size = shape[axis++];
-    if (dim.value.form == Form::name && !evaluator.knows(dim.value.text, frame)) {
-      frame.locals[dim.value.text] = size;
+    if (dim.value.form == Form::name && !interpreter.knows(dim.value.text, environment)) {
+      environment.locals[dim.value.text] = size;
       continue;
     }
-    const std::int64_t wanted = evaluator.integer(dim, frame);
+    const std::int64_t wanted = interpreter.integer(dim, environment);
     if (size != wanted)
-      refuse("axis " + std::to_string(axis - 1) + " should be " + written(dim.value) +
+      refuse("axis " + std::to_string(axis - 1) + " should be " + to_source(dim.value) +
              (dim.value.form == Form::integer ? "" : " = " + std::to_string(wanted)));
   }
 }
 
-void check(const Input& input, const Value& value, Dtype model_dtype, Evaluator& evaluator, Frame& frame) {
+void check(const Input& input, const Value& value, Dtype model_dtype, Interpreter& interpreter,
+           Environment& environment) {
   if (input.kind == "any" && !input.has_dims) return;
   const auto* var = value.as<Var>();
   if (var == nullptr) throw Error("input '" + input.name + "' is " + describe(value) + ", declared " + declared(input));
   if (!accepts(input.kind, var->dtype(), model_dtype))
     throw DtypeError("input '" + input.name + "' is " + to_string(var->type()) + ", declared " + declared(input) +
                      (input.kind == "float" ? std::string(" (the model is ") + name_of(model_dtype) + ")" : ""));
-  if (input.has_dims) bind_sizes(input, *var, evaluator, frame);
+  if (input.has_dims) bind_sizes(input, *var, interpreter, environment);
 }
 
 std::string list_of(const std::vector<Input>& inputs) {
@@ -69,14 +70,14 @@ std::string list_of(const std::vector<Input>& inputs) {
 }
 }  // namespace
 
-void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype, Evaluator& evaluator,
-                 Frame& frame) {
+void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype,
+                 Interpreter& interpreter, Environment& environment) {
   const bool many = !inputs.empty() && inputs.back().many;
   const std::size_t fixed = inputs.size() - many;
   if (!many && arguments.positional.size() > fixed)
     throw Error("takes " + list_of(inputs) + ", got " + std::to_string(arguments.positional.size()) + " arguments");
   for (std::size_t i = 0; i < std::min(fixed, arguments.positional.size()); ++i)
-    frame.locals[inputs[i].name] = arguments.positional[i].value;
+    environment.locals[inputs[i].name] = arguments.positional[i].value;
   Tuple rest;
   for (std::size_t i = fixed; i < arguments.positional.size(); ++i) rest.push_back(arguments.positional[i].value);
   for (const auto& each : arguments.named) {
@@ -84,17 +85,18 @@ void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, D
     for (std::size_t i = 0; i < fixed; ++i) names.push_back(inputs[i].name);
     if (std::find(names.begin(), names.end(), each.name) == names.end())
       throw Error("takes " + list_of(inputs) + ", and no '" + each.name + "'" + did_you_mean(each.name, names));
-    if (!frame.locals.emplace(each.name, each.value).second) throw Error("'" + each.name + "' is given twice");
+    if (!environment.locals.emplace(each.name, each.value).second) throw Error("'" + each.name + "' is given twice");
   }
-  const Values given = frame.locals;  // sizes join the frame as they are bound, inputs were all there before
+  const Values given =
+      environment.locals;  // sizes join the environment as they are bound, inputs were all there before
   for (std::size_t i = 0; i < fixed; ++i) {
     const auto found = given.find(inputs[i].name);
     if (found == given.end()) throw Error("takes " + list_of(inputs) + ", and '" + inputs[i].name + "' is missing");
-    check(inputs[i], found->second, model_dtype, evaluator, frame);
+    check(inputs[i], found->second, model_dtype, interpreter, environment);
   }
   if (!many) return;
-  for (const Value& each : rest) check(inputs.back(), each, model_dtype, evaluator, frame);
-  frame.locals[inputs.back().name] = rest;
+  for (const Value& each : rest) check(inputs.back(), each, model_dtype, interpreter, environment);
+  environment.locals[inputs.back().name] = rest;
 }
 
 }  // namespace xtape::model

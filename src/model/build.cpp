@@ -1,59 +1,61 @@
-// Makes a model's parts from its definition.
+// Makes a model's modules from its definition.
 #include <algorithm>
 
-#include "evaluator.hpp"
+#include "interpreter.hpp"
+#include "module.hpp"
 #include "nearest.hpp"
-#include "part.hpp"
 #include "usage.hpp"
 
 namespace xtape::model {
 
 namespace {
 constexpr std::int64_t most_elements = std::int64_t{1} << 40;  // of one weight: more is a mistake in a shape
-constexpr std::int64_t most_parts = 1 << 18;                   // a definition of forty blocks can ask for 2^40
+constexpr std::int64_t most_modules = 1 << 18;                 // a definition of forty blocks can ask for 2^40
 
 class Builder {
  public:
-  explicit Builder(World& world) : world_(world), evaluator_(world) {}
+  explicit Builder(ModelContext& context) : context_(context), interpreter_(context) {}
 
-  std::unique_ptr<Part> root() {
-    const Definition& definition = *world_.definition;
-    auto part = std::make_unique<Part>();
-    part->block = definition.model.get();
-    part->scope = std::make_shared<const Scope>(Scope{"", definition.file + ", model"});
-    fill(*part);
-    return part;
+  std::unique_ptr<Module> root() {
+    const Definition& definition = *context_.definition;
+    auto module = std::make_unique<Module>();
+    module->block = definition.model.get();
+    module->scope = std::make_shared<const Scope>(Scope{"", definition.file + ", model"});
+    fill(*module);
+    return module;
   }
 
  private:
   struct Context {
-    const Part* part;  ///< Where the part's description stands.
+    const Module* module;  ///< Where the module's description stands.
     Values locals;
   };
 
-  Frame frame(const Context& context) const { return {context.part->block->home, context.part, false, context.locals}; }
+  Environment environment(const Context& context) const {
+    return {context.module->block->home, context.module, false, context.locals};
+  }
 
-  void fill(Part& part) {
-    for (const WeightSpec& spec : part.block->weights) part.weights.push_back(make_weight(part, spec));
-    for (const PartSpec& spec : part.block->parts) {
+  void fill(Module& module) {
+    for (const WeightSpec& spec : module.block->weights) module.weights.push_back(make_weight(module, spec));
+    for (const ModuleSpec& spec : module.block->modules) {
       if (!spec.given) {
-        part.parts.push_back(make_list(part, spec, spec, {&part, {}}));
+        module.modules.push_back(make_list(module, spec, spec, {&module, {}}));
         continue;
       }
-      const GivenPart& given = part.given.at(spec.name);
-      part.parts.push_back(make_list(part, spec, *given.spec, {given.giver, given.locals}));
+      const GivenModule& given = module.given.at(spec.name);
+      module.modules.push_back(make_list(module, spec, *given.spec, {given.giver, given.locals}));
     }
   }
 
-  Weight make_weight(const Part& part, const WeightSpec& spec) {
-    const Frame names{part.block->home, &part, false, {}};
+  Weight make_weight(const Module& module, const WeightSpec& spec) {
+    const Environment names{module.block->home, &module, false, {}};
     Weight weight;
     weight.spec = &spec;
     weight.initialiser.name = spec.choice ? chosen_initialiser(*spec.choice, names) : spec.init;
-    if (spec.when && !evaluator_.flag(*spec.when, names)) return weight;
+    if (spec.when && !interpreter_.flag(*spec.when, names)) return weight;
     std::int64_t count = 1;
     for (const Line& size : spec.shape) {
-      weight.shape.push_back(evaluator_.integer(size, names));
+      weight.shape.push_back(interpreter_.integer(size, names));
       if (weight.shape.back() < 1)
         size.fail(size.value.column, "a size is at least 1, not " + std::to_string(weight.shape.back()));
       if (weight.shape.back() > most_elements / count)
@@ -62,36 +64,37 @@ class Builder {
     }
     for (const auto& [known, initial] : *initialiser_settings(weight.initialiser.name))
       for (const auto& [name, line] : spec.settings)
-        if (name == known) weight.initialiser.settings.emplace_back(name, evaluator_.number(line, names));
-    weight.path = part.path.empty() ? spec.name : part.path + "." + spec.name;
-    Array array(world_.dtype, weight.shape);
-    if (world_.initialise) initialise(array, weight.initialiser, world_.seed, weight.path);
-    world_.store.add(weight.path, array);
+        if (name == known) weight.initialiser.settings.emplace_back(name, interpreter_.number(line, names));
+    weight.path = module.path.empty() ? spec.name : module.path + "." + spec.name;
+    Array array(context_.dtype, weight.shape);
+    if (context_.initialise) initialise(array, weight.initialiser, context_.seed, weight.path);
+    context_.store.add(weight.path, array);
     return weight;
   }
 
-  /// `declared` is where the owner's block names the part, `spec` what it is: the same, unless the part was given.
-  PartList make_list(const Part& owner, const PartSpec& declared, const PartSpec& spec, const Context& context) {
+  /// `declared` is where the owner's block names the module, `spec` what it is: the same, unless the module was given.
+  ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
+                       const Context& context) {
     if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
-      fail(spec.place, "part '" + spec.name + "' contains itself, by way of block '" + owner.block->name + "'");
+      fail(spec.place, "module '" + spec.name + "' contains itself, by way of block '" + owner.block->name + "'");
     if (making_.size() == deepest)
       fail(spec.place,
-           "parts are nested more than " + std::to_string(deepest) + " deep: '" + owner.path + "' has one more");
+           "modules are nested more than " + std::to_string(deepest) + " deep: '" + owner.path + "' has one more");
     making_.push_back(spec.identity);
-    PartList list;
+    ModuleList list;
     list.spec = &spec;
     list.repeated = spec.repeat.has_value();
     const std::string path = owner.path.empty() ? declared.name : owner.path + "." + declared.name;
-    if (!spec.when || evaluator_.flag(*spec.when, frame(context))) {
-      const std::int64_t count = list.repeated ? evaluator_.integer(*spec.repeat, frame(context)) : 1;
+    if (!spec.when || interpreter_.flag(*spec.when, environment(context))) {
+      const std::int64_t count = list.repeated ? interpreter_.integer(*spec.repeat, environment(context)) : 1;
       if (count < 1)
         spec.repeat->fail(spec.repeat->value.column,
-                          "a part repeats at least once, not " + std::to_string(count) + " times");
-      if (count > 100000) spec.repeat->fail(spec.repeat->value.column, "a part repeats at most 100000 times");
+                          "a module repeats at least once, not " + std::to_string(count) + " times");
+      if (count > 100000) spec.repeat->fail(spec.repeat->value.column, "a module repeats at most 100000 times");
       for (std::int64_t i = 0; i < count; ++i) {
         Context inner = context;
         if (list.repeated) inner.locals["index"] = i;
-        list.items.push_back(make_part(list.repeated ? path + "." + std::to_string(i) : path, spec, inner));
+        list.items.push_back(make_module(list.repeated ? path + "." + std::to_string(i) : path, spec, inner));
       }
     }
     making_.pop_back();
@@ -99,15 +102,15 @@ class Builder {
   }
 
   /// The name that an expression behind "=" comes to.
-  std::string chosen_name(const Line& choice, const Frame& names, const char* what) {
-    const Value value = evaluator_.evaluate(choice, names);
+  std::string chosen_name(const Line& choice, const Environment& names, const char* what) {
+    const Value value = interpreter_.evaluate(choice, names);
     const auto* name = value.as<std::string>();
     if (name == nullptr)
       choice.fail(choice.value.column, "the name of " + std::string(what) + " belongs here, not " + describe(value));
     return *name;
   }
 
-  std::string chosen_initialiser(const Line& choice, const Frame& names) {
+  std::string chosen_initialiser(const Line& choice, const Environment& names) {
     std::string name = chosen_name(choice, names, "an initialiser");
     if (initialiser_settings(name) == nullptr)
       choice.fail(choice.value.column,
@@ -115,9 +118,9 @@ class Builder {
     return name;
   }
 
-  const Block& chosen_block(const PartSpec& spec, const Context& context) {
+  const Block& chosen_block(const ModuleSpec& spec, const Context& context) {
     if (!spec.choice) return *spec.home->find_block(spec.block);
-    const std::string name = chosen_name(*spec.choice, frame(context), "a block");
+    const std::string name = chosen_name(*spec.choice, environment(context), "a block");
     const Block* block = spec.home->find_block(name);
     if (block == nullptr)
       spec.choice->fail(spec.choice->value.column,
@@ -125,101 +128,101 @@ class Builder {
     return *block;
   }
 
-  std::unique_ptr<Part> make_part(const std::string& path, const PartSpec& spec, const Context& context) {
-    if (++count_ > most_parts)
+  std::unique_ptr<Module> make_module(const std::string& path, const ModuleSpec& spec, const Context& context) {
+    if (++count_ > most_modules)
       fail(spec.place,
-           "the model has more than " + std::to_string(most_parts) + " parts, '" + path + "' with those before it");
-    auto part = std::make_unique<Part>();
+           "the model has more than " + std::to_string(most_modules) + " modules, '" + path + "' with those before it");
+    auto module = std::make_unique<Module>();
     const Block& block = chosen_block(spec, context);
-    part->path = path;
-    part->block = &block;
-    part->scope = std::make_shared<const Scope>(Scope{path, block.place.file + ", block '" + block.name + "'"});
-    give_parts(*part, spec, context);
-    set_parameters(*part, spec, context);
-    fill(*part);
-    return part;
+    module->path = path;
+    module->block = &block;
+    module->scope = std::make_shared<const Scope>(Scope{path, block.place.file + ", block '" + block.name + "'"});
+    give_modules(*module, spec, context);
+    set_parameters(*module, spec, context);
+    fill(*module);
+    return module;
   }
 
-  static bool takes_part(const Block& block, const std::string& name) {
-    return std::any_of(block.parts.begin(), block.parts.end(),
-                       [&](const PartSpec& each) { return each.given && each.name == name; });
+  static bool takes_module(const Block& block, const std::string& name) {
+    return std::any_of(block.modules.begin(), block.modules.end(),
+                       [&](const ModuleSpec& each) { return each.given && each.name == name; });
   }
 
-  void give_parts(Part& part, const PartSpec& spec, const Context& context) {
-    const Block& block = *part.block;
-    for (const PartSpec& given : spec.parts) {
-      if (!takes_part(block, given.name))
-        fail(given.place,
-             "block '" + block.name + "' takes no part '" + given.name + "'" + did_you_mean(given.name, settable(block)));
-      part.given[given.name] = {&given, context.part, context.locals};
+  void give_modules(Module& module, const ModuleSpec& spec, const Context& context) {
+    const Block& block = *module.block;
+    for (const ModuleSpec& given : spec.modules) {
+      if (!takes_module(block, given.name))
+        fail(given.place, "block '" + block.name + "' takes no module '" + given.name + "'" +
+                              did_you_mean(given.name, settable(block)));
+      module.given[given.name] = {&given, context.module, context.locals};
     }
     for (const auto& [name, line] : spec.settings)
-      if (takes_part(block, name)) part.given[name] = handed_on(name, line, context);
-    for (const PartSpec& each : block.parts)
-      if (each.given && part.given.count(each.name) == 0)
-        fail(spec.place, "block '" + block.name + "' must be given its part '" + each.name + "': \"" + each.name +
+      if (takes_module(block, name)) module.given[name] = handed_on(name, line, context);
+    for (const ModuleSpec& each : block.modules)
+      if (each.given && module.given.count(each.name) == 0)
+        fail(spec.place, "block '" + block.name + "' must be given its module '" + each.name + "': \"" + each.name +
                              "\": {\"block\": …}");
   }
 
-  /// A part that was given to the block where `line` stands, and that it gives to another.
-  GivenPart handed_on(const std::string& name, const Line& line, const Context& context) const {
+  /// A module that was given to the block where `line` stands, and that it gives to another.
+  GivenModule handed_on(const std::string& name, const Line& line, const Context& context) const {
     if (line.value.form == Form::name)
-      if (const auto found = context.part->given.find(line.value.text); found != context.part->given.end())
+      if (const auto found = context.module->given.find(line.value.text); found != context.module->given.end())
         return found->second;
-    line.fail(line.value.column,
-              "a part belongs here for '" + name + "': {\"block\": …}, or the name of a part that this block is given");
+    line.fail(line.value.column, "a module belongs here for '" + name +
+                                     "': {\"block\": …}, or the name of a module that this block is given");
   }
 
   static std::vector<std::string> settable(const Block& block) {
     std::vector<std::string> names = {"block", "repeat", "when", "checkpoint", "about"};
     for (const Parameter& each : block.parameters) names.push_back(each.name);
-    for (const PartSpec& each : block.parts)
+    for (const ModuleSpec& each : block.modules)
       if (each.given) names.push_back(each.name);
     return names;
   }
 
-  void set_parameters(Part& part, const PartSpec& spec, const Context& context) {
-    const Block& block = *part.block;
+  void set_parameters(Module& module, const ModuleSpec& spec, const Context& context) {
+    const Block& block = *module.block;
     for (const auto& [name, line] : spec.settings) {
       const auto same = [&name = name](const Parameter& each) { return each.name == name; };
-      if (!takes_part(block, name) && std::none_of(block.parameters.begin(), block.parameters.end(), same))
-        fail(line.place,
-             "block '" + block.name + "' has no parameter '" + name + "'" + now_called(name, block.renamed, settable(block)));
+      if (!takes_module(block, name) && std::none_of(block.parameters.begin(), block.parameters.end(), same))
+        fail(line.place, "block '" + block.name + "' has no parameter '" + name + "'" +
+                             now_called(name, block.renamed, settable(block)));
     }
     for (const Parameter& parameter : block.parameters) {
       const auto same = [&](const auto& setting) { return setting.first == parameter.name; };
       const auto given = std::find_if(spec.settings.begin(), spec.settings.end(), same);
       if (given != spec.settings.end())
-        part.parameters[parameter.name] = evaluator_.evaluate(given->second, frame(context));
+        module.parameters[parameter.name] = interpreter_.evaluate(given->second, environment(context));
       else if (parameter.initial)
-        part.parameters[parameter.name] = evaluator_.evaluate(*parameter.initial, {block.home, &part, false, {}});
+        module.parameters[parameter.name] = interpreter_.evaluate(*parameter.initial, {block.home, &module, false, {}});
       else
         fail(spec.place, "block '" + block.name + "' needs its parameter '" + parameter.name + "'");
     }
   }
 
-  World& world_;
-  Evaluator evaluator_;
+  ModelContext& context_;
+  Interpreter interpreter_;
   std::int64_t count_ = 0;
   std::vector<const Json*> making_;
 };
 }  // namespace
 
-const Weight* Part::find_weight(const std::string& name) const {
+const Weight* Module::find_weight(const std::string& name) const {
   for (const Weight& each : weights)
     if (each.spec->name == name) return &each;
   return nullptr;
 }
 
-const PartList* Part::find_part(const std::string& name) const {
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    if (block->parts[i].name == name) return &parts[i];
+const ModuleList* Module::find_module(const std::string& name) const {
+  for (std::size_t i = 0; i < modules.size(); ++i)
+    if (block->modules[i].name == name) return &modules[i];
   return nullptr;
 }
 
-std::unique_ptr<Part> build_parts(World& world) {
-  std::unique_ptr<Part> root = Builder(world).root();
-  check_usage(*root, *world.definition);
+std::unique_ptr<Module> build_modules(ModelContext& context) {
+  std::unique_ptr<Module> root = Builder(context).root();
+  check_usage(*root, *context.definition);
   return root;
 }
 

@@ -63,7 +63,7 @@ class Checker {
   void assign(const Target& target, const Line& line) {
     const Meaning meaning = names_.of(target.name);
     const char* kind = meaning == Meaning::weight      ? "weight"
-                       : meaning == Meaning::module    ? "part"
+                       : meaning == Meaning::module    ? "module"
                        : meaning == Meaning::parameter ? "parameter"
                                                        : nullptr;
     if (kind != nullptr)
@@ -76,8 +76,7 @@ class Checker {
       if (locals_.count(expression.text) != 0 || names_.of(expression.text) != Meaning::unknown) return;
       std::vector<std::string> known = names_.values();
       known.insert(known.end(), locals_.begin(), locals_.end());
-      line_->fail(expression.column,
-                  "unknown name '" + expression.text + "'" + did_you_mean(expression.text, known));
+      line_->fail(expression.column, "unknown name '" + expression.text + "'" + did_you_mean(expression.text, known));
     }
     const bool calls_name = expression.form == Form::call && expression.children[0].form == Form::name;
     if (calls_name) callee(expression);
@@ -89,7 +88,7 @@ class Checker {
     const Expression& callee = call.children[0];
     const Meaning meaning = names_.of_callee(callee.text);
     if (meaning == Meaning::unknown)
-      line_->fail(callee.column, "there is no part, function or op '" + callee.text + "'" +
+      line_->fail(callee.column, "there is no module, function or op '" + callee.text + "'" +
                                      did_you_mean(callee.text, names_.callees()));
     if (meaning == Meaning::op)
       if (const Op* op = names_.ops->find(callee.text)) keywords(*op, call);
@@ -113,17 +112,17 @@ class Checker {
   const Line* line_ = nullptr;
 };
 
-void check_part(Checker& checker, const PartSpec& part) {
+void check_module(Checker& checker, const ModuleSpec& module) {
   const Names index = {"index"};
-  const Names& more = part.repeat ? index : Names{};
-  for (const auto* line : {&part.repeat, &part.when})
+  const Names& more = module.repeat ? index : Names{};
+  for (const auto* line : {&module.repeat, &module.when})
     if (*line) checker.setting(**line);
-  if (part.choice) checker.setting(*part.choice, more);
-  for (const auto& [name, line] : part.settings) {
-    // What may be the name of a given part is looked at when parts are made.
+  if (module.choice) checker.setting(*module.choice, more);
+  for (const auto& [name, line] : module.settings) {
+    // What may be the name of a given module is looked at when modules are made.
     if (line.value.form != Form::name) checker.setting(line, more);
   }
-  for (const PartSpec& given : part.parts) check_part(checker, given);
+  for (const ModuleSpec& given : module.modules) check_module(checker, given);
 }
 
 void check_shared(Checker& checker, const Block& block) {
@@ -135,7 +134,7 @@ void check_shared(Checker& checker, const Block& block) {
     for (const auto& [name, line] : weight.settings) checker.setting(line);
     if (weight.when) checker.setting(*weight.when);
   }
-  for (const PartSpec& part : block.parts) check_part(checker, part);
+  for (const ModuleSpec& module : block.modules) check_module(checker, module);
 }
 
 void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {

@@ -1,4 +1,5 @@
-/// A definition as its files give it: blocks, parts, weights and lines, parsed and checked, with nothing resolved yet.
+/// A definition as its files give it: blocks, modules, weights and lines, parsed and checked, with nothing resolved
+/// yet.
 #pragma once
 
 #include <map>
@@ -54,19 +55,19 @@ struct WeightSpec {
   std::optional<Line> when;                            ///< False leaves the weight out.
 };
 
-/// How a block becomes a part of another.
-struct PartSpec {
+/// How a block becomes a module of another.
+struct ModuleSpec {
   std::string name;
   Place place;
   const Json* identity = nullptr;    ///< Where it is described.
   const Definition* home = nullptr;  ///< Whose blocks `block` names.
-  bool given = false;                ///< Declared as null: whoever uses the block gives the part.
+  bool given = false;                ///< Declared as null: whoever uses the block gives the module.
   std::string block;
   std::optional<Line> choice;  ///< Instead of `block`: an expression whose value is the block's name.
   std::optional<Line> repeat, when;
   bool checkpoint = false;
   std::vector<std::pair<std::string, Line>> settings;  ///< Of the block's parameters.
-  std::vector<PartSpec> parts;  ///< For the block's parts that are declared as null.
+  std::vector<ModuleSpec> modules;                     ///< For the block's modules that are declared as null.
 };
 
 /// What is no longer called so, and what to write now.
@@ -82,7 +83,7 @@ struct Block {
   std::vector<Parameter> parameters;
   std::map<std::string, std::size_t> parameter_index;  ///< By name.
   std::vector<WeightSpec> weights;
-  std::vector<PartSpec> parts;
+  std::vector<ModuleSpec> modules;
   std::vector<Input> inputs;
   Computation computation;
   Renamed renamed;  ///< Its parameters.

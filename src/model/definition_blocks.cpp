@@ -143,55 +143,55 @@ std::vector<WeightSpec> read_weights(const Entries& entries) {
   return weights;
 }
 
-PartSpec read_part(const std::string& name, const JsonNode& node, const Definition& home) {
+ModuleSpec read_module(const std::string& name, const JsonNode& node, const Definition& home) {
   check_name(name, node);
-  PartSpec part;
-  part.name = name;
-  part.place = place_of(node);
-  part.identity = &node.json();
-  part.home = &home;
-  part.given = node.is_null();
-  if (part.given) return part;
+  ModuleSpec module;
+  module.name = name;
+  module.place = place_of(node);
+  module.identity = &node.json();
+  module.home = &home;
+  module.given = node.is_null();
+  if (module.given) return module;
   const JsonNode block = node.at("block");
-  part.block = block.text();
-  if (!part.block.empty() && part.block[0] == '=')
-    part.choice = parse_line(part.block.substr(1), place_of(block), false);
-  else if (home.find_block(part.block) == nullptr)
-    block.fail("there is no block '" + part.block + "'" + home.instead_of_block(part.block));
+  module.block = block.text();
+  if (!module.block.empty() && module.block[0] == '=')
+    module.choice = parse_line(module.block.substr(1), place_of(block), false);
+  else if (home.find_block(module.block) == nullptr)
+    block.fail("there is no block '" + module.block + "'" + home.instead_of_block(module.block));
   for (const auto& [key, value] : node.entries()) {
     if (key == "block" || key == "about") continue;
     if (key == "pass") {
       for (const JsonNode& each : value.elements()) {
         check_name(each.text(), each);
-        part.settings.emplace_back(each.text(), read_expression(each));
+        module.settings.emplace_back(each.text(), read_expression(each));
       }
       continue;
     }
     if (key == "repeat")
-      part.repeat = read_expression(value);
+      module.repeat = read_expression(value);
     else if (key == "when")
-      part.when = read_expression(value);
+      module.when = read_expression(value);
     else if (key == "checkpoint")
-      part.checkpoint = value.flag();
+      module.checkpoint = value.flag();
     else if (value.is_object())
-      part.parts.push_back(read_part(key, value, home));
+      module.modules.push_back(read_module(key, value, home));
     else
-      part.settings.emplace_back(key, read_expression(value));
+      module.settings.emplace_back(key, read_expression(value));
   }
-  return part;
+  return module;
 }
 
-/// One entry may describe several parts: "query, key, value".
-std::vector<PartSpec> read_parts(const Entries& entries, const Definition& home) {
-  std::vector<PartSpec> parts;
+/// One entry may describe several modules: "query, key, value".
+std::vector<ModuleSpec> read_modules(const Entries& entries, const Definition& home) {
+  std::vector<ModuleSpec> modules;
   for (const auto& [names, entry] : entries)
     for (std::size_t first = 0; first <= names.size();) {
       const std::size_t comma = std::min(names.find(',', first), names.size());
-      parts.push_back(read_part(names.substr(first, comma - first), entry, home));
+      modules.push_back(read_module(names.substr(first, comma - first), entry, home));
       first = comma + 1;
       if (first < names.size() && names[first] == ' ') ++first;
     }
-  return parts;
+  return modules;
 }
 
 void only_keys(const JsonNode& node, const std::vector<std::string>& known, int version) {
@@ -213,7 +213,7 @@ void check_distinct(const Block& block, const JsonNode& node) {
   };
   for (const Parameter& each : block.parameters) take(each.name, "parameter");
   for (const WeightSpec& each : block.weights) take(each.name, "weight");
-  for (const PartSpec& each : block.parts) take(each.name, "part");
+  for (const ModuleSpec& each : block.modules) take(each.name, "module");
   for (const Input& each : block.inputs) take(each.name, "input");
 }
 }  // namespace
@@ -286,7 +286,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
   block->parameter_index = index_of(block->parameters);
   block->renamed = read_renamed(merged({node}, "renamed"));
   block->weights = read_weights(merged({node}, "weights"));
-  block->parts = read_parts(merged({node}, modules_key(home.version)), home);
+  block->modules = read_modules(merged({node}, modules_key(home.version)), home);
   block->inputs = read_inputs(node.at("inputs"), false);
   block->computation = read_computation(node);
   if (block->computation.results.size() > 1 || !block->computation.results[0].first.empty())
@@ -294,7 +294,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
   for (const Parameter& each : block->parameters)
     for (const char* key : {"block", "repeat", "when", "checkpoint", "about", "pass"})
       if (each.name == key)
-        node.at("hyper").fail("a parameter cannot be called '" + each.name + "': parts use that key");
+        node.at("hyper").fail("a parameter cannot be called '" + each.name + "': modules use that key");
   check_distinct(*block, node);
   return block;
 }
@@ -307,15 +307,15 @@ std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, cons
   block->place = place_of(node);
   block->home = &home;
   block->weights = read_weights(merged(nodes, "weights"));
-  block->parts = read_parts(merged(nodes, modules), home);
-  for (const PartSpec& part : block->parts)
-    if (part.given) fail(part.place, "nobody can give the model a part: say here what '" + part.name + "' is");
+  block->modules = read_modules(merged(nodes, modules), home);
+  for (const ModuleSpec& module : block->modules)
+    if (module.given) fail(module.place, "nobody can give the model a module: say here what '" + module.name + "' is");
   check_distinct(*block, node);
   return block;
 }
 
 namespace {
-/// What the model's parts and weights are called, functions and their inputs are not; and results are told apart by
+/// What the model's modules and weights are called, functions and their inputs are not; and results are told apart by
 /// their names.
 void check_function(const Function& function, const Block& model, const JsonNode& node) {
   std::vector<std::string> names = {function.name};
@@ -325,7 +325,7 @@ void check_function(const Function& function, const Block& model, const JsonNode
       if (std::find(names.begin(), names.end(), each.name) != names.end())
         node.fail_at_key("'" + each.name + "' is the name of a " + kind + " of the model already");
   };
-  taken(model.parts, "part");
+  taken(model.modules, "module");
   taken(model.weights, "weight");
   const Line& result = function.computation.results[0].second;
   if (!function.computation.results[0].first.empty() || result.value.form != Form::tuple) return;

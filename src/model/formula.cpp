@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "evaluator.hpp"
+#include "interpreter.hpp"
 #include "nearest.hpp"
 #include "xtape/ops.hpp"
 
@@ -29,12 +29,12 @@ void check_formula(const std::string& text, const std::vector<std::string>& name
 
 std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose) {
   const Line line = parse_line(text, {whose, ""}, false);
-  World world;
-  world.ops = &builtin_ops();
-  world.max_steps = 1 << 16;
-  Frame frame;
-  for (const auto& [name, number] : numbers) frame.locals[name] = number;
-  const Value value = Evaluator(world).evaluate(line, frame);
+  ModelContext context;
+  context.ops = &builtin_ops();
+  context.max_steps = 1 << 16;
+  Environment environment;
+  for (const auto& [name, number] : numbers) environment.locals[name] = number;
+  const Value value = Interpreter(context).evaluate(line, environment);
   if (!value.is_number()) line.fail(line.value.column, "a number belongs here, not " + describe(value));
   return describe(value);
 }

@@ -35,17 +35,18 @@ struct HuggingFaceMapping {
   std::vector<std::pair<std::string, Json>> config;  ///< Keys of config.json that cannot have another value.
   std::vector<std::string> ignored;                  ///< Patterns of keys that say nothing of what is computed.
   std::string prefix;                                ///< Of tensors' names; read with and without, written with.
-  std::vector<std::pair<std::string, std::string>> names;  ///< Of parts here and there: tensor_name says how they apply.
-  std::vector<std::string> without_prefix;           ///< Patterns of weights that never have it.
-  std::vector<std::string> skip;                     ///< Patterns of tensors, without the prefix, that are no weights.
+  std::vector<std::pair<std::string, std::string>>
+      names;                                ///< Of modules here and there: tensor_name says how they apply.
+  std::vector<std::string> without_prefix;  ///< Patterns of weights that never have it.
+  std::vector<std::string> skip;            ///< Patterns of tensors, without the prefix, that are no weights.
   std::vector<Tie> ties;
 };
 
 /// Reads the entry "hugging_face" of a definition whose hyper-parameters are `hyper`. Throws DefinitionError.
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper);
 
-/// What a weight is called there, without the prefix. Of every entry in `names`, in turn, where a run of the name's words
-/// (what stands between dots) is the first, the second takes its place; a star stands for the same in both.
+/// What a weight is called there, without the prefix. Of every entry in `names`, in turn, where a run of the name's
+/// words (what stands between dots) is the first, the second takes its place; a star stands for the same in both.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
 
 /// Whether `name` is of the form `pattern`, where a star stands for anything without a dot: "h.*.attn.bias".

@@ -3,7 +3,7 @@
 #include <optional>
 #include <set>
 
-#include "evaluator.hpp"
+#include "interpreter.hpp"
 #include "nearest.hpp"
 #include "xtape/model.hpp"
 
@@ -16,8 +16,8 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;
 /// asked for, in whatever order lets each be known in turn.
 class Resolver {
  public:
-  Resolver(World& world, const Definition& definition, const Overrides& overrides)
-      : world_(world), definition_(definition) {
+  Resolver(ModelContext& context, const Definition& definition, const Overrides& overrides)
+      : context_(context), definition_(definition) {
     std::vector<std::string> names;
     for (const Parameter& each : definition.hyper) {
       names.push_back(each.name);
@@ -32,7 +32,7 @@ class Resolver {
   }
 
   void run() {
-    world_.hyper[&definition_];
+    context_.hyper[&definition_];
     for (const Parameter& each : definition_.hyper) resolve(each);
   }
 
@@ -48,7 +48,7 @@ class Resolver {
 
   /// Keeps the chain of those that wait itself: it is as long as the definition wants.
   void resolve(const Parameter& first) {
-    Values& known = world_.hyper[&definition_];
+    Values& known = context_.hyper[&definition_];
     std::vector<Waiting> waiting;
     std::set<const Parameter*> open;
     const auto wait_for = [&](const Parameter& parameter) {
@@ -94,7 +94,7 @@ class Resolver {
     const Parameter& parameter = *waiting.parameter;
     const std::string* text = override_of(parameter);
     if (text != nullptr && takes_text(parameter)) return *text;
-    Value value = Evaluator(world_).evaluate(*waiting.line(), {&definition_, nullptr, false, {}});
+    Value value = Interpreter(context_).evaluate(*waiting.line(), {&definition_, nullptr, false, {}});
     if (text != nullptr) value = overridden(parameter, value);
     if (!value.is_number() && value.as<bool>() == nullptr && value.as<std::string>() == nullptr)
       fail(parameter.place, "a hyper-parameter is a number, a flag or a string, not " + describe(value));
@@ -127,21 +127,21 @@ class Resolver {
     for (const Keyword& each : expression.keywords) need(each.value, needs);
   }
 
-  World& world_;
+  ModelContext& context_;
   const Definition& definition_;
   std::map<std::string, std::string> overrides_;
   std::map<std::string, const Parameter*> parameters_;
 };
 
-void resolve_file(World& world, const Definition& definition, const Overrides& overrides) {
-  if (world.hyper.count(&definition) != 0) return;
-  Resolver(world, definition, overrides).run();
-  for (const auto& used : definition.used) resolve_file(world, *used.file, {});
+void resolve_file(ModelContext& context, const Definition& definition, const Overrides& overrides) {
+  if (context.hyper.count(&definition) != 0) return;
+  Resolver(context, definition, overrides).run();
+  for (const auto& used : definition.used) resolve_file(context, *used.file, {});
 }
 }  // namespace
 
-void resolve_hyper(World& world, const Overrides& overrides) {
-  resolve_file(world, *world.definition, overrides);
+void resolve_hyper(ModelContext& context, const Overrides& overrides) {
+  resolve_file(context, *context.definition, overrides);
 }
 
 }  // namespace xtape::model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "evaluator.hpp"
+#include "interpreter.hpp"
 #include "model_data.hpp"
 #include "nearest.hpp"
 
@@ -41,18 +41,18 @@ std::vector<std::string> result_names(const model::Function& function, std::size
   return names;
 }
 
-Signature signature_of(const model::Function& function, const model::World& world) {
+Signature signature_of(const model::Function& function, const model::ModelContext& context) {
   Signature signature;
   signature.results = given_names(function);
-  const model::Values& hyper = world.hyper.at(world.definition.get());
+  const model::Values& hyper = context.hyper.at(context.definition.get());
   for (const model::Input& input : function.inputs) {
     FunctionInput& made = signature.inputs.emplace_back();
     made.name = input.name;
-    made.dtype = dtype_of_kind(input.kind, world.dtype);
+    made.dtype = dtype_of_kind(input.kind, context.dtype);
     for (const model::Line& dim : input.dims) {
       if (dim.value.form == Form::ellipsis)
         dim.fail(dim.value.column, "an input of a function says all its sizes: '...' is for blocks");
-      made.dims.push_back(model::written(dim.value));
+      made.dims.push_back(model::to_source(dim.value));
       if (dim.value.form == Form::name && hyper.count(dim.value.text) == 0 &&
           std::find(signature.sizes.begin(), signature.sizes.end(), dim.value.text) == signature.sizes.end())
         signature.sizes.push_back(dim.value.text);
@@ -61,10 +61,10 @@ Signature signature_of(const model::Function& function, const model::World& worl
   return signature;
 }
 
-Hyper hyper_of(const model::World& world) {
+Hyper hyper_of(const model::ModelContext& context) {
   Hyper hyper;
-  for (const model::Parameter& each : world.definition->hyper) {
-    const model::Value& value = world.hyper.at(world.definition.get()).at(each.name);
+  for (const model::Parameter& each : context.definition->hyper) {
+    const model::Value& value = context.hyper.at(context.definition.get()).at(each.name);
     if (const auto* flag = value.as<bool>()) hyper.set(each.name, *flag);
     if (const auto* integer = value.as<std::int64_t>()) hyper.set(each.name, *integer);
     if (const auto* number = value.as<double>()) hyper.set(each.name, *number);
@@ -79,18 +79,18 @@ model::Arguments arguments_of(const NamedVars& inputs) {
   return arguments;
 }
 
-void summarise(const model::Part& part, std::vector<PartSummary>& summaries) {
+void summarise(const model::Module& module, std::vector<ModuleSummary>& summaries) {
   const std::size_t here = summaries.size();
-  PartSummary& summary = summaries.emplace_back();
-  summary.path = part.path;
-  summary.block = part.block->name;
-  summary.file = part.block->place.file;
-  for (const model::Weight& weight : part.weights) {
+  ModuleSummary& summary = summaries.emplace_back();
+  summary.path = module.path;
+  summary.block = module.block->name;
+  summary.file = module.block->place.file;
+  for (const model::Weight& weight : module.weights) {
     if (weight.path.empty()) continue;
     summary.weights.push_back({weight.path, weight.shape, model::to_string(weight.initialiser)});
     summary.parameters += count_of(weight.shape);
   }
-  for (const model::PartList& list : part.parts)
+  for (const model::ModuleList& list : module.modules)
     for (const auto& item : list.items) {
       const std::size_t child = summaries.size();
       summarise(*item, summaries);
@@ -113,25 +113,25 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
     throw DefinitionError(definition->file + " defines blocks and no \"model\": other definitions use it");
   if (!is_floating(options.dtype))
     throw DtypeError(std::string("a model's dtype is float32 or float64, not ") + name_of(options.dtype));
-  world.definition = std::move(definition);
-  world.ops = options.ops != nullptr ? options.ops : &builtin_ops();
-  world.dtype = options.dtype;
-  world.seed = options.seed;
-  world.initialise = options.initialise;
-  world.max_steps = options.max_steps;
-  model::check_names(*world.definition, *world.ops);
-  model::resolve_hyper(world, options.hyper);
-  hyper = hyper_of(world);
-  for (const model::Function& each : world.definition->functions) signatures[each.name] = signature_of(each, world);
-  root = model::build_parts(world);
-  definition_text = model::self_contained(world);
+  context.definition = std::move(definition);
+  context.ops = options.ops != nullptr ? options.ops : &builtin_ops();
+  context.dtype = options.dtype;
+  context.seed = options.seed;
+  context.initialise = options.initialise;
+  context.max_steps = options.max_steps;
+  model::check_names(*context.definition, *context.ops);
+  model::resolve_hyper(context, options.hyper);
+  hyper = hyper_of(context);
+  for (const model::Function& each : context.definition->functions) signatures[each.name] = signature_of(each, context);
+  root = model::build_modules(context);
+  definition_text = model::self_contained(context);
 }
 
 const model::Function& Model::Data::function(const std::string& name) const {
-  if (const model::Function* found = world.definition->find_function(name)) return *found;
+  if (const model::Function* found = context.definition->find_function(name)) return *found;
   std::vector<std::string> names;
-  for (const model::Function& each : world.definition->functions) names.push_back(each.name);
-  throw Error("model '" + world.definition->name + "' has no function '" + name + "'" + did_you_mean(name, names));
+  for (const model::Function& each : context.definition->functions) names.push_back(each.name);
+  throw Error("model '" + context.definition->name + "' has no function '" + name + "'" + did_you_mean(name, names));
 }
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
@@ -148,19 +148,19 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 const std::string& Model::name() const {
-  return data_->world.definition->name;
+  return data_->context.definition->name;
 }
 const std::string& Model::about() const {
-  return data_->world.definition->about;
+  return data_->context.definition->about;
 }
 const Hyper& Model::hyper() const {
   return data_->hyper;
 }
 Dtype Model::dtype() const {
-  return data_->world.dtype;
+  return data_->context.dtype;
 }
 const Store& Model::weights() const {
-  return data_->world.store;
+  return data_->context.store;
 }
 const std::string& Model::definition_text() const {
   return data_->definition_text;
@@ -172,15 +172,15 @@ std::int64_t Model::parameter_count() const {
   return count;
 }
 
-std::vector<PartSummary> Model::parts() const {
-  std::vector<PartSummary> summaries;
+std::vector<ModuleSummary> Model::modules() const {
+  std::vector<ModuleSummary> summaries;
   summarise(*data_->root, summaries);
   return summaries;
 }
 
 std::vector<std::string> Model::functions() const {
   std::vector<std::string> names;
-  for (const model::Function& each : data_->world.definition->functions) names.push_back(each.name);
+  for (const model::Function& each : data_->context.definition->functions) names.push_back(each.name);
   return names;
 }
 
@@ -190,39 +190,38 @@ const Signature& Model::signature(const std::string& function) const {
 
 NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const {
   tape.set_default_dtype(dtype());
-  tape.set_ops(*data_->world.ops);
+  tape.set_ops(*data_->context.ops);
   const model::Function& found = data_->function(function);
   const Signature& signature = this->signature(function);
-  model::Frame frame{data_->world.definition.get(), nullptr, false, {}};
+  model::Environment environment{data_->context.definition.get(), nullptr, false, {}};
   for (const auto& [name, size] : sizes) {
     if (std::find(signature.sizes.begin(), signature.sizes.end(), name) == signature.sizes.end())
       throw Error("function '" + function + "' has no size '" + name + "'" + did_you_mean(name, signature.sizes));
     if (size < 0) throw Error("size '" + name + "' cannot be " + std::to_string(size));
-    frame.locals[name] = size;
+    environment.locals[name] = size;
   }
   for (const std::string& name : signature.sizes)
-    if (frame.locals.count(name) == 0) throw Error("function '" + function + "' needs the size '" + name + "'");
-  model::Evaluator evaluator(data_->world);
+    if (environment.locals.count(name) == 0) throw Error("function '" + function + "' needs the size '" + name + "'");
+  model::Interpreter interpreter(data_->context);
   std::vector<Shape> shapes;
   for (const model::Input& input : found.inputs) {
     Shape& shape = shapes.emplace_back();
-    for (const model::Line& dim : input.dims) shape.push_back(evaluator.integer(dim, frame));
+    for (const model::Line& dim : input.dims) shape.push_back(interpreter.integer(dim, environment));
   }
   NamedVars vars;
   for (std::size_t i = 0; i < shapes.size(); ++i)
-    vars.add(signature.inputs[i].name,
-             tape.input(signature.inputs[i].name, shapes[i], signature.inputs[i].dtype));
+    vars.add(signature.inputs[i].name, tape.input(signature.inputs[i].name, shapes[i], signature.inputs[i].dtype));
   return vars;
 }
 
 NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs) const {
   tape.set_default_dtype(dtype());
-  tape.set_ops(*data_->world.ops);
+  tape.set_ops(*data_->context.ops);
   const model::Function& found = data_->function(function);
   const std::size_t size = tape.size();
   model::Value value;
   try {
-    value = model::Evaluator(data_->world, tape, data_->root.get()).call_function(found, arguments_of(inputs));
+    value = model::Interpreter(data_->context, tape, data_->root.get()).call_function(found, arguments_of(inputs));
   } catch (const DefinitionError&) {
     tape.truncate(size);
     throw;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "function_cache.hpp"
-#include "part.hpp"
+#include "module.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape {
@@ -15,8 +15,8 @@ namespace xtape {
 struct Model::Data {
   Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options);
 
-  model::World world;
-  std::unique_ptr<model::Part> root;
+  model::ModelContext context;
+  std::unique_ptr<model::Module> root;
   Hyper hyper;
   std::map<std::string, Signature> signatures;
   std::string definition_text;
@@ -29,7 +29,7 @@ struct Model::Data {
 
 namespace model {
 /// The definition with all it uses inside, and its hyper-parameters resolved.
-std::string self_contained(const World& world);
+std::string self_contained(const ModelContext& context);
 }  // namespace model
 
 }  // namespace xtape

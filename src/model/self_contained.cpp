@@ -20,10 +20,10 @@ Json json_of(const Value& value) {
 
 class Writer {
  public:
-  explicit Writer(const World& world) : world_(world) {}
+  explicit Writer(const ModelContext& context) : context_(context) {}
 
   Json run() {
-    Json root = rewritten(*world_.definition);
+    Json root = rewritten(*context_.definition);
     if (!files_.empty()) root["files"] = files_;
     return root;
   }
@@ -37,7 +37,7 @@ class Writer {
     for (const auto& used : definition.used) json["use"].push_back(key_of(*used.file, used.name));
     if (definition.hugging_face) json["hugging_face"] = definition.hugging_face->json;
     if (json.contains("hyper"))
-      for (auto& [name, value] : json["hyper"].items()) value = json_of(world_.hyper.at(&definition).at(name));
+      for (auto& [name, value] : json["hyper"].items()) value = json_of(context_.hyper.at(&definition).at(name));
     return json;
   }
 
@@ -79,14 +79,14 @@ class Writer {
     return key;
   }
 
-  const World& world_;
+  const ModelContext& context_;
   std::map<const Definition*, std::string> keys_;
   Json files_ = Json::object();
 };
 }  // namespace
 
-std::string self_contained(const World& world) {
-  return Writer(world).run().dump(2) + "\n";
+std::string self_contained(const ModelContext& context) {
+  return Writer(context).run().dump(2) + "\n";
 }
 
 }  // namespace xtape::model

@@ -28,7 +28,7 @@ enum class Form : std::uint8_t {
   binary      ///< children: two or more, joined from left to right by the operators between them.
 };
 
-/// So deep may expressions be nested, and parts, functions and files that use each other: what goes down into them
+/// So deep may expressions be nested, and modules, functions and files that use each other: what goes down into them
 /// recurses. A chain of operators is as deep as its deepest operand.
 inline constexpr int deepest = 200;
 
@@ -85,6 +85,6 @@ inline bool is_requirement(const Expression& expression) {
 }
 
 /// The expression as text again, in a standard spelling.
-std::string written(const Expression& expression);
+std::string to_source(const Expression& expression);
 
 }  // namespace xtape::model

@@ -19,63 +19,63 @@ void each_expression(const Computation& computation, const std::function<void(co
 
 class Usage {
  public:
-  void note(const Part& part, const Computation& computation) {
+  void note(const Module& module, const Computation& computation) {
     each_expression(computation, [&](const Expression& expression) {
-      if (expression.form == Form::name) add(part, expression.text);
+      if (expression.form == Form::name) add(module, expression.text);
       if (expression.form == Form::attribute)
-        for (const Part* owner : owners(part, expression.children[0])) add(*owner, expression.text);
+        for (const Module* owner : owners(module, expression.children[0])) add(*owner, expression.text);
     });
   }
 
-  void walk(const Part& part) {
-    if (!part.block->computation.results.empty()) note(part, part.block->computation);
-    for (const PartList& list : part.parts)
+  void walk(const Module& module) {
+    if (!module.block->computation.results.empty()) note(module, module.block->computation);
+    for (const ModuleList& list : module.modules)
       for (const auto& item : list.items) walk(*item);
   }
 
-  void check(const Part& part) const {
-    for (const Weight& weight : part.weights)
+  void check(const Module& module) const {
+    for (const Weight& weight : module.weights)
       if (!weight.path.empty() && weights_.count(&weight) == 0)
         fail(weight.spec->place, "weight '" + weight.path + "' is never used: no line mentions it");
-    for (std::size_t i = 0; i < part.parts.size(); ++i) {
-      const PartSpec& declared = part.block->parts[i];
-      if (lists_.count(&part.parts[i]) == 0)
-        fail(declared.place, "part '" + declared.name + "' is never used: no line mentions it");
-      for (const auto& item : part.parts[i].items) check(*item);
+    for (std::size_t i = 0; i < module.modules.size(); ++i) {
+      const ModuleSpec& declared = module.block->modules[i];
+      if (lists_.count(&module.modules[i]) == 0)
+        fail(declared.place, "module '" + declared.name + "' is never used: no line mentions it");
+      for (const auto& item : module.modules[i].items) check(*item);
     }
   }
 
  private:
-  void add(const Part& part, const std::string& name) {
-    if (const Weight* weight = part.find_weight(name)) weights_.insert(weight);
-    if (const PartList* list = part.find_part(name)) lists_.insert(list);
+  void add(const Module& module, const std::string& name) {
+    if (const Weight* weight = module.find_weight(name)) weights_.insert(weight);
+    if (const ModuleList* list = module.find_module(name)) lists_.insert(list);
   }
 
-  /// The parts that an expression such as `h[0].attn` names, seen from `part`; an index may choose any repeat.
-  static std::vector<const Part*> owners(const Part& part, const Expression& expression) {
-    std::vector<const Part*> found;
-    const auto collect = [&](const Part& owner, const std::string& name) {
-      if (const PartList* list = owner.find_part(name))
+  /// The modules that an expression such as `h[0].attn` names, seen from `module`; an index may choose any repeat.
+  static std::vector<const Module*> owners(const Module& module, const Expression& expression) {
+    std::vector<const Module*> found;
+    const auto collect = [&](const Module& owner, const std::string& name) {
+      if (const ModuleList* list = owner.find_module(name))
         for (const auto& item : list->items) found.push_back(item.get());
     };
-    if (expression.form == Form::name) collect(part, expression.text);
-    if (expression.form == Form::index) return owners(part, expression.children[0]);
+    if (expression.form == Form::name) collect(module, expression.text);
+    if (expression.form == Form::index) return owners(module, expression.children[0]);
     if (expression.form == Form::condition) {
-      found = owners(part, expression.children[0]);
-      for (const Part* owner : owners(part, expression.children[2])) found.push_back(owner);
+      found = owners(module, expression.children[0]);
+      for (const Module* owner : owners(module, expression.children[2])) found.push_back(owner);
     }
-    if (expression.form == Form::attribute && expression.text == "all") return owners(part, expression.children[0]);
+    if (expression.form == Form::attribute && expression.text == "all") return owners(module, expression.children[0]);
     if (expression.form == Form::attribute)
-      for (const Part* owner : owners(part, expression.children[0])) collect(*owner, expression.text);
+      for (const Module* owner : owners(module, expression.children[0])) collect(*owner, expression.text);
     return found;
   }
 
   std::set<const Weight*> weights_;
-  std::set<const PartList*> lists_;
+  std::set<const ModuleList*> lists_;
 };
 }  // namespace
 
-void check_usage(const Part& root, const Definition& definition) {
+void check_usage(const Module& root, const Definition& definition) {
   Usage usage;
   usage.walk(root);
   for (const Function& function : definition.functions) usage.note(root, function.computation);

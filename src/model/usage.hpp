@@ -1,11 +1,11 @@
 /// What lines mention: nothing may be trained, or stored, that no line uses.
 #pragma once
 
-#include "part.hpp"
+#include "module.hpp"
 
 namespace xtape::model {
 
 /// Throws DefinitionError at the first module or weight that no line of the model uses.
-void check_usage(const Part& root, const Definition& definition);
+void check_usage(const Module& root, const Definition& definition);
 
 }  // namespace xtape::model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "part.hpp"
+#include "module.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {
@@ -31,7 +31,7 @@ std::string describe(const Value& value) {
       }
       return "(" + list + (tuple.size() > shown ? ", …)" : tuple.size() == 1 ? ",)" : ")");
     }
-    std::string operator()(const PartReference& part) const { return "part '" + part.list->spec->name + "'"; }
+    std::string operator()(const ModuleReference& module) const { return "module '" + module.list->spec->name + "'"; }
   };
   return std::visit(Describe{}, value.held);
 }

@@ -11,12 +11,12 @@
 
 namespace xtape::model {
 
-struct Part;
-struct PartList;
+struct Module;
+struct ModuleList;
 
-/// A part as an expression names it: whole, one of its repeats (h[0]), or every result of its repeats (h.all).
-struct PartReference {
-  const PartList* list = nullptr;
+/// A module as an expression names it: whole, one of its repeats (h[0]), or every result of its repeats (h.all).
+struct ModuleReference {
+  const ModuleList* list = nullptr;
   std::int64_t item = -1;
   bool every = false;
 };
@@ -28,7 +28,7 @@ struct Value;
 using Tuple = std::vector<Value>;
 
 struct Value {
-  std::variant<None, bool, std::int64_t, double, std::string, Var, Tuple, PartReference> held;
+  std::variant<None, bool, std::int64_t, double, std::string, Var, Tuple, ModuleReference> held;
 
   Value() = default;
   template <class T>

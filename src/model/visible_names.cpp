@@ -26,7 +26,7 @@ Meaning VisibleNames::of(const std::string& name) const {
     const auto parameter = block->parameter_index.find(name);
     if (parameter != block->parameter_index.end() && parameter->second < parameters) return Meaning::parameter;
     if (recording && holds(block->weights, name)) return Meaning::weight;
-    if (recording && holds(block->parts, name)) return Meaning::module;
+    if (recording && holds(block->modules, name)) return Meaning::module;
   }
   if (home != nullptr && home->hyper_index.count(name) != 0) return Meaning::hyper;
   return recording && name == training ? Meaning::training : Meaning::unknown;
@@ -34,7 +34,7 @@ Meaning VisibleNames::of(const std::string& name) const {
 
 Meaning VisibleNames::of_callee(const std::string& name) const {
   if (name == "require") return Meaning::require;
-  if (recording && block != nullptr && holds(block->parts, name)) return Meaning::module;
+  if (recording && block != nullptr && holds(block->modules, name)) return Meaning::module;
   if (functions != nullptr && holds(*functions, name)) return Meaning::function;
   if (name == "scan") return Meaning::scan;
   return is_number_function(name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op : Meaning::unknown;
@@ -47,7 +47,7 @@ std::vector<std::string> VisibleNames::values() const {
     names.resize(std::min(names.size(), parameters));
     if (recording) {
       add(block->weights, names);
-      add(block->parts, names);
+      add(block->modules, names);
     }
   }
   if (home != nullptr) add(home->hyper, names);
@@ -57,7 +57,7 @@ std::vector<std::string> VisibleNames::values() const {
 
 std::vector<std::string> VisibleNames::callees() const {
   std::vector<std::string> names;
-  if (recording && block != nullptr) add(block->parts, names);
+  if (recording && block != nullptr) add(block->modules, names);
   if (functions != nullptr) add(*functions, names);
   if (ops != nullptr)
     for (const auto& row : ops->rows()) names.push_back(row.first);

@@ -105,9 +105,9 @@ const Shape* mask_of(const Call& call) {
 }
 
 /// The elements of the mask; without one, of a mask that hides nothing.
-const bool* hidden_of(const Frame& frame, std::size_t place, bool masked) {
+const bool* hidden_of(const KernelArguments& arguments, std::size_t place, bool masked) {
   static constexpr bool seen = false;
-  return masked ? in<bool>(frame, place) : &seen;
+  return masked ? in<bool>(arguments, place) : &seen;
 }
 
 void check(const Call& call, const Letters& letters) {
@@ -129,7 +129,7 @@ AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layo
                       const std::vector<Layout>& gradients) {
   const Shape scores = scores_shape(call, letters);
   const Layout mask = is_masked(call) ? call.in[mask_place(call)] : Layout::dense({});
-  const Layout hidden = mask.broadcast_to(scores), places = Layout::dense(scores);
+  const Layout masked = mask.broadcast_to(scores), places = Layout::dense(scores);
   const auto stride = [](const Layout& layout, const std::string& names, char letter) {
     return layout.strides[names.find(letter)];
   };
@@ -146,7 +146,7 @@ AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layo
   plan.k = matrix(call.in[1], letters.k, letters.key, letters.width);
   plan.v = matrix(call.in[2], letters.v, letters.key, letters.value_width);
   plan.y = matrix(y, letters.y, letters.query, letters.value_width);
-  plan.hidden = matrix(hidden, letters.scores, letters.query, letters.key);
+  plan.mask = matrix(masked, letters.scores, letters.query, letters.key);
   plan.places_row = stride(places, letters.scores, letters.query);
   if (!gradients.empty()) {
     plan.dq = matrix(gradients[0], letters.q, letters.query, letters.width);
@@ -159,7 +159,7 @@ AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layo
                                                                               {&call.in[1], &letters.k},
                                                                               {&call.in[2], &letters.v},
                                                                               {&y, &letters.y},
-                                                                              {&hidden, &letters.scores},
+                                                                              {&masked, &letters.scores},
                                                                               {&places, &letters.scores}}};
     for (std::size_t i = 0; i < arrays.size(); ++i) steps[i] = stride(*arrays[i].first, *arrays[i].second, head);
     const std::array<const std::string*, 3> names{&letters.q, &letters.k, &letters.v};
@@ -190,7 +190,7 @@ std::vector<AttributeSpec> attributes() {
           {"draws", AttributeType::integer, "The site of the dropout, which numbers its draws.", std::int64_t{0}}};
 }
 
-const InputSpec hidden_input{"hidden", Accept::mask, Arity::optional};
+const InputSpec mask_input{"mask", Accept::mask, Arity::optional};
 
 /// Dropout with the draws of the site that the attributes name, where their rate is not 0; whatever the tape's mode is,
 /// as the kernel has it.
@@ -223,7 +223,7 @@ const Op& attention_grad_op() {
                  {"k", Accept::floating},
                  {"v", Accept::floating},
                  {"dy", Accept::floating},
-                 hidden_input},
+                 mask_input},
       .outputs = {"dq", "dk", "dv"},
       .attributes = attributes(),
       .shape =
@@ -250,10 +250,10 @@ const Op& attention_grad_op() {
                        [](const KernelCall& call) {
                          const PlannedAttentionGrad planned =
                              make_attention_grad(plan_of(call, letters_of(call.attributes), call.in[3], call.out));
-                         return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
-                                         run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 4, masked),
-                                             frame.in[3], frame.out[0], frame.out[1], frame.out[2], frame.scratch,
-                                             frame.step);
+                         return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
+                                         run(arguments.in[0], arguments.in[1], arguments.in[2],
+                                             hidden_of(arguments, 4, masked), arguments.in[3], arguments.out[0],
+                                             arguments.out[1], arguments.out[2], arguments.scratch, arguments.step);
                                        },
                                        planned.scratch_bytes};
                        },
@@ -266,12 +266,12 @@ const Op& attention_grad_op() {
 const Op& attention_op() {
   static const Op row{
       .name = "attention",
-      .doc = R"(y = dropout(softmax(masked_fill(scale * q k', hidden, -inf))) v for every head, the two products as the
+      .doc = R"(y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v for every head, the two products as the
            equations say, block by block: the array of all scores never stands in memory, and keys
-           hidden from all queries of a block are not looked at. A query that sees no key gives zeros.
+           masked for all queries of a block are not looked at. A query that sees no key gives zeros.
            The mask broadcasts to the scores; it may be left out. A rule puts the op in for these ops;
            write those.)",
-      .inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, hidden_input},
+      .inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, mask_input},
       .attributes = attributes(),
       .shape =
           [](const Call& call) {
@@ -297,9 +297,10 @@ const Op& attention_op() {
                        [](const KernelCall& call) {
                          const PlannedAttention planned =
                              make_attention(plan_of(call, letters_of(call.attributes), call.out[0], {}));
-                         return Kernel{[run = planned.run, masked = is_masked(call)](const Frame& frame) {
-                                         run(frame.in[0], frame.in[1], frame.in[2], hidden_of(frame, 3, masked),
-                                             frame.out[0], frame.scratch, frame.step);
+                         return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
+                                         run(arguments.in[0], arguments.in[1], arguments.in[2],
+                                             hidden_of(arguments, 3, masked), arguments.out[0], arguments.scratch,
+                                             arguments.step);
                                        },
                                        planned.scratch_bytes};
                        },
@@ -328,8 +329,9 @@ void list_attention(OpTable& table) {
                                 {"draws", std::int64_t{rate != 0 ? 7919 : 0}}},
                  .refuses = [](const Call& call) {
                    const double scale = call.number("scale");
-                   return scale > 0 || !is_masked(call) ? "" : "scaling by " + to_string(Literal(scale)) +
-                                                                   " behind the mask would not leave -inf there";
+                   return scale > 0 || !is_masked(call) ? ""
+                                                        : "scaling by " + to_string(Literal(scale)) +
+                                                              " behind the mask would not leave -inf there";
                  }});
     }
 }

@@ -6,13 +6,13 @@
 namespace xtape {
 
 namespace {
-/// The gradient is a checkpoint too: its body computes the forward part again and then the adjoint of it.
+/// The gradient is a checkpoint too: its body computes the forward pass again and then the adjoint of it.
 Vars checkpoint_gradient(const GradientCall& call);
 
 const Op& checkpoint_op() {
   static const Op row{
       .name = "checkpoint",
-      .doc = R"(The results of a body on the inputs. No value inside the body is kept for the backward part: the
+      .doc = R"(The results of a body on the inputs. No value inside the body is kept for the backward pass: the
            gradient holds the body once more and computes them again, with the same random numbers (Chen
            et al., 2016, Training deep nets with sublinear memory cost).)",
       .inputs = {{"xs", Accept::any, Arity::many}},

@@ -39,8 +39,8 @@ Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
   std::vector<std::function<void(const void*, void*)>> copies;
   for (std::size_t i = 0; i < parts.size(); ++i)
     copies.push_back(make_copy(call.dtype(i), call.in[i], parts[i], call.threads));
-  return {[copies](const Frame& frame) {
-    for (std::size_t i = 0; i < copies.size(); ++i) copies[i](frame.in[i], frame.out[0]);
+  return {[copies](const KernelArguments& arguments) {
+    for (std::size_t i = 0; i < copies.size(); ++i) copies[i](arguments.in[i], arguments.out[0]);
   }};
 }
 

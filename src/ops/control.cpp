@@ -53,16 +53,16 @@ Kernel cache_kernel(const KernelCall& call) {
   const std::size_t bytes = std::max<std::size_t>(1, static_cast<std::size_t>(extent.piece) * extent.inner_bytes);
   const auto grain = static_cast<std::int64_t>(std::max<std::size_t>(1, grain_bytes / bytes));
   const auto all = make_copy(call.dtype(1), call.in[1], call.out[0], call.threads);
-  return Kernel{[extent, grain, all, threads = call.threads](const Frame& frame) {
-    const auto* past = static_cast<const std::int64_t*>(frame.in[2]);
+  return Kernel{[extent, grain, all, threads = call.threads](const KernelArguments& arguments) {
+    const auto* past = static_cast<const std::int64_t*>(arguments.in[2]);
     for (std::int64_t row = 0; row < extent.rows; ++row)
       if (past[row] < 0)
         throw Error("cache: row " + std::to_string(row) + " cannot have " + std::to_string(past[row]) +
                     " positions behind it");
-    if (frame.in[1] != frame.out[0]) all(frame.in[1], frame.out[0]);
+    if (arguments.in[1] != arguments.out[0]) all(arguments.in[1], arguments.out[0]);
     parallel_for(threads, extent.rows * extent.outer, grain, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t k = begin; k < finish; ++k)
-        extent.write(static_cast<const std::byte*>(frame.in[0]), static_cast<std::byte*>(frame.out[0]), k,
+        extent.write(static_cast<const std::byte*>(arguments.in[0]), static_cast<std::byte*>(arguments.out[0]), k,
                      past[k / extent.outer]);
     });
   }};

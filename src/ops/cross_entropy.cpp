@@ -51,12 +51,12 @@ Kernel cross_entropy_kernel(const KernelCall& call) {
   return with_scalars(call, 1, [&](auto scalar, auto target) {
     using T = decltype(scalar);
     using Target = decltype(target);
-    return Kernel{[loss, threads](const Frame& frame) {
-                    const auto* targets = in<Target>(frame, 1);
-                    auto* losses = static_cast<double*>(frame.scratch);
+    return Kernel{[loss, threads](const KernelArguments& arguments) {
+                    const auto* targets = in<Target>(arguments, 1);
+                    auto* losses = static_cast<double*>(arguments.scratch);
                     check_targets(targets, loss);
-                    row_losses(in<T>(frame, 0), targets, loss, losses, out<T>(frame, 2), threads);
-                    sum_losses(losses, targets, loss, out<T>(frame, 0), out<std::int64_t>(frame, 1));
+                    row_losses(in<T>(arguments, 0), targets, loss, losses, out<T>(arguments, 2), threads);
+                    sum_losses(losses, targets, loss, out<T>(arguments, 0), out<std::int64_t>(arguments, 1));
                   },
                   static_cast<std::size_t>(loss.rows) * sizeof(double)};
   });
@@ -100,10 +100,11 @@ Kernel cross_entropy_grad_kernel(const KernelCall& call) {
   return with_scalars(call, 1, [&](auto scalar, auto target) {
     using T = decltype(scalar);
     using Target = decltype(target);
-    return Kernel{[loss, threads](const Frame& frame) {
-      const auto* targets = in<Target>(frame, 1);
+    return Kernel{[loss, threads](const KernelArguments& arguments) {
+      const auto* targets = in<Target>(arguments, 1);
       check_targets(targets, loss);
-      cross_entropy_grad(in<T>(frame, 0), targets, in<T>(frame, 2), *in<T>(frame, 3), loss, out<T>(frame, 0), threads);
+      cross_entropy_grad(in<T>(arguments, 0), targets, in<T>(arguments, 2), *in<T>(arguments, 3), loss,
+                         out<T>(arguments, 0), threads);
     }};
   });
 }

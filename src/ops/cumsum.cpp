@@ -30,8 +30,8 @@ const Op& cumsum_op() {
                          const Middle extent =
                              Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
                          return Kernel{[extent, dtype = call.dtype(0), reverse = call.flag("reverse"),
-                                        threads = call.threads](const Frame& frame) {
-                           running_sum(dtype, frame.in[0], extent, reverse, frame.out[0], threads);
+                                        threads = call.threads](const KernelArguments& arguments) {
+                           running_sum(dtype, arguments.in[0], extent, reverse, arguments.out[0], threads);
                          }};
                        },
                    .overwrites = {0}}};

@@ -85,13 +85,13 @@ const Op& diag_embed_op() {
                          diagonal.strides[last - 1] += diagonal.strides[last];
                          diagonal.shape.erase(last);
                          diagonal.strides.erase(last);
-                         return Kernel{
-                             [fill = make_fill(call.dtype(0), call.out[0], &zero, call.threads),
-                              copy = make_copy(call.dtype(0), call.in[0], diagonal, call.threads)](const Frame& frame) {
-                               fill(frame.out[0]);
-                               copy(frame.in[0], frame.out[0]);
-                             },
-                             0};
+                         return Kernel{[fill = make_fill(call.dtype(0), call.out[0], &zero, call.threads),
+                                        copy = make_copy(call.dtype(0), call.in[0], diagonal, call.threads)](
+                                           const KernelArguments& arguments) {
+                                         fill(arguments.out[0]);
+                                         copy(arguments.in[0], arguments.out[0]);
+                                       },
+                                       0};
                        },
                    .strided_in = true,
                    .strided_out = true}};

@@ -66,17 +66,17 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
 
 /// The kernel that a product was planned for; `before` is done first at every run.
 Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
-                      const std::function<void(const Frame&)>& before = {}) {
+                      const std::function<void(const KernelArguments&)>& before = {}) {
   Kernel kernel;
-  kernel.run = [product, before](const Frame& frame) {
-    if (before) before(frame);
-    product.run(frame.in[0], frame.in[1], frame.out[0], frame.scratch, frame.prepared);
+  kernel.run = [product, before](const KernelArguments& arguments) {
+    if (before) before(arguments);
+    product.run(arguments.in[0], arguments.in[1], arguments.out[0], arguments.scratch, arguments.prepared);
   };
   kernel.scratch_bytes = product.scratch_bytes;
   kernel.prepared_bytes = product.prepared_bytes;
   if (product.prepare)
-    kernel.prepare = [prepare = product.prepare, operand = fixed_operand(call)](const Frame& frame) {
-      prepare(frame.in[operand], frame.prepared);
+    kernel.prepare = [prepare = product.prepare, operand = fixed_operand(call)](const KernelArguments& arguments) {
+      prepare(arguments.in[operand], arguments.prepared);
     };
   return kernel;
 }
@@ -305,8 +305,8 @@ const Op& einsum_add_op() {
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          const auto copy = make_copy(call.dtype(0), call.in[2], call.out[0], call.threads);
-                         return product_kernel(call, planned(call, true), [copy](const Frame& frame) {
-                           if (frame.in[2] != frame.out[0]) copy(frame.in[2], frame.out[0]);
+                         return product_kernel(call, planned(call, true), [copy](const KernelArguments& arguments) {
+                           if (arguments.in[2] != arguments.out[0]) copy(arguments.in[2], arguments.out[0]);
                          });
                        },
                    .overwrites = {2},

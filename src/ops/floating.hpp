@@ -13,14 +13,14 @@ auto with_floating(Dtype dtype, const F& f) {
   return dtype == Dtype::float64 ? f(double{}) : f(float{});
 }
 
-/// Element pointers of a frame.
+/// Element pointers of a arguments.
 template <class T>
-const T* in(const Frame& frame, std::size_t input) {
-  return static_cast<const T*>(frame.in[input]);
+const T* in(const KernelArguments& arguments, std::size_t input) {
+  return static_cast<const T*>(arguments.in[input]);
 }
 template <class T>
-T* out(const Frame& frame, std::size_t output) {
-  return static_cast<T*>(frame.out[output]);
+T* out(const KernelArguments& arguments, std::size_t output) {
+  return static_cast<T*>(arguments.out[output]);
 }
 
 /// `call.axis` counted from the front.

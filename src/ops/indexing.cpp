@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "making.hpp"
+#include "creation.hpp"
 #include "scalar.hpp"
 #include "xtape/ops.hpp"
 
@@ -67,10 +67,10 @@ Kernel take_kernel(const KernelCall& call) {
   const std::size_t bytes = size_of(call.dtype(0));
   return with_index(call, [&](auto index) {
     using Index = decltype(index);
-    return Kernel{[picking, bytes, count, threads = call.threads](const Frame& frame) {
-                    const auto* indices = static_cast<const Index*>(frame.in[1]);
+    return Kernel{[picking, bytes, count, threads = call.threads](const KernelArguments& arguments) {
+                    const auto* indices = static_cast<const Index*>(arguments.in[1]);
                     require_in_range("take", indices, count, picking.axis);
-                    take_slices(frame.in[0], indices, frame.out[0], picking, bytes, threads);
+                    take_slices(arguments.in[0], indices, arguments.out[0], picking, bytes, threads);
                   },
                   0};
   });
@@ -84,11 +84,11 @@ Kernel gather_kernel(const KernelCall& call) {
     using Index = decltype(index);
     return with_scalar(call.dtype(0), [&](auto scalar) {
       using T = decltype(scalar);
-      return Kernel{[picking, count, threads = call.threads](const Frame& frame) {
-                      const auto* indices = static_cast<const Index*>(frame.in[1]);
+      return Kernel{[picking, count, threads = call.threads](const KernelArguments& arguments) {
+                      const auto* indices = static_cast<const Index*>(arguments.in[1]);
                       require_in_range("gather", indices, count, picking.axis);
-                      take_elements(static_cast<const T*>(frame.in[0]), indices, static_cast<T*>(frame.out[0]), picking,
-                                    threads);
+                      take_elements(static_cast<const T*>(arguments.in[0]), indices, static_cast<T*>(arguments.out[0]),
+                                    picking, threads);
                     },
                     0};
     });
@@ -104,11 +104,13 @@ Kernel adding_kernel(const KernelCall& call, const char* name, const Picking& pi
     using Index = decltype(index);
     return with_number(call.dtype(0), [&](auto scalar) {
       using T = decltype(scalar);
-      return Kernel{[=, threads = call.threads](const Frame& frame) {
-                      const auto* indices = static_cast<const Index*>(frame.in[1]);
+      return Kernel{[=, threads = call.threads](const KernelArguments& arguments) {
+                      const auto* indices = static_cast<const Index*>(arguments.in[1]);
                       require_in_range(name, indices, count, picking.axis);
-                      if (frame.out[0] != frame.in[0] && bytes > 0) std::memcpy(frame.out[0], frame.in[0], bytes);
-                      add(static_cast<T*>(frame.out[0]), indices, static_cast<const T*>(frame.in[2]), picking, threads);
+                      if (arguments.out[0] != arguments.in[0] && bytes > 0)
+                        std::memcpy(arguments.out[0], arguments.in[0], bytes);
+                      add(static_cast<T*>(arguments.out[0]), indices, static_cast<const T*>(arguments.in[2]), picking,
+                          threads);
                     },
                     0};
     });

@@ -27,10 +27,12 @@ Kernel layer_norm_kernel(const KernelCall& call) {
   const bool biased = call.inputs.size() > 2;
   return with_floating(call.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return row_kernel(rows, length, call.threads, [=](const Frame& frame, std::int64_t first, std::int64_t last) {
-      layer_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, biased ? in<T>(frame, 2) : nullptr, epsilon,
-                    out<T>(frame, 0), out<T>(frame, 1), out<T>(frame, 2), first, last, length);
-    });
+    return row_kernel(rows, length, call.threads,
+                      [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
+                        layer_norm<T>(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr,
+                                      biased ? in<T>(arguments, 2) : nullptr, epsilon, out<T>(arguments, 0),
+                                      out<T>(arguments, 1), out<T>(arguments, 2), first, last, length);
+                      });
   });
 }
 
@@ -68,11 +70,12 @@ Kernel layer_norm_grad_kernel(const KernelCall& call) {
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
-    return Kernel{[=](const Frame& frame) {
-                    norm_grad<T>(
-                        in<T>(frame, 0), in<T>(frame, 1), in<T>(frame, 2), in<T>(frame, 3),
-                        weighted ? in<T>(frame, 4) : nullptr, out<T>(frame, 0), weighted ? out<T>(frame, 1) : nullptr,
-                        biased ? out<T>(frame, weighted ? 2 : 1) : nullptr, frame.scratch, rows, length, threads);
+    return Kernel{[=](const KernelArguments& arguments) {
+                    norm_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2), in<T>(arguments, 3),
+                                 weighted ? in<T>(arguments, 4) : nullptr, out<T>(arguments, 0),
+                                 weighted ? out<T>(arguments, 1) : nullptr,
+                                 biased ? out<T>(arguments, weighted ? 2 : 1) : nullptr, arguments.scratch, rows,
+                                 length, threads);
                   },
                   scratch};
   });

@@ -62,9 +62,9 @@ const Op& pad_op() {
                            return make_fill(call.dtype(0), call.out[0], &value, call.threads);
                          });
                          return Kernel{[fill, copy = make_copy(call.dtype(0), call.in[0], inside, call.threads)](
-                                           const Frame& frame) {
-                           fill(frame.out[0]);
-                           copy(frame.in[0], frame.out[0]);
+                                           const KernelArguments& arguments) {
+                           fill(arguments.out[0]);
+                           copy(arguments.in[0], arguments.out[0]);
                          }};
                        },
                    .strided_in = true,

@@ -91,10 +91,11 @@ Kernel product_cross_entropy_kernel(const KernelCall& call) {
     using T = decltype(scalar);
     using Target = decltype(target);
     const auto made = std::make_shared<const ProductCrossEntropy<T>>(product);
-    return Kernel{[made, biased = product.biased](const Frame& frame) {
-                    made->run(in<T>(frame, 0), in<T>(frame, 1), biased ? in<T>(frame, 3) : nullptr,
-                              in<Target>(frame, 2), out<T>(frame, 0), out<std::int64_t>(frame, 1), out<T>(frame, 2),
-                              out<T>(frame, 3), biased ? out<T>(frame, 4) : nullptr, frame.scratch);
+    return Kernel{[made, biased = product.biased](const KernelArguments& arguments) {
+                    made->run(in<T>(arguments, 0), in<T>(arguments, 1), biased ? in<T>(arguments, 3) : nullptr,
+                              in<Target>(arguments, 2), out<T>(arguments, 0), out<std::int64_t>(arguments, 1),
+                              out<T>(arguments, 2), out<T>(arguments, 3), biased ? out<T>(arguments, 4) : nullptr,
+                              arguments.scratch);
                   },
                   made->scratch_bytes()};
   });

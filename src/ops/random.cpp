@@ -1,7 +1,7 @@
 // Random arrays, and dropout. The numbers depend on the player's seed, the call's site, the play's step and the
 // element's index, and on nothing else.
+#include "creation.hpp"
 #include "draws.hpp"
-#include "making.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -44,8 +44,8 @@ const Op& uniform_op() {
       .random = true,
       .lowering = {.kernel = [](const KernelCall& call) {
         return Kernel{[key = key_of(call), type = call.outputs[0], low = call.number("low"), high = call.number("high"),
-                       threads = call.threads](const Frame& frame) {
-          draw_uniform({key, frame.step}, type.dtype, count_of(type.shape), low, high, frame.out[0], threads);
+                       threads = call.threads](const KernelArguments& arguments) {
+          draw_uniform({key, arguments.step}, type.dtype, count_of(type.shape), low, high, arguments.out[0], threads);
         }};
       }}};
   return row;
@@ -64,8 +64,8 @@ const Op& bernoulli_op() {
       .random = true,
       .lowering = {.kernel = [](const KernelCall& call) {
         return Kernel{[key = key_of(call), count = count_of(call.outputs[0].shape), p = call.number("p"),
-                       threads = call.threads](const Frame& frame) {
-          draw_bernoulli({key, frame.step}, count, p, static_cast<bool*>(frame.out[0]), threads);
+                       threads = call.threads](const KernelArguments& arguments) {
+          draw_bernoulli({key, arguments.step}, count, p, static_cast<bool*>(arguments.out[0]), threads);
         }};
       }}};
   return row;
@@ -88,9 +88,9 @@ const Op& categorical_op() {
       .random = true,
       .lowering = {.kernel = [](const KernelCall& call) {
         return Kernel{[key = key_of(call), dtype = call.dtype(0), rows = count_of(call.outputs[0].shape),
-                       classes = call.shape(0).back(), threads = call.threads](const Frame& frame) {
-          draw_categorical({key, frame.step}, dtype, frame.in[0], rows, classes,
-                           static_cast<std::int64_t*>(frame.out[0]), threads);
+                       classes = call.shape(0).back(), threads = call.threads](const KernelArguments& arguments) {
+          draw_categorical({key, arguments.step}, dtype, arguments.in[0], rows, classes,
+                           static_cast<std::int64_t*>(arguments.out[0]), threads);
         }};
       }}};
   return row;

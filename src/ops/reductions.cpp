@@ -86,7 +86,9 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   op.lowering.kernel = [kind](const KernelCall& call) {
     const auto reducer = std::make_shared<const Reducer>(
         kind, call.dtype(0), call.shape(0), reduced_axes(call.integers("axis"), call.shape(0).size()), call.threads);
-    return Kernel{[reducer](const Frame& frame) { reducer->run(frame.in[0], frame.out[0], frame.scratch); },
+    return Kernel{[reducer](const KernelArguments& arguments) {
+                    reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);
+                  },
                   reducer->scratch_bytes()};
   };
   return op;

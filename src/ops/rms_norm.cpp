@@ -22,10 +22,11 @@ Kernel rms_norm_kernel(const KernelCall& call) {
   const bool weighted = call.inputs.size() > 1;
   return with_floating(call.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return row_kernel(rows, length, call.threads, [=](const Frame& frame, std::int64_t first, std::int64_t last) {
-      rms_norm<T>(in<T>(frame, 0), weighted ? in<T>(frame, 1) : nullptr, epsilon, out<T>(frame, 0), out<T>(frame, 1),
-                  first, last, length);
-    });
+    return row_kernel(rows, length, call.threads,
+                      [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
+                        rms_norm<T>(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr, epsilon,
+                                    out<T>(arguments, 0), out<T>(arguments, 1), first, last, length);
+                      });
   });
 }
 
@@ -48,10 +49,11 @@ Kernel rms_norm_grad_kernel(const KernelCall& call) {
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
-    return Kernel{[=](const Frame& frame) {
-                    norm_grad<T>(in<T>(frame, 0), in<T>(frame, 1), nullptr, in<T>(frame, 2),
-                                 weighted ? in<T>(frame, 3) : nullptr, out<T>(frame, 0),
-                                 weighted ? out<T>(frame, 1) : nullptr, nullptr, frame.scratch, rows, length, threads);
+    return Kernel{[=](const KernelArguments& arguments) {
+                    norm_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), nullptr, in<T>(arguments, 2),
+                                 weighted ? in<T>(arguments, 3) : nullptr, out<T>(arguments, 0),
+                                 weighted ? out<T>(arguments, 1) : nullptr, nullptr, arguments.scratch, rows, length,
+                                 threads);
                   },
                   scratch};
   });

@@ -164,9 +164,9 @@ const Op& update_slice_op() {
                          return Kernel{
                              [all = make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
                               part = make_copy(call.dtype(0), call.in[1], layout_of(update_of(call), call.out[0]),
-                                               call.threads)](const Frame& frame) {
-                               if (frame.in[0] != frame.out[0]) all(frame.in[0], frame.out[0]);
-                               part(frame.in[1], frame.out[0]);
+                                               call.threads)](const KernelArguments& arguments) {
+                               if (arguments.in[0] != arguments.out[0]) all(arguments.in[0], arguments.out[0]);
+                               part(arguments.in[1], arguments.out[0]);
                              }};
                        },
                    .overwrites = {0},

@@ -22,15 +22,16 @@ Var expanded_softmax(const Var& x, std::int64_t axis) {
 
 const Op& softmax_grad_op() {
   static const Op row = [] {
-    Op op = along_axis_row(
-        "softmax_grad",
-        "The gradient of softmax from its output: dx = y * (dy - sum(dy * y)), the sum along `axis`. A row of zeros in y "
-        "(one that was fully masked) gives zeros.",
-        {{"y", Accept::floating}, {"dy", Accept::floating}},
-        [](auto scalar, const Frame& frame, const AxisExtent& extent, int threads) {
-          using T = decltype(scalar);
-          softmax_grad<T>(in<T>(frame, 0), in<T>(frame, 1), out<T>(frame, 0), T{1}, extent, frame.scratch, threads);
-        });
+    Op op = along_axis_row("softmax_grad",
+                           "The gradient of softmax from its output: dx = y * (dy - sum(dy * y)), the sum along "
+                           "`axis`. A row of zeros in y "
+                           "(one that was fully masked) gives zeros.",
+                           {{"y", Accept::floating}, {"dy", Accept::floating}},
+                           [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+                             using T = decltype(scalar);
+                             softmax_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), T{1},
+                                             extent, arguments.scratch, threads);
+                           });
     op.outputs = {"dx"};
     op.expand = [](const ExpandCall& call) {
       const Var& y = call.inputs[0];
@@ -48,9 +49,10 @@ const Op& softmax_op() {
         "softmax",
         "y = exp(x - max x) / sum exp(x - max x) along `axis`: positive numbers that sum to 1. A row of -inf (one that "
         "is fully masked) gives zeros, and zero gradients.",
-        {{"x", Accept::floating}}, [](auto scalar, const Frame& frame, const AxisExtent& extent, int threads) {
+        {{"x", Accept::floating}},
+        [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
           using T = decltype(scalar);
-          softmax<T>(in<T>(frame, 0), out<T>(frame, 0), extent, frame.scratch, threads);
+          softmax<T>(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
         });
     op.expand = [](const ExpandCall& call) {
       return Vars{expanded_softmax(call.inputs[0], call.attributes().get<std::int64_t>("axis"))};

@@ -10,7 +10,7 @@
 
 namespace xtape {
 
-/// A row whose kernel is run(T{}, frame, extent, threads), with T the scalar. Its output is as the first input.
+/// A row whose kernel is run(T{}, arguments, extent, threads), with T the scalar. Its output is as the first input.
 template <class Run>
 Op along_axis_row(const std::string& name, const std::string& doc, std::vector<InputSpec> inputs, const Run& run) {
   Op op;
@@ -28,7 +28,7 @@ Op along_axis_row(const std::string& name, const std::string& doc, std::vector<I
     const AxisExtent extent = AxisExtent::of(call.shape(0), axis_of(call));
     const int threads = call.threads;
     return with_floating(call.dtype(0), [&](auto scalar) {
-      return Kernel{[=](const Frame& frame) { run(scalar, frame, extent, threads); },
+      return Kernel{[=](const KernelArguments& arguments) { run(scalar, arguments, extent, threads); },
                     softmax_scratch(extent, static_cast<int>(operands), sizeof(scalar), threads)};
     });
   };

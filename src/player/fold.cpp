@@ -38,7 +38,7 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
   return values;
 }
 
-/// `values`, computed all together: a chain of thousands of constants is one play.
+/// `values`, computed all together: thousands of constants are one play.
 std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
                             const std::vector<ValueId>& values) {
   Tape tape = program.tape.blank();

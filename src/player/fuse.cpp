@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// Applies the rules to the forward part, and makes one of each fused call and of that which `grad` recorded for it.
+/// Applies the rules to the forward pass, and makes one of each fused call and of that which `grad` recorded for it.
 class Fuse {
  public:
   explicit Fuse(const Program& program, bool near = false)
@@ -122,7 +122,7 @@ class Fuse {
   Fusions fusions_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;
-  std::unordered_set<std::uint64_t> opened_;  // sites whose forward part stays as it is written
+  std::unordered_set<std::uint64_t> opened_;  // sites whose forward pass stays as it is written
   std::unordered_set<const Fusion*> with_gradients_;
   std::unordered_map<const Fusion*, Vars> recorded_;
 };

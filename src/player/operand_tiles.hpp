@@ -1,4 +1,5 @@
-/// How a chain's inputs come to its tiles: straight from memory where they lie densely, else gathered into scratch.
+/// How the inputs of fused elementwise ops come to its tiles: straight from memory where they lie densely, else
+/// gathered into scratch.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,12 @@ namespace xtape {
 /// `layout` with neighbouring axes merged wherever one stride serves both, and axes of size 1 left out.
 Layout merged(const Layout& layout);
 
-/// An input broadcast to the chain's shape.
+/// An input broadcast to their shape.
 class OperandTiles {
  public:
   OperandTiles(const Layout& layout, const Shape& shape, std::size_t element_bytes);
 
-  bool dense() const { return dense_; }      ///< Elements lie in the order of the chain's.
+  bool dense() const { return dense_; }      ///< Elements lie in the order of the output's.
   bool uniform() const { return uniform_; }  ///< One element for all.
   /// How many elements on end keep one stride of 0 or 1; at least 1.
   std::int64_t run() const { return run_; }

@@ -4,7 +4,9 @@
 namespace xtape {
 
 namespace {
-bool applies_rules(const Passes& passes) { return passes.fuse && !passes.expand; }
+bool applies_rules(const Passes& passes) {
+  return passes.fuse && !passes.expand;
+}
 
 /// What rules are applied to.
 Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
@@ -30,7 +32,7 @@ Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& op
   if (passes.fold) program = fold_pass(std::move(program));
   if (passes.common) program = common_pass(std::move(program));
   if (passes.accumulate) program = accumulate_pass(std::move(program));
-  if (passes.chains) program = chain_pass(std::move(program));
+  if (passes.elementwise) program = elementwise_pass(std::move(program));
   return program;
 }
 

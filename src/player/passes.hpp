@@ -26,8 +26,8 @@ Program common_pass(Program program);
 /// Turns `a + product` into a product that adds onto a, by the ops' `accumulate`.
 Program accumulate_pass(Program program);
 
-/// Gathers elementwise ops of one shape into chains, which run tile by tile.
-Program chain_pass(Program program);
+/// Fuses elementwise ops of one shape; the fused op runs tile by tile.
+Program elementwise_pass(Program program);
 
 /// Takes the outputs that nobody reads off the scans: most of what they offer for the gradient.
 Program scan_pass(Program program);
@@ -39,16 +39,17 @@ std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table,
 /// What `outputs` and the carries of `options` need of a tape, after all the passes that `options` allows.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
 
-/// The op of a chain: a node whose body holds the elementwise ops.
-const Op& chain_op();
+/// The op of fused elementwise ops: a node whose body holds the elementwise ops.
+const Op& fused_elementwise_op();
 
-/// Whether the op is elementwise with a kernel of tiles, or a chain.
+/// Whether the op is elementwise with a kernel of tiles, or fused of such.
 bool runs_in_tiles(const Op& op);
 
 /// The kernel of such an op.
 Kernel make_elementwise(const KernelCall& call);
 
-/// The kernel of an op whose body is played step by step: the body is planned once with `options`. And what all steps cost.
+/// The kernel of an op whose body is played step by step: the body is planned once with `options`. And what all steps
+/// cost.
 Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost);
 
 }  // namespace xtape

@@ -25,7 +25,7 @@ std::size_t bytes_of(const ValueType& type) {
 }
 }  // namespace
 
-Placements::Placements(const Program& program, const Passes& passes, const Outside& outside)
+Placements::Placements(const Program& program, const Passes& passes, const ExternalBuffers& external)
     : program_(program), passes_(passes) {
   for (std::size_t i = 0; i < program.tape.size(); ++i) {
     const std::size_t outputs = program.tape.node(i).outputs.size();
@@ -36,22 +36,22 @@ Placements::Placements(const Program& program, const Passes& passes, const Outsi
   for (const ValueId& id : program.outputs)
     requested_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = true;
   find_last_uses();
-  place_outside(outside);
+  place_external(external);
   if (passes.views) place_backwards();
 }
 
 /// Outputs that go outside are written there by those that can.
-void Placements::place_outside(const Outside& outside) {
-  for (std::size_t k = 0; k < outside.outputs.size(); ++k) {
-    const int number = static_cast<int>(outside.inputs.size() + k);
-    outside_outputs_.push_back({make_outside("output " + std::to_string(k), number), outside.outputs[k]});
+void Placements::place_external(const ExternalBuffers& external) {
+  for (std::size_t k = 0; k < external.outputs.size(); ++k) {
+    const int number = static_cast<int>(external.inputs.size() + k);
+    external_outputs_.push_back({make_external("output " + std::to_string(k), number), external.outputs[k]});
     const ValueId id = program_.outputs[k];
     const bool carried = std::any_of(program_.carries.begin(), program_.carries.end(),
                                      [&](const auto& carry) { return carry.second == id; });
     const Op& op = *program_.node(id.node).op;
-    const bool writes_there = !op.is_source() && !op.is_view() &&
-                              (op.lowering.strided_out || outside.outputs[k].contiguous());
-    if (passes_.views && writes_there && !carried && !of(id)) set(id, outside_outputs_.back());
+    const bool writes_there =
+        !op.is_source() && !op.is_view() && (op.lowering.strided_out || external.outputs[k].contiguous());
+    if (passes_.views && writes_there && !carried && !of(id)) set(id, external_outputs_.back());
   }
 }
 
@@ -65,7 +65,8 @@ void Placements::find_last_uses() {
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       if (requested_[i][k]) last_[i][k] = static_cast<std::int32_t>(program_.tape.size());
     const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // the reader may read through it
-    const std::int32_t use = passes_on ? std::max(static_cast<std::int32_t>(i), last_[i][0]) : static_cast<std::int32_t>(i);
+    const std::int32_t use =
+        passes_on ? std::max(static_cast<std::int32_t>(i), last_[i][0]) : static_cast<std::int32_t>(i);
     for (const ValueId& id : node.inputs) {
       std::int32_t& last = last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
       last = std::max(last, use);
@@ -84,8 +85,8 @@ int Placements::make_buffer(const std::string& name, BufferKind kind, std::size_
   return static_cast<int>(buffers.size()) - 1;
 }
 
-int Placements::make_outside(const std::string& name, int number) {
-  const int buffer = make_buffer(name, BufferKind::outside, 0);
+int Placements::make_external(const std::string& name, int number) {
+  const int buffer = make_buffer(name, BufferKind::external, 0);
   buffers.back().number = number;
   return buffer;
 }
@@ -150,8 +151,8 @@ void Placements::find_copied_views() {
     const ValueId input = node.inputs[0];
     const bool of_view = program_.node(input.node).op->is_view();
     const Call call = call_of(program_, node);
-    const std::optional<Layout> layout =
-        node.op->lowering.view(call, of_view ? layouts[static_cast<std::size_t>(input.node)] : Layout::dense(call.shape(0)));
+    const std::optional<Layout> layout = node.op->lowering.view(
+        call, of_view ? layouts[static_cast<std::size_t>(input.node)] : Layout::dense(call.shape(0)));
     copied_view_[i] = !layout;
     layouts[i] = layout ? *layout : Layout::dense(node.outputs[0].shape);
   }
@@ -176,12 +177,13 @@ void Placements::place_view_input(std::int32_t index) {
 // Over inputs -------------------------------------------------------------------------------------------------------
 
 namespace {
-/// For a chain: the inputs that its first result may be written over, tile by tile. All who read such an input must have
-/// done so when the result is written.
+/// For fused elementwise ops: the inputs that its first result may be written over, tile by tile. All who read such an
+/// input must have done so when the result is written.
 std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
   const std::int32_t writer = body.results()[0].node;
   std::vector<std::size_t> inputs;
-  if (body.node(static_cast<std::size_t>(writer)).outputs.size() > 1) return inputs;  // it may read after it has written
+  if (body.node(static_cast<std::size_t>(writer)).outputs.size() > 1)
+    return inputs;  // it may read after it has written
   const std::vector<ValueId> given = body.inputs();
   for (std::size_t k = 0; k < given.size(); ++k) {
     bool read_later = false;

@@ -20,22 +20,26 @@ bool same_elements(const Placement& a, const Placement& b);
 
 class Placements {
  public:
-  Placements(const Program& program, const Passes& passes, const Outside& outside);
+  Placements(const Program& program, const Passes& passes, const ExternalBuffers& external);
 
-  const Placement& of(ValueId id) const { return places_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)]; }
+  const Placement& of(ValueId id) const {
+    return places_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+  }
   void set(ValueId id, const Placement& placement);
   bool requested(ValueId id) const;
   /// The last node that reads a value, through views; the number of nodes for outputs.
-  std::int32_t last_use(ValueId id) const { return last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)]; }
+  std::int32_t last_use(ValueId id) const {
+    return last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+  }
   /// A new dense buffer for a value.
   Placement make(ValueId id);
   /// A new buffer for a copy that one step makes and others up to node `until` read.
   Placement make_copy_of(const ValueType& type, const std::string& name, std::int32_t until);
   int make_buffer(const std::string& name, BufferKind kind, std::size_t bytes);
   /// A buffer for memory of the caller's.
-  int make_outside(const std::string& name, int number);
+  int make_external(const std::string& name, int number);
   /// Where output `k` has to go.
-  const Placement& outside_output(std::size_t k) const { return outside_outputs_[k]; }
+  const Placement& outside_output(std::size_t k) const { return external_outputs_[k]; }
   /// The buffer that a buffer has become, after merging.
   int resolved(int buffer) const;
   /// The input whose buffer output 0 of the node takes, or -1; the placement is set.
@@ -45,7 +49,7 @@ class Placements {
 
  private:
   void find_last_uses();
-  void place_outside(const Outside& outside);
+  void place_external(const ExternalBuffers& external);
   void place_backwards();
   void place_parts(std::int32_t index);
   void place_view_input(std::int32_t index);
@@ -59,10 +63,10 @@ class Placements {
   std::vector<std::vector<Placement>> places_;
   std::vector<std::vector<std::int32_t>> last_;
   std::vector<std::vector<bool>> requested_;
-  std::vector<bool> copied_view_;  // per node: a view that no strides over a dense array could say
+  std::vector<bool> copied_view_;          // per node: a view that no strides over a dense array could say
   std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads any value in it
   std::vector<int> merged_into_;
-  std::vector<Placement> outside_outputs_;
+  std::vector<Placement> external_outputs_;
 };
 
 /// The call of a node, as its row sees it.

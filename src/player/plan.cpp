@@ -12,7 +12,7 @@
 namespace xtape {
 
 const char* name_of(BufferKind kind) {
-  static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry", "outside"};
+  static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry", "external"};
   return names[static_cast<int>(kind)];
 }
 
@@ -27,12 +27,12 @@ std::string step_name(const Node& node) {
 namespace {
 class Planner {
  public:
-  Planner(const Program& program, const PlayerOptions& options, int threads, const Outside& outside)
+  Planner(const Program& program, const PlayerOptions& options, int threads, const ExternalBuffers& external)
       : program_(program),
         options_(options),
         threads_(threads),
-        outside_(outside),
-        places_(program, options.passes, outside) {}
+        external_(external),
+        places_(program, options.passes, external) {}
 
   PlannedProgram run() {
     for (std::size_t i = 0; i < program_.tape.size(); ++i) plan_node(static_cast<std::int32_t>(i));
@@ -65,10 +65,10 @@ class Planner {
                             : node.op == &constant_op()     ? BufferKind::constant
                                                             : BufferKind::input;
     const auto is_outside = [&](const auto& input) { return input.first == node.name; };
-    const auto found = std::find_if(outside_.inputs.begin(), outside_.inputs.end(), is_outside);
-    if (kind == BufferKind::input && found != outside_.inputs.end()) {
-      const auto number = static_cast<int>(found - outside_.inputs.begin());
-      places_.set({index, 0}, {places_.make_outside(node.name, number), found->second});
+    const auto found = std::find_if(external_.inputs.begin(), external_.inputs.end(), is_outside);
+    if (kind == BufferKind::input && found != external_.inputs.end()) {
+      const auto number = static_cast<int>(found - external_.inputs.begin());
+      places_.set({index, 0}, {places_.make_external(node.name, number), found->second});
       return;
     }
     const std::string name = node.name.empty() ? program_.label({index, 0}) : node.name;
@@ -92,16 +92,16 @@ class Planner {
     step.types = {type};
     Layout in = from.layout;
     Layout out = to.layout;
-    step.in.push_back(spot(type.dtype, from));
-    step.out.push_back(spot(type.dtype, to));
+    step.in.push_back(ref(type.dtype, from));
+    step.out.push_back(ref(type.dtype, to));
     in.offset = out.offset = 0;
     step.cost = cost_of_copy(type, in);
     const auto copy = make_copy(type.dtype, in, out, threads_);
-    step.kernel.run = [copy](const Frame& frame) { copy(frame.in[0], frame.out[0]); };
+    step.kernel.run = [copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); };
     result_.steps.push_back(std::move(step));
   }
 
-  static Spot spot(Dtype dtype, const Placement& placement) {
+  static BufferRef ref(Dtype dtype, const Placement& placement) {
     const Layout& layout = placement.layout;
     return {placement.buffer, layout.offset * static_cast<std::int64_t>(size_of(dtype)),
             layout.contiguous() ? count_of(layout.shape) : 0};
@@ -127,7 +127,8 @@ class Planner {
     const Placement& input = places_.of(node.inputs[0]);
     if (!options_.passes.views) {
       const Placement dense = contiguous(node.inputs[0], node.site);
-      add_copy(node.outputs[0], {dense.buffer, *node.op->lowering.view(call, dense.layout)}, places_.make(output), node.site);
+      add_copy(node.outputs[0], {dense.buffer, *node.op->lowering.view(call, dense.layout)}, places_.make(output),
+               node.site);
       return;
     }
     const std::optional<Layout> seen = node.op->lowering.view(call, input.layout);
@@ -181,7 +182,7 @@ class Planner {
     const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
       Placement place = any_layout ? places_.of(id) : contiguous(id, node.site);
-      step.in.push_back(spot(program_.tape.type(id).dtype, place));
+      step.in.push_back(ref(program_.tape.type(id).dtype, place));
       call.fixed.push_back(is_fixed(place));
       place.layout.offset = 0;
       call.in.push_back(place.layout);
@@ -191,7 +192,7 @@ class Planner {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       if (!places_.of(id)) places_.make(id);
       Placement place = places_.of(id);
-      step.out.push_back(spot(node.outputs[k].dtype, place));
+      step.out.push_back(ref(node.outputs[k].dtype, place));
       place.layout.offset = 0;
       call.out.push_back(place.layout);
     }
@@ -209,17 +210,17 @@ class Planner {
   bool is_fixed(const Placement& place) const {
     const Buffer& buffer = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))];
     const auto number = static_cast<std::size_t>(buffer.number);
-    return buffer.kind == BufferKind::outside && number < outside_.fixed.size() && outside_.fixed[number];
+    return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
   }
 
-  /// An output that is a view of something, or comes from outside, gets a dense copy that stays.
+  /// An output that is a view of something, or comes from external, gets a dense copy that stays.
   void plan_outputs() {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];
       const ValueType& type = program_.tape.type(id);
       now_ = &program_.node(id.node);
       Placement place = places_.of(id);
-      if (k < outside_.outputs.size()) {
+      if (k < external_.outputs.size()) {
         const Placement target = places_.outside_output(k);
         if (!same_elements(place, target)) add_copy(type, place, target, program_.node(id.node).site);
         result_.outputs.push_back({target.buffer, target.layout, type.dtype});
@@ -265,13 +266,13 @@ class Planner {
   }
 
   PlannedProgram finish() {
-    const auto resolve = [&](Spot& spot) {
-      if (spot.buffer >= 0) spot.buffer = places_.resolved(spot.buffer);
+    const auto resolve = [&](BufferRef& ref) {
+      if (ref.buffer >= 0) ref.buffer = places_.resolved(ref.buffer);
     };
     result_.buffers = std::move(places_.buffers);
     for (PlannedStep& step : result_.steps) {
-      for (Spot& spot : step.in) resolve(spot);
-      for (Spot& spot : step.out) resolve(spot);
+      for (BufferRef& ref : step.in) resolve(ref);
+      for (BufferRef& ref : step.out) resolve(ref);
       resolve(step.scratch);
     }
     for (std::size_t s = 0; s < result_.steps.size(); ++s) live_at(result_.steps[s], static_cast<int>(s));
@@ -281,14 +282,14 @@ class Planner {
   }
 
   void live_at(const PlannedStep& step, int when) {
-    const auto touch = [&](const Spot& spot) {
-      if (spot.buffer < 0) return;
-      Buffer& buffer = result_.buffers[static_cast<std::size_t>(spot.buffer)];
+    const auto touch = [&](const BufferRef& ref) {
+      if (ref.buffer < 0) return;
+      Buffer& buffer = result_.buffers[static_cast<std::size_t>(ref.buffer)];
       if (buffer.first < 0) buffer.first = when;
       buffer.last = when;
     };
-    for (const Spot& spot : step.in) touch(spot);
-    for (const Spot& spot : step.out) touch(spot);
+    for (const BufferRef& ref : step.in) touch(ref);
+    for (const BufferRef& ref : step.out) touch(ref);
     touch(step.scratch);
   }
 
@@ -322,7 +323,7 @@ class Planner {
   const Program& program_;
   const PlayerOptions& options_;
   int threads_;
-  const Outside& outside_;
+  const ExternalBuffers& external_;
   Placements places_;
   const Node* now_ = nullptr;  // what is being planned
   std::map<std::pair<std::int32_t, std::int32_t>, Placement> dense_copies_;
@@ -330,8 +331,9 @@ class Planner {
 };
 }  // namespace
 
-PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads, const Outside& outside) {
-  return Planner(program, options, threads, outside).run();
+PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads,
+                    const ExternalBuffers& external) {
+  return Planner(program, options, threads, external).run();
 }
 
 }  // namespace xtape

@@ -10,7 +10,7 @@
 
 namespace xtape {
 
-enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input, carry, outside };
+enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input, carry, external };
 const char* name_of(BufferKind kind);
 
 struct Buffer {
@@ -21,25 +21,25 @@ struct Buffer {
   int first = -1;          ///< First step that writes it.
   int last = -1;           ///< Last step that reads it.
   std::size_t offset = 0;  ///< In the arena.
-  Array array;             ///< The memory of all kinds but arena and outside.
+  Array array;             ///< The memory of all kinds but arena and external.
   int number = -1;         ///< Of kind outside: which of the memories there.
 };
 
 /// Memory of the caller's that a plan reads and writes in place. Its layouts' offsets are 0.
-struct Outside {
+struct ExternalBuffers {
   std::vector<std::pair<std::string, Layout>> inputs;  ///< By the names of the inputs that lie there.
   std::vector<bool> fixed;                             ///< Per input: whether it stays as it is from play to play.
   std::vector<Layout> outputs;                         ///< Where the first outputs go; numbered after the inputs.
 };
 
 /// A place in a buffer.
-struct Spot {
+struct BufferRef {
   int buffer = -1;
   std::int64_t byte_offset = 0;
   std::int64_t dense_elements = 0;  ///< How many, if they lie side by side in their order; else 0.
 };
 
-/// What a node's step is called: the name of its op; of a chain, the names of all its ops, "exp+mul".
+/// What a node's step is called: the name of its op; of fused elementwise ops, all their names, "exp+mul".
 std::string step_name(const Node& node);
 
 struct PlannedStep {
@@ -47,9 +47,9 @@ struct PlannedStep {
   Site site;
   std::vector<ValueType> types;  ///< Of the outputs.
   Kernel kernel;
-  std::vector<Spot> in;
-  std::vector<Spot> out;
-  Spot scratch;
+  std::vector<BufferRef> in;
+  std::vector<BufferRef> out;
+  BufferRef scratch;
   Cost cost;
 };
 
@@ -75,6 +75,7 @@ struct PlannedProgram {
   std::size_t arena_bytes = 0;
 };
 
-PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads, const Outside& outside = {});
+PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads,
+                    const ExternalBuffers& outside = {});
 
 }  // namespace xtape

@@ -19,7 +19,7 @@ namespace xtape {
 
 Passes Passes::reference() {
   Passes passes;
-  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.chains = false;
+  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.elementwise = false;
   passes.views = passes.in_place = passes.reuse = false;
   passes.expand = true;
   return passes;
@@ -40,7 +40,7 @@ class SingleThreadedBlas {
 }  // namespace
 
 struct Player::Data {
-  Tape tape;  // the caller's, for looking for what is not finite
+  Tape tape;                       // the caller's, for looking for what is not finite
   const OpTable* rules = nullptr;  // the tape's when it was planned
   Vars outputs;
   PlayerOptions options;
@@ -48,24 +48,24 @@ struct Player::Data {
   std::shared_ptr<Arena> arena;
   PlannedProgram planned;
   std::vector<ReadyStep> steps;
-  std::vector<char> fed;  // per planned input
+  std::vector<char> fed;        // per planned input
   std::vector<double> seconds;  // per step, where profiled …
   std::int64_t measured = 0;    // … over so many plays
-  std::optional<Plan> plan;  // once it has been asked for
+  std::optional<Plan> plan;     // once it has been asked for
   bool played = false;
 
-  void* address(const Spot& spot) {
-    Buffer& buffer = planned.buffers[static_cast<std::size_t>(spot.buffer)];
-    std::byte* base = buffer.kind == BufferKind::arena ? arena->base() + buffer.offset
-                                                       : static_cast<std::byte*>(buffer.array.data());
-    return base + spot.byte_offset;
+  void* address(const BufferRef& ref) {
+    Buffer& buffer = planned.buffers[static_cast<std::size_t>(ref.buffer)];
+    std::byte* base =
+        buffer.kind == BufferKind::arena ? arena->base() + buffer.offset : static_cast<std::byte*>(buffer.array.data());
+    return base + ref.byte_offset;
   }
 
   ReadyStep ready_step(PlannedStep& step) {
     ReadyStep ready;
     ready.kernel = std::move(step.kernel);
-    for (const Spot& spot : step.in) ready.in.push_back(address(spot));
-    for (const Spot& spot : step.out) ready.out.push_back(address(spot));
+    for (const BufferRef& ref : step.in) ready.in.push_back(address(ref));
+    for (const BufferRef& ref : step.out) ready.out.push_back(address(ref));
     if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
     return ready;
   }
@@ -116,7 +116,8 @@ struct Player::Data {
     for (const Buffer& buffer : planned.buffers) {
       const bool outside = buffer.kind == BufferKind::parameter || buffer.kind == BufferKind::carry;
       if (buffer.first < 0 && !outside) continue;
-      plan.buffers.push_back({buffer.name, name_of(buffer.kind), buffer.bytes, buffer.offset, buffer.first, buffer.last});
+      plan.buffers.push_back(
+          {buffer.name, name_of(buffer.kind), buffer.bytes, buffer.offset, buffer.first, buffer.last});
       if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) plan.output_bytes += buffer.bytes;
       if (buffer.kind == BufferKind::constant || buffer.kind == BufferKind::input) plan.constant_bytes += buffer.bytes;
       if (buffer.kind == BufferKind::parameter) plan.parameter_bytes += buffer.bytes;
@@ -210,11 +211,16 @@ double Player::scalar(const Var& output) const {
   if (count_of(found.shape()) != 1)
     throw ShapeError("scalar: the output has shape " + to_string(found.shape()) + ", not one element");
   switch (found.dtype()) {
-    case Dtype::float32: return *found.as<float>();
-    case Dtype::float64: return *found.as<double>();
-    case Dtype::int32: return *found.as<std::int32_t>();
-    case Dtype::int64: return static_cast<double>(*found.as<std::int64_t>());
-    default: return *found.as<bool>() ? 1 : 0;
+    case Dtype::float32:
+      return *found.as<float>();
+    case Dtype::float64:
+      return *found.as<double>();
+    case Dtype::int32:
+      return *found.as<std::int32_t>();
+    case Dtype::int64:
+      return static_cast<double>(*found.as<std::int64_t>());
+    default:
+      return *found.as<bool>() ? 1 : 0;
   }
 }
 
@@ -231,13 +237,19 @@ const Plan& Player::plan() const {
   if (!data_->plan) data_->plan = data_->described();
   return *data_->plan;
 }
-const std::vector<double>& Player::seconds() const { return data_->seconds; }
-std::int64_t Player::measured() const { return data_->measured; }
+const std::vector<double>& Player::seconds() const {
+  return data_->seconds;
+}
+std::int64_t Player::measured() const {
+  return data_->measured;
+}
 void Player::forget_seconds() {
   std::fill(data_->seconds.begin(), data_->seconds.end(), 0);
   data_->measured = 0;
 }
-int Player::threads() const { return data_->threads; }
+int Player::threads() const {
+  return data_->threads;
+}
 
 namespace {
 enum class Bad { none, negative_infinity, worse };
@@ -266,7 +278,7 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
   options.outputs.reset();
   for (Carry& carry : options.carries) carry.memory = {};  // it plays from a copy of the states
   Passes& passes = options.passes;
-  passes.chains = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
+  passes.elementwise = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
   Player slow(data_->tape, Vars(data_->outputs.begin(), data_->outputs.end()), options);
   slow.data_->feed_all(feeds.data(), feeds.size());
   for (std::size_t i = 0; i < options.carries.size(); ++i)
@@ -298,8 +310,8 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) {
     return text.str();
   };
   out << plan.steps.size() << " steps; peak " << mib(plan.peak_bytes()) << ": arena " << mib(plan.arena_bytes)
-      << " (of it scratch " << mib(plan.scratch_bytes) << "), outputs " << mib(plan.output_bytes) << ", constants and inputs "
-      << mib(plan.constant_bytes) << ", parameters " << mib(plan.parameter_bytes) << "\n";
+      << " (of it scratch " << mib(plan.scratch_bytes) << "), outputs " << mib(plan.output_bytes)
+      << ", constants and inputs " << mib(plan.constant_bytes) << ", parameters " << mib(plan.parameter_bytes) << "\n";
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     out << "step " << i << ": " << plan.steps[i].op << " -> " << plan.steps[i].outputs
         << (plan.steps[i].site.empty() ? "" : "  at " + plan.steps[i].site) << "\n";

@@ -1,9 +1,8 @@
 // Scans: the body is planned once, and played step by step over memory that moves along.
-#include "passes.hpp"
-
 #include <algorithm>
 
 #include "copy.hpp"
+#include "passes.hpp"
 #include "placement.hpp"
 #include "plan.hpp"
 #include "ready.hpp"
@@ -96,16 +95,16 @@ struct Operand {
   std::int64_t stride = 0;     // in bytes, from step to step
 };
 
-std::byte* address(const Operand& operand, const Frame& frame) {
+std::byte* address(const Operand& operand, const KernelArguments& arguments) {
   switch (operand.from) {
     case Operand::From::in:  // no step writes to it
-      return static_cast<std::byte*>(const_cast<void*>(frame.in[operand.number])) + operand.offset;
+      return static_cast<std::byte*>(const_cast<void*>(arguments.in[operand.number])) + operand.offset;
     case Operand::From::out:
-      return static_cast<std::byte*>(frame.out[operand.number]) + operand.offset;
+      return static_cast<std::byte*>(arguments.out[operand.number]) + operand.offset;
     case Operand::From::fixed:
       return operand.fixed + operand.offset;
     default:
-      return static_cast<std::byte*>(frame.scratch) + operand.offset;
+      return static_cast<std::byte*>(arguments.scratch) + operand.offset;
   }
 }
 
@@ -125,7 +124,9 @@ struct StateCopies {
 
 class ScanRun {
  public:
-  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.op.lowering.steps(call)) { make(call, outer); }
+  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.op.lowering.steps(call)) {
+    make(call, outer);
+  }
 
   std::size_t scratch_bytes() const { return scratch_bytes_; }
   Cost cost() const {
@@ -133,27 +134,27 @@ class ScanRun {
     return {cost_.flops * length, cost_.bytes * length};
   }
 
-  void run(const Frame& frame) {
-    for (std::size_t i = 0; i < operands_.size(); ++i) pointers_[i] = address(operands_[i], frame);
+  void run(const KernelArguments& arguments) {
+    for (std::size_t i = 0; i < operands_.size(); ++i) pointers_[i] = address(operands_[i], arguments);
     if (form_.length == 0) {
-      for (const StateCopies& state : states_) state.skip(frame.in[state.input], frame.out[state.output]);
+      for (const StateCopies& state : states_) state.skip(arguments.in[state.input], arguments.out[state.output]);
       return;
     }
     for (const StateCopies& state : states_)
-      if (state.enter) state.enter(frame.in[state.input], address(state.before, frame));
+      if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
     for (const BodyStep& part : steps_)
-      if (part.kernel.prepare) part.kernel.prepare(frame_of(part, frame.step));
+      if (part.kernel.prepare) part.kernel.prepare(frame_of(part, arguments.step));
     for (std::int64_t step = 0; step < form_.length; ++step) {
-      for (const BodyStep& part : steps_) run(part, frame);
+      for (const BodyStep& part : steps_) run(part, arguments);
       for (const std::size_t i : moving_) pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride;
     }
-    for (const StateCopies& state : states_) state.leave(address(state.after, frame), frame.out[state.output]);
+    for (const StateCopies& state : states_) state.leave(address(state.after, arguments), arguments.out[state.output]);
   }
 
  private:
-  void run(const BodyStep& part, const Frame& frame) const {
+  void run(const BodyStep& part, const KernelArguments& arguments) const {
     try {
-      part.kernel.run(frame_of(part, frame.step));
+      part.kernel.run(frame_of(part, arguments.step));
     } catch (Error& error) {
       name_call(error, part.site);
       throw;
@@ -168,7 +169,7 @@ class ScanRun {
     return slice;
   }
 
-  Frame frame_of(const BodyStep& part, std::uint64_t step) const {
+  KernelArguments frame_of(const BodyStep& part, std::uint64_t step) const {
     void* const* pointers = pointers_.data();
     return {pointers + part.in, pointers + part.out, pointers[part.scratch], step, pointers[part.prepared]};
   }
@@ -181,27 +182,27 @@ class ScanRun {
     PlayerOptions options;
     options.passes = outer.passes;
     options.seed = outer.seed;
-    Outside outside;
+    ExternalBuffers external;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (k >= first_state && k < first_alike) {
         options.carries.push_back({body.var(inputs[k]), body.var(body.results()[form_.stacked() + k - first_state])});
         continue;
       }
       const bool moves = k < first_state;
-      outside.fixed.push_back(!moves);
-      outside.inputs.emplace_back(body.node(static_cast<std::size_t>(inputs[k].node)).name,
-                                  moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
+      external.fixed.push_back(!moves);
+      external.inputs.emplace_back(body.node(static_cast<std::size_t>(inputs[k].node)).name,
+                                   moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
       add_outside(Operand::From::in, k, moves ? call.in[k].strides[static_cast<std::size_t>(form_.input_axes[k])] : 0,
                   call.dtype(k));
     }
     Vars outputs;
     for (std::size_t k = 0; k < form_.stacked(); ++k) {
       outputs.push_back(body.var(body.results()[k]));
-      outside.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
+      external.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
       add_outside(Operand::From::out, k, call.out[k].strides[static_cast<std::size_t>(form_.output_axes[k])],
                   call.outputs[k].dtype);
     }
-    PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, outside);
+    PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
     place_buffers(planned);
     for (PlannedStep& step : planned.steps) add_step(step);
     for (std::size_t i = 0; i < operands_.size(); ++i)
@@ -210,7 +211,7 @@ class ScanRun {
     for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
   }
 
-  /// The memories outside, in the order of their numbers. The first step stands at the beginning, or at the end.
+  /// The memories external, in the order of their numbers. The first step stands at the beginning, or at the end.
   void add_outside(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
     const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
     Operand operand{from, number, nullptr, 0, bytes};
@@ -218,7 +219,7 @@ class ScanRun {
       operand.offset = bytes * std::max<std::int64_t>(0, form_.length - 1);
       operand.stride = -bytes;
     }
-    outside_.push_back(operand);
+    external_.push_back(operand);
   }
 
   /// Takes memory of the scan's scratch.
@@ -236,8 +237,8 @@ class ScanRun {
       Operand operand;
       if (buffer.kind == BufferKind::arena) {
         operand.offset = static_cast<std::int64_t>(buffer.offset);
-      } else if (buffer.kind == BufferKind::outside) {
-        operand = outside_[static_cast<std::size_t>(buffer.number)];
+      } else if (buffer.kind == BufferKind::external) {
+        operand = external_[static_cast<std::size_t>(buffer.number)];
       } else if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) {
         operand = own(buffer.bytes);
       } else {
@@ -249,18 +250,18 @@ class ScanRun {
     }
   }
 
-  Operand at(const Spot& spot) const {
-    Operand operand = buffers_[static_cast<std::size_t>(spot.buffer)];
-    operand.offset += spot.byte_offset;
+  Operand at(const BufferRef& ref) const {
+    Operand operand = buffers_[static_cast<std::size_t>(ref.buffer)];
+    operand.offset += ref.byte_offset;
     return operand;
   }
 
   void add_step(PlannedStep& step) {
     BodyStep made;
     made.in = operands_.size();
-    for (const Spot& spot : step.in) operands_.push_back(at(spot));
+    for (const BufferRef& ref : step.in) operands_.push_back(at(ref));
     made.out = operands_.size();
-    for (const Spot& spot : step.out) operands_.push_back(at(spot));
+    for (const BufferRef& ref : step.out) operands_.push_back(at(ref));
     made.scratch = operands_.size();
     operands_.push_back(step.scratch.buffer >= 0 ? at(step.scratch) : Operand{});
     made.prepared = operands_.size();
@@ -290,9 +291,9 @@ class ScanRun {
   }
 
   Stepping form_;
-  std::vector<Operand> outside_;  // by number
-  std::vector<Operand> buffers_;  // of the body's plan
-  std::vector<Array> held_;       // the body's constants
+  std::vector<Operand> external_;  // by number
+  std::vector<Operand> buffers_;   // of the body's plan
+  std::vector<Array> held_;        // the body's constants
   std::vector<BodyStep> steps_;
   std::vector<Operand> operands_;  // of all steps
   std::vector<void*> pointers_;    // of the same, at the present step
@@ -306,7 +307,7 @@ class ScanRun {
 Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost) {
   const auto scan = std::make_shared<ScanRun>(call, options);
   cost = scan->cost();
-  return {[scan](const Frame& frame) { scan->run(frame); }, scan->scratch_bytes()};
+  return {[scan](const KernelArguments& arguments) { scan->run(arguments); }, scan->scratch_bytes()};
 }
 
 }  // namespace xtape

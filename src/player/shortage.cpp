@@ -13,7 +13,9 @@ std::string at_place(const Site& site) {
   return place.empty() ? "" : " at " + place;
 }
 
-std::string can_have() { return "this process can have " + bytes_text(memory_limit()); }
+std::string can_have() {
+  return "this process can have " + bytes_text(memory_limit());
+}
 
 /// "tanh -> float32 (2, 3) at …", of a node.
 std::string described(const Node& node, const ValueType& type) {
@@ -23,13 +25,13 @@ std::string described(const Node& node, const ValueType& type) {
 
 bool writes(const PlannedStep& step, int buffer) {
   return step.scratch.buffer == buffer ||
-         std::any_of(step.out.begin(), step.out.end(), [&](const Spot& spot) { return spot.buffer == buffer; });
+         std::any_of(step.out.begin(), step.out.end(), [&](const BufferRef& ref) { return ref.buffer == buffer; });
 }
 
 /// Whether the plan takes the buffer's memory itself.
 bool is_own(const Buffer& buffer) {
-  return buffer.first >= 0 && (buffer.kind == BufferKind::arena || buffer.kind == BufferKind::output ||
-                               buffer.kind == BufferKind::input);
+  return buffer.first >= 0 &&
+         (buffer.kind == BufferKind::arena || buffer.kind == BufferKind::output || buffer.kind == BufferKind::input);
 }
 
 std::string largest_of(const PlannedProgram& planned) {
@@ -57,8 +59,8 @@ void require_memory(const Node& node, const ValueType& type) {
 
 void require_countable(const Node& node, const ValueType& type) {
   if (checked_bytes(type.dtype, type.shape) > most_counted)
-    throw Error("out of memory: " + step_name(node) + at_place(node.site) + " would go through " + to_string(type) + ", " +
-                bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) + ", at most " +
+    throw Error("out of memory: " + step_name(node) + at_place(node.site) + " would go through " + to_string(type) +
+                ", " + bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) + ", at most " +
                 bytes_text(most_counted) + " can be");
 }
 
@@ -74,7 +76,8 @@ void require_memory(const PlannedProgram& planned) {
 
 void out_of_memory(const PlannedProgram& planned, const std::string& why) {
   const std::string start = "out of memory: ";
-  throw Error(start + (why.compare(0, start.size(), start) == 0 ? why.substr(start.size()) : why) + largest_of(planned));
+  throw Error(start + (why.compare(0, start.size(), start) == 0 ? why.substr(start.size()) : why) +
+              largest_of(planned));
 }
 
 }  // namespace xtape

@@ -1,4 +1,5 @@
-// The kernel of a chain: all its ops on one tile, then on the next, so that what lies between them stays in cache.
+// The kernel of fused elementwise ops: all of them on one tile, then on the next, so that what lies between them stays
+// in cache.
 #include <algorithm>
 #include <memory>
 
@@ -10,8 +11,8 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t largest_tile = 2048;     // elements: a few operands of 8 KiB each lie in the first-level cache
-constexpr std::int64_t shortest_row = 128;      // shorter rows are gathered into full tiles
+constexpr std::int64_t largest_tile = 2048;  // elements: a few operands of 8 KiB each lie in the first-level cache
+constexpr std::int64_t shortest_row = 128;   // shorter rows are gathered into full tiles
 constexpr std::int64_t elements_a_thread = 16384;  // less is not worth waking a thread for
 constexpr std::int64_t drawn_at_a_time = 16;       // random numbers
 
@@ -46,17 +47,21 @@ struct TiledProgram {
   }
 };
 
-void run_tile(const TiledProgram& program, const Frame& frame, char* slots, const void** external, const void** in,
-              void** out, std::int64_t first, std::int64_t count) {
+void run_tile(const TiledProgram& program, const KernelArguments& arguments, char* slots, const void** external,
+              const void** in, void** out, std::int64_t first, std::int64_t count) {
   for (std::size_t i = 0; i < program.externals.size(); ++i)
     if (!program.externals[i].uniform())
       external[i] = program.externals[i].tile(
-          frame.in[i], first, count,
-          program.external_slots[i] < 0 ? nullptr : slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes());
-  const auto slot = [&](const Place& place) { return slots + static_cast<std::size_t>(place.index) * program.slot_bytes(); };
+          arguments.in[i], first, count,
+          program.external_slots[i] < 0
+              ? nullptr
+              : slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes());
+  const auto slot = [&](const Place& place) {
+    return slots + static_cast<std::size_t>(place.index) * program.slot_bytes();
+  };
   const auto result = [&](const Place& place) {
     const auto k = static_cast<std::size_t>(place.index);
-    return static_cast<char*>(frame.out[k]) + first * static_cast<std::int64_t>(program.result_bytes[k]);
+    return static_cast<char*>(arguments.out[k]) + first * static_cast<std::int64_t>(program.result_bytes[k]);
   };
   for (const Member& member : program.members) {
     for (std::size_t i = 0; i < member.in.size(); ++i) {
@@ -67,28 +72,29 @@ void run_tile(const TiledProgram& program, const Frame& frame, char* slots, cons
     }
     for (std::size_t i = 0; i < member.out.size(); ++i)
       out[i] = member.out[i].kind == Place::slot ? slot(member.out[i]) : result(member.out[i]);
-    member.run({in, out, first, count, frame.step});
+    member.run({in, out, first, count, arguments.step});
   }
 }
 
 /// Elements [begin, end), by a worker with a number of its own.
-void run_tiles(const TiledProgram& program, const Frame& frame, std::int64_t begin, std::int64_t end,
+void run_tiles(const TiledProgram& program, const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
                std::int64_t worker) {
-  char* own = static_cast<char*>(frame.scratch) + static_cast<std::size_t>(worker) * program.thread_bytes();
+  char* own = static_cast<char*>(arguments.scratch) + static_cast<std::size_t>(worker) * program.thread_bytes();
   char* slots = own;
-  const void** external = reinterpret_cast<const void**>(own + static_cast<std::size_t>(program.slots) * program.slot_bytes());
+  const void** external =
+      reinterpret_cast<const void**>(own + static_cast<std::size_t>(program.slots) * program.slot_bytes());
   const void** in = external + program.externals.size();
   void** out = const_cast<void**>(in + program.most_operands);
   for (std::size_t i = 0; i < program.externals.size(); ++i)
     if (program.externals[i].uniform()) {
       char* filled = slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes();
-      program.externals[i].fill(frame.in[i], program.tile, filled);
+      program.externals[i].fill(arguments.in[i], program.tile, filled);
       external[i] = filled;
     }
   for (std::int64_t first = begin; first < end;) {
     const std::int64_t left_of_row = program.row - first % program.row;
     const std::int64_t count = std::min({program.tile, left_of_row, end - first});
-    run_tile(program, frame, slots, external, in, out, first, count);
+    run_tile(program, arguments, slots, external, in, out, first, count);
     first += count;
   }
 }
@@ -110,14 +116,14 @@ class SlotPool {
   std::int32_t count_ = 0;
 };
 
-TileFunction tile_of(const KernelCall& chain, const Tape& body, const Node& node) {
+TileFunction tile_of(const KernelCall& fused, const Tape& body, const Node& node) {
   Call call{*node.op, node.attributes, {}, node.outputs, nullptr, node.site};
   for (const ValueId& id : node.inputs) call.inputs.push_back(body.type(id));
   KernelCall made(call);
   for (const ValueType& type : call.inputs) made.in.push_back(Layout::dense(type.shape));
   for (const ValueType& type : call.outputs) made.out.push_back(Layout::dense(type.shape));
-  made.threads = chain.threads;
-  made.seed = chain.seed;
+  made.threads = fused.threads;
+  made.seed = fused.seed;
   return node.op->lowering.tile(made);
 }
 
@@ -177,18 +183,22 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
     std::vector<std::int32_t> dead;  // each once, though an op may read one value twice
     const auto note = [&](ValueId id) {
       const Place& place = places[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
-      if (place.kind == Place::slot && last[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] == i &&
+      if (place.kind == Place::slot &&
+          last[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] == i &&
           std::find(dead.begin(), dead.end(), place.index) == dead.end())
         dead.push_back(place.index);
     };
     for (const ValueId& id : node.inputs) note(id);
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) note({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      note({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
     for (std::int32_t slot : dead) pool.give_back(slot);
   }
 }
 }  // namespace
 
-bool runs_in_tiles(const Op& op) { return op.lowering.tile || op.lowering.tiles_body; }
+bool runs_in_tiles(const Op& op) {
+  return op.lowering.tile || op.lowering.tiles_body;
+}
 
 Kernel make_elementwise(const KernelCall& call) {
   const Tape body = call.body != nullptr ? *call.body : body_of_one(call);
@@ -197,7 +207,7 @@ Kernel make_elementwise(const KernelCall& call) {
   program->threads = call.threads;
   program->count = program->row = count_of(shape);
   for (const ValueType& type : call.outputs) program->result_bytes.push_back(size_of(type.dtype));
-  if (program->count == 0) return {[](const Frame&) {}, 0};
+  if (program->count == 0) return {[](const KernelArguments&) {}, 0};
 
   bool random = false;
   for (std::size_t i = 0; i < body.size(); ++i) random |= body.node(i).op->random;
@@ -212,14 +222,15 @@ Kernel make_elementwise(const KernelCall& call) {
   program->tile = std::min(program->row, largest_tile);
 
   SlotPool pool;
-  for (const OperandTiles& operand : program->externals) program->external_slots.push_back(operand.dense() ? -1 : pool.take());
+  for (const OperandTiles& operand : program->externals)
+    program->external_slots.push_back(operand.dense() ? -1 : pool.take());
   place_members(call, body, pool, *program);
   program->slots = pool.count();
   Kernel kernel;
-  kernel.run = [program](const Frame& frame) {
+  kernel.run = [program](const KernelArguments& arguments) {
     parallel_pieces(program->threads, program->count, elements_a_thread,
                     [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
-                      run_tiles(*program, frame, begin, finish, piece);
+                      run_tiles(*program, arguments, begin, finish, piece);
                     });
   };
   kernel.scratch_bytes = program->thread_bytes() * static_cast<std::size_t>(call.threads);

@@ -18,7 +18,7 @@ bool has_numbers(const std::vector<Column>& columns) {
   return std::any_of(columns.begin(), columns.end(), [](const Column& c) { return c.kind == Column::Kind::number; });
 }
 
-/// A stretch of a part's rows in the order of their lengths, and the shape of the batch that they make.
+/// A stretch of a split's rows in the order of their lengths, and the shape of the batch that they make.
 struct Cut {
   std::size_t first = 0;
   std::size_t count = 0;
@@ -31,10 +31,10 @@ struct Cut {
 
 /// Rows, sorted by length and cut into batches. Which of the rows of one length come first may vary, but never the
 /// lengths: shapes are the same in every epoch.
-class Part {
+class Split {
  public:
-  Part(DataRows rows, const RowBatchesOptions& options, const std::string& name) : rows_(std::move(rows)) {
-    if (rows_.rows.empty()) throw Error("the " + name + " part has no row");
+  Split(DataRows rows, const RowBatchesOptions& options, const std::string& name) : rows_(std::move(rows)) {
+    if (rows_.rows.empty()) throw Error("the " + name + " split has no row");
     if (rows_.columns.empty()) throw Error("rows have at least one column");
     for (const std::vector<Cell>& row : rows_.rows) {
       if (row.size() != columns().size()) throw Error("a row has a cell for each column");
@@ -113,8 +113,8 @@ void write(const Array& array, std::int64_t row, Iterator first, Iterator last, 
 
 struct RowBatches::Data {
   RowBatchesOptions options;
-  Part training;
-  Part validation;
+  Split training;
+  Split validation;
   Cut largest;  // that of the most elements
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -128,9 +128,9 @@ struct RowBatches::Data {
         training(std::move(train), options, "training"),
         validation(std::move(validate), options, "validation") {
     if (training.columns().size() != validation.columns().size())
-      throw Error("the training part and the validation part have other columns");
-    for (const Part* part : {&training, &validation})
-      for (const Cut& cut : part->cuts()) {
+      throw Error("the training split and the validation split have other columns");
+    for (const Split* split : {&training, &validation})
+      for (const Cut& cut : split->cuts()) {
         rows = std::max(rows, cut.rows);
         columns = std::max(columns, cut.longest());
         if (largest.rows == 0 || std::pair(cut.elements(), cut.rows) > std::pair(largest.elements(), largest.rows))
@@ -209,12 +209,12 @@ struct RowBatches::Data {
     }
   }
 
-  void write_batch(const Part& part, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
+  void write_batch(const Split& split, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
     if (!fits(cut, batch)) batch = shaped(cut);
     for (std::size_t i = 0; i < static_cast<std::size_t>(cut.rows); ++i) {
-      const std::vector<Cell>* cells = i < cut.count ? &part.row(places[cut.first + i]) : nullptr;
-      for (std::size_t c = 0; c < part.columns().size(); ++c)
-        write_cell(part.columns()[c], cells != nullptr ? &(*cells)[c] : nullptr, static_cast<std::int64_t>(i), batch);
+      const std::vector<Cell>* cells = i < cut.count ? &split.row(places[cut.first + i]) : nullptr;
+      for (std::size_t c = 0; c < split.columns().size(); ++c)
+        write_cell(split.columns()[c], cells != nullptr ? &(*cells)[c] : nullptr, static_cast<std::int64_t>(i), batch);
     }
   }
 };
@@ -245,15 +245,15 @@ Batch RowBatches::blank() const {
 }
 
 void RowBatches::training(std::uint64_t index, Batch& batch) const {
-  const Part& part = data_->training;
-  const std::uint64_t epoch_size = part.cuts().size();
+  const Split& split = data_->training;
+  const std::uint64_t epoch_size = split.cuts().size();
   data_->shuffle(index / epoch_size);
-  data_->write_batch(part, part.cuts()[data_->epoch_batches[index % epoch_size]], data_->epoch_places, batch);
+  data_->write_batch(split, split.cuts()[data_->epoch_batches[index % epoch_size]], data_->epoch_places, batch);
 }
 
 void RowBatches::validation(std::int64_t index, Batch& batch) const {
-  const Part& part = data_->validation;
-  data_->write_batch(part, part.cuts().at(static_cast<std::size_t>(index)), part.places(), batch);
+  const Split& split = data_->validation;
+  data_->write_batch(split, split.cuts().at(static_cast<std::size_t>(index)), split.places(), batch);
 }
 
 void RowBatches::validation_sample(std::uint64_t index, Batch& batch) const {

@@ -37,7 +37,7 @@ Cell label_cell(const std::vector<std::string>& labels, const std::string& text)
   check_utf8(text);
   const auto found = std::lower_bound(labels.begin(), labels.end(), text);
   if (found == labels.end() || *found != text)
-    throw Error(shown(text) + " is none of the " + std::to_string(labels.size()) + " labels of the training part");
+    throw Error(shown(text) + " is none of the " + std::to_string(labels.size()) + " labels of the training split");
   return {{static_cast<std::int32_t>(found - labels.begin())}, {}, 0};
 }
 

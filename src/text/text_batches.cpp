@@ -10,19 +10,19 @@ namespace xtape {
 namespace {
 
 /// Writes tokens[start, start + columns) and the tokens after each to a row; from `end` on there is nothing to predict.
-void write_block(const Tokens& part, std::int64_t start, std::int64_t end, std::int64_t columns, std::int64_t* tokens,
+void write_block(const Tokens& split, std::int64_t start, std::int64_t end, std::int64_t columns, std::int64_t* tokens,
                  std::int64_t* targets) {
   for (std::int64_t i = 0; i < columns; ++i) {
     const bool inside = start + i < end;
     const auto at = static_cast<std::size_t>(start + i);
-    tokens[i] = inside ? part[at] : 0;
-    targets[i] = inside ? part[at + 1] : ignored_target;
+    tokens[i] = inside ? split[at] : 0;
+    targets[i] = inside ? split[at + 1] : ignored_target;
   }
 }
 
 /// How many tokens have a successor, with which they are paired.
-std::int64_t pairs_of(const Tokens& part) {
-  return static_cast<std::int64_t>(part.size()) - 1;
+std::int64_t pairs_of(const Tokens& split) {
+  return static_cast<std::int64_t>(split.size()) - 1;
 }
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
@@ -37,7 +37,7 @@ Batch Batches::blank() const {
 
 TextSplit split_text(const std::string& text, double fraction) {
   if (!(fraction > 0 && fraction <= 1))
-    throw Error("the training part is a fraction in (0, 1] of the text, not " + std::to_string(fraction));
+    throw Error("the training split is a fraction in (0, 1] of the text, not " + std::to_string(fraction));
   // Counted in characters, so that the split does not depend on how many bytes they take.
   const auto starts_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
   const auto characters = std::count_if(text.begin(), text.end(), starts_character);
@@ -52,34 +52,34 @@ TextBatches::TextBatches(Tokens training, Tokens validation, const TextBatchesOp
     : training_(std::move(training)), validation_(std::move(validation)), options_(options) {
   check_batch_size(options.rows, options.block_size);
   if (options.consecutive && training_strip() <= options.block_size)
-    throw Error("the training part has " + std::to_string(training_.size()) + " tokens; consecutive blocks of " +
+    throw Error("the training split has " + std::to_string(training_.size()) + " tokens; consecutive blocks of " +
                 std::to_string(options.block_size) + " in " + std::to_string(options.rows) + " rows need at least " +
                 std::to_string(options.rows * (options.block_size + 1)));
   if (training_.size() <= static_cast<std::size_t>(options.block_size))
-    throw Error("the training part has " + std::to_string(training_.size()) + " tokens; blocks of " +
+    throw Error("the training split has " + std::to_string(training_.size()) + " tokens; blocks of " +
                 std::to_string(options.block_size) + " need at least " + std::to_string(options.block_size + 1));
   if (validation_.size() < 2)
-    throw Error("the validation part has " + std::to_string(validation_.size()) +
+    throw Error("the validation split has " + std::to_string(validation_.size()) +
                 " tokens; it needs at least 2: a smaller data.split leaves it more");
 }
 
-void TextBatches::random_rows(const Tokens& part, std::uint64_t stream, std::uint64_t index, Batch& batch) const {
+void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index, Batch& batch) const {
   std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
   std::int64_t* targets = batch.at("targets").as<std::int64_t>();
-  const std::int64_t places = std::max<std::int64_t>(1, static_cast<std::int64_t>(part.size()) - columns());
+  const std::int64_t places = std::max<std::int64_t>(1, static_cast<std::int64_t>(split.size()) - columns());
   for (std::int64_t row = 0; row < rows(); ++row) {
     const std::uint64_t counter = index * static_cast<std::uint64_t>(rows()) + static_cast<std::uint64_t>(row);
     const std::uint64_t start = draw_below(static_cast<std::uint64_t>(places), options_.seed, stream, counter);
-    write_block(part, static_cast<std::int64_t>(start), pairs_of(part), columns(), tokens + row * columns(),
+    write_block(split, static_cast<std::int64_t>(start), pairs_of(split), columns(), tokens + row * columns(),
                 targets + row * columns());
   }
 }
 
-void TextBatches::windows(const Tokens& part, std::int64_t strip, std::int64_t index, Batch& batch) const {
+void TextBatches::windows(const Tokens& split, std::int64_t strip, std::int64_t index, Batch& batch) const {
   std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
   std::int64_t* targets = batch.at("targets").as<std::int64_t>();
   for (std::int64_t row = 0; row < rows(); ++row)
-    write_block(part, row * strip + index * columns(), std::min((row + 1) * strip, pairs_of(part)), columns(),
+    write_block(split, row * strip + index * columns(), std::min((row + 1) * strip, pairs_of(split)), columns(),
                 tokens + row * columns(), targets + row * columns());
 }
 

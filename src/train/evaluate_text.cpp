@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "meter.hpp"
+#include "evaluator.hpp"
 
 namespace xtape {
 
@@ -66,10 +66,10 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
                 ", not by " + std::to_string(options.stride));
   if (tokens.size() < 2)
     throw Error("a text of " + std::to_string(tokens.size()) + " tokens has nothing to be predicted: it needs 2");
-  train::Meter meter(model);
+  train::Evaluator evaluator(model);
   Windows windows(tokens, options);
-  while (windows.more()) meter.add(windows.next());
-  const Evaluation measured = meter.measured();
+  while (windows.more()) evaluator.add(windows.next());
+  const Evaluation measured = evaluator.measured();
   return {measured.tokens, measured.perplexity ? std::log(*measured.perplexity) : measured.loss};
 }
 

@@ -47,23 +47,24 @@ Texts::Texts(const Recipe& recipe) {
   else
     validation_ = read(data, data.validation);
   if (!data.test.empty()) test_ = read(data, data.test);
-  if (data.has_rows() && training_.columns[0].empty()) throw Error("the training part has no row: " + data.training[0]);
+  if (data.has_rows() && training_.columns[0].empty())
+    throw Error("the training split has no row: " + data.training[0]);
 }
 
-Texts::Part Texts::read(const Recipe::Data& data, const Recipe::Data::Files& files) {
-  Part part;
-  part.files = files;
-  if (data.kind == "text") part.text = read_text(files[0]);
-  if (data.kind == "documents") part.columns = {split_documents(read_text(files[0]), data.separator)};
+Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& files) {
+  Split split;
+  split.files = files;
+  if (data.kind == "text") split.text = read_text(files[0]);
+  if (data.kind == "documents") split.columns = {split_documents(read_text(files[0]), data.separator)};
   if (data.kind == "table") {
-    part.columns = read_table(files[0], data.table);
-    part.first += static_cast<std::size_t>(data.table.skip_lines);
+    split.columns = read_table(files[0], data.table);
+    split.first += static_cast<std::size_t>(data.table.skip_lines);
   }
   if (data.has_pairs()) {
     PairTexts pairs = files.size() == 1 ? read_pairs(files[0]) : read_pairs(files[0], files[1]);
-    part.columns = {std::move(pairs.source), std::move(pairs.target)};
+    split.columns = {std::move(pairs.source), std::move(pairs.target)};
   }
-  return part;
+  return split;
 }
 
 void Texts::split(const Recipe::Data& data) {
@@ -87,8 +88,8 @@ void Texts::split(const Recipe::Data& data) {
   }
 }
 
-const Texts::Part& Texts::evaluated(bool on_test) const {
-  if (on_test && test_.files.empty()) throw Error("the data has no test part: data.test_… names its files");
+const Texts::Split& Texts::evaluated(bool on_test) const {
+  if (on_test && test_.files.empty()) throw Error("the data has no test split: data.test_… names its files");
   return on_test ? test_ : validation_;
 }
 
@@ -125,28 +126,28 @@ Tokenizers Texts::make_tokenizers(const Recipe& recipe) const {
   return made;
 }
 
-DataRows Texts::rows(const Recipe& recipe, const Part& part, const Tokenizers& tokenizers,
+DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers,
                      std::int64_t max_length) const {
   const Recipe::Data& data = recipe.data;
   using Kind = Column::Kind;
   std::vector<ColumnTexts> columns;
   if (data.kind == "documents")
-    columns = {{{"text", Kind::target}, part.columns.data(), tokenizers.target.get(), data.prompt_end}};
+    columns = {{{"text", Kind::target}, split.columns.data(), tokenizers.target.get(), data.prompt_end}};
   if (data.has_pairs())
-    columns = {{{"source", Kind::text}, &part.columns[0], tokenizers.source.get()},
-               {{"target", Kind::target}, &part.columns[1], tokenizers.target.get()}};
+    columns = {{{"source", Kind::text}, &split.columns[0], tokenizers.source.get()},
+               {{"target", Kind::target}, &split.columns[1], tokenizers.target.get()}};
   for_each_column(data, [&](const Column& column, std::size_t field) {
     const Tokenizer* tokenizer = column.kind == Kind::text ? tokenizers.target.get() : nullptr;
-    columns.push_back({column, &part.columns[field], tokenizer, "", &tokenizers.labels});
+    columns.push_back({column, &split.columns[field], tokenizer, "", &tokenizers.labels});
   });
   const char* unit = data.kind == "documents" ? ", text " : ", line ";
   return rows_of(columns, max_length, [&](std::size_t row, std::size_t column) {
-    return part.files[std::min(column, part.files.size() - 1)] + unit + std::to_string(part.first + row);
+    return split.files[std::min(column, split.files.size() - 1)] + unit + std::to_string(split.first + row);
   });
 }
 
 std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test) const {
-  const Part& other = evaluated(on_test);
+  const Split& other = evaluated(on_test);
   if (recipe.data.kind == "text") {
     const Tokenizer& tokenizer = *tokenizers.target;
     const TextBatchesOptions options = {recipe.batch_size, recipe.data.block_size, recipe.trainer.seed,
@@ -158,10 +159,10 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
 }
 
 PairTexts Texts::answers(const Recipe& recipe, bool on_test) const {
-  const Part& part = evaluated(on_test);
-  if (recipe.data.has_pairs()) return {part.columns[0], part.columns[1]};
+  const Split& split = evaluated(on_test);
+  if (recipe.data.has_pairs()) return {split.columns[0], split.columns[1]};
   PairTexts answers;
-  for (const std::string& text : part.columns[0]) {
+  for (const std::string& text : split.columns[0]) {
     PromptSplit split = split_prompt(text, recipe.data.prompt_end);
     answers.source.push_back(std::move(split.prompt));
     answers.target.push_back(std::move(split.answer));

@@ -21,29 +21,29 @@ class Texts {
  public:
   /// Throws FileError where a file cannot be read, Error where files do not fit together.
   explicit Texts(const Recipe& recipe);
-  /// From the training part alone.
+  /// From the training split alone.
   Tokenizers make_tokenizers(const Recipe& recipe) const;
-  /// The batches that the recipe asks for; those of evaluations are of the validation part, or of the test part. Throws
-  /// Error where there is no test part.
+  /// The batches that the recipe asks for; those of evaluations are of the validation split, or of the test split.
+  /// Throws Error where there is no test split.
   std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
   /// What a model is asked and should answer: of pairs, sources and targets; of documents, prompts and what follows.
   PairTexts answers(const Recipe& recipe, bool on_test) const;
 
  private:
-  /// A part: one text, or rows of texts column by column.
-  struct Part {
+  /// A split: one text, or rows of texts column by column.
+  struct Split {
     std::string text;
     TableTexts columns;
     std::vector<std::string> files;  // of the columns, or of all
     std::size_t first = 1;           // the number of its first row in them
   };
-  static Part read(const Recipe::Data& data, const Recipe::Data::Files& files);
-  /// Cuts the validation part off the training part.
+  static Split read(const Recipe::Data& data, const Recipe::Data::Files& files);
+  /// Cuts the validation split off the training split.
   void split(const Recipe::Data& data);
-  DataRows rows(const Recipe& recipe, const Part& part, const Tokenizers& tokenizers, std::int64_t max_length) const;
-  const Part& evaluated(bool on_test) const;
+  DataRows rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers, std::int64_t max_length) const;
+  const Split& evaluated(bool on_test) const;
   std::vector<std::string> lines_for(const Recipe& recipe, bool source) const;
-  Part training_, validation_, test_;
+  Split training_, validation_, test_;
 };
 
 RowBatchesOptions row_options(const Recipe& recipe);

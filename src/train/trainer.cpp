@@ -61,7 +61,7 @@ struct Trainer::Data {
   Store carried;                 // the states that the next update begins with …
   Store left;                    // … and what the last micro-batch played has left
   train::State state;
-  std::optional<train::Meter> meter;
+  std::optional<train::Evaluator> evaluator;
   std::function<bool()> interrupt;  // of the training at work
   double batch_seconds = 0;         // of the updates since the trainer, or the last profile, began
   double optimizer_seconds = 0;
@@ -195,8 +195,8 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 }
 
 Evaluation Trainer::evaluate() {
-  if (!data_->meter) data_->meter.emplace(data_->model);
-  Evaluation evaluation = train::evaluate(*data_->meter, data_->batches, [this] { data_->between(); });
+  if (!data_->evaluator) data_->evaluator.emplace(data_->model);
+  Evaluation evaluation = train::evaluate(*data_->evaluator, data_->batches, [this] { data_->between(); });
   evaluation.step = step();
   return evaluation;
 }

@@ -18,7 +18,7 @@ PlayerOptions playing(const TrainerOptions& options) {
 }
 
 FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const NamedSizes& sizes,
-                                                        const std::vector<std::string>& trained) {
+                                                       const std::vector<std::string>& trained) {
   Tape tape(Mode::train);
   const RecordedLoss recorded = record_loss(model, tape, sizes);
   Vars by;
@@ -53,7 +53,7 @@ std::vector<TrainingProfile::Step> TrainingSteps::profile() const {
     const auto times = static_cast<double>(plays);
     for (std::size_t i = 0; plays > 0 && i < player.seconds().size(); ++i) {
       const Plan::Step& step = player.plan().steps[i];
-      steps.push_back({step.op, step.part, plays, player.seconds()[i], step.flops * times, step.bytes * times});
+      steps.push_back({step.op, step.module, plays, player.seconds()[i], step.flops * times, step.bytes * times});
     }
   }
   return steps;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Data of every kind, by files and recipes alone: prompts, pairs, labels; pipes, test parts, kinds that are no more.
+# Data of every kind, by files and recipes alone: prompts, pairs, labels; pipes, test splits, kinds that are no more.
 # usage: data.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 export OMP_NUM_THREADS=2
@@ -41,7 +41,7 @@ done >labelled.tsv
 expect 0 "^classes: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/classify_texts.json" --out classes --set data.table=labelled.tsv \
   --set epochs=20 --set batch.size=8
 expect 0 "^accuracy 1$" "" eval classes
-expect 2 "" "classes has no test part: --set data.test_… names its files" eval classes --test
+expect 2 "" "classes has no test split: --set data.test_… names its files" eval classes --test
 printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
 holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
 holds "with probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out

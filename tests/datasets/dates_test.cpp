@@ -246,7 +246,7 @@ TEST_CASE("every language is in both parts alike, and the held-out part has no c
   }
 }
 
-TEST_CASE("the pairs are the same every time, whatever the size of the training part") {
+TEST_CASE("the pairs are the same every time, whatever the size of the training split") {
   const Parts pairs = dates("300 50");
   const Parts more = dates("400 50");
   CHECK(more.held_out.source == pairs.held_out.source);

@@ -60,7 +60,7 @@ TEST_CASE("a weight that is left out leaves the line readable") {
   CHECK(same(played(with("false"))[0], 3. * x));
 }
 
-TEST_CASE("a repeated part threads its first argument; .all gives every result, [i] one of them") {
+TEST_CASE("a repeated module threads its first argument; .all gives every result, [i] one of them") {
   const std::string parts = R"("p": {"block": "scale", "by": "index + 2", "repeat": "n"})";
   const Model model =
       Model::parse(definition(scale, parts,
@@ -104,9 +104,9 @@ TEST_CASE("what a part's line assigned can be looked at where the part was appli
   const auto error = [&](const std::string& line, const std::string& result, Mode mode = Mode::eval) {
     return error_of([&] { played(model(line, result), "f", mode); });
   };
-  CHECK(error("y = 0 + x", "h[0].y + h(x)").find("'y' of part 'h.0' is not known: the part is not applied before") !=
+  CHECK(error("y = 0 + x", "h[0].y + h(x)").find("'y' of module 'h.0' is not known: the module is not applied before") !=
         std::string::npos);
-  CHECK(error("y = h(x)", "h[0].z").find("part 'h.0' (block 'layer') has no 'z'") != std::string::npos);
+  CHECK(error("y = h(x)", "h[0].z").find("module 'h.0' (block 'layer') has no 'z'") != std::string::npos);
   CHECK(error("y = h(x)", "stack(h.all.y.z)").find("has no 'z'") != std::string::npos);
   CHECK(error("y = h(c(x))", "c.y").empty());
   CHECK(error("y = h(c(x))", "c.y", Mode::train).find("a checkpoint, which keeps nothing") != std::string::npos);
@@ -141,7 +141,7 @@ TEST_CASE("a block wraps another that is given to it, with any number of inputs"
   CHECK(same(played(model, "h")[0], x + 7. * x));
   CHECK(error_of([&] {
           Model::parse(definition(blocks, R"("a": {"block": "residual"})", function("f", "a(x)")));
-        }).find("block 'residual' must be given its part 'sublayer'") != std::string::npos);
+        }).find("block 'residual' must be given its module 'sublayer'") != std::string::npos);
 }
 
 TEST_CASE("a hyper-parameter names a block, and an override another") {

@@ -86,7 +86,7 @@ TEST_CASE("an unknown name comes with the nearest one") {
         "    y = x * raet\n"
         "            ^");
   CHECK(line_error("y = sofmax(x)") ==
-        "small.json, function 'f', line 9: there is no part, function or op 'sofmax'; did you mean 'softmax'?\n"
+        "small.json, function 'f', line 9: there is no module, function or op 'sofmax'; did you mean 'softmax'?\n"
         "    y = sofmax(x)\n"
         "        ^");
   CHECK(line_error("y = softmax(x, axs=1)") ==
@@ -183,7 +183,7 @@ TEST_CASE("blocks, parts and parameters by their names") {
         "    \"parts\": {\"p\": {\"block\": \"a\", \"widht\": 3}},\n"
         "                                           ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\", \"width\": 3}", "x")) ==
-        "small.json, model, line 9: part 'p' is never used: no line mentions it\n"
+        "small.json, model, line 9: module 'p' is never used: no line mentions it\n"
         "    \"parts\": {\"p\": {\"block\": \"a\", \"width\": 3}},\n"
         "                   ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"=n\", \"width\": 3}")) ==
@@ -214,7 +214,7 @@ TEST_CASE("parts and functions in a circle") {
   const std::string a = "\"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n";
   const std::string b = "\"b\": {\"parts\": {\"r\": {\"block\": \"a\"}}, \"inputs\": [\"x\"], \"result\": \"r(x)\"}";
   CHECK(load_error(with_blocks(a + b, "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: part 'q' contains itself, by way of block 'a'\n"
+        "small.json, block 'a', line 6: module 'q' contains itself, by way of block 'a'\n"
         "    \"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n"
         "                         ^");
   const Model model = Model::parse(one_function({}, "f(x)"));

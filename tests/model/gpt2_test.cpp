@@ -94,7 +94,7 @@ TEST_CASE("GPT-2 has the published number of parameters, names and layouts") {
   CHECK(shape("h.3.mlp.c_fc.weight") == Shape{768, 3072});
   CHECK(shape("h.3.mlp.c_proj.weight") == Shape{3072, 768});
   CHECK(shape("ln_f.bias") == Shape{768});
-  CHECK(model.parts()[0].parameters == 124439808);
+  CHECK(model.modules()[0].parameters == 124439808);
 }
 
 TEST_CASE("GPT-2 of every published size has the published number of parameters") {
@@ -182,7 +182,7 @@ TEST_CASE("optimised playing agrees with the reference: float64 tightly, float32
 TEST_CASE("every pass can be switched off by itself") {
   const Model model = Model::load(definition, small());
   const auto reference = loss_and_gradients<double>(model, Passes::reference(), Mode::train);
-  for (bool Passes::*pass : {&Passes::fuse, &Passes::fold, &Passes::common, &Passes::accumulate, &Passes::chains,
+  for (bool Passes::*pass : {&Passes::fuse, &Passes::fold, &Passes::common, &Passes::accumulate, &Passes::elementwise,
                              &Passes::views, &Passes::in_place, &Passes::reuse}) {
     Passes passes;
     passes.*pass = false;

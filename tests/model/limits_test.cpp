@@ -111,7 +111,7 @@ TEST_CASE("expressions that are nested too deeply are refused with a caret, howe
 TEST_CASE("4,000 nested blocks are refused, 150 are recorded") {
   CHECK(record_error(chained(150, "p(x) + 1")) == "");
   const std::string error = record_error(chained(4000, "p(x) + 1"));
-  CHECK(has(error, "parts are nested more than 200 deep"));
+  CHECK(has(error, "modules are nested more than 200 deep"));
   CHECK(has(error, "small.json, block 'b199', line"));
   CHECK(error.back() == '^');
 }
@@ -123,7 +123,7 @@ TEST_CASE("blocks that each apply the next twice stop at the limit of steps, wit
   const std::string error = record_error(chained(40, "p(p(x)) + 1"), options);
   CHECK(has(error, "this takes more than 200000 steps to record"));
   CHECK(has(error, "small.json, block 'b"));
-  CHECK(has(error, "(part p.p.p.p.p"));
+  CHECK(has(error, "(module p.p.p.p.p"));
   CHECK(error.find('^') != std::string::npos);
   CHECK(has(record_error(chained(40, "p(p(x))"), options), "steps to record"));  // also where nothing is recorded
   options.max_steps = 100;
@@ -142,7 +142,7 @@ TEST_CASE("models whose parts multiply are refused before memory is full") {
   text.replace(text.find("\"b0\": {"), 0, "");
   text.insert(text.find("\"blocks\": {") + 11, blocks);
   text.replace(text.rfind("\"b0\": {\"inputs\""), 4, "\"b40\"");
-  CHECK(has(record_error(text), "the model has more than 262144 parts"));
+  CHECK(has(record_error(text), "the model has more than 262144 modules"));
 }
 
 TEST_CASE("tuples and texts that double line by line are refused before memory is full") {
@@ -320,10 +320,10 @@ TEST_CASE("results that are none, and names that stand twice or mean two things,
   };
   CHECK(has(load_error(model("\"p\": {\"block\": \"a\"}",
                              "\"p\": {\"inputs\": {\"x\": \"float [b]\"}, \"result\": \"p(x)\"}")),
-            "'p' is the name of a part of the model already"));
+            "'p' is the name of a module of the model already"));
   CHECK(has(load_error(model("\"p\": {\"block\": \"a\"}",
                              "\"f\": {\"inputs\": {\"p\": \"float [b]\"}, \"result\": \"p(p)\"}")),
-            "'p' is the name of a part of the model already"));
+            "'p' is the name of a module of the model already"));
   CHECK(has(load_error("{\"xtape\": 1, \"blocks\": {\"\": {\"inputs\": [], \"result\": \"1\"}}}"),
             "a block needs a name"));
   CHECK(has(load_error("{\"xtape\": 1, \"use\": [\"\"]}"), "cannot find ''"));

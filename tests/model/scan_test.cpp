@@ -79,7 +79,7 @@ std::string error(const std::string& line) {
 }
 }  // namespace
 
-TEST_CASE("scan in a definition is the part at every step") {
+TEST_CASE("scan in a definition is the module at every step") {
   const std::vector<Array2> scanned = f({"ys, last = scan(cell, x, init=h)"}, "ys, last");
   const std::vector<Array2> steps =
       f({"a = cell(x[:, 0], h)[0]", "c = cell(x[:, 1], a)[0]", "d = cell(x[:, 2], c)[0]", "e = cell(x[:, 3], d)[0]"},
@@ -88,7 +88,7 @@ TEST_CASE("scan in a definition is the part at every step") {
   CHECK(same(scanned[1], steps[1]));
 }
 
-TEST_CASE("scan in a definition: the gradients of the weights of its part") {
+TEST_CASE("scan in a definition: the gradients of the weights of its module") {
   const auto gradients = [](const std::vector<std::string>& lines, const std::string& result) {
     Model model = Model::parse(recurrent(lines, result), test::in_float64());
     Tape tape(Mode::train);
@@ -138,7 +138,7 @@ TEST_CASE("scan in a definition: what every step is given as it is") {
 TEST_CASE("scan in a definition: what is wrong is said where it stands") {
   CHECK(error("out = scan(cell, x, init=h, axs=1)").find("scan has no 'axs'; did you mean 'axis'?") !=
         std::string::npos);
-  CHECK(error("out = scan(x, x, init=h)").find("its first argument must be a part") != std::string::npos);
+  CHECK(error("out = scan(x, x, init=h)").find("its first argument must be a module") != std::string::npos);
   CHECK(error("out = scan(cells, x, init=h)").find("choose a repeat, cells[0]") != std::string::npos);
   CHECK(error("out = scan(cell, 3, init=h)").find("it steps through arrays, not through 3") != std::string::npos);
   CHECK(error("out = scan(cell, x, init=0)").find("'init' must be an array") != std::string::npos);

@@ -44,7 +44,7 @@ TEST_CASE("functions that cannot be shared are refused with their place") {
   CHECK(test::error_of([&] {
           Model::parse(using_files(doubling, R"json("another": {"inputs": {"x": "float [n]"}, "result": "x"})json",
                                    R"json("twice.json")json"));
-        }).find("there is no part, function or op 'once'") != std::string::npos);
+        }).find("there is no module, function or op 'once'") != std::string::npos);
 }
 
 namespace {
@@ -192,7 +192,7 @@ TEST_CASE("one entry describes several parts, each with weights of its own") {
     std::string other = text;
     return test::error_of([&] { Model::parse(other.replace(other.find("a, b,c"), 6, names)); });
   };
-  CHECK(with_names("a, b, c, a").find("the part 'a' has the same name as a part") != std::string::npos);
+  CHECK(with_names("a, b, c, a").find("the module 'a' has the same name as a module") != std::string::npos);
   CHECK(!with_names("a, , b, c").empty());
   CHECK(!with_names("a, b, c, ").empty());
 }

@@ -80,7 +80,7 @@ TEST_CASE("scan: neither the tape nor the plan grows with the length") {
   CHECK(nodes_and_steps(3) == nodes_and_steps(700));
 }
 
-TEST_CASE("scan: only what the backward part reads is kept") {
+TEST_CASE("scan: only what the backward pass reads is kept") {
   Tape tape;
   Vars v;
   for (const Doubles& point : simple_points(8, 64))

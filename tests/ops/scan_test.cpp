@@ -29,7 +29,7 @@ void check_as_by_hand(Recurrence model, const std::vector<Doubles>& points,
     CAPTURE(i);
     CHECK(near(found[i], truth[i], 1e-12));
   }
-  for (bool Passes::*pass : {&Passes::fuse, &Passes::fold, &Passes::common, &Passes::accumulate, &Passes::chains,
+  for (bool Passes::*pass : {&Passes::fuse, &Passes::fold, &Passes::common, &Passes::accumulate, &Passes::elementwise,
                              &Passes::views, &Passes::in_place, &Passes::reuse}) {
     PlayerOptions without;
     without.passes.*pass = false;

@@ -166,11 +166,11 @@ TEST_CASE("a user's own op takes the place of what its expand records, with its 
     op.inputs = {{"x", Accept::floating}, {"w", Accept::floating}};
     op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), {}}}; };
     op.lowering.kernel = [](const KernelCall& call) {
-      return Kernel{[count = count_of(call.shape(0))](const Frame& frame) {
-        const auto *x = static_cast<const double*>(frame.in[0]), *w = static_cast<const double*>(frame.in[1]);
+      return Kernel{[count = count_of(call.shape(0))](const KernelArguments& arguments) {
+        const auto *x = static_cast<const double*>(arguments.in[0]), *w = static_cast<const double*>(arguments.in[1]);
         double total = 0;
         for (std::int64_t i = 0; i < count; ++i) total += x[i] * w[i] * x[i] * w[i];
-        *static_cast<double*>(frame.out[0]) = total;
+        *static_cast<double*>(arguments.out[0]) = total;
       }};
     };
     op.gradient = [](const GradientCall& call) {

@@ -34,7 +34,7 @@ std::string error_of_playing(const Tape& tape, const Vars& outputs, const Var& i
     for (const int threads : {1, 2})
       for (const bool profile : {false, true}) {
         PlayerOptions options;
-        if (reference) options.passes.chains = options.passes.fuse = false;
+        if (reference) options.passes.elementwise = options.passes.fuse = false;
         options.threads = threads;
         options.profile = profile;
         Player player(tape, outputs, options);

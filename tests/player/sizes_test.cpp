@@ -19,7 +19,9 @@
 using namespace xtape;
 
 namespace {
-constexpr std::int64_t two_to(int power) { return std::int64_t{1} << power; }
+constexpr std::int64_t two_to(int power) {
+  return std::int64_t{1} << power;
+}
 
 /// What planning is refused with.
 std::string refusal(const Var& output, const PlayerOptions& options = {}) {
@@ -65,15 +67,16 @@ TEST_CASE("what goes through more elements than can be addressed is refused befo
   Tape tape;
   const Var x = tape.input("x", {1, 1});
   const Var large = broadcast_to(x, {two_to(30), two_to(29)});
-  const std::vector<Var> outputs{einsum("ij,ij->", {large, large}), einsum("ij,ik->jk", {large, large}),
-                                 matmul(slice(large, {0}, {2}), transpose(slice(large, {0}, {2}))),
-                                 softmax(large, 0),
-                                 sum(large, {0}),
-                                 cumsum(large, 0),
-                                 concat({large, large}, 0),
-                                 layer_norm(large, reshape(slice(large, {0}, {1}), {-1}),
-                                            reshape(slice(large, {0}, {1}), {-1})),
-                                 take(large, tape.constant(0, Dtype::int64) + tape.input("i", {3}, Dtype::int64), 1)};
+  const std::vector<Var> outputs{
+      einsum("ij,ij->", {large, large}),
+      einsum("ij,ik->jk", {large, large}),
+      matmul(slice(large, {0}, {2}), transpose(slice(large, {0}, {2}))),
+      softmax(large, 0),
+      sum(large, {0}),
+      cumsum(large, 0),
+      concat({large, large}, 0),
+      layer_norm(large, reshape(slice(large, {0}, {1}), {-1}), reshape(slice(large, {0}, {1}), {-1})),
+      take(large, tape.constant(0, Dtype::int64) + tape.input("i", {3}, Dtype::int64), 1)};
   for (const Var& output : outputs) {
     CAPTURE(output.node().op->name);
     const std::string text = refusal(output);
@@ -88,10 +91,9 @@ TEST_CASE("buffers that fit one by one but not together are refused, naming the 
   const Var x = tape.input("x", {1});
   const Var small = tanh(broadcast_to(x, share_of_memory(0.4))), large = exp(broadcast_to(x, share_of_memory(0.7)));
   PlayerOptions options;
-  options.passes.chains = false;
-  check_says(refusal(sum(small) + sum(large), options),
-             {"out of memory: the plan needs ", "this process can have ", "its largest buffer, ",
-              "is that of exp -> float32 ("});
+  options.passes.elementwise = false;
+  check_says(refusal(sum(small) + sum(large), options), {"out of memory: the plan needs ", "this process can have ",
+                                                         "its largest buffer, ", "is that of exp -> float32 ("});
   // Three arrays that would fit where they share memory.
   const Var third = sum(exp(tanh(small)));
   options.passes.reuse = options.passes.in_place = false;
@@ -108,7 +110,7 @@ TEST_CASE("a scan's memory is checked as a plan's is") {
     return std::pair{Vars{sum(wide) + sum(wide * exp(wide))}, Vars{}};
   };
   PlayerOptions options;
-  options.passes.chains = options.passes.in_place = false;
+  options.passes.elementwise = options.passes.in_place = false;
   check_says(refusal(scan(cell, {x}, {}, {0, false, {}}).outputs[0], options), {"out of memory: ", "float32 ("});
 }
 
@@ -189,7 +191,8 @@ TEST_CASE("a limit on address space below the machine's memory stops no program,
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const auto limited = [&](const std::string& words) {
     // What a sanitizer says of the limit is no report of it.
-    return std::system(("ulimit -v 2000000 && ASAN_OPTIONS= UBSAN_OPTIONS= '" + program + "' " + words + " >/dev/null").c_str());
+    return std::system(
+        ("ulimit -v 2000000 && ASAN_OPTIONS= UBSAN_OPTIONS= '" + program + "' " + words + " >/dev/null").c_str());
   };
   if (limited("--version") != 0) return;  // a sanitizer, which reserves terabytes before anything runs
   CHECK(limited("--test-case='" + std::string(limited_case) + "'") == 0);

@@ -34,7 +34,7 @@ TEST_CASE("the split cuts at a fraction of the characters, never inside one") {
   CHECK_THROWS_AS(split_text("abc", 1.5), Error);
 }
 
-TEST_CASE("training rows are blocks of the training part with the next tokens as targets") {
+TEST_CASE("training rows are blocks of the training split with the next tokens as targets") {
   const TextBatches batches(counting(0, 50), counting(50, 20), {.rows = 3, .block_size = 8, .seed = 7});
   Batch batch = batches.blank();
   CHECK(batch.at("tokens").shape() == Shape{3, 8});
@@ -159,12 +159,12 @@ TEST_CASE("blocks from random places go on from nothing") {
 
 TEST_CASE("parts that are too short are refused") {
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 8), counting(0, 9), {.rows = 1, .block_size = 8}),
-                       "the training part has 8 tokens; blocks of 8 need at least 9", Error);
+                       "the training split has 8 tokens; blocks of 8 need at least 9", Error);
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 9), counting(0, 1), {.rows = 1, .block_size = 8}),
                        doctest::Contains("needs at least 2"), Error);
   CHECK_THROWS_AS(TextBatches(counting(0, 9), counting(0, 9), {.rows = 0}), Error);
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 26), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}),
-                       "the training part has 26 tokens; consecutive blocks of 8 in 3 rows need at least 27", Error);
+                       "the training split has 26 tokens; consecutive blocks of 8 in 3 rows need at least 27", Error);
   CHECK(
       TextBatches(counting(0, 27), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}).epoch_batches() ==
       1);

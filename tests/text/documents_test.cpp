@@ -53,7 +53,7 @@ TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
   CHECK(row(batch.at("tokens"), 0) == Row{2, 4, 5, 6, 4, 5, 0, 0});
   CHECK(row(batch.at("tokens"), 1) == Row(8, 0));
   CHECK(row(batch.at("targets"), 1) == Row(8, -1));
-  CHECK_THROWS_WITH_AS(RowBatches({}, rows, {}), "the training part has no row", Error);
+  CHECK_THROWS_WITH_AS(RowBatches({}, rows, {}), "the training split has no row", Error);
 }
 
 TEST_CASE("a prompt is given and no target: what follows it is, and the end") {

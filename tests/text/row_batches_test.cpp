@@ -19,7 +19,7 @@ Tokens sentence(std::int32_t number, std::size_t length) {
 }
 
 DataRows pairs(const std::vector<std::pair<Tokens, Tokens>>& all, std::int32_t source_pad = 0,
-           std::int32_t target_pad = 0) {
+               std::int32_t target_pad = 0) {
   DataRows rows = {{{"source", Column::Kind::text, source_pad}, {"target", Column::Kind::target, target_pad}}, {}};
   for (const auto& pair : all) rows.rows.push_back({{pair.first, {}, 0}, {pair.second, {}, 0}});
   return rows;
@@ -128,7 +128,7 @@ TEST_CASE("a budget of tokens gives short sentences more rows") {
   CHECK(batches.rows() == *rows.rbegin());
 }
 
-TEST_CASE("the validation part comes once, and the blank batch is the largest") {
+TEST_CASE("the validation split comes once, and the blank batch is the largest") {
   const RowBatches batches(some_pairs(30), some_pairs(20), {.rows = 8});
   Batch batch = batches.blank();
   const Batch blank = batches.blank();
@@ -145,8 +145,8 @@ TEST_CASE("the validation part comes once, and the blank batch is the largest") 
 }
 
 TEST_CASE("parts without pairs and sentences without ends are errors") {
-  CHECK_THROWS_WITH_AS(RowBatches({}, some_pairs(3), {}), "the training part has no row", Error);
-  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {}, {}), "the validation part has no row", Error);
+  CHECK_THROWS_WITH_AS(RowBatches({}, some_pairs(3), {}), "the training split has no row", Error);
+  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {}, {}), "the validation split has no row", Error);
   CHECK_THROWS_AS(RowBatches(pairs({{{2}, {2, 3}}}), some_pairs(3), {}), Error);
   CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {{{"text", Column::Kind::target}}, {{{{2, 3}, {}, 0}}}}, {}),
                        doctest::Contains("have other columns"), Error);

@@ -157,7 +157,7 @@ TEST_CASE("patience ends a training that gets no better, also after a resume") {
 
 TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
   const tiny::Directory directory;
-  // What is learnt is wrong for the validation part, whose loss soon rises.
+  // What is learnt is wrong for the validation split, whose loss soon rises.
   const Recipe recipe = pairs_recipe(directory, {{"keep", "1"}, {"schedule.rate", "0.1"}, {"epochs", "6"}});
   directory.write("validation.tsv", "um dois\tseven eight\nnove um\ttwo three\ntrês\tzero\n");
   Run run = Run::create(recipe, directory / "run");

@@ -75,7 +75,7 @@ TEST_CASE("validation and test files stand in place of a split") {
   CHECK(opened.columns() == 8);
   CHECK_THROWS_WITH_AS(opened.batches(), doctest::Contains("--set data.folder=DIRECTORY"), FileError);
   CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory), directory / "other").evaluate(true),
-                       doctest::Contains("the data has no test part"), Error);
+                       doctest::Contains("the data has no test split"), Error);
 }
 
 TEST_CASE("a text without the end of a prompt is told, and ways to split that say the same are refused") {
@@ -90,7 +90,8 @@ TEST_CASE("a text without the end of a prompt is told, and ways to split that sa
                        doctest::Contains("'measure' is for pairs, and for documents with a 'prompt_end'"),
                        DefinitionError);
   const Recipe all = tiny::load(directory, {{"data.held_out", "102"}});
-  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), doctest::Contains("the training part has no row: "), Error);
+  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), doctest::Contains("the training split has no row: "),
+                       Error);
 }
 
 TEST_CASE("data may come through a pipe, which is read once") {

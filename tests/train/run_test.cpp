@@ -131,7 +131,7 @@ TEST_CASE("mistakes leave no directory behind") {
   CHECK_THROWS_WITH_AS(Run::open(directory / "taken"), doctest::Contains("is not a run"), FileError);
 }
 
-TEST_CASE("a run on a text file: the vocabulary is the training part's, generation needs no text") {
+TEST_CASE("a run on a text file: the vocabulary is the training split's, generation needs no text") {
   const tiny::Directory directory;
   std::string text;
   for (int i = 0; i < 40; ++i) text += "abcab ";

@@ -166,7 +166,7 @@ TEST_CASE("a profile says where the time of updates goes") {
     CHECK(step.calls == 6);  // two micro-batches an update
     CHECK(step.bytes > 0);
     inside += step.seconds;
-    of_a_part = of_a_part || (step.op == "take" && step.part == "before");
+    of_a_part = of_a_part || (step.op == "take" && step.module == "before");
   }
   CHECK(of_a_part);
   CHECK(inside > 0);

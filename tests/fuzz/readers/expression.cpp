@@ -24,7 +24,7 @@ void expression(Input input) {
   const auto read = [&](const std::string& text, bool may_assign) { return model::parse_line(text, place, may_assign); };
   const auto line = accepted([&] { return read(std::string(input), true); });
   if (!line) return;
-  const std::string text = model::written(line->value);
+  const std::string text = model::to_source(line->value);
   const auto again = accepted([&] {
     try {
       return read(text, false);
@@ -35,7 +35,7 @@ void expression(Input input) {
   });
   if (!again) return;
   require(same(again->value, line->value), "an expression that is written and read is the same");
-  require(model::written(again->value) == text, "and is written the same way");
+  require(model::to_source(again->value) == text, "and is written the same way");
 }
 
 }  // namespace xtape::fuzz

@@ -69,11 +69,12 @@ const Op& wrong_overwrite() {
     Op op = sine("broken_overwrite");
     op.lowering.tile = nullptr;
     op.lowering.kernel = [](const KernelCall& call) {
-      return Kernel{[count = count_of(call.shape(0)), single = call.dtype(0) == Dtype::float32](const Frame& frame) {
+      return Kernel{[count = count_of(call.shape(0)),
+                     single = call.dtype(0) == Dtype::float32](const KernelArguments& arguments) {
         const auto all = [&](auto scalar) {
           using T = decltype(scalar);
-          const T* x = static_cast<const T*>(frame.in[0]);
-          T* y = static_cast<T*>(frame.out[0]);
+          const T* x = static_cast<const T*>(arguments.in[0]);
+          T* y = static_cast<T*>(arguments.out[0]);
           for (std::int64_t i = 0; i < count; ++i) y[i] = 0;
           for (std::int64_t i = 0; i < count; ++i) y[i] = std::sin(x[i]);
         };
@@ -106,7 +107,9 @@ Shrunk found(const Op& op) {
 }
 }  // namespace
 
-TEST_CASE("tapes: a wrong tile is found, and shrunk to its call") { CHECK(found(wrong_tile()).failure.what != ""); }
+TEST_CASE("tapes: a wrong tile is found, and shrunk to its call") {
+  CHECK(found(wrong_tile()).failure.what != "");
+}
 
 TEST_CASE("tapes: a wrong gradient is found by finite differences, and shrunk") {
   CHECK(found(wrong_gradient()).failure.check == "finite differences");

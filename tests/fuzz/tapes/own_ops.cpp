@@ -7,7 +7,9 @@
 namespace xtape::fuzz {
 
 namespace {
-std::vector<ValueType> as_the_first(const Call& call) { return {call.inputs[0]}; }
+std::vector<ValueType> as_the_first(const Call& call) {
+  return {call.inputs[0]};
+}
 
 template <class T>
 TileFunction bend_tile(double limit) {
@@ -52,13 +54,14 @@ template <class T>
 Kernel center_kernel(const KernelCall& call) {
   const std::int64_t width = call.shape(0).back();
   const std::int64_t rows = width == 0 ? 0 : count_of(call.shape(0)) / width;
-  return Kernel{[rows, width](const Frame& frame) {
-    const T* x = static_cast<const T*>(frame.in[0]);
-    T* y = static_cast<T*>(frame.out[0]);
+  return Kernel{[rows, width](const KernelArguments& arguments) {
+    const T* x = static_cast<const T*>(arguments.in[0]);
+    T* y = static_cast<T*>(arguments.out[0]);
     for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
       double total = 0;
       for (std::int64_t i = 0; i < width; ++i) total += static_cast<double>(x[i]);
-      for (std::int64_t i = 0; i < width; ++i) y[i] = static_cast<T>(static_cast<double>(x[i]) - total / static_cast<double>(width));
+      for (std::int64_t i = 0; i < width; ++i)
+        y[i] = static_cast<T>(static_cast<double>(x[i]) - total / static_cast<double>(width));
     }
   }};
 }
@@ -77,9 +80,7 @@ const Op& center_op() {
     op.lowering.kernel = [](const KernelCall& call) {
       return call.dtype(0) == Dtype::float32 ? center_kernel<float>(call) : center_kernel<double>(call);
     };
-    op.expand = [](const ExpandCall& call) {
-      return Vars{call.inputs[0] - mean(call.inputs[0], {-1}, true)};
-    };
+    op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] - mean(call.inputs[0], {-1}, true)}; };
     return op;
   }();
   return row;
@@ -101,10 +102,10 @@ const Op& swell_op() {
 
 template <class T>
 Kernel gate_kernel(const KernelCall& call) {
-  return Kernel{[count = count_of(call.shape(0))](const Frame& frame) {
-    const T* a = static_cast<const T*>(frame.in[0]);
-    const T* b = static_cast<const T*>(frame.in[1]);
-    T* y = static_cast<T*>(frame.out[0]);
+  return Kernel{[count = count_of(call.shape(0))](const KernelArguments& arguments) {
+    const T* a = static_cast<const T*>(arguments.in[0]);
+    const T* b = static_cast<const T*>(arguments.in[1]);
+    T* y = static_cast<T*>(arguments.out[0]);
     for (std::int64_t i = 0; i < count; ++i) y[i] = std::tanh(a[i]) / (1 + std::exp(-b[i]));
   }};
 }

@@ -16,7 +16,7 @@ const std::vector<Way>& other_ways() {
   static const std::vector<Way> ways = [] {
     const std::pair<const char*, bool Passes::*> switches[] = {
         {"fuse", &Passes::fuse},   {"fold", &Passes::fold},   {"common", &Passes::common},
-        {"chains", &Passes::chains}, {"accumulate", &Passes::accumulate},
+        {"elementwise", &Passes::elementwise}, {"accumulate", &Passes::accumulate},
         {"views", &Passes::views}, {"in_place", &Passes::in_place}, {"reuse", &Passes::reuse}};
     Passes none = Passes::reference();
     none.expand = false;

@@ -6,7 +6,7 @@ namespace xtape::model {
 namespace {
 std::string joined(const std::vector<Expression>& expressions, std::size_t first) {
   std::string list;
-  for (std::size_t i = first; i < expressions.size(); ++i) list += (i > first ? ", " : "") + written(expressions[i]);
+  for (std::size_t i = first; i < expressions.size(); ++i) list += (i > first ? ", " : "") + to_source(expressions[i]);
   return list;
 }
 
@@ -24,11 +24,11 @@ bool needs_parentheses(const Expression& expression) {
 }
 
 std::string operand(const Expression& expression) {
-  return needs_parentheses(expression) ? "(" + written(expression) + ")" : written(expression);
+  return needs_parentheses(expression) ? "(" + to_source(expression) + ")" : to_source(expression);
 }
 }  // namespace
 
-std::string written(const Expression& expression) {
+std::string to_source(const Expression& expression) {
   const std::vector<Expression>& children = expression.children;
   switch (expression.form) {
     case Form::integer:
@@ -63,7 +63,7 @@ std::string written(const Expression& expression) {
     case Form::condition:
       return operand(children[0]) + " if " + operand(children[1]) + " else " + operand(children[2]);
     case Form::range: {
-      const auto bound = [](const Expression& each) { return each.form == Form::none ? "" : written(each); };
+      const auto bound = [](const Expression& each) { return each.form == Form::none ? "" : to_source(each); };
       const std::string step = bound(children[2]);
       return bound(children[0]) + ":" + bound(children[1]) + (step.empty() ? "" : ":" + step);
     }
@@ -72,7 +72,7 @@ std::string written(const Expression& expression) {
   }
   std::string list = joined(children, 1);
   for (const Keyword& each : expression.keywords)
-    list += (list.empty() ? "" : ", ") + each.name + "=" + written(each.value);
+    list += (list.empty() ? "" : ", ") + each.name + "=" + to_source(each.value);
   return operand(children[0]) + "(" + list + ")";
 }
 

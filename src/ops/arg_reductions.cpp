@@ -33,8 +33,8 @@ const Op& argmax_op() {
       .differentiable = false,
       .lowering = {.kernel = [](const KernelCall& call) {
         const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
-        return Kernel{[extent, dtype = call.dtype(0), threads = call.threads](const Frame& frame) {
-          find_greatest(dtype, frame.in[0], extent, static_cast<std::int64_t*>(frame.out[0]), threads);
+        return Kernel{[extent, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
+          find_greatest(dtype, arguments.in[0], extent, static_cast<std::int64_t*>(arguments.out[0]), threads);
         }};
       }}};
   return row;
@@ -66,9 +66,9 @@ const Op& top_k_op() {
       .lowering = {.kernel = [](const KernelCall& call) {
         const std::int64_t length = call.shape(0).back(), k = call.integer("k");
         const std::int64_t rows = length == 0 ? 0 : count_of(call.shape(0)) / length;
-        return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const Frame& frame) {
-                        find_top(dtype, frame.in[0], rows, length, k, frame.out[0],
-                                 static_cast<std::int64_t*>(frame.out[1]), frame.scratch, threads);
+        return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
+                        find_top(dtype, arguments.in[0], rows, length, k, arguments.out[0],
+                                 static_cast<std::int64_t*>(arguments.out[1]), arguments.scratch, threads);
                       },
                       top_scratch(rows, length, call.threads)};
       }}};
@@ -84,7 +84,7 @@ std::pair<Var, Var> top_k(const Argument& x, std::int64_t k) {
   return {outputs[0], outputs[1]};
 }
 
-void list_ordering(OpTable& table) {
+void list_arg_reductions(OpTable& table) {
   table.add(argmax_op());
   table.add(top_k_op());
 }

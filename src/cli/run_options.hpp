@@ -19,7 +19,8 @@ inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
 /// --checkpoint last|best|average:N|STEP.
 inline CLI::Option* add_checkpoint(
     CLI::App& command, std::string& checkpoint,
-    const std::string& about = "Whose weights: last, best, average:N (the mean of the last N) or the number of a step") {
+    const std::string& about =
+        "Whose weights: last, best, average:N (the mean of the last N) or the number of a step") {
   return command.add_option("--checkpoint", checkpoint, about)
       ->capture_default_str()
       ->check([](const std::string& text) {

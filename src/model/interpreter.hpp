@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "part.hpp"
+#include "module.hpp"
 #include "visible_names.hpp"
 
 namespace xtape::model {
 
 /// The names that hold where a line stands.
-struct Frame {
+struct Environment {
   const Definition* home = nullptr;  ///< Whose hyper-parameters are seen.
-  const Part* part = nullptr;        ///< Whose parameters, weights and parts; null among hyper-parameters.
+  const Module* module = nullptr;    ///< Whose parameters, weights and modules; null among hyper-parameters.
   bool in_function = false;          ///< The model's functions can be called.
   Values locals;                     ///< Inputs, sizes, what has been assigned.
 };
@@ -34,50 +34,51 @@ struct Arguments {
   std::vector<Named> named;
 };
 
-class Evaluator {
+class Interpreter {
  public:
   /// Without a tape, only what can be known without one can be evaluated.
-  explicit Evaluator(const World& world, std::optional<Tape> tape = std::nullopt, const Part* root = nullptr)
-      : world_(world), tape_(std::move(tape)), root_(root) {}
+  explicit Interpreter(const ModelContext& context, std::optional<Tape> tape = std::nullopt,
+                       const Module* root = nullptr)
+      : context_(context), tape_(std::move(tape)), root_(root) {}
 
-  Value evaluate(const Line& line, const Frame& frame);
+  Value evaluate(const Line& line, const Environment& environment);
   /// The same, of a kind that is needed here; else DefinitionError.
-  std::int64_t integer(const Line& line, const Frame& frame);
-  double number(const Line& line, const Frame& frame);
-  bool flag(const Line& line, const Frame& frame);
-  /// Whether `name` has a value in `frame`, apart from weights and parts.
-  bool knows(const std::string& name, const Frame& frame) const;
+  std::int64_t integer(const Line& line, const Environment& environment);
+  double number(const Line& line, const Environment& environment);
+  bool flag(const Line& line, const Environment& environment);
+  /// Whether `name` has a value in `environment`, apart from weights and modules.
+  bool knows(const std::string& name, const Environment& environment) const;
 
   /// Records a function of the model. Inputs that do not fit throw ShapeError, DtypeError or Error.
   Value call_function(const Function& function, const Arguments& arguments);
 
  private:
-  /// A line being evaluated, and the frame it is evaluated in.
+  /// A line being evaluated, and the environment it is evaluated in.
   struct At {
     const Line& line;
-    const Frame& frame;
+    const Environment& environment;
   };
   /// Counts the step, and what the value holds, against what a recording may take.
   Value visit(const Expression& expression, const At& at);
-  VisibleNames names_in(const Frame& frame) const;
+  VisibleNames names_in(const Environment& environment) const;
   Value value_of(const Expression& expression, const At& at);
   Value name(const Expression& expression, const At& at);
   Value attribute(const Expression& expression, const At& at);
   Value attribute_of(const Value& object, const Expression& expression, const At& at);
   Value attribute_of_each(const Tuple& objects, const Expression& expression, const At& at);
-  Value assigned(const Part& part, const Expression& expression, const At& at) const;
+  Value assigned(const Module& module, const Expression& expression, const At& at) const;
   Value index(const Expression& expression, const At& at);
   Value chain(const Expression& expression, const At& at);
   bool holds(const Expression& condition, const At& at);
   Value call(const Expression& expression, const At& at);
   Value require(const Expression& expression, const At& at);
-  Value scan_part(const Expression& expression, const At& at);
+  Value scan_module(const Expression& expression, const At& at);
   Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
-  Value call_part(const PartReference& reference, const Expression& expression, Arguments arguments, const At& at);
-  Value call_one(const Part& part, const PartSpec& spec, const Arguments& arguments);
-  Value apply_block(const Part& part, const Arguments& arguments);
+  Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
+  Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments);
+  Value apply_block(const Module& module, const Arguments& arguments);
   Arguments arguments_of(const Expression& expression, const At& at);
-  Value compute(const Computation& computation, Frame& frame, const std::shared_ptr<const Scope>& scope);
+  Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);
   Value weight(const Weight& weight);
   Place place_of(const At& at) const;
   [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;
@@ -93,18 +94,18 @@ class Evaluator {
     }
   }
 
-  const World& world_;
+  const ModelContext& context_;
   std::optional<Tape> tape_;
-  const Part* root_;
+  const Module* root_;
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
-  std::map<const Part*, Values> applied_;  ///< What each part's names meant where it was applied last.
+  std::map<const Module*, Values> applied_;  ///< What each module's names meant where it was applied last.
 };
 
 /// Binds arguments to declared inputs: their values and the sizes that their types name. Throws ShapeError, DtypeError
 /// or Error where they do not fit.
-void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype, Evaluator& evaluator,
-                 Frame& frame);
+void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype,
+                 Interpreter& interpreter, Environment& environment);
 
 struct OpCall {
   std::vector<Operand> operands;

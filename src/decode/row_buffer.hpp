@@ -11,9 +11,9 @@ namespace xtape::decode {
 
 /// An array [rows, …] in memory that has room for more, so that players of different sizes share it: each sees its
 /// beginning.
-class HeldRows {
+class RowBuffer {
  public:
-  explicit HeldRows(Dtype dtype) : dtype_(dtype) {}
+  explicit RowBuffer(Dtype dtype) : dtype_(dtype) {}
   Array array() const { return memory_.first(shape_); }
   const Shape& shape() const { return shape_; }
   std::byte* row(std::int64_t row) { return row == RowMove::aside ? aside() : begin() + row * bytes_per_row(); }
@@ -33,10 +33,10 @@ class HeldRows {
 };
 
 /// What an op `cache` keeps: [rows, …, capacity, …], of which a row's first places are in use.
-class HeldState {
+class CacheState {
  public:
   /// `axis` is that of the places.
-  HeldState(const ValueType& type, std::size_t axis);
+  CacheState(const ValueType& type, std::size_t axis);
 
   Array array() const { return held_.array(); }
   /// Makes room for `rows` rows and `capacity` places, all zero: what is not in use must be finite, for it is
@@ -52,7 +52,7 @@ class HeldState {
  private:
   std::int64_t capacity() const { return held_.shape()[axis_]; }
 
-  HeldRows held_;
+  RowBuffer held_;
   Shape shape_;
   std::size_t axis_;
   std::int64_t outer_ = 1;        // stretches of places in a row

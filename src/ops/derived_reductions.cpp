@@ -109,7 +109,7 @@ Var logsumexp(const Argument& x, const Axes& axis, bool keepdims) {
   return apply(logsumexp_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
 }
 
-void list_statistics(OpTable& table) {
+void list_derived_reductions(OpTable& table) {
   table.add(var_op());
   table.add(logsumexp_op());
 }

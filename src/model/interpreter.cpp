@@ -1,4 +1,4 @@
-#include "evaluator.hpp"
+#include "interpreter.hpp"
 
 #include <algorithm>
 
@@ -8,54 +8,55 @@
 
 namespace xtape::model {
 
-Place Evaluator::place_of(const At& at) const {
+Place Interpreter::place_of(const At& at) const {
   Place place = at.line.place;
-  if (at.frame.part != nullptr && !at.frame.part->path.empty()) place.owner += " (part " + at.frame.part->path + ")";
+  if (at.environment.module != nullptr && !at.environment.module->path.empty())
+    place.owner += " (module " + at.environment.module->path + ")";
   return place;
 }
 
-void Evaluator::fail(const At& at, std::size_t column, const std::string& message) const {
+void Interpreter::fail(const At& at, std::size_t column, const std::string& message) const {
   model::fail(place_of(at), at.line.text, column, message);
 }
 
-Value Evaluator::evaluate(const Line& line, const Frame& frame) {
-  return visit(line.value, {line, frame});
+Value Interpreter::evaluate(const Line& line, const Environment& environment) {
+  return visit(line.value, {line, environment});
 }
 
-std::int64_t Evaluator::integer(const Line& line, const Frame& frame) {
-  const Value value = evaluate(line, frame);
+std::int64_t Interpreter::integer(const Line& line, const Environment& environment) {
+  const Value value = evaluate(line, environment);
   if (const auto* integer = value.as<std::int64_t>()) return *integer;
-  fail({line, frame}, line.value.column, "an integer belongs here, not " + describe(value));
+  fail({line, environment}, line.value.column, "an integer belongs here, not " + describe(value));
 }
 
-double Evaluator::number(const Line& line, const Frame& frame) {
-  const Value value = evaluate(line, frame);
+double Interpreter::number(const Line& line, const Environment& environment) {
+  const Value value = evaluate(line, environment);
   if (value.is_number()) return value.number();
-  fail({line, frame}, line.value.column, "a number belongs here, not " + describe(value));
+  fail({line, environment}, line.value.column, "a number belongs here, not " + describe(value));
 }
 
-bool Evaluator::flag(const Line& line, const Frame& frame) {
-  const Value value = evaluate(line, frame);
+bool Interpreter::flag(const Line& line, const Environment& environment) {
+  const Value value = evaluate(line, environment);
   if (const auto* flag = value.as<bool>()) return *flag;
-  fail({line, frame}, line.value.column, "true or false belongs here, not " + describe(value));
+  fail({line, environment}, line.value.column, "true or false belongs here, not " + describe(value));
 }
 
-Value Evaluator::visit(const Expression& expression, const At& at) {
+Value Interpreter::visit(const Expression& expression, const At& at) {
   constexpr std::size_t least_stack = 160 << 10;  // what recording an op may need
   if (stack_left() < least_stack)
-    fail(at, expression.column, "expressions, parts and functions are nested too deeply for this thread's stack");
+    fail(at, expression.column, "expressions, modules and functions are nested too deeply for this thread's stack");
   Value value = value_of(expression, at);
   guarded(at, expression.column, [&] {
     steps_ += 1 + elements_of(value);
-    if (steps_ > world_.max_steps)
-      throw Error("this takes more than " + std::to_string(world_.max_steps) +
-                  " steps to record, the most that ModelOptions::max_steps allows: parts that apply each other "
+    if (steps_ > context_.max_steps)
+      throw Error("this takes more than " + std::to_string(context_.max_steps) +
+                  " steps to record, the most that ModelOptions::max_steps allows: modules that apply each other "
                   "repeatedly multiply");
   });
   return value;
 }
 
-Value Evaluator::value_of(const Expression& expression, const At& at) {
+Value Interpreter::value_of(const Expression& expression, const At& at) {
   switch (expression.form) {
     case Form::integer:
       return expression.integer;
@@ -94,18 +95,19 @@ Value Evaluator::value_of(const Expression& expression, const At& at) {
 }
 
 /// Whether a condition holds, which is decided while recording.
-bool Evaluator::holds(const Expression& condition, const At& at) {
+bool Interpreter::holds(const Expression& condition, const At& at) {
   const Value value = visit(condition, at);
   if (const auto* flag = value.as<bool>()) return *flag;
-  fail(at, condition.column,
-       value.as<Var>() != nullptr
-           ? "a condition must be known while recording, and this is an array: where(c, a, b) chooses element by element"
-           : "a condition is true or false, not " + describe(value));
+  fail(
+      at, condition.column,
+      value.as<Var>() != nullptr
+          ? "a condition must be known while recording, and this is an array: where(c, a, b) chooses element by element"
+          : "a condition is true or false, not " + describe(value));
 }
 
 /// Operators between two values, from left to right. `and` and `or` of flags look at the right side only where the left
 /// does not decide.
-Value Evaluator::chain(const Expression& expression, const At& at) {
+Value Interpreter::chain(const Expression& expression, const At& at) {
   Value left = visit(expression.children[0], at);
   for (std::size_t i = 0; i < expression.operators.size(); ++i) {
     const auto& [symbol, column] = expression.operators[i];
@@ -117,56 +119,56 @@ Value Evaluator::chain(const Expression& expression, const At& at) {
   return left;
 }
 
-Value Evaluator::weight(const Weight& weight) {
+Value Interpreter::weight(const Weight& weight) {
   if (weight.path.empty()) return None{};
-  return tape_->parameter(world_.store, weight.path);
+  return tape_->parameter(context_.store, weight.path);
 }
 
-VisibleNames Evaluator::names_in(const Frame& frame) const {
-  const Part* part = frame.part;
-  return {frame.home,
-          part != nullptr ? part->block : nullptr,
-          part != nullptr ? part->parameters.size() : 0,  // while they are set, only the first of them
+VisibleNames Interpreter::names_in(const Environment& environment) const {
+  const Module* module = environment.module;
+  return {environment.home,
+          module != nullptr ? module->block : nullptr,
+          module != nullptr ? module->parameters.size() : 0,  // while they are set, only the first of them
           tape_.has_value(),
-          frame.in_function ? &world_.definition->functions : nullptr,
-          world_.ops};
+          environment.in_function ? &context_.definition->functions : nullptr,
+          context_.ops};
 }
 
-bool Evaluator::knows(const std::string& name, const Frame& frame) const {
-  VisibleNames names = names_in(frame);
+bool Interpreter::knows(const std::string& name, const Environment& environment) const {
+  VisibleNames names = names_in(environment);
   names.recording = false;
-  return frame.locals.count(name) != 0 || names.of(name) != Meaning::unknown;
+  return environment.locals.count(name) != 0 || names.of(name) != Meaning::unknown;
 }
 
-Value Evaluator::name(const Expression& expression, const At& at) {
+Value Interpreter::name(const Expression& expression, const At& at) {
   const std::string& name = expression.text;
-  const Frame& frame = at.frame;
-  if (const auto found = frame.locals.find(name); found != frame.locals.end()) return found->second;
-  const VisibleNames names = names_in(frame);
+  const Environment& environment = at.environment;
+  if (const auto found = environment.locals.find(name); found != environment.locals.end()) return found->second;
+  const VisibleNames names = names_in(environment);
   switch (names.of(name)) {
     case Meaning::parameter:
-      return frame.part->parameters.at(name);
+      return environment.module->parameters.at(name);
     case Meaning::weight:
-      return weight(*frame.part->find_weight(name));
+      return weight(*environment.module->find_weight(name));
     case Meaning::module:
-      return PartReference{frame.part->find_part(name)};
+      return ModuleReference{environment.module->find_module(name)};
     case Meaning::hyper:
-      return world_.hyper.at(frame.home).at(name);
+      return context_.hyper.at(environment.home).at(name);
     case Meaning::training:
       return tape_->mode() == Mode::train;
     default:
       break;
   }
   std::vector<std::string> known = names.values();
-  for (const auto& each : frame.locals) known.push_back(each.first);
+  for (const auto& each : environment.locals) known.push_back(each.first);
   fail(at, expression.column, "unknown name '" + name + "'" + did_you_mean(name, known));
 }
 
-Value Evaluator::attribute(const Expression& expression, const At& at) {
+Value Interpreter::attribute(const Expression& expression, const At& at) {
   return attribute_of(visit(expression.children[0], at), expression, at);
 }
 
-Value Evaluator::attribute_of(const Value& object, const Expression& expression, const At& at) {
+Value Interpreter::attribute_of(const Value& object, const Expression& expression, const At& at) {
   const std::string& name = expression.text;
   if (const auto* var = object.as<Var>()) {
     if (name == "rank") return static_cast<std::int64_t>(var->rank());
@@ -177,39 +179,40 @@ Value Evaluator::attribute_of(const Value& object, const Expression& expression,
     return sizes;
   }
   if (const auto* several = object.as<Tuple>()) return attribute_of_each(*several, expression, at);
-  const auto* reference = object.as<PartReference>();
+  const auto* reference = object.as<ModuleReference>();
   if (reference == nullptr) fail(at, expression.column, describe(object) + " has no '" + name + "'");
-  const PartList& list = *reference->list;
+  const ModuleList& list = *reference->list;
   if (reference->every) {
     Tuple items;
     for (std::size_t i = 0; i < list.items.size(); ++i)
-      items.emplace_back(PartReference{&list, static_cast<std::int64_t>(i)});
+      items.emplace_back(ModuleReference{&list, static_cast<std::int64_t>(i)});
     return attribute_of_each(items, expression, at);
   }
-  if (name == "all" && list.repeated && reference->item < 0) return PartReference{&list, -1, true};
+  if (name == "all" && list.repeated && reference->item < 0) return ModuleReference{&list, -1, true};
   if (list.repeated && reference->item < 0)
     fail(at, expression.column, "'" + list.spec->name + "' is repeated: choose one with " + list.spec->name + "[0]");
   if (list.items.empty()) return None{};
-  const Part& part = *list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference->item))];
-  if (const Weight* found = part.find_weight(name)) return weight(*found);
-  if (const PartList* found = part.find_part(name)) return PartReference{found};
+  const Module& module = *list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference->item))];
+  if (const Weight* found = module.find_weight(name)) return weight(*found);
+  if (const ModuleList* found = module.find_module(name)) return ModuleReference{found};
   std::vector<std::string> known;
-  for (const Weight& each : part.weights) known.push_back(each.spec->name);
-  for (const PartList& each : part.parts) known.push_back(each.spec->name);
-  for (const Line& line : part.block->computation.lines)
+  for (const Weight& each : module.weights) known.push_back(each.spec->name);
+  for (const ModuleList& each : module.modules) known.push_back(each.spec->name);
+  for (const Line& line : module.block->computation.lines)
     for (const Target& target : line.targets) {
-      if (target.name == name) return assigned(part, expression, at);
+      if (target.name == name) return assigned(module, expression, at);
       known.push_back(target.name);
     }
   fail(at, expression.column,
-       "part '" + part.path + "' (block '" + part.block->name + "') has no '" + name + "'" + did_you_mean(name, known));
+       "module '" + module.path + "' (block '" + module.block->name + "') has no '" + name + "'" +
+           did_you_mean(name, known));
 }
 
-/// Of every part, or of what every part has; what is left out has nothing.
-Value Evaluator::attribute_of_each(const Tuple& objects, const Expression& expression, const At& at) {
+/// Of every module, or of what every module has; what is left out has nothing.
+Value Interpreter::attribute_of_each(const Tuple& objects, const Expression& expression, const At& at) {
   Tuple found;
   for (const Value& object : objects) {
-    if (object.as<PartReference>() == nullptr)
+    if (object.as<ModuleReference>() == nullptr)
       fail(at, expression.column, describe(object) + " has no '" + expression.text + "'");
     const Value value = attribute_of(object, expression, at);
     if (!value.is_none()) found.push_back(value);
@@ -217,17 +220,17 @@ Value Evaluator::attribute_of_each(const Tuple& objects, const Expression& expre
   return found;
 }
 
-/// What a line of the part assigned, where it was applied last.
-Value Evaluator::assigned(const Part& part, const Expression& expression, const At& at) const {
-  const auto values = applied_.find(&part);
+/// What a line of the module assigned, where it was applied last.
+Value Interpreter::assigned(const Module& module, const Expression& expression, const At& at) const {
+  const auto values = applied_.find(&module);
   if (values == applied_.end())
     fail(at, expression.column,
-         "'" + expression.text + "' of part '" + part.path +
-             "' is not known: the part is not applied before, or is a checkpoint, which keeps nothing");
+         "'" + expression.text + "' of module '" + module.path +
+             "' is not known: the module is not applied before, or is a checkpoint, which keeps nothing");
   return values->second.at(expression.text);
 }
 
-Value Evaluator::index(const Expression& expression, const At& at) {
+Value Interpreter::index(const Expression& expression, const At& at) {
   const Value object = visit(expression.children[0], at);
   const auto integer = [&](const Expression& each, std::int64_t otherwise) {
     if (each.form == Form::none) return otherwise;
@@ -238,21 +241,21 @@ Value Evaluator::index(const Expression& expression, const At& at) {
              ? "an index must be known while recording: take(x, indices, axis=0) indexes by an array"
              : "an integer belongs here, not " + describe(value));
   };
-  if (object.as<Tuple>() != nullptr || object.as<PartReference>() != nullptr) {
+  if (object.as<Tuple>() != nullptr || object.as<ModuleReference>() != nullptr) {
     if (expression.children.size() != 2 || expression.children[1].form == Form::range)
       fail(at, expression.column, describe(object) + " takes one integer as an index");
     std::int64_t item = integer(expression.children[1], 0);
     const auto* tuple = object.as<Tuple>();
-    const auto* part = object.as<PartReference>();
-    if (part != nullptr && (!part->list->repeated || part->item >= 0 || part->every))
+    const auto* module = object.as<ModuleReference>();
+    if (module != nullptr && (!module->list->repeated || module->item >= 0 || module->every))
       fail(at, expression.column, describe(object) + " is not repeated here: it takes no index");
-    const auto count = static_cast<std::int64_t>(tuple != nullptr ? tuple->size() : part->list->items.size());
+    const auto count = static_cast<std::int64_t>(tuple != nullptr ? tuple->size() : module->list->items.size());
     if (item < -count || item >= count)
       fail(at, expression.children[1].column,
            "there are " + std::to_string(count) + " here: no " + std::to_string(item));
     if (item < 0) item += count;
     if (tuple != nullptr) return (*tuple)[static_cast<std::size_t>(item)];
-    return PartReference{part->list, item};
+    return ModuleReference{module->list, item};
   }
   const auto* var = object.as<Var>();
   if (var == nullptr) fail(at, expression.column, describe(object) + " cannot be indexed");
@@ -276,10 +279,11 @@ Value Evaluator::index(const Expression& expression, const At& at) {
   return guarded(at, expression.column, [&] { return Value(index_var(*var, axes)); });
 }
 
-Value Evaluator::compute(const Computation& computation, Frame& frame, const std::shared_ptr<const Scope>& scope) {
+Value Interpreter::compute(const Computation& computation, Environment& environment,
+                           const std::shared_ptr<const Scope>& scope) {
   for (const Line& line : computation.lines) {
     const auto guard = tape_->in_scope(scope, line.place.line);
-    const At at{line, frame};
+    const At at{line, environment};
     Value value = visit(line.value, at);
     if (line.targets.empty()) {
       if (!is_requirement(line.value))
@@ -287,7 +291,7 @@ Value Evaluator::compute(const Computation& computation, Frame& frame, const std
       continue;
     }
     if (!line.unpacks) {
-      frame.locals[line.targets[0].name] = std::move(value);
+      environment.locals[line.targets[0].name] = std::move(value);
       continue;
     }
     const auto* tuple = value.as<Tuple>();
@@ -295,12 +299,12 @@ Value Evaluator::compute(const Computation& computation, Frame& frame, const std
       fail(at, line.targets[0].column,
            std::to_string(line.targets.size()) + " names on the left, but the value is " +
                (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " things"));
-    for (std::size_t i = 0; i < tuple->size(); ++i) frame.locals[line.targets[i].name] = (*tuple)[i];
+    for (std::size_t i = 0; i < tuple->size(); ++i) environment.locals[line.targets[i].name] = (*tuple)[i];
   }
   Tuple results;
   for (const auto& [name, line] : computation.results) {
     const auto guard = tape_->in_scope(scope, line.place.line);
-    results.push_back(visit(line.value, {line, frame}));
+    results.push_back(visit(line.value, {line, environment}));
   }
   return results.size() == 1 ? results[0] : Value(results);
 }

@@ -12,9 +12,9 @@ namespace xtape::train {
 /// Sums `loss`, and `plain_loss` and `accuracy` where the model has them, over batches. All are recorded on one tape,
 /// so that what they share is computed once; a tape for each shape of batches is kept. States carried from one batch to
 /// the next are those of `loss`, and the others take them too.
-class Meter {
+class Evaluator {
  public:
-  explicit Meter(Model& model);
+  explicit Evaluator(Model& model);
   void restart() { sums_.fill(0); }
   /// `continues`: its rows go on from those of the batch before, and carried states from what that one left; else they
   /// begin with zeros.

@@ -1,5 +1,5 @@
 // Arrays made of attributes alone.
-#include "making.hpp"
+#include "creation.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -48,9 +48,10 @@ Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&
   op.shape = typed_shape;
   op.lowering.kernel = [value](const KernelCall& call) {
     const ValueType type = call.outputs[0];
-    return Kernel{[type, fill_value = value(call.attributes), threads = call.threads](const Frame& frame) {
-      fill_with(frame.out[0], type.dtype, count_of(type.shape), fill_value, threads);
-    }};
+    return Kernel{
+        [type, fill_value = value(call.attributes), threads = call.threads](const KernelArguments& arguments) {
+          fill_with(arguments.out[0], type.dtype, count_of(type.shape), fill_value, threads);
+        }};
   };
   op.expand = [value](const ExpandCall& call) {
     const ValueType& type = call.node.outputs[0];
@@ -108,8 +109,8 @@ const Op& iota_op() {
                       .lowering = {.kernel = [](const KernelCall& call) {
                         const ValueType type = call.outputs[0];
                         const std::size_t axis = normal_axis(call.integer("axis"), type.shape.size());
-                        return Kernel{[type, axis, threads = call.threads](const Frame& frame) {
-                          fill_indices(frame.out[0], type.dtype, type.shape, axis, threads);
+                        return Kernel{[type, axis, threads = call.threads](const KernelArguments& arguments) {
+                          fill_indices(arguments.out[0], type.dtype, type.shape, axis, threads);
                         }};
                       }}};
   return row;
@@ -139,9 +140,9 @@ const Op& eye_op() {
                       .differentiable = false,
                       .lowering = {.kernel = [](const KernelCall& call) {
                         const ValueType type = call.outputs[0];
-                        return Kernel{[type, threads = call.threads](const Frame& frame) {
-                          fill_with(frame.out[0], type.dtype, count_of(type.shape), 0, threads);
-                          fill_diagonal(frame.out[0], type.dtype, type.shape[0], type.shape[1], 1);
+                        return Kernel{[type, threads = call.threads](const KernelArguments& arguments) {
+                          fill_with(arguments.out[0], type.dtype, count_of(type.shape), 0, threads);
+                          fill_diagonal(arguments.out[0], type.dtype, type.shape[0], type.shape[1], 1);
                         }};
                       }}};
   return row;
@@ -202,7 +203,7 @@ const Op& causal_mask_op() {
       "bool [t, t], true where the second index is greater than the first: what a place must not see, because it comes "
       "later. t is the size of the argument along `axis`; its values do not matter. Recorded as a comparison of iotas. "
       "In mode predict, where the argument has a past: bool [b, 1, t, capacity], for queries that stand at past[row], "
-      "past[row] + 1 … and keys that are cached; what a cache does not hold yet is hidden too.",
+      "past[row] + 1 … and keys that are cached; what a cache does not hold yet is masked too.",
       [](std::int64_t t) {
         return ValueType{Dtype::boolean, {t, t}};
       },
@@ -248,7 +249,7 @@ Var causal_mask(const Argument& tokens, std::int64_t axis) {
   return apply(causal_mask_op(), {tokens}, {{"axis", axis}})[0];
 }
 
-void list_making(OpTable& table) {
+void list_creation(OpTable& table) {
   for (const Op* op : {&zeros_op(), &ones_op(), &full_op(), &iota_op(), &eye_op(), &positions_op(), &causal_mask_op()})
     table.add(*op);
 }

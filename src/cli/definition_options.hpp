@@ -10,7 +10,7 @@
 
 namespace xtape::cli {
 
-struct DefinitionWords {
+struct DefinitionOptions {
   std::string definition;
   std::vector<std::string> set;  ///< "n_layer=2" or "hyper.n_layer=2".
   std::string dtype = "float32";
@@ -18,12 +18,12 @@ struct DefinitionWords {
 };
 
 /// Adds DEFINITION, --set and --dtype.
-void add_definition(CLI::App& command, DefinitionWords& words);
+void add_definition(CLI::App& command, DefinitionOptions& arguments);
 
 /// The model that the words mean; `initialise` false leaves its weights at zero. Throws WrongInput, DefinitionError or
 /// FileError.
-Model load_model(const DefinitionWords& words, bool initialise);
-ModelOptions model_options(const DefinitionWords& words, bool initialise);
+Model load_model(const DefinitionOptions& arguments, bool initialise);
+ModelOptions model_options(const DefinitionOptions& arguments, bool initialise);
 
 /// "b=2,t=8" as sizes. Throws WrongInput.
 NamedSizes sizes_of(const std::string& text);

@@ -1,5 +1,5 @@
-// scan(cell, x, …, init=…): a part applied along an axis.
-#include "evaluator.hpp"
+// scan(cell, x, …, init=…): a module applied along an axis.
+#include "interpreter.hpp"
 #include "nearest.hpp"
 #include "xtape/scan.hpp"
 
@@ -54,16 +54,17 @@ ScanCall scan_call(const Arguments& arguments) {
 }  // namespace
 
 /// The last results of the cell are the next states, as many as there are states; those before are its outputs.
-Value Evaluator::scan_part(const Expression& expression, const At& at) {
+Value Interpreter::scan_module(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {
-    const auto* reference = arguments.positional.empty() ? nullptr : arguments.positional[0].value.as<PartReference>();
-    if (reference == nullptr) throw Error("scan: its first argument must be a part, then what it steps through");
-    const PartList& list = *reference->list;
+    const auto* reference =
+        arguments.positional.empty() ? nullptr : arguments.positional[0].value.as<ModuleReference>();
+    if (reference == nullptr) throw Error("scan: its first argument must be a module, then what it steps through");
+    const ModuleList& list = *reference->list;
     if ((list.repeated && reference->item < 0) || list.items.empty())
-      throw Error("scan: '" + list.spec->name + "' must be one part" +
+      throw Error("scan: '" + list.spec->name + "' must be one module" +
                   (list.items.empty() ? ", and it is left out" : ": choose a repeat, " + list.spec->name + "[0]"));
-    const Part& part = *list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference->item))];
+    const Module& module = *list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference->item))];
     const ScanCall call = scan_call(arguments);
     const std::size_t column = arguments.positional[0].column;
     const auto applied = applied_;
@@ -73,7 +74,7 @@ Value Evaluator::scan_part(const Expression& expression, const At& at) {
         for (const Var& var : *vars) step.positional.push_back({var, column});
       for (const Value& value : call.non_sequences) step.positional.push_back({value, column});
       Vars results;
-      collect_vars(call_one(part, *list.spec, step), results);
+      collect_vars(call_one(module, *list.spec, step), results);
       if (results.size() < states.size())
         throw Error("scan: the cell gives " + std::to_string(results.size()) + " results, but there are " +
                     std::to_string(states.size()) + " states");

@@ -1,4 +1,4 @@
-#include "definition_words.hpp"
+#include "definition_options.hpp"
 
 #include <charconv>
 
@@ -16,23 +16,23 @@ std::pair<std::string, std::string> halves(const std::string& word, const char* 
 }
 }  // namespace
 
-void add_definition(CLI::App& command, DefinitionWords& words) {
+void add_definition(CLI::App& command, DefinitionOptions& arguments) {
   command
-      .add_option("DEFINITION", words.definition,
+      .add_option("DEFINITION", arguments.definition,
                   "A definition's file, the name of an installed one, or a folder with a config.json")
       ->required();
-  command.add_option("--set", words.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
+  command.add_option("--set", arguments.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
       ->expected(1)
       ->take_all();
-  command.add_option("--dtype", words.dtype, "float32 or float64")->capture_default_str();
+  command.add_option("--dtype", arguments.dtype, "float32 or float64")->capture_default_str();
 }
 
-ModelOptions model_options(const DefinitionWords& words, bool initialise) {
+ModelOptions model_options(const DefinitionOptions& arguments, bool initialise) {
   ModelOptions options;
-  options.dtype = dtype_named(words.dtype);
-  options.seed = words.seed;
+  options.dtype = dtype_named(arguments.dtype);
+  options.seed = arguments.seed;
   options.initialise = initialise;
-  for (const std::string& word : words.set) {
+  for (const std::string& word : arguments.set) {
     auto [name, text] = halves(word, "--set");
     if (name.rfind("hyper.", 0) == 0) name.erase(0, 6);
     options.hyper.emplace_back(name, text);
@@ -40,10 +40,10 @@ ModelOptions model_options(const DefinitionWords& words, bool initialise) {
   return options;
 }
 
-Model load_model(const DefinitionWords& words, bool initialise) {
-  const ModelOptions options = model_options(words, initialise);
-  if (is_hugging_face(words.definition)) return open_folder(words.definition, options);
-  return Model::load(words.definition, options);
+Model load_model(const DefinitionOptions& arguments, bool initialise) {
+  const ModelOptions options = model_options(arguments, initialise);
+  if (is_hugging_face(arguments.definition)) return open_folder(arguments.definition, options);
+  return Model::load(arguments.definition, options);
 }
 
 NamedSizes sizes_of(const std::string& text) {

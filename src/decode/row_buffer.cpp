@@ -1,21 +1,21 @@
-#include "held_rows.hpp"
+#include "row_buffer.hpp"
 
 #include <cstring>
 
 namespace xtape::decode {
 
-std::int64_t HeldRows::bytes_per_row() const {
+std::int64_t RowBuffer::bytes_per_row() const {
   auto bytes = static_cast<std::int64_t>(size_of(dtype_));
   for (std::size_t i = 1; i < shape_.size(); ++i) bytes *= shape_[i];
   return bytes;
 }
 
-std::byte* HeldRows::aside() {
+std::byte* RowBuffer::aside() {
   aside_.resize(static_cast<std::size_t>(bytes_per_row()));
   return aside_.data();
 }
 
-bool HeldRows::reshape(const Shape& shape) {
+bool RowBuffer::reshape(const Shape& shape) {
   shape_ = shape;
   const std::int64_t count = count_of(shape);
   if (memory_ && count <= memory_.count()) return false;
@@ -25,13 +25,13 @@ bool HeldRows::reshape(const Shape& shape) {
   return true;
 }
 
-HeldState::HeldState(const ValueType& type, std::size_t axis)
+CacheState::CacheState(const ValueType& type, std::size_t axis)
     : held_(type.dtype), shape_(type.shape), axis_(axis), place_bytes_(static_cast<std::int64_t>(size_of(type.dtype))) {
   for (std::size_t i = 1; i < axis; ++i) outer_ *= shape_[i];
   for (std::size_t i = axis + 1; i < shape_.size(); ++i) place_bytes_ *= shape_[i];
 }
 
-bool HeldState::clear(std::int64_t rows, std::int64_t capacity) {
+bool CacheState::clear(std::int64_t rows, std::int64_t capacity) {
   shape_[0] = rows;
   shape_[axis_] = capacity;
   const bool elsewhere = held_.reshape(shape_);
@@ -39,7 +39,7 @@ bool HeldState::clear(std::int64_t rows, std::int64_t capacity) {
   return elsewhere;
 }
 
-bool HeldState::grow(const std::vector<std::int64_t>& past, std::int64_t capacity) {
+bool CacheState::grow(const std::vector<std::int64_t>& past, std::int64_t capacity) {
   const std::int64_t before = this->capacity() * place_bytes_;
   const std::int64_t after = capacity * place_bytes_;
   shape_[axis_] = capacity;
@@ -54,7 +54,7 @@ bool HeldState::grow(const std::vector<std::int64_t>& past, std::int64_t capacit
   return elsewhere;
 }
 
-bool HeldState::set_rows(std::int64_t rows) {
+bool CacheState::set_rows(std::int64_t rows) {
   const std::int64_t before = shape_[0];
   shape_[0] = rows;
   const bool elsewhere = held_.reshape(shape_);
@@ -63,7 +63,7 @@ bool HeldState::set_rows(std::int64_t rows) {
   return elsewhere;
 }
 
-void HeldState::move(const RowMove& move, std::int64_t places) {
+void CacheState::move(const RowMove& move, std::int64_t places) {
   const std::byte* from = held_.row(move.from);
   std::byte* to = held_.row(move.to);
   const std::int64_t stretch = capacity() * place_bytes_;

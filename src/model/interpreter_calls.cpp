@@ -1,13 +1,13 @@
-// Calls in expressions: of parts, of the model's functions, of ops.
+// Calls in expressions: of modules, of the model's functions, of ops.
 #include <algorithm>
 
 #include "caret.hpp"
-#include "evaluator.hpp"
+#include "interpreter.hpp"
 #include "nearest.hpp"
 
 namespace xtape::model {
 
-Arguments Evaluator::arguments_of(const Expression& expression, const At& at) {
+Arguments Interpreter::arguments_of(const Expression& expression, const At& at) {
   Arguments arguments;
   for (std::size_t i = 1; i < expression.children.size(); ++i) {
     const Expression& each = expression.children[i];
@@ -25,23 +25,25 @@ Arguments Evaluator::arguments_of(const Expression& expression, const At& at) {
   return arguments;
 }
 
-Value Evaluator::call(const Expression& expression, const At& at) {
+Value Interpreter::call(const Expression& expression, const At& at) {
   const Expression& callee = expression.children[0];
   if (callee.form != Form::name) {
     const Value object = visit(callee, at);
-    const auto* part = object.as<PartReference>();
-    if (part == nullptr) fail(at, callee.column, describe(object) + " cannot be called");
-    return call_part(*part, expression, arguments_of(expression, at), at);
+    const auto* module = object.as<ModuleReference>();
+    if (module == nullptr) fail(at, callee.column, describe(object) + " cannot be called");
+    return call_module(*module, expression, arguments_of(expression, at), at);
   }
   const std::string& name = callee.text;
-  const VisibleNames names = names_in(at.frame);
+  const VisibleNames names = names_in(at.environment);
   const Meaning meaning = names.of_callee(name);
   if (meaning == Meaning::require) return require(expression, at);
-  if (meaning == Meaning::scan) return scan_part(expression, at);
+  if (meaning == Meaning::scan) return scan_module(expression, at);
   const Arguments arguments = arguments_of(expression, at);
-  if (meaning == Meaning::module) return call_part({at.frame.part->find_part(name)}, expression, arguments, at);
+  if (meaning == Meaning::module)
+    return call_module({at.environment.module->find_module(name)}, expression, arguments, at);
   if (meaning == Meaning::function)
-    return guarded(at, expression.column, [&] { return call_function(*world_.definition->find_function(name), arguments); });
+    return guarded(at, expression.column,
+                   [&] { return call_function(*context_.definition->find_function(name), arguments); });
   const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
                      std::all_of(arguments.positional.begin(), arguments.positional.end(),
                                  [](const Arguments::Positional& each) { return each.value.is_number(); });
@@ -50,13 +52,12 @@ Value Evaluator::call(const Expression& expression, const At& at) {
     for (const auto& each : arguments.positional) numbers.push_back(each.value);
     return guarded(at, expression.column, [&] { return number_function(name, numbers); });
   }
-  if (const Op* op = world_.ops->find(name)) return call_op(*op, expression, arguments, at);
-  fail(at, callee.column,
-       "there is no part, function or op '" + name + "'" + did_you_mean(name, names.callees()));
+  if (const Op* op = context_.ops->find(name)) return call_op(*op, expression, arguments, at);
+  fail(at, callee.column, "there is no module, function or op '" + name + "'" + did_you_mean(name, names.callees()));
 }
 
 /// require(condition, 'message'): an error where the condition, known while recording, is false.
-Value Evaluator::require(const Expression& expression, const At& at) {
+Value Interpreter::require(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   const auto& given = arguments.positional;
   if (given.size() != 2 || !arguments.named.empty() || given[0].value.as<bool>() == nullptr ||
@@ -66,7 +67,7 @@ Value Evaluator::require(const Expression& expression, const At& at) {
   return None{};
 }
 
-Value Evaluator::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
+Value Interpreter::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
   if (!tape_) fail(at, expression.column, "op '" + op.name + "' makes an array: only sizes and numbers are known here");
   try {
     const OpCall bound = bind_op(op, arguments);
@@ -87,20 +88,22 @@ Value Evaluator::call_op(const Op& op, const Expression& expression, const Argum
   }
 }
 
-/// A repeated part is applied in turn, its first argument threading through; where it gives several results, they take
-/// the place of as many first arguments. A part that is left out gives back its first argument.
-Value Evaluator::call_part(const PartReference& reference, const Expression& expression, Arguments arguments,
-                           const At& at) {
-  const PartList& list = *reference.list;
+/// A repeated module is applied in turn, its first argument threading through; where it gives several results, they
+/// take the place of as many first arguments. A module that is left out gives back its first argument.
+Value Interpreter::call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments,
+                               const At& at) {
+  const ModuleList& list = *reference.list;
   return guarded(at, expression.column, [&]() -> Value {
     if (!list.repeated || reference.item >= 0) {
       if (!list.items.empty())
         return call_one(*list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference.item))], *list.spec,
                         arguments);
-      if (arguments.positional.empty()) throw Error("part '" + list.spec->name + "' is left out and needs an argument");
+      if (arguments.positional.empty())
+        throw Error("module '" + list.spec->name + "' is left out and needs an argument");
       return arguments.positional[0].value;
     }
-    if (arguments.positional.empty()) throw Error("a repeated part threads its first argument, which has no name here");
+    if (arguments.positional.empty())
+      throw Error("a repeated module threads its first argument, which has no name here");
     Value threaded = arguments.positional[0].value;
     Tuple every;
     for (const auto& item : list.items) {
@@ -108,7 +111,7 @@ Value Evaluator::call_part(const PartReference& reference, const Expression& exp
       every.push_back(threaded);
       if (const auto* several = threaded.as<Tuple>()) {
         if (several->size() > arguments.positional.size())
-          throw Error("part '" + item->path + "' gives " + std::to_string(several->size()) + " results and takes " +
+          throw Error("module '" + item->path + "' gives " + std::to_string(several->size()) + " results and takes " +
                       std::to_string(arguments.positional.size()) + " arguments: they cannot thread through");
         for (std::size_t i = 0; i < several->size(); ++i) arguments.positional[i].value = (*several)[i];
       } else {
@@ -119,11 +122,11 @@ Value Evaluator::call_part(const PartReference& reference, const Expression& exp
   });
 }
 
-Value Evaluator::call_one(const Part& part, const PartSpec& spec, const Arguments& arguments) {
+Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments) {
   Vars vars;
   for (const auto& each : arguments.positional) collect_vars(each.value, vars);
   for (const auto& each : arguments.named) collect_vars(each.value, vars);
-  if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply_block(part, arguments);
+  if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply_block(module, arguments);
   Value result;
   const auto applied = applied_;
   const Vars outputs = checkpoint(
@@ -132,7 +135,7 @@ Value Evaluator::call_one(const Part& part, const PartSpec& spec, const Argument
         std::size_t next = 0;
         for (auto& each : replaced.positional) each.value = replace_vars(each.value, inside, next);
         for (auto& each : replaced.named) each.value = replace_vars(each.value, inside, next);
-        result = apply_block(part, replaced);
+        result = apply_block(module, replaced);
         Vars results;
         collect_vars(result, results);
         return results;
@@ -143,32 +146,32 @@ Value Evaluator::call_one(const Part& part, const PartSpec& spec, const Argument
   return replace_vars(result, outputs, next);
 }
 
-Value Evaluator::apply_block(const Part& part, const Arguments& arguments) {
-  Frame frame{part.block->home, &part, false, {}};
+Value Interpreter::apply_block(const Module& module, const Arguments& arguments) {
+  Environment environment{module.block->home, &module, false, {}};
   try {
-    bind_inputs(part.block->inputs, arguments, world_.dtype, *this, frame);
+    bind_inputs(module.block->inputs, arguments, context_.dtype, *this, environment);
   } catch (const DefinitionError&) {
     throw;
   } catch (const Error& error) {
-    throw Error("block '" + part.block->name + "': " + error.what());
+    throw Error("block '" + module.block->name + "': " + error.what());
   }
-  Value result = compute(part.block->computation, frame, part.scope);
-  applied_[&part] = std::move(frame.locals);
+  Value result = compute(module.block->computation, environment, module.scope);
+  applied_[&module] = std::move(environment.locals);
   return result;
 }
 
-Value Evaluator::call_function(const Function& function, const Arguments& arguments) {
+Value Interpreter::call_function(const Function& function, const Arguments& arguments) {
   if (std::find(calling_.begin(), calling_.end(), &function) != calling_.end())
     throw Error("function '" + function.name + "' calls itself: functions cannot call each other in a circle");
   if (calling_.size() == deepest)
     throw Error("functions call each other more than " + std::to_string(deepest) + " deep");
-  Frame frame{world_.definition.get(), root_, true, {}};
-  bind_inputs(function.inputs, arguments, world_.dtype, *this, frame);
+  Environment environment{context_.definition.get(), root_, true, {}};
+  bind_inputs(function.inputs, arguments, context_.dtype, *this, environment);
   calling_.push_back(&function);
   const auto scope =
       std::make_shared<const Scope>(Scope{function.name, function.place.file + ", function '" + function.name + "'"});
   try {
-    Value result = compute(function.computation, frame, scope);
+    Value result = compute(function.computation, environment, scope);
     calling_.pop_back();
     return result;
   } catch (...) {

@@ -106,17 +106,20 @@ TEST_CASE("op full: integers are exact, and a value that does not fit is an erro
   CHECK(*fast(full(tape, {}, 2.0, Dtype::int32)).as<std::int32_t>() == 2);
   CHECK_THROWS_WITH_AS(full(tape, {1}, 3000000000, Dtype::int32),
                        "full: value 3000000000 does not fit int32, "
-                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
+                       "which holds the integers from -2147483648 to 2147483647: use int64",
+                       DtypeError);
   CHECK_THROWS_WITH_AS(full(tape, {1}, 2.5, Dtype::int32),
                        "full: value 2.5 does not fit int32, "
-                       "which holds the integers from -2147483648 to 2147483647: use a float dtype", DtypeError);
+                       "which holds the integers from -2147483648 to 2147483647: use a float dtype",
+                       DtypeError);
   CHECK_THROWS_WITH_AS(full(tape, {1}, 1e19, Dtype::int64),
                        "full: value 1e+19 does not fit int64, "
                        "which holds the integers from -9223372036854775808 to 9223372036854775807: use a float dtype",
                        DtypeError);
   CHECK_THROWS_WITH_AS(full(tape, {1}, 2, Dtype::boolean),
                        "full: value 2 does not fit bool, "
-                       "which holds 0 and 1: use int64", DtypeError);
+                       "which holds 0 and 1: use int64",
+                       DtypeError);
   CHECK_THROWS_AS(full(tape, {1}, std::numeric_limits<double>::quiet_NaN(), Dtype::int64), DtypeError);
   CHECK_THROWS_AS(full(tape, {1}, std::numeric_limits<std::uint64_t>::max(), Dtype::int64), DtypeError);
 }
@@ -125,5 +128,6 @@ TEST_CASE("op iota: an index that its dtype cannot hold is an error") {
   Tape tape;
   CHECK_THROWS_WITH_AS(iota(tape, {3000000000}, 0, Dtype::int32),
                        "iota: the last index 2999999999 does not fit int32, "
-                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
+                       "which holds the integers from -2147483648 to 2147483647: use int64",
+                       DtypeError);
 }

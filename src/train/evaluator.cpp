@@ -1,18 +1,18 @@
-#include "meter.hpp"
+#include "evaluator.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace xtape::train {
 
-Meter::Meter(Model& model) : model_(model), measuring_(64, model.player_options()) {
+Evaluator::Evaluator(Model& model) : model_(model), measuring_(64, model.player_options()) {
   const std::vector<std::string> known = model.functions();
   for (std::size_t i = 0; i < functions.size(); ++i)
     has_[i] = std::find(known.begin(), known.end(), functions[i]) != known.end();
   has_[loss] = true;  // where it is missing, that is the error to be told
 }
 
-Meter::Measuring::Recording Meter::record(const NamedSizes& sizes) const {
+Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const {
   Tape tape(Mode::eval);
   const RecordedLoss recorded = record_loss(model_, tape, sizes);
   Measured notes{{}, recorded.states};
@@ -29,7 +29,7 @@ Meter::Measuring::Recording Meter::record(const NamedSizes& sizes) const {
   return {tape, recorded.inputs, played, notes};
 }
 
-void Meter::add(const Batch& batch, bool continues) {
+void Evaluator::add(const Batch& batch, bool continues) {
   auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
                                    [&](const FunctionKey& key) { return record(key.sizes); });
   const std::vector<CarriedState>& states = measuring.notes.states;
@@ -42,7 +42,7 @@ void Meter::add(const Batch& batch, bool continues) {
   }
 }
 
-Evaluation Meter::measured() const {
+Evaluation Evaluator::measured() const {
   if (sums_[1] == 0) throw Error("there is no target that counts to evaluate on");
   const auto mean = [&](Measure measure) { return sums_[2 * measure] / sums_[2 * measure + 1]; };
   Evaluation evaluation;

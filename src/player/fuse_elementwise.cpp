@@ -1,4 +1,4 @@
-// Elementwise ops gathered into chains.
+// Elementwise ops fused.
 #include <algorithm>
 
 #include "passes.hpp"
@@ -11,22 +11,24 @@ constexpr std::size_t longest_chain = 64;  // beyond this a tile's interior valu
 /// Groups by number; -1 for nodes that stand alone.
 class Groups {
  public:
-  explicit Groups(const Program& program)
-      : program_(program), users_(program.tape), group_(program.tape.size(), -1) {
+  explicit Groups(const Program& program) : program_(program), users_(program.tape), group_(program.tape.size(), -1) {
     for (std::size_t i = program.tape.size(); i-- > 0;) place(static_cast<std::int32_t>(i));
   }
   std::int32_t of(std::size_t node) const { return group_[node]; }
   bool any() const { return any_; }  ///< Whether some group has two members.
-  const std::vector<std::int32_t>& members(std::int32_t group) const { return members_[static_cast<std::size_t>(group)]; }
+  const std::vector<std::int32_t>& members(std::int32_t group) const {
+    return members_[static_cast<std::size_t>(group)];
+  }
   bool used_outside(std::int32_t node, std::size_t output) const {
     const auto users = users_.of(ValueId{node, static_cast<std::int32_t>(output)});
     const std::int32_t own = group_[static_cast<std::size_t>(node)];
-    return std::any_of(users.begin(), users.end(), [&](std::int32_t user) { return group_[static_cast<std::size_t>(user)] != own; });
+    return std::any_of(users.begin(), users.end(),
+                       [&](std::int32_t user) { return group_[static_cast<std::size_t>(user)] != own; });
   }
 
  private:
-  /// Nodes come last first. A group runs where its last member, the root, stands; so a node may join the group of a user
-  /// if no user outside that group stands before the root.
+  /// Nodes come last first. A group runs where its last member, the root, stands; so a node may join the group of a
+  /// user if no user outside that group stands before the root.
   void place(std::int32_t index) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = program_.node(index);
@@ -67,18 +69,18 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
   std::vector<std::int32_t> members = groups.members(group);
   std::reverse(members.begin(), members.end());
   auto body = std::make_shared<Tape>(program.tape.blank());
-  Node chain;
+  Node fused;
   std::vector<std::pair<ValueId, ValueId>> inside;  // (value of the program, value of the body)
   const auto find = [&](ValueId id) -> ValueId {
     for (const auto& pair : inside)
       if (pair.first == id) return pair.second;
     const ValueType& type = program.tape.type(id);
-    const ValueId input = body->input("in" + std::to_string(chain.inputs.size()), type.shape, type.dtype).id();
-    chain.inputs.push_back(rewriter.now(id).id());
+    const ValueId input = body->input("in" + std::to_string(fused.inputs.size()), type.shape, type.dtype).id();
+    fused.inputs.push_back(rewriter.now(id).id());
     inside.emplace_back(id, input);
     return input;
   };
-  std::vector<ValueId> given;    // values of the program that the chain gives
+  std::vector<ValueId> given;    // values of the program that the fused node gives
   std::vector<ValueId> results;  // the same in the body
   std::vector<ValueType> types;
   for (std::int32_t index : members) {
@@ -98,21 +100,21 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
   }
   body->set_results(results);
   const Node& root = program.node(members.back());
-  chain.op = &chain_op();
-  chain.outputs = std::move(types);
-  chain.site = root.site;
-  chain.body = body;
-  const std::int32_t placed = rewriter.tape().append(std::move(chain)).node;
+  fused.op = &fused_elementwise_op();
+  fused.outputs = std::move(types);
+  fused.site = root.site;
+  fused.body = body;
+  const std::int32_t placed = rewriter.tape().append(std::move(fused)).node;
   for (std::size_t k = 0; k < given.size(); ++k)
     rewriter.replace(given[k], rewriter.tape().var({placed, static_cast<std::int32_t>(k)}));
   rewriter.close(members.back());
 }
 }  // namespace
 
-const Op& chain_op() {
+const Op& fused_elementwise_op() {
   static const Op row = [] {
     Op op;
-    op.name = "chain";
+    op.name = "fused_elementwise";
     op.doc = "Elementwise ops that run together, tile by tile.";
     op.inputs = {{"xs", Accept::any, Arity::many}};
     op.outputs = {"ys"};
@@ -128,7 +130,7 @@ const Op& chain_op() {
   return row;
 }
 
-Program chain_pass(Program program) {
+Program elementwise_pass(Program program) {
   const Groups groups(program);
   if (!groups.any()) return program;
   Rewriter rewriter(program);

@@ -1,0 +1,71 @@
+/// A model's modules: blocks with their parameters resolved and their weights in the store.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "definition.hpp"
+#include "initialise.hpp"
+#include "value.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape::model {
+
+/// What all modules of a model share.
+struct ModelContext {
+  std::shared_ptr<const Definition> definition;
+  const OpTable* ops = nullptr;
+  Dtype dtype = Dtype::float32;
+  std::uint64_t seed = 0;
+  bool initialise = true;
+  std::int64_t max_steps = 0;
+  std::map<const Definition*, Values> hyper;  ///< Resolved, by file.
+  Store store;
+};
+
+struct Weight {
+  const WeightSpec* spec = nullptr;
+  std::string path;  ///< Its name in the store; empty where it is left out.
+  Shape shape;
+  Initialiser initialiser;
+};
+
+/// A module under one name of its parent: one instance, several (repeat), or none (when is false).
+struct ModuleList {
+  const ModuleSpec* spec = nullptr;
+  bool repeated = false;
+  std::vector<std::unique_ptr<Module>> items;
+};
+
+/// A module that a block's user gives it: described where the user stands, with the names that hold there.
+struct GivenModule {
+  const ModuleSpec* spec = nullptr;
+  const Module* giver = nullptr;
+  Values locals;
+};
+
+struct Module {
+  std::string path;  ///< "h.0.attn"; "" for the model itself.
+  const Block* block = nullptr;
+  Values parameters;
+  std::vector<Weight> weights;
+  std::vector<ModuleList> modules;
+  std::map<std::string, GivenModule> given;
+  std::shared_ptr<const Scope> scope;
+
+  const Weight* find_weight(const std::string& name) const;
+  const ModuleList* find_module(const std::string& name) const;
+};
+
+/// Resolves the hyper-parameters of `context.definition` and of all files that it uses. Overrides concern the first
+/// only. Throws DefinitionError.
+void resolve_hyper(ModelContext& context, const std::vector<std::pair<std::string, std::string>>& overrides);
+
+/// Makes all modules of the model, and their weights in the store. Throws DefinitionError, also where a weight is never
+/// used.
+std::unique_ptr<Module> build_modules(ModelContext& context);
+
+}  // namespace xtape::model
