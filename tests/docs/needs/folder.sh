@@ -1,0 +1,1 @@
+cp -r "$SOURCE/tests/golden/hugging_face/tiny" folder

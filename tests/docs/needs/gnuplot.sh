@@ -1,0 +1,1 @@
+command -v gnuplot >/dev/null || { echo "gnuplot is missing"; exit 77; }

@@ -1,0 +1,1 @@
+sed -i 's/masked_fill(scores,/masked_fill(scors,/' models/gpt2.json

@@ -1,0 +1,1 @@
+build/examples/data/sums sums
