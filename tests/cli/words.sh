@@ -38,6 +38,12 @@ expect 0 "124[, ]?439[, ]?808" "" show gpt2
 expect 0 "no mistake found" "" check gpt2
 expect 0 "blocks, no mistake found" "" check "$source/models/blocks/linear.json"
 expect 2 "" "no hyper-parameter 'n_layr'; did you mean 'n_layer'" show gpt2 --set n_layr=2
+expect 2 "" "no file 'gp2', .*; did you mean 'gpt2'\?$" show gp2
+expect 2 "" "no file 'lama', .*; did you mean 'llama'\?$" show lama
+expect 2 "" "no file 'lama.json', .*; did you mean 'llama.json'\?$" show lama.json
+expect 2 "" "no file 't', .*; did you mean 't5'\?$" show t
+expect 2 "" "no file 'x', here or in [^ ]*$" show x
+expect 2 "" "no file 'sort', .*/recipes; did you mean 'sorting'\?$" train sort --out run
 expect 2 "" "needs the size 't'" show gpt2 --tape logits --with b=1
 expect 0 "cross_entropy" "" show gpt2 --tape loss --with b=2,t=4 --set hyper.n_layer=1
 expect 0 "digraph" "" show gpt2 --tape loss --with b=2,t=4 --set n_layer=1 --grad --format dot
