@@ -7,6 +7,7 @@ command prints its text. snippets.py says what a comment before a fence may tell
 pass where they fail."""
 import collections, concurrent.futures, json, os, pathlib, re, sys, tempfile
 
+sys.dont_write_bytecode = True  # the source tree stays as it is
 import cpp
 from snippets import BROKEN, all_snippets, fits, read
 from workplace import Failed, Skipped, Workplace
