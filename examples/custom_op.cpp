@@ -53,6 +53,11 @@ Var soft_clip(const Argument& x, double limit) {
   return apply(soft_clip_op(), {x}, {{"limit", limit}}, x.caller())[0];
 }
 
+const char* const clipping = R"json({
+  "xtape": 2, "name": "clipping", "hyper": {"bound": 2},
+  "model": {"functions": {"clip": {"inputs": {"x": "float [n]"}, "result": "soft_clip(x, limit=bound)"}}}
+})json";
+
 bool say(const char* what, bool right) {
   std::cout << what << ": " << (right ? "yes" : "NO") << '\n';
   return right;
@@ -78,5 +83,14 @@ int main() {
   second.second = true;
   right &= say("gradient", gradcheck(function, {points}).passed);
   right &= say("second gradient", gradcheck(function, {points}, second).passed);
+
+  OpTable table = builtin_ops();
+  table.add(soft_clip_op());
+  ModelOptions options;
+  options.ops = &table;
+  options.dtype = Dtype::float64;
+  Model model = Model::parse(clipping, options);
+  const Store results = model.play("clip", {{"x", points}});
+  right &= say("called from a definition", results.at("clip").as<double>()[4] == player.value<double>(y)(4));
   return right ? 0 : 1;
 }

@@ -2,25 +2,34 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "xtape/named.hpp"
 
 namespace xtape {
 
 namespace {
+/// How many letters are missing, surplus, replaced, or exchanged with the next one.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> above_that(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(above_that, above);
+    std::swap(above, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      row[j] = std::min({above[j - 1] + (a[i - 1] != b[j - 1]), above[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], above_that[j - 2] + 1);
     }
   }
   return row.back();
+}
+
+/// A third of the letters may be wrong: a short name has one slip, and a letter is no other letter misspelt.
+bool may_mean(const std::string& name, const std::string& each, std::size_t distance) {
+  constexpr std::size_t beginning = 3;
+  return distance <= (std::max(name.size(), each.size()) + 1) / 3 ||
+         (name.size() >= beginning && each.compare(0, name.size(), name) == 0);
 }
 }  // namespace
 
@@ -28,11 +37,11 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
   constexpr std::size_t longest = 200;  // a text this long was not meant as a name
   std::string best;
   if (name.size() > longest) return best;
-  std::size_t least = name.size() / 2 + 2;  // further than this is another word
+  std::size_t least = longest + 1;
   for (const std::string& each : names) {
     if (each.size() > longest) continue;
     const std::size_t distance = edit_distance(name, each);
-    if (distance < least) {
+    if (distance < least && may_mean(name, each, distance)) {
       least = distance;
       best = each;
     }

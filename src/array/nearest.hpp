@@ -6,7 +6,8 @@
 
 namespace xtape {
 
-/// The name with the least edit distance to `name`, if near enough to be meant; else "".
+/// The name with the least edit distance to `name` of those that may be meant: they differ in a third of their letters at
+/// most, or `name` is how they begin. "" where there is none; the first of several that are equally near.
 std::string nearest(const std::string& name, const std::vector<std::string>& names);
 
 /// "; did you mean 'weight'?", or "" where no name is near.

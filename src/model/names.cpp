@@ -1,4 +1,5 @@
 // What a model is asked for by name: vars, hyper-parameters, definitions.
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -23,11 +24,15 @@ const T& typed(const Hyper& hyper, const std::string& name, const char* wanted) 
   throw Error("hyper-parameter '" + name + "' is " + kind_of(value) + " (" + to_string(value) + "), not " + wanted);
 }
 
-std::vector<std::string> json_files(const std::filesystem::path& directory) {
+/// The definitions in a directory, with ".json" behind them where `name` has it: else it would be the most of a short name.
+std::vector<std::string> definitions_like(const std::string& name, const std::filesystem::path& directory) {
+  const bool whole = std::filesystem::path(name).extension() == ".json";
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(directory, none))
-    if (entry.path().extension() == ".json") names.push_back(entry.path().filename().string());
+    if (entry.path().extension() == ".json")
+      names.push_back((whole ? entry.path().filename() : entry.path().stem()).string());
+  std::sort(names.begin(), names.end());  // a directory has no order
   return names;
 }
 }  // namespace
@@ -81,7 +86,7 @@ std::string find_definition(const std::string& name, const std::string& folder) 
     for (const std::string& each : {name, name + ".json"})
       if (is_plain_file((directory / each).string())) return (directory / each).string();
   throw FileError("there is no file '" + name + "', here or in " + last.string() +
-                  did_you_mean(name, json_files(last)));
+                  did_you_mean(name, definitions_like(name, last)));
 }
 
 }  // namespace xtape

@@ -38,12 +38,32 @@ expect 0 "124[, ]?439[, ]?808" "" show gpt2
 expect 0 "no mistake found" "" check gpt2
 expect 0 "blocks, no mistake found" "" check "$source/models/blocks/linear.json"
 expect 2 "" "no hyper-parameter 'n_layr'; did you mean 'n_layer'" show gpt2 --set n_layr=2
+expect 2 "" "no file 'gp2', .*; did you mean 'gpt2'\?$" show gp2
+expect 2 "" "no file 'lama', .*; did you mean 'llama'\?$" show lama
+expect 2 "" "no file 'lama.json', .*; did you mean 'llama.json'\?$" show lama.json
+expect 2 "" "no file 't', .*; did you mean 't5'\?$" show t
+expect 2 "" "no file 'x', here or in [^ ]*$" show x
+expect 2 "" "no file 'sort', .*/recipes; did you mean 'sorting'\?$" train sort --out run
 expect 2 "" "needs the size 't'" show gpt2 --tape logits --with b=1
 expect 0 "cross_entropy" "" show gpt2 --tape loss --with b=2,t=4 --set hyper.n_layer=1
 expect 0 "digraph" "" show gpt2 --tape loss --with b=2,t=4 --set n_layer=1 --grad --format dot
 expect 2 "" "cannot read" run gpt2 loss --in "none" --out "out.safetensors" --set n_layer=1
 
 holds "docs/ops.md is what xtape ops prints" diff -q <("$xtape" ops) "$source/docs/ops.md"
+
+# What a version is stands in one place; the documents say the same.
+version=$("$xtape" --version | sed -n 's/^xtape //p')
+holds "the changelog begins with this version" grep -q -m1 "^## $version\b" <<<"$(grep -m1 '^## ' "$source/docs/changelog.md")"
+echo '{"xtape": 0}' >old.json
+expect 2 "" "reads definitions of versions [0-9]+ to [0-9]+" check old.json
+read -r oldest latest < <(sed -n 's/.*versions \([0-9]*\) to \([0-9]*\).*/\1 \2/p' err)
+holds "docs/definitions.md says the versions of definitions" grep -q "^| .xtape. | The version of the format: $latest, or $oldest " "$source/docs/definitions.md"
+holds "installed definitions have the latest" [ -z "$(grep -L "\"xtape\": $latest," "$source"/models/*.json "$source"/models/{blocks,functions}/*.json)" ]
+sed 's/"xtape": 1/"xtape": 0/' "$source/models/recipes/adder.json" >old.json
+expect 2 "" '"?xtape"?.* must be [0-9]+' train old.json --out run
+recipe=$(grep -o 'must be [0-9]*' err | grep -o '[0-9]*$')
+holds "docs/recipes.md says the version of recipes" grep -q "^| .xtape. | needed | $recipe, the version" "$source/docs/recipes.md"
+
 plain=$("$xtape" --version)
 holds "OPENBLAS_CORETYPE does not fool the program" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
 holds "unless it is told so" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"

@@ -44,9 +44,16 @@ def program(snippets, workplace):
             "int main(int, char** words) {\n  const int number = std::atoi(words[1]);\n" + calls + "}\n")
 
 
+def objects(workplace):
+    """Always the same folder: so a compiler cache knows the program again."""
+    folder = workplace.build / "tests" / "docs.p"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def compiled(snippets, workplace):
     """The program of the snippets that compile, these, and the errors of the others."""
-    errors, folder = {}, workplace.folder
+    errors, folder = {}, objects(workplace)
     command = compile_command(workplace.build)
     while snippets:
         (folder / "snippets.cpp").write_text(program(snippets, workplace))
@@ -68,7 +75,7 @@ def link(command, workplace):
     libraries = subprocess.run(["pkg-config", "--static", "--libs", str(workplace.build / "packaging" / "xtape.pc")],
                                capture_output=True, text=True, check=True).stdout.split()
     target = workplace.folder / "snippets"
-    done = subprocess.run([*command, str(workplace.folder / "snippets.o"), "-o", str(target),
+    done = subprocess.run([*command, str(objects(workplace) / "snippets.o"), "-o", str(target),
                            f"-L{workplace.build}/src", *libraries], cwd=workplace.build, capture_output=True, text=True)
     if done.returncode != 0:
         raise Failed(done.stderr)

@@ -4,11 +4,12 @@
 A snippet passes where its text stands in the file that it is from; where C++ compiles and runs; where `xtape check`
 finds no mistake in a definition, and `xtape train` trains by a recipe; where all of its commands succeed; where a
 command prints its text. snippets.py says what a comment before a fence may tell about it. The snippets of broken.md
-pass where they fail."""
+pass where they fail. A document as a whole passes where the files and options that it names are there."""
 import collections, concurrent.futures, json, os, pathlib, re, sys, tempfile
 
-import cpp
-from snippets import BROKEN, all_snippets, fits, read
+sys.dont_write_bytecode = True  # the source tree stays as it is
+import cpp, names
+from snippets import BROKEN, Snippet, all_snippets, documents, fits, read
 from workplace import Failed, Skipped, Workplace
 
 
@@ -76,9 +77,6 @@ def tested(snippet, workplace):
     if snippet.fault:
         raise Failed(snippet.fault)
     if "skip" in snippet.clauses:
-        for name in re.findall(r"\b(?:build|docs|examples|models|scripts|tests)/[\w/.-]+\w", snippet.text):
-            if not (workplace.source / name).exists():
-                raise Failed(f"there is no {name}")
         raise Skipped(snippet.clauses["skip"])
     if "from" in snippet.clauses:
         return from_file(snippet, workplace)
@@ -109,6 +107,17 @@ def test_cpp(snippets, workplace):
     return outcomes
 
 
+def test_names(source, program):
+    """The outcome of each document as a whole."""
+    options = names.known_options(source, program)
+    outcomes = []
+    for document in documents(source):
+        unknown = names.unknown(document, options, source)
+        outcome = ("failed", f"there is no {', '.join(unknown)}") if unknown else ("passed", "known")
+        outcomes.append((Snippet(str(document.relative_to(source)), 1, "names"), outcome))
+    return outcomes
+
+
 def main():
     program, source, build = (pathlib.Path(os.path.realpath(word)) for word in sys.argv[1:4])
     snippets = all_snippets(source)
@@ -120,6 +129,7 @@ def main():
         programs = workers.submit(test_cpp, compiled, workplace)
         outcomes = [(each, workers.submit(attempt, tested, each, workplace)) for each in others]
         outcomes = programs.result() + [(each, done.result()) for each, done in outcomes]
+    outcomes += test_names(source, program)
     totals, kinds = collections.Counter(), collections.Counter()
     for snippet, (outcome, note) in outcomes:
         if snippet.file == BROKEN:

@@ -83,10 +83,13 @@ def snippets_of(file, text):
     return found
 
 
+def documents(root):
+    return [root / "README.md", root / BROKEN, *sorted((root / "docs").glob("**/*.md")),
+            *sorted((root / "models").glob("**/*.md"))]
+
+
 def all_snippets(root):
-    files = [root / "README.md", root / BROKEN, *sorted((root / "docs").glob("**/*.md")),
-             *sorted((root / "models").glob("**/*.md"))]
-    return [snippet for file in files for snippet in snippets_of(str(file.relative_to(root)), file.read_text())]
+    return [snippet for file in documents(root) for snippet in snippets_of(str(file.relative_to(root)), file.read_text())]
 
 
 def fits(text, whole):

@@ -171,7 +171,7 @@ TEST_CASE("unknown and missing keys") {
 TEST_CASE("blocks, parts and parameters by their names") {
   const std::string a = "\"a\": {\"hyper\": {\"width\": null}, \"inputs\": [\"x\"], \"result\": \"x * width\"}";
   CHECK(load_error(with_blocks(a, "{\"block\": \"b2\"}")) ==
-        "small.json, model, line 9: there is no block 'b2'; did you mean 'a'?\n"
+        "small.json, model, line 9: there is no block 'b2'\n"
         "    \"parts\": {\"p\": {\"block\": \"b2\"}},\n"
         "                             ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\"}")) ==
@@ -236,7 +236,7 @@ TEST_CASE("hyper-parameters and their overrides") {
           options, "small.json");
     });
   };
-  CHECK(hyper_error("\"n\": 4", {{"m", "3"}}) == "small.json has no hyper-parameter 'm'; did you mean 'n'?");
+  CHECK(hyper_error("\"n\": 4", {{"m", "3"}}) == "small.json has no hyper-parameter 'm'");
   CHECK(hyper_error("\"n\": 4", {{"n", "2.5"}}) ==
         "hyper-parameter 'n' of small.json is an integer, and cannot be 2.5");
   CHECK(hyper_error("\"n\": 4", {{"n", "2 *"}}) ==
@@ -257,8 +257,8 @@ TEST_CASE("inputs that do not fit a function") {
   CHECK(error_of([&] { model.inputs(tape, "f", {{"b", 1}}); }) == "function 'f' needs the size 't'");
   CHECK(error_of([&] {
           model.inputs(tape, "f", {{"b", 1}, {"s", 1}});
-        }) == "function 'f' has no size 's'; did you mean 'b'?");
-  CHECK(error_of([&] { model.signature("g"); }) == "model 'small' has no function 'g'; did you mean 'f'?");
+        }) == "function 'f' has no size 's'");
+  CHECK(error_of([&] { model.signature("g"); }) == "model 'small' has no function 'g'");
   CHECK(error_of([&] {
           model.record(tape, "f", {{"x", tape.input("one", {3})}});
         }) == "function 'f': input 'x' is float32 (3,), declared float [b, t]: it has 1 axis");
