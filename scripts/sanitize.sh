@@ -12,15 +12,15 @@ case "${1:-}" in address | thread) kind=$1; shift ;; esac
 build=build-$kind
 bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
-# A suite is a program of its own, or a script about the program xtape. Four have no meaning here: "install" and "docs" build outside
+# A suite is a program of its own, or a script about the program xtape. Five have no meaning here: "install" and "docs" build outside
 # programs, which know nothing of sanitizers, against the library; "faults" defines calls of the C library itself, as the
-# sanitizers do; "mutants" reads sources.
+# sanitizers do; "layers" and "mutants" read sources.
 if [ $# -gt 0 ]; then
   suites=("$@")
 else
   mapfile -t suites < <(meson introspect --tests "$build" | python3 -c '
 import json, sys
-print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("docs", "faults", "install", "mutants")), sep="\n")')
+print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("docs", "faults", "install", "layers", "mutants")), sep="\n")')
 fi
 targets=()
 for suite in "${suites[@]}"; do

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Sets up, builds, runs every test suite. The last line is "N passed, N failed"; the exit code is 1 if anything failed.
+# Sets up, builds, runs every test suite. The last line is "N passed, N failed", and ", N skipped" behind it where this
+# machine lacks what a case needs; the exit code is 1 if anything failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE

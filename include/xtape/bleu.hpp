@@ -1,7 +1,7 @@
 /// BLEU (Papineni, Roukos, Ward, Zhu, 2002): how much of a translation's wording stands in a reference translation.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER > 0 && XTAPE_LAYER < 8
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8 && !defined(XTAPE_LAYER_IS_TEXT)
 #error "this layer of xtape may not see the text layer"
 #endif
 

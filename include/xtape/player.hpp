@@ -16,18 +16,21 @@
 
 namespace xtape {
 
-/// What the planner may do. Each switch can be turned off by itself; `reference()` has all of them off and every op
-/// that has an `expand` replaced by it: slow, and what everything else must agree with.
+/// What the planner may do. Each switch can be turned by itself; `reference()` has `expand` on and all others off: slow,
+/// and what everything else must agree with.
 struct Passes {
-  bool fuse = true;         ///< Fusions across forward and backward (scale + mask + softmax).
-  bool fold = true;         ///< Computes once, when planning, what depends on constants alone.
-  bool common = true;       ///< Equal calls on equal inputs are made once.
-  bool accumulate = true;   ///< Sums of gradients are made inside the op that computes the last of them.
-  bool elementwise = true;  ///< Elementwise ops are fused and run tile by tile, in cache.
-  bool views = true;        ///< Reshapes, transposes, slices cost nothing where strides can say them.
-  bool in_place = true;     ///< An op may write over an input that nobody reads after it.
+  /// Applies the rules of the tape's table: a call takes the place of calls that mean the same. Off, what `grad` has
+  /// fused is expanded, too.
+  bool fuse = true;
+  bool fold = true;         ///< Small values that depend on constants alone are computed once, when planning.
+  bool common = true;       ///< Equal calls on equal inputs are made once, but for those out of different bodies.
+  bool accumulate = true;   ///< An op that can (`Op::accumulate`) adds its result onto the other term of a sum.
+  bool elementwise = true;  ///< Elementwise ops of one shape are fused and run tile by tile, in cache.
+  bool views = true;        ///< Reshapes, transposes and slices cost nothing, and parts are made in their whole, where
+                            ///< strides can say it.
+  bool in_place = true;     ///< An op that allows it writes over an input that nobody reads after it.
   bool reuse = true;        ///< Buffers whose lifetimes do not overlap share memory.
-  bool expand = false;      ///< Replaces every op by its meaning in simpler ops, as far as that goes.
+  bool expand = false;      ///< Replaces every op by its meaning in simpler ops, as far as that goes; no rule applies.
   static Passes reference();
 };
 

@@ -1,7 +1,7 @@
 /// Text as numbers: files, data sets, and the batches that training and evaluation read from them.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER > 0 && XTAPE_LAYER < 8
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8 && !defined(XTAPE_LAYER_IS_TEXT)
 #error "this layer of xtape may not see the text layer"
 #endif
 

@@ -10,8 +10,10 @@ cd "$work" || exit 1
 passed=0
 failed=0
 skipped=0
+missing=
 
 expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
+  if [ -n "$missing" ]; then skipped=$((skipped + 1)); return; fi
   local code=$1 out=$2 err=$3 got
   shift 3
   "$xtape" "$@" >out 2>err
@@ -28,6 +30,7 @@ stream_fits() {
   if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -q -E -e "$1" "$2"; fi
 }
 holds() { # holds NAME COMMAND…
+  if [ -n "$missing" ]; then skipped=$((skipped + 1)); return; fi
   local name=$1
   shift
   if "$@"; then passed=$((passed + 1)); else
@@ -35,8 +38,13 @@ holds() { # holds NAME COMMAND…
     echo "FAILED: $name"
   fi
 }
-# skips N: so many expectations that cannot be tested here.
-skips() { skipped=$((skipped + $1)); }
+same() { [ -n "$1" ] && [ "$1" = "$2" ]; } # same TEXT TEXT: two that fail alike say nothing
+needs() { # needs WHAT COMMAND…: unless the command succeeds, all expectations are skipped up to `needs_nothing`
+  "${@:2}" >/dev/null 2>&1 && return
+  missing=$1
+  echo "SKIPPED: $(basename "$0"): it needs $1"
+}
+needs_nothing() { missing=; }
 finish() {
   echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
   [ "$failed" = 0 ]

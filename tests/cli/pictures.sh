@@ -35,6 +35,7 @@ data='{"kind": "parallel", "folder": ".", "source": "train.src", "target": "trai
   "validation_target": "words.src"}'
 expect 0 "^odd: step 4 " "step 4 of 4" train "$recipe" --out odd "${small[@]}" --set data="$data"
 
+needs gnuplot command -v gnuplot
 expect 0 "" "" attention odd --source "$(cat words.src)" --target "$(cat words.src)" --out odd.svg
 holds "the picture of odd words is sound" sound odd.svg
 mapfile -t words <words.tgt
@@ -52,14 +53,17 @@ expect 0 "" "" attention odd --source "say x^2" --target "# say" --which encoder
 holds "the encoder attends to the source" [ "$(how_often encoder.svg 'x^2')" = 2 -a "$(how_often encoder.svg '#')" = 0 ]
 expect 0 "" "" attention odd --source "$long unheard" --target say --out long.svg
 holds "long words are cut, unknown ones named" shows long.svg "$(printf 'é%.0s' $(seq 30))…" "<unk>"
+needs_nothing
 
 # A text, by characters: space, line end, and one that no XML file may hold.
 for _ in $(seq 60); do printf 'the rain\001\n'; done >text.txt
 expect 0 "text: step 2 " "step 2 of 2" train "$source/models/recipes/shakespeare_char.json" --out text --set data.text=text.txt \
   --set steps=2 --set schedule.warmup=1 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
+needs gnuplot command -v gnuplot
 expect 0 "" "" attention text --source "$(printf 'the\001\nt')" --out text.svg
 holds "what cannot be seen has a picture" shows text.svg t h e ␁ ␊ text
 holds "the picture of a text is sound" sound text.svg
+needs_nothing
 
 # What may go wrong leaves no picture.
 expect 2 "" "is not a run" attention none --source say --out no.svg
@@ -78,6 +82,7 @@ sed -i '/"attention": {$/{N;s/"attention"\(.*"about"\)/"looks"\1/}' without/defi
 expect 2 "" "has no function 'attention'" attention without --source say --out no.svg
 
 # Curves.
+needs gnuplot command -v gnuplot
 expect 0 "" "" plot odd --out loss.svg
 holds "the loss is drawn" shows loss.svg update loss training validation
 holds "the best is marked" grep -q -E "^best: [0-9.]+ at update [24]$" <(texts loss.svg)
@@ -94,6 +99,7 @@ for picture in loss several rate perplexity norm; do holds "$picture.svg is soun
 mkdir "$(printf 'it'\''s\nodd')" && cp odd/metrics.jsonl odd/recipe.json it*
 expect 0 "" "" plot odd it* --out "a 'name'.svg"
 holds "a run's name stands as it is" shows "a 'name'.svg" "it's␊odd, training"
+needs_nothing
 expect 2 "" "odd has measured no 'perplexty'; did you mean 'perplexity'\?; it has loss, learning_rate" \
   plot odd --metric perplexty --out no.svg
 expect 2 "" "none is not a run: it has no metrics.jsonl" plot odd none --out no.svg
@@ -103,7 +109,9 @@ printf '{"step":1,"lo' >running/metrics.jsonl
 expect 2 "" "running has no metrics: not one update" plot running --out no.svg
 echo '{"step":1,"loss":0}' >running/metrics.jsonl
 expect 2 "" "needs values above 0, and those of 'loss' in running are not" plot running --log --out no.svg
+needs gnuplot command -v gnuplot
 expect 0 "" "" plot running --out one.svg
+needs_nothing
 sed -i 1s/loss/lo\"ss/ running/metrics.jsonl
 echo '{"step":2,"loss":1}' >>running/metrics.jsonl
 expect 2 "" "running/metrics.jsonl, line 1: this is no measurement" plot running --out no.svg
@@ -118,6 +126,7 @@ PATH=$work/bin:$PATH expect 1 "" "out of ink" plot odd --out no.svg
 printf '#!/bin/sh\necho "<svg>"\n' >bin/gnuplot
 PATH=$work/bin:$PATH expect 1 "" "gnuplot could not draw the picture" plot odd --out no.svg
 holds "failures leave nothing behind" [ -z "$(ls -A | grep -E '^\.|no\.|tmp')" ]
+echo "<svg/>" >odd.svg
 cp odd.svg before.svg
 PATH=$work/bin:$PATH expect 1 "" "gnuplot could not draw" attention odd --source say --out odd.svg
 holds "a picture that is there stays" cmp -s odd.svg before.svg

@@ -18,12 +18,9 @@ holds "two checkpoints are kept" [ "$(ls whole/checkpoints)" = "00000020
 # A limit on address space, far below the machine's memory. (Sanitizers reserve more before a program begins,
 # and what they say of it is no report.)
 limited() (ulimit -v 3000000 && ASAN_OPTIONS= UBSAN_OPTIONS= "$xtape" "$@" >out 2>err)
-if limited --version; then
-  holds "a limit on address space stops no training" \
-    limited train "$recipe" --out limited "${small[@]}" --set steps=10 --threads 2
-else
-  skips 1
-fi
+needs "a program without a sanitizer" limited --version
+holds "a limit on address space stops no training" limited train "$recipe" --out limited "${small[@]}" --set steps=10 --threads 2
+needs_nothing
 expect 2 "" "whole is a run already: --resume continues it" train "$recipe" --out whole "${small[@]}"
 expect 2 "" "whole is a run: --resume continues it" train whole
 expect 0 "whole: step 40 " "step 40 of 40" train whole --resume --set steps=40

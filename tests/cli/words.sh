@@ -74,7 +74,9 @@ vocabulary=$source/tests/golden/gpt2_small
 printf 'a\x1b[31mb\tc \xc2\x9b2J\n' >steering
 "$xtape" tokenize "$vocabulary" <steering >numbers
 holds "a file gets control characters as they are" cmp -s steering <("$xtape" tokenize "$vocabulary" --detokenize <numbers)
+needs script command -v script
 script -qec "'$xtape' tokenize '$vocabulary' --detokenize <numbers" /dev/null | tr -d '\r' >shown
 holds "a terminal gets them escaped" [ "$(cat shown)" = "a\\x1B[31mb	c \\xC2\\x9B2J" ]
+needs_nothing
 expect 2 "" 'no_such\\x1B\[31m' show "$(printf 'no_such\x1b[31m')"
 finish

@@ -149,6 +149,11 @@ void fail_at_each(const Trainings& trainings, const std::string& before, const W
       CHECK(same_end(trainings.run(), undisturbed));
     }
   }
+  const int harmful = tried[2] + tried[3] - ignored;
+  CHECK(tried[1] == count);
+  CHECK(tried[2] > 0);
+  CHECK(tried[3] == count);
+  CHECK(harmful > count / 2);
   MESSAGE(count << " operations: killed at " << tried[1] << ", no space at " << tried[2] << ", input/output errors at "
                 << tried[3] << "; " << ignored << " of them without harm");
 }

@@ -9,6 +9,7 @@
 
 #include "amx.hpp"
 #include "matrices.hpp"
+#include "matrix_unit.hpp"
 #include "product.hpp"
 #include "product_amx.hpp"
 #include "product_tiles.hpp"
@@ -16,11 +17,6 @@
 using namespace xtape;
 
 namespace {
-bool without_unit() {
-  if (!amx::available()) MESSAGE("skipped: this processor has no matrix unit (AMX)");
-  return !amx::available();
-}
-
 /// a [m, k] b [k, n] by the chosen way.
 struct Multiplied {
   ProductWay way;
@@ -86,8 +82,8 @@ TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the lay
   check_matrices<float>(make_tiles<float>, 60, 1100, 9, 1, 1, 0, false);  // more panels than one task takes
 }
 
-TEST_CASE("products on the matrix unit agree with plain loops, whatever the sizes, the layouts and their number") {
-  if (without_unit()) return;
+TEST_CASE("products on the matrix unit agree with plain loops, whatever the sizes, the layouts and their number" *
+          needs_matrix_unit()) {
   std::mt19937 random(6);
   const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
   for (int round = 0; round < 120; ++round) {
@@ -100,8 +96,7 @@ TEST_CASE("products on the matrix unit agree with plain loops, whatever the size
   check_matrices<float>(make_amx, 40, 1000, 9000, 1, 1, 0, false);  // in more than one stage
 }
 
-TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
-  if (without_unit()) return;
+TEST_CASE("products on the matrix unit are as exact as float32 arithmetic" * needs_matrix_unit()) {
   std::mt19937 random(7);
   for (const double exponents : {0.0, 4.0, 20.0})
     for (const std::int64_t k : {16, 100, 768, 3000}) {
@@ -115,8 +110,7 @@ TEST_CASE("products on the matrix unit are as exact as float32 arithmetic") {
     }
 }
 
-TEST_CASE("on the matrix unit a product has the same bits with an operand prepared") {
-  if (without_unit()) return;
+TEST_CASE("on the matrix unit a product has the same bits with an operand prepared" * needs_matrix_unit()) {
   std::mt19937 random(8);
   for (const std::int64_t m : {64, 90, 300})
     for (const std::int64_t n : {110, 256})
@@ -144,8 +138,7 @@ TEST_CASE("what no cache would hold is not prepared") {
   CHECK(small.prepared_bytes > static_cast<std::size_t>(plan.m * plan.k) * 6);
 }
 
-TEST_CASE("on the matrix unit infinity stays infinity and NaN stays NaN") {
-  if (without_unit()) return;
+TEST_CASE("on the matrix unit infinity stays infinity and NaN stays NaN" * needs_matrix_unit()) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::int64_t m = 90, k = 600, n = 75;
   std::vector<float> a(static_cast<std::size_t>(m * k), 1.0f), b(static_cast<std::size_t>(k * n), 2.0f);
@@ -207,8 +200,7 @@ double worst_error(std::int64_t m, std::int64_t k, std::int64_t n, const std::ve
 }
 }  // namespace
 
-TEST_CASE("products on the matrix unit keep their digits where products are tiny") {
-  if (without_unit()) return;
+TEST_CASE("products on the matrix unit keep their digits where products are tiny" * needs_matrix_unit()) {
   std::mt19937 random(3);
   constexpr std::int64_t m = 96, k = 300, n = 112;
   for (const auto& scales : {std::pair(1e-30f, 1e-5f), std::pair(1e-5f, 1e-30f), std::pair(1e-20f, 1e-18f),
@@ -227,8 +219,8 @@ TEST_CASE("products on the matrix unit keep their digits where products are tiny
   }
 }
 
-TEST_CASE("products on the matrix unit keep their digits with operands over the whole range of exponents") {
-  if (without_unit()) return;
+TEST_CASE("products on the matrix unit keep their digits with operands over the whole range of exponents" *
+          needs_matrix_unit()) {
   std::mt19937 random(4);
   std::uniform_int_distribution<int> exponent(-148, 127), near(-40, 40);
   constexpr std::int64_t m = 96, k = 290, n = 112;
@@ -252,8 +244,7 @@ TEST_CASE("products on the matrix unit keep their digits with operands over the 
   }
 }
 
-TEST_CASE("products on the matrix unit: lines of zeros beside tiny numbers, infinities and NaN") {
-  if (without_unit()) return;
+TEST_CASE("products on the matrix unit: lines of zeros beside tiny numbers, infinities and NaN" * needs_matrix_unit()) {
   std::mt19937 random(6);
   constexpr std::int64_t m = 96, k = 64, n = 112;
   std::vector<float> a = drawn(m * k, random, 0), b = drawn(k * n, random, 0);
@@ -284,8 +275,7 @@ float least_sound(std::int64_t m, std::int64_t k, std::int64_t n, const std::vec
 }
 }  // namespace
 
-TEST_CASE("on the matrix unit exact zeros among the sums are sound where no number is tiny") {
-  if (without_unit()) return;
+TEST_CASE("on the matrix unit exact zeros among the sums are sound where no number is tiny" * needs_matrix_unit()) {
   std::mt19937 random(9);
   constexpr std::int64_t k = 256;
   for (const std::int64_t n : {std::int64_t{30}, std::int64_t{110}}) {  // one block, and a whole product
@@ -309,8 +299,8 @@ TEST_CASE("on the matrix unit exact zeros among the sums are sound where no numb
   }
 }
 
-TEST_CASE("on the matrix unit one tiny number of a panel gives its sums a bound, beside zeros and NaN too") {
-  if (without_unit()) return;
+TEST_CASE("on the matrix unit one tiny number of a panel gives its sums a bound, beside zeros and NaN too" *
+          needs_matrix_unit()) {
   constexpr std::int64_t k = 70, lines = 20;
   const std::vector<float> ones(static_cast<std::size_t>(lines * k), 1.0f);
   const auto with = [&](std::size_t at, std::initializer_list<float> numbers) {

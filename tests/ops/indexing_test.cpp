@@ -138,7 +138,18 @@ TEST_CASE("a product and an embedding's gradient add up in one array") {
   plain.passes = Passes::reference();
   Player reference(tape, {gradient}, plain);
   for (Player* each : {&player, &reference}) each->play({{indices, Indices{4, 0, 4}}});
-  const Doubles got = player.value<double>(gradient);
-  const Doubles wanted = reference.value<double>(gradient);
-  for (std::size_t i = 0; i < got.size(); ++i) CHECK(got.flat(i) == doctest::Approx(wanted.flat(i)).epsilon(1e-12));
+  // The loss is the sum of s^2 over rows r and v of the table, for each index r, where s = sum over d of T[r, d] T[v, d].
+  const Doubles t = counting({5, 4});
+  Doubles wanted = xt::zeros<double>({5, 4});
+  for (const std::size_t r : {4, 0, 4})
+    for (std::size_t v = 0; v < 5; ++v) {
+      double s = 0;
+      for (std::size_t d = 0; d < 4; ++d) s += t(r, d) * t(v, d);
+      for (std::size_t d = 0; d < 4; ++d) wanted(r, d) += 2 * s * t(v, d), wanted(v, d) += 2 * s * t(r, d);
+    }
+  for (Player* each : {&player, &reference}) {
+    const Doubles got = each->value<double>(gradient);
+    REQUIRE(got.size() == wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got.flat(i) == doctest::Approx(wanted.flat(i)).epsilon(1e-12));
+  }
 }

@@ -7,10 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include "needs.hpp"
+
 using namespace xtape;
 
-TEST_CASE("allocations of every kind and thread are counted") {
-  if (!allocations_are_counted()) return;
+TEST_CASE("allocations of every kind and thread are counted" * needs_no_sanitizer()) {
   const auto count_of = [](auto&& work) {
     const AllocationCount allocations;
     work();

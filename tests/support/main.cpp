@@ -1,4 +1,5 @@
-// doctest's main. A filter that runs no case is a mistake, not a success.
+// doctest's main. The last line is "N passed, N failed", and ", N skipped" behind it where a case needs what is not
+// there. A filter that runs no case is a mistake, and so is a case that asserts nothing.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -8,21 +9,34 @@
 
 namespace {
 std::vector<std::string> names;
+unsigned passed = 0, failed = 0, skipped = 0;
 
 struct CountCases : doctest::IReporter {
   explicit CountCases(const doctest::ContextOptions&) {}
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
-  void test_run_end(const doctest::TestRunStats&) override {}
+  void test_run_end(const doctest::TestRunStats& run) override {
+    failed += run.numTestCasesFailed;
+    passed = run.numTestCasesPassingFilters - failed;
+  }
   void test_case_start(const doctest::TestCaseData& test) override { names.emplace_back(test.m_name); }
   void test_case_reenter(const doctest::TestCaseData&) override {}
-  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
+    if (stats.failure_flags != 0 || stats.numAssertsCurrentTest > 0) return;
+    ++failed;
+    std::printf("FAILED: %s: it asserts nothing\n", names.back().c_str());
+  }
   void test_case_exception(const doctest::TestCaseException&) override {}
   void subcase_start(const doctest::SubcaseSignature&) override {}
   void subcase_end() override {}
   void log_assert(const doctest::AssertData&) override {}
   void log_message(const doctest::MessageData&) override {}
-  void test_case_skipped(const doctest::TestCaseData&) override {}
+  // doctest's own number counts what a filter leaves out, too.
+  void test_case_skipped(const doctest::TestCaseData& test) override {
+    if (!test.m_skip || test.m_description == nullptr) return;
+    ++skipped;
+    std::printf("SKIPPED: %s: it needs %s\n", test.m_name, test.m_description);
+  }
 };
 REGISTER_LISTENER("count_cases", 1, CountCases);
 }  // namespace
@@ -33,11 +47,14 @@ const std::vector<std::string>& cases_started() {
 
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
-  const int result = context.run();
-  if (context.shouldExit()) return result;
-  if (names.empty()) {
+  context.run();
+  if (context.shouldExit()) return 0;
+  if (names.empty() && skipped == 0) {
     std::fprintf(stderr, "no test case ran: check the filter\n");
-    return 1;
+    ++failed;
   }
-  return result;
+  std::printf("%u passed, %u failed", passed, failed);
+  if (skipped > 0) std::printf(", %u skipped", skipped);
+  std::printf("\n");
+  return failed == 0 ? 0 : 1;
 }

@@ -50,7 +50,7 @@ TrainerOptions options_of(const Patterns& frozen, const Patterns& trainable = {}
 bool same_weights(const Model& a, const Model& b) {
   for (const Store::Entry& entry : a.weights())
     if (std::memcmp(entry.value.data(), b.weights().at(entry.name).data(), entry.value.bytes()) != 0) return false;
-  return true;
+  return a.weights().size() == b.weights().size() && a.weights().size() > 0;
 }
 
 std::string replaced(std::string text, const std::string& part, const std::string& by) {

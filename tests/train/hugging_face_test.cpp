@@ -46,7 +46,7 @@ bool same_weights(const Model& a, const Model& b) {
         std::memcmp(other->data(), entry.value.data(), entry.value.bytes()) != 0)
       return false;
   }
-  return a.weights().size() == b.weights().size();
+  return a.weights().size() == b.weights().size() && a.weights().size() > 0;
 }
 
 Model opened(const std::string& folder) {

@@ -102,7 +102,7 @@ inline TrainerOptions options_of(std::int64_t accumulate = 1, double rate = 0.05
 inline bool same_weights(const Store& a, const Store& b) {
   for (const Store::Entry& entry : a)
     if (std::memcmp(entry.value.data(), b.at(entry.name).data(), entry.value.bytes()) != 0) return false;
-  return true;
+  return a.size() == b.size() && a.size() > 0;
 }
 
 inline Store copy_of(const Store& store) {

@@ -1,6 +1,8 @@
 /// What a run leaves on the disk, for comparing.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -33,6 +35,7 @@ inline std::vector<nlohmann::json> metrics(const std::string& run) {
     lines.back().erase("seconds");
     lines.back().erase("tokens_per_s");
   }
+  REQUIRE(!lines.empty());  // so that no two runs are alike for want of lines
   return lines;
 }
 
@@ -40,5 +43,6 @@ inline std::vector<nlohmann::json> metrics(const std::string& run) {
 inline std::vector<nlohmann::json> evaluations(const std::string& run) {
   std::vector<nlohmann::json> lines = metrics(run);
   std::erase_if(lines, [](const nlohmann::json& line) { return !line.contains("validation_loss"); });
+  REQUIRE(!lines.empty());
   return lines;
 }

@@ -34,7 +34,7 @@ TrainerOptions options_of(std::int64_t accumulate = 1) {
 bool same_bits(const Store& a, const Store& b) {
   for (const Store::Entry& entry : a)
     if (std::memcmp(entry.value.data(), b.at(entry.name).data(), entry.value.bytes()) != 0) return false;
-  return a.size() == b.size();
+  return a.size() == b.size() && a.size() > 0;
 }
 
 double largest_difference(const Store& a, const Store& b) {

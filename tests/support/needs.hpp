@@ -1,0 +1,37 @@
+/// What a case needs that may be missing: TEST_CASE("…" * needs_no_sanitizer()). Where it is missing, doctest skips the
+/// case, and main.cpp counts it as skipped and prints what it needs.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "allocations.hpp"
+
+namespace xtape {
+
+class Needs {
+ public:
+  Needs(bool met, std::string what) : met_(met), what_(std::move(what)) {}
+
+  /// doctest calls this where the case is registered.
+  void fill(doctest::detail::TestCase& test) const {
+    if (met_) return;
+    static std::set<std::string> kept;  // doctest keeps a pointer
+    test.m_skip = true;
+    test.m_description = kept.insert(what_).first->c_str();
+  }
+
+ private:
+  bool met_;
+  std::string what_;
+};
+
+/// A sanitizer owns malloc, and reserves terabytes of address space before anything runs.
+inline Needs needs_no_sanitizer() {
+  return {allocations_are_counted(), "a build without a sanitizer"};
+}
+
+}  // namespace xtape
