@@ -92,7 +92,8 @@ by_pkg_config() {
 }
 by_cmake() { run "$work/cmake" "$1"; }
 cmake_builds() {
-  cmake -S "$source/tests/install/cmake" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLES="$source/examples" &&
+  cmake -S "$source/tests/install/cmake" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLES="$source/examples" \
+    -DXTAPE_VERSION="$(ask --modversion | cut -d. -f1,2)" &&
     cmake --build "$work/cmake" -j2
 }
 program() {
