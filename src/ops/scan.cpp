@@ -152,7 +152,7 @@ Var mask_for(const Var& real, const Var& x, const char* what) {
   for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == x.shape()[i];
   if (!fits)
     throw ShapeError("scan: at each step 'real' has shape " + to_string(shape) + ", which does not fit " + what +
-                     " of shape " + to_string(x.shape()) + ": the first sizes of that must be the same");
+                     " of shape " + to_string(x.shape()) + ": its sizes must be the first sizes of that");
   while (shape.size() < x.rank()) shape.push_back(1);
   return reshape(real, shape);
 }

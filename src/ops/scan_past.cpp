@@ -7,8 +7,7 @@ namespace xtape {
 
 CachedStates::CachedStates(Tape tape, const Var& past, const Vars& init) : tape_(tape), past_(past) {
   const std::int64_t rows = past.size(0), capacity = tape.capacity();
-  const Var last = iota(tape, {rows}) * capacity +
-                   maximum(past - 1, 0);  // of each row, as an index into the cached positions of all rows
+  const Var last = iota(tape, {rows}) * capacity + maximum(past - 1, 0);  // each row's, among the positions of all rows
   for (const Var& first : init) {
     if (first.rank() == 0 || first.shape()[0] != rows)
       throw ShapeError("scan: in mode predict a state must have a row for each of the " + std::to_string(rows) +
