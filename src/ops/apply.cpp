@@ -1,4 +1,4 @@
-// Recording a call: attributes completed, dtypes promoted, shapes checked, node appended.
+// Records a call: completes the attributes, promotes dtypes, checks shapes and appends the node.
 #include <algorithm>
 
 #include "nearest.hpp"
@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-/// Takes what was recorded since off the tape again, unless told to keep it.
+/// On destruction, removes the nodes recorded since construction, unless keep() was called.
 class Rollback {
  public:
   explicit Rollback(const Tape& tape) : tape_(tape), size_(tape.size()) {}
@@ -25,7 +25,8 @@ class Rollback {
   bool kept_ = false;
 };
 
-/// `value` as the attribute's type, where nothing is lost; else nothing.
+/// `value` converted to `type`; empty if it has another type. An integer becomes a double for `number`, for `element`
+/// only if the double is exact, and a list of one for `integers`. Names of dtypes become Dtype.
 std::optional<Attribute> coerced(const Attribute& value, AttributeType type, Dtype default_dtype) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   switch (type) {
@@ -72,6 +73,8 @@ std::optional<Attribute> coerced(const Attribute& value, AttributeType type, Dty
   return std::nullopt;
 }
 
+/// `given` with defaults added, converted to the types of `op`. Throws Error for an attribute that is unknown, missing
+/// or of another type.
 Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype) {
   std::vector<std::string> names;
   for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
@@ -109,7 +112,9 @@ const InputSpec& spec_of(const Op& op, std::size_t input) {
 
 bool promotes(Accept accept) { return accept == Accept::value || accept == Accept::floating; }
 
-/// The dtype that the operands which promote together come to.
+/// The dtype that the operands which are promoted together are converted to: the highest among the vars, in the order
+/// bool, int32, int64, float. A whole literal raises bool to int64. A literal with a fraction, or an input that takes
+/// only floats, raises any of these to `default_dtype`. Throws DtypeError for float32 together with float64.
 Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype default_dtype) {
   std::optional<Dtype> common;
   bool fraction = false;
@@ -141,6 +146,7 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype def
   return *common;
 }
 
+/// The operands as vars: literals become constants, and operands that are promoted together are cast to one dtype.
 Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
   const Dtype common = common_dtype(op, operands, tape.default_dtype());
   Vars inputs;
@@ -165,7 +171,7 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
   return inputs;
 }
 
-/// Where the call stands: at `caller` or, where that is not known, at the first operand's.
+/// The source location of the call: `caller`, or if that is unknown the first known one of the operands.
 Caller place_of(const std::vector<Operand>& operands, const Caller& caller) {
   if (caller.known()) return caller;
   const auto known = [](const Operand& operand) { return operand.caller().known(); };
@@ -173,7 +179,7 @@ Caller place_of(const std::vector<Operand>& operands, const Caller& caller) {
   return found == operands.end() ? Caller{} : found->caller();
 }
 
-/// Runs `body`; its errors name the op and its place.
+/// Runs `body` and adds the op and the source location to its errors.
 template <class Body>
 Vars naming(const Op& op, const Caller& caller, const Body& body) {
   try {
@@ -185,7 +191,8 @@ Vars naming(const Op& op, const Caller& caller, const Body& body) {
   }
 }
 
-/// Kernels read all operands that are promoted together as one dtype. `apply` makes it so; a row's `record` may have not.
+/// Throws DtypeError unless all operands that are promoted together have one dtype, since kernels read them as one.
+/// `apply` ensures that; the `record` of an op may not.
 void check_one_dtype(const Call& call) {
   const ValueType* first = nullptr;
   for (std::size_t i = 0; i < call.inputs.size() && !call.op.inputs.empty(); ++i) {
@@ -193,8 +200,7 @@ void check_one_dtype(const Call& call) {
     if (accept != Accept::value && accept != Accept::floating) continue;
     if (first == nullptr) first = &call.inputs[i];
     if (first->dtype != call.inputs[i].dtype)
-      throw DtypeError("its operands " + to_string(*first) + " and " + to_string(call.inputs[i]) +
-                       " should have one dtype");
+      throw DtypeError("operands " + to_string(*first) + " and " + to_string(call.inputs[i]) + " must have one dtype");
   }
 }
 }  // namespace
@@ -223,7 +229,7 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
   return naming(op, place, [&] {
     for (const Operand& operand : operands)
       if (!operand.is_literal() && operand.var().tape() != tape)
-        throw HandleError("its operands are of two tapes");
+        throw HandleError("its operands belong to different tapes");
     check_arity(op, operands.size());
     const Attributes complete = completed(op, attributes, tape.default_dtype());
     const auto in_call = tape.in_call(&op, place);
@@ -241,7 +247,8 @@ Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes&
   const auto first = std::find_if(operands.begin(), operands.end(), is_var);
   const Caller place = place_of(operands, caller);
   return naming(op, place, [&] {
-    if (first == operands.end()) throw HandleError("at least one operand must be a var; where none is, give the tape");
+    if (first == operands.end())
+      throw HandleError("at least one operand must be a var; to record a call of literals, pass the tape");
     return apply(first->var().tape(), op, operands, attributes, place);
   });
 }

@@ -1,4 +1,4 @@
-// Which elements are greatest: argmax and top_k.
+// argmax and top_k: the largest elements and their indices.
 #include "greatest.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -13,7 +13,7 @@ void require_numbers(const Call& call) {
 const Op& argmax_op() {
   static const Op row{
       .name = "argmax",
-      .doc = R"(The int64 index of the greatest element along `axis`: of equals the first, and of NaNs the first NaN.)",
+      .doc = R"(The int64 index of the largest element along `axis`, the first of several. NaN counts as the largest.)",
       .inputs = {{"x"}},
       .attributes = {{"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
                      {"keepdims", AttributeType::boolean, "Whether the axis stays, with size 1.", false}},
@@ -22,7 +22,7 @@ const Op& argmax_op() {
         Shape shape = call.shape(0);
         const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
         if (shape[axis] == 0)
-          throw ShapeError("there is none of no elements: axis " + std::to_string(axis) + " of shape " +
+          throw ShapeError("needs at least one element: axis " + std::to_string(axis) + " of shape " +
                            to_string(shape) + " is empty");
         if (call.flag("keepdims"))
           shape[axis] = 1;
@@ -43,12 +43,13 @@ const Op& argmax_op() {
 const Op& top_k_op() {
   static const Op row{
       .name = "top_k",
-      .doc = R"(The k greatest elements along the last axis, in falling order, and their int64 indices; equals come in
-           their own order, NaN comes first. Gradient: the cotangent of the values, put back where they
-           stood.)",
+      .doc = R"(The k largest elements along the last axis in descending order, and their int64 indices. Equal elements
+           keep their order; NaN comes first. The gradient is the cotangent of the values at their indices,
+           and 0 elsewhere.)",
       .inputs = {{"x"}},
       .outputs = {"values", "indices"},
-      .attributes = {{"k", AttributeType::integer, "How many.", std::nullopt}},
+      .attributes = {{"k", AttributeType::integer, "How many elements, from 0 to the size of the last axis.",
+                      std::nullopt}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         require_numbers(call);
         Shape shape = call.shape(0);

@@ -1,4 +1,4 @@
-// Arithmetic, element by element.
+// Elementwise arithmetic.
 #include "arithmetic.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ const Op& div_op() {
   static const Op row = [] {
     const auto quotient = [](auto a, auto b) { return a / b; };
     Op op = binary(
-        "div", "a / b, true division: integers are cast to the tape's default dtype first.", quotient,
+        "div", "a / b, true division. Integers are first cast to the tape's default dtype.", quotient,
         [](const GradientCall& call) {
           const Var g = call.cotangent() / call.inputs[1];
           return per_operand(
@@ -77,14 +77,16 @@ const Op& div_op() {
   return row;
 }
 
-/// Half of the cotangent where both are equal, all of it where `x` wins (or is NaN), none where it `loses`.
+/// The share of the cotangent `g` that one input of maximum or minimum gets: none where it `loses`, half where there is
+/// a `tie`, else all of it. Where an input is NaN, both masks are false, so both inputs get all of it.
 Var winners_share(const Var& g, const Var& tie, const Var& loses) {
   return where(loses, 0, where(tie, g * 0.5, g));
 }
 
 const Op& maximum_op() {
   static const Op row = binary(
-      "maximum", "The greater of a and b. NaN wins; ties send half of the gradient to each.",
+      "maximum",
+      "The larger of a and b; NaN if one of them is NaN. Where they are equal, each gets half of the gradient.",
       [](auto a, auto b) { return a > b || a != a ? a : b; },
       [](const GradientCall& call) {
         const Var g = call.cotangent();
@@ -97,7 +99,8 @@ const Op& maximum_op() {
 
 const Op& minimum_op() {
   static const Op row = binary(
-      "minimum", "The lesser of a and b. NaN wins; ties send half of the gradient to each.",
+      "minimum",
+      "The smaller of a and b; NaN if one of them is NaN. Where they are equal, each gets half of the gradient.",
       [](auto a, auto b) { return a < b || a != a ? a : b; },
       [](const GradientCall& call) {
         const Var g = call.cotangent();
@@ -115,7 +118,7 @@ struct Power {
       return std::pow(a, b);
     } else {
       if (b < 0) return a == 1 ? T{1} : a == T{-1} ? (b % 2 ? T{-1} : T{1}) : T{0};
-      std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);  // wraps like the products of integers
+      std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);  // wraps, as products of integers do
       for (auto e = static_cast<std::uint64_t>(b); e != 0; e >>= 1, base *= base)
         if (e & 1) result *= base;
       return static_cast<T>(result);
@@ -123,7 +126,7 @@ struct Power {
   }
 };
 
-/// The value of a constant of one element, and NaN for anything else.
+/// The value of a float constant with one element; NaN for any other var.
 double known_scalar(const Var& x) {
   const Node& node = x.node();
   if (node.op != &constant_op() || node.storage.count() != 1) return std::nan("");
@@ -136,10 +139,11 @@ const Op& pow_op() {
   static const Op row = [] {
     Op op = binary(
         "pow",
-        "a ** b. The gradient towards a is b * a ** (b - 1), and 0 where b is 0; towards b it is a ** b * log(a), and "
-        "0 "
-        "where a is 0 and b is not negative. Literal exponents 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. "
-        "Integers to a negative power are rounded towards 0.",
+        "a ** b. The gradient for a is b * a ** (b - 1), and 0 where b is 0. The gradient for b is a ** b * log(a), "
+        "and 0 where a is 0 and b is not negative. If b is a float constant of shape (), such as a literal, an "
+        "exponent of 1 "
+        "records nothing, and 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. Integers wrap; an integer to a "
+        "negative power is rounded towards 0, and 0 to a negative power is 0.",
         Power{},
         [](const GradientCall& call) {
           const Var g = call.cotangent();
@@ -179,7 +183,7 @@ const Op& pow_op() {
 
 const Op& neg_op() {
   static const Op row = unary(
-      "neg", "-x.", wrapping([](auto x) { return -x; }),
+      "neg", "-x. Integers wrap.", wrapping([](auto x) { return -x; }),
       [](const GradientCall& call) { return Vars{-call.cotangent()}; },
       [](const CanonicalCall& call) { return call.terms.scaled(call.inputs[0], -1); });
   return row;
@@ -196,21 +200,21 @@ struct Magnitude {
 };
 
 const Op& abs_op() {
-  static const Op row = unary("abs", "|x|. The gradient at 0 is 0.", Magnitude{},
+  static const Op row = unary("abs", "|x|. The gradient at 0 is 0. Integers wrap.", Magnitude{},
                               [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
   return row;
 }
 
 const Op& sign_op() {
   static const Op row = unary(
-      "sign", "-1, 0 or 1, as x is negative, zero or positive. NaN stays NaN.",
+      "sign", "-1, 0 or 1 where x is negative, zero or positive. NaN stays NaN.",
       [](auto x) { return x != x ? x : static_cast<decltype(x)>((x > 0) - (x < 0)); }, nullptr);
   return row;
 }
 
 const Op& floor_op() {
   static const Op row = unary(
-      "floor", "The greatest whole number that is not greater than x. Integers stay as they are.",
+      "floor", "The largest whole number not above x. Integers are unchanged.",
       [](auto x) {
         if constexpr (std::is_floating_point_v<decltype(x)>)
           return std::floor(x);
@@ -224,7 +228,7 @@ const Op& floor_op() {
 const Op& square_op() {
   static const Op row = [] {
     Op op = unary(
-        "square", "x * x.", wrapping([](auto x) { return x * x; }),
+        "square", "x * x. Integers wrap.", wrapping([](auto x) { return x * x; }),
         [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; },
         [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 2); });
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };

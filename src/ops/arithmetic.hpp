@@ -1,4 +1,4 @@
-/// What the rows of arithmetic share.
+/// Helpers shared by the arithmetic ops.
 #pragma once
 
 #include <type_traits>
@@ -11,12 +11,13 @@ namespace xtape {
 
 using CanonicalRule = TermId (*)(const CanonicalCall&);
 
-/// `rule`, for floats alone: integers wrap, so that sums and products of theirs stay as they stand.
+/// Applies `rule` to calls on floats only. Integer arithmetic wraps, so calls on integers are not rewritten.
 inline auto of_floats(CanonicalRule rule) {
   return
       [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
 }
 
+/// An elementwise op of two numbers of one dtype that broadcast together. `f` computes one element.
 template <class F>
 Op binary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
   Op op;
@@ -31,6 +32,7 @@ Op binary(const char* name, const char* doc, const F& f, GradientRule gradient, 
   return op;
 }
 
+/// An elementwise op of one number. `f` computes one element. Without `gradient` the op is not differentiable.
 template <class F>
 Op unary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
   Op op;
@@ -46,7 +48,7 @@ Op unary(const char* name, const char* doc, const F& f, GradientRule gradient, C
   return op;
 }
 
-/// `f`, computed so that integers wrap.
+/// `f`, evaluated in Wrapping<T>, so that integer overflow wraps.
 template <class F>
 auto wrapping(const F& f) {
   return [f](auto... x) {
@@ -55,7 +57,8 @@ auto wrapping(const F& f) {
   };
 }
 
-/// The gradients of a broadcasting binary op: `to_a` and `to_b` record them in the shape of the output.
+/// The gradients of a broadcasting binary op. `to_a` and `to_b` record them in the shape of the output; each is then
+/// summed to the shape of its input. They are called only for inputs that need a gradient.
 template <class A, class B>
 Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
   Vars gradients(2);

@@ -1,5 +1,5 @@
-// attention: scaled dot products, mask, softmax, dropout and the weighted sum of values in one kernel, which the player
-// puts in where it finds them; its gradient.
+// attention and its gradient: scaled dot products, mask, softmax, dropout and the weighted sum of values in one kernel.
+// A rule replaces these ops by it.
 #include "attention.hpp"
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 namespace xtape {
 
 namespace {
-/// What the letters of the two equations are to attention.
+/// The axis labels of the two equations, and the roles they have in attention.
 struct Letters {
   std::string q, k, v, scores, y;
-  std::string heads;  ///< Those that stand everywhere.
+  std::string heads;  ///< Labels that all five arrays have: batch and heads.
   char query = 0, key = 0, width = 0, value_width = 0;
 };
 
-/// The letter of `from` that stands in none of `others`, besides those of `heads`; 0 unless there is just one.
+/// The one label of `from` that is neither in `heads` nor in `others`; 0 unless there is exactly one.
 char only_in(const std::string& from, const std::string& heads, const std::string& others) {
   char found = 0;
   for (char letter : from)
@@ -31,8 +31,8 @@ char only_in(const std::string& from, const std::string& heads, const std::strin
   return found;
 }
 
-/// Nothing where the equations are no attention: scores of queries by keys, the keys last, then sums over the keys. The
-/// letters of the second are renamed to be those of the first.
+/// Returns nothing if the equations are not an attention: the first computes scores of queries by keys, keys last; the
+/// second sums over the keys. Labels of the second equation are renamed to those of the first.
 std::optional<Letters> letters_of(const std::string& scores, const std::string& outputs) {
   const auto part = [](const std::string& text, char from, char to) {
     const std::size_t begin = from == 0 ? 0 : text.find(from) + 1;
@@ -70,11 +70,11 @@ Letters letters_of(const Attributes& attributes) {
   const auto& scores = attributes.get<std::string>("scores");
   const auto& outputs = attributes.get<std::string>("outputs");
   const std::optional<Letters> letters = letters_of(scores, outputs);
-  if (!letters) throw Error("the equations '" + scores + "' and '" + outputs + "' are no attention");
+  if (!letters) throw Error("the equations '" + scores + "' and '" + outputs + "' do not describe an attention");
   return *letters;
 }
 
-/// The sizes of all letters, and of the array of scores. Throws ShapeError where the inputs do not fit the equations.
+/// The shape of the scores. Throws ShapeError if the inputs do not fit the equations.
 Shape scores_shape(const Call& call, const Letters& letters) {
   const std::string text = call.text("scores") + "' and '" + call.text("outputs");
   const auto sizes = sizes_of_letters({{letters.q, letters.k, letters.v}, letters.y, ""},
@@ -93,7 +93,7 @@ Shape output_shape(const Call& call, const Letters& letters) {
   return shape;
 }
 
-/// Which input the mask is.
+/// The index of the mask among the inputs.
 std::size_t mask_place(const Call& call) {
   return call.op.inputs.size() - 1;
 }
@@ -104,7 +104,7 @@ const Shape* mask_of(const Call& call) {
   return is_masked(call) ? &call.shape(mask_place(call)) : nullptr;
 }
 
-/// The elements of the mask; without one, of a mask that hides nothing.
+/// The elements of the mask; without a mask, a single false.
 const bool* hidden_of(const KernelArguments& arguments, std::size_t place, bool masked) {
   static constexpr bool seen = false;
   return masked ? in<bool>(arguments, place) : &seen;
@@ -114,9 +114,9 @@ void check(const Call& call, const Letters& letters) {
   for (const auto& [input, names] : {std::pair{0u, &letters.q}, {1u, &letters.k}, {2u, &letters.v}})
     if (call.shape(input).size() != names->size())
       throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
-                       " should have the axes '" + *names + "'");
+                       " must have the axes '" + *names + "'");
   const Shape scores = scores_shape(call, letters);
-  checked_bytes(call.dtype(0), scores);  // the array that never is: its elements number the draws
+  checked_bytes(call.dtype(0), scores);  // never stored, but the random numbers are drawn by index in this array
   if (const Shape* mask = mask_of(call); mask != nullptr && broadcast_shapes({scores, *mask}) != scores)
     throw ShapeError("a mask of shape " + to_string(*mask) + " does not broadcast to " + to_string(scores) +
                      ", the shape of the scores");
@@ -124,7 +124,8 @@ void check(const Call& call, const Letters& letters) {
   if (!(rate >= 0 && rate <= 1)) throw Error("rate must be in [0, 1], got " + to_string(Attribute{rate}));
 }
 
-/// The plan but for the arrays of the gradient. `y` is the layout of the output, or of its cotangent.
+/// The plan of the kernel. `y` is the layout of the output, or of its cotangent; `gradients` are the layouts of dq, dk
+/// and dv, or empty for the forward pass.
 AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layout& y,
                       const std::vector<Layout>& gradients) {
   const Shape scores = scores_shape(call, letters);
@@ -173,7 +174,8 @@ AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layo
   return plan;
 }
 
-/// Of all heads: `widths` and `value_widths` products of queries by keys, each of so many terms.
+/// The operations of all heads: `widths` products of size queries x keys x width and `value_widths` of size queries x
+/// keys x value_width.
 double flops_of(const Call& call, double widths, double value_widths) {
   const Letters letters = letters_of(call.attributes);
   const auto scores = static_cast<double>(count_of(scores_shape(call, letters)));
@@ -183,28 +185,30 @@ double flops_of(const Call& call, double widths, double value_widths) {
 }
 
 std::vector<AttributeSpec> attributes() {
-  return {{"scores", AttributeType::text, "einsum's equation of the scores from q and k, the keys last.", std::nullopt},
-          {"outputs", AttributeType::text, "einsum's equation of y from the weights and v.", std::nullopt},
-          {"scale", AttributeType::number, "What the scores are multiplied by.", 1.0},
+  return {{"scores", AttributeType::text,
+           "The einsum equation of the scores from q and k. The axis of the keys is last.", std::nullopt},
+          {"outputs", AttributeType::text, "The einsum equation of y from the weights and v.", std::nullopt},
+          {"scale", AttributeType::number, "The factor by which the scores are multiplied.", 1.0},
           {"rate", AttributeType::number, "The probability that a weight is dropped.", 0.0},
-          {"draws", AttributeType::integer, "The site of the dropout, which numbers its draws.", std::int64_t{0}}};
+          {"draws", AttributeType::integer, "The site key of the dropout, which determines its random numbers.",
+           std::int64_t{0}}};
 }
 
 const InputSpec mask_input{"mask", Accept::mask, Arity::optional};
 
-/// Dropout with the draws of the site that the attributes name, where their rate is not 0; whatever the tape's mode is,
-/// as the kernel has it.
+/// Dropout of `x` with the random numbers of the site key in the attributes; `x` itself if the rate is 0. Like the
+/// kernel, it drops elements in every mode of the tape.
 Var drop(const ExpandCall& call, const Var& x) {
   const double rate = call.attributes().get<double>("rate");
   if (rate == 0) return x;
   Site site = call.node.site;
   site.key = std::bit_cast<std::uint64_t>(call.attributes().get<std::int64_t>("draws"));
-  Tape tape = call.tape;  // another handle of the same
+  Tape tape = call.tape;  // another handle on the same tape
   const auto in_site = tape.in_site(site);
   return record_call(tape, builtin_ops().at("dropout"), {x}, {{"rate", rate}})[0];
 }
 
-/// Softmax of the scaled scores, those that the mask hides left out.
+/// The softmax of the scaled and masked scores.
 Var weights(const ExpandCall& call) {
   const double scale = call.attributes().get<double>("scale");
   Var scores = einsum(call.attributes().get<std::string>("scores"), Vars{call.inputs[0], call.inputs[1]});
@@ -217,8 +221,8 @@ Var weights(const ExpandCall& call) {
 const Op& attention_grad_op() {
   static const Op row{
       .name = "attention_grad",
-      .doc = R"(The gradients of attention for q, k and v, from them and the output's cotangent. The weights are
-           computed again, block by block.)",
+      .doc = R"(The gradients of attention for q, k and v, given these and the cotangent dy of the output. The weights
+           are computed again, block by block.)",
       .inputs = {{"q", Accept::floating},
                  {"k", Accept::floating},
                  {"v", Accept::floating},
@@ -244,7 +248,6 @@ const Op& attention_grad_op() {
                         einsum(of.scores + "," + of.q + "->" + of.k, Vars{ds, call.inputs[0]}),
                         einsum(of.scores + "," + of.y + "->" + of.v, Vars{drop(call, p), dy})};
           },
-      // the scores again, dq, dk; dweights, dv
       .random = true,
       .lowering = {.kernel =
                        [](const KernelCall& call) {
@@ -259,18 +262,19 @@ const Op& attention_grad_op() {
                        },
                    .strided_in = true,
                    .strided_out = true,
-                   .flops = [](const Call& call) { return flops_of(call, 3, 2); }}};
+                   .flops = [](const Call& call) { return flops_of(call, 3, 2); }}};  // scores, dq, dk; dweights, dv
   return row;
 }
 
 const Op& attention_op() {
   static const Op row{
       .name = "attention",
-      .doc = R"(y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v for every head, the two products as the
-           equations say, block by block: the array of all scores never stands in memory, and keys
-           masked for all queries of a block are not looked at. A query that sees no key gives zeros.
-           The mask broadcasts to the scores; it may be left out. A rule puts the op in for these ops;
-           write those.)",
+      .doc =
+          R"(y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v for every head, with the two products given
+           by the equations. It is computed block by block: the array of all scores is never stored, and
+           keys that are masked for all queries of a block are skipped. A query whose keys are all masked
+           gives zeros. The mask is true where a key is hidden and broadcasts to the scores; it may be
+           left out. Programs record the separate ops, which a rule replaces by this one.)",
       .inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, mask_input},
       .attributes = attributes(),
       .shape =
@@ -329,9 +333,9 @@ void list_attention(OpTable& table) {
                                 {"draws", std::int64_t{rate != 0 ? 7919 : 0}}},
                  .refuses = [](const Call& call) {
                    const double scale = call.number("scale");
-                   return scale > 0 || !is_masked(call) ? ""
-                                                        : "scaling by " + to_string(Literal(scale)) +
-                                                              " behind the mask would not leave -inf there";
+                   return scale > 0 || !is_masked(call)
+                              ? ""
+                              : "scaling by " + to_string(Literal(scale)) + " after the mask would not keep -inf there";
                  }});
     }
 }

@@ -1,4 +1,4 @@
-// broadcast_to: a view that repeats axes of size 1; and its adjoint.
+// broadcast_to, a view that repeats axes of size 1, and its adjoint.
 #include "rows.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -9,8 +9,9 @@ namespace {
 const Op& broadcast_to_op() {
   static const Op row{
       .name = "broadcast_to",
-      .doc = R"(x repeated to `shape` as NumPy broadcasts it: counted from the back, an axis of size 1, or one that x
-           lacks, takes the size of `shape`. A view: nothing is copied.)",
+      .doc =
+          R"(x broadcast to `shape` as in NumPy: counted from the back, axes of size 1 and missing axes are repeated to
+           the size in `shape`. A view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The shape of the result.", std::nullopt}},
       .shape =
@@ -24,7 +25,7 @@ const Op& broadcast_to_op() {
             for (std::int64_t size : shape) fits = fits && size >= 0;
             if (!fits)
               throw ShapeError("an array of shape " + to_string(from) + " does not broadcast to " + to_string(shape) +
-                               ": counted from the back, its sizes must be 1 or equal to those");
+                               ": counted from the back, its sizes must be 1 or those of that shape");
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient = [](const GradientCall& call) { return Vars{sum_to(call.cotangent(), call.inputs[0].shape())}; },

@@ -1,4 +1,4 @@
-// checkpoint: a stretch of tape as a body, whose interior values are computed again where the gradient needs them.
+// checkpoint: a range of nodes becomes a body, whose interior values are computed again when the gradient needs them.
 #include "calls.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -6,14 +6,14 @@
 namespace xtape {
 
 namespace {
-/// The gradient is a checkpoint too: its body computes the forward pass again and then the adjoint of it.
+/// The gradient is another checkpoint, whose body computes the forward pass again and then its adjoint.
 Vars checkpoint_gradient(const GradientCall& call);
 
 const Op& checkpoint_op() {
   static const Op row{
       .name = "checkpoint",
-      .doc = R"(The results of a body on the inputs. No value inside the body is kept for the backward pass: the
-           gradient holds the body once more and computes them again, with the same random numbers (Chen
+      .doc = R"(Applies a body to the inputs. No value inside the body is kept for the backward pass: the gradient
+           contains a copy of the body and computes these values again, with the same random numbers (Chen
            et al., 2016, Training deep nets with sublinear memory cost).)",
       .inputs = {{"xs", Accept::any, Arity::many}},
       .outputs = {"ys"},
@@ -67,10 +67,10 @@ Vars record_checkpoint(const std::function<Vars(const Vars&)>& function, const V
   Tape tape = inputs[0].tape();
   const auto check = [&](const Vars& vars, const char* what) {
     for (const Var& var : vars)
-      if (var.tape() != tape) throw HandleError(std::string("checkpoint: its ") + what + " are of two tapes");
+      if (var.tape() != tape) throw HandleError(std::string("checkpoint: its ") + what + " belong to different tapes");
   };
   check(inputs, "inputs");
-  if (tape.capacity() > 0) return function(inputs);  // a body could not hold the tape's states
+  if (tape.capacity() > 0) return function(inputs);  // a body cannot hold the states of the tape's caches
   const std::size_t size = tape.size();
   try {
     const Vars results = function(inputs);

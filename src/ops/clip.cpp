@@ -1,4 +1,4 @@
-// Values cut to bounds.
+// clip: values limited to bounds.
 #include <cmath>
 #include <limits>
 
@@ -9,8 +9,9 @@
 namespace xtape {
 
 namespace {
-/// A bound of clip as an element: what lies beyond the dtype's own bounds becomes these. Throws DtypeError where a
-/// bound of integers is not whole, or where it would force a result that the dtype does not have.
+/// A bound of clip as an element of type T. A low bound below, or a high bound above, the range of an integer type
+/// becomes the limit of that range. Throws DtypeError if the bound of an integer type is neither whole nor infinite, or
+/// is out of range on the other side.
 template <class T>
 T clip_bound(const Attributes& attributes, const char* name) {
   const Literal bound = attributes.number(name);
@@ -28,11 +29,12 @@ T clip_bound(const Attributes& attributes, const char* name) {
 const Op& clip_op() {
   static const Op row{
       .name = "clip",
-      .doc = R"(minimum(maximum(x, low), high), of x's dtype: for integers the bounds must be whole or infinite. The
-           gradient passes where low <= x <= high, bounds included.)",
+      .doc =
+          R"(minimum(maximum(x, low), high), in the dtype of x. For integers the bounds must be whole or infinite. The
+           gradient passes where low <= x <= high and is 0 elsewhere. NaN stays NaN.)",
       .inputs = {{"x"}},
-      .attributes = {{"low", AttributeType::element, "The least result; -inf for none.", std::nullopt},
-                     {"high", AttributeType::element, "The greatest result; inf for none.", std::nullopt}},
+      .attributes = {{"low", AttributeType::element, "The lower bound; -inf for none.", std::nullopt},
+                     {"high", AttributeType::element, "The upper bound; inf for none.", std::nullopt}},
       .shape =
           [](const Call& call) {
             const std::vector<ValueType> types = same_number_dtype(call);

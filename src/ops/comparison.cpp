@@ -1,4 +1,4 @@
-// Comparisons and logic: bool results, through which no gradient flows.
+// Comparisons and logic. The results are bool, and no gradient flows.
 #include "elementwise.hpp"
 #include "rows.hpp"
 #include "xtape/ops.hpp"
@@ -6,6 +6,7 @@
 namespace xtape {
 
 namespace {
+/// An elementwise op that compares two inputs of one dtype, bool included.
 template <class F>
 Op comparison(const char* name, const char* doc, const F& f) {
   Op op;
@@ -21,6 +22,7 @@ Op comparison(const char* name, const char* doc, const F& f) {
   return op;
 }
 
+/// An elementwise op on bool inputs.
 template <class... In, class F>
 Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs, const F& f) {
   Op op;
@@ -35,40 +37,40 @@ Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs
 }
 
 const Op& equal_op() {
-  static const Op row = comparison("equal", "a == b.", [](auto a, auto b) { return a == b; });
+  static const Op row = comparison("equal", "Whether a == b.", [](auto a, auto b) { return a == b; });
   return row;
 }
 const Op& not_equal_op() {
-  static const Op row = comparison("not_equal", "a != b.", [](auto a, auto b) { return a != b; });
+  static const Op row = comparison("not_equal", "Whether a != b.", [](auto a, auto b) { return a != b; });
   return row;
 }
 const Op& less_op() {
-  static const Op row = comparison("less", "a < b.", [](auto a, auto b) { return a < b; });
+  static const Op row = comparison("less", "Whether a < b.", [](auto a, auto b) { return a < b; });
   return row;
 }
 const Op& less_equal_op() {
-  static const Op row = comparison("less_equal", "a <= b.", [](auto a, auto b) { return a <= b; });
+  static const Op row = comparison("less_equal", "Whether a <= b.", [](auto a, auto b) { return a <= b; });
   return row;
 }
 const Op& greater_op() {
-  static const Op row = comparison("greater", "a > b.", [](auto a, auto b) { return a > b; });
+  static const Op row = comparison("greater", "Whether a > b.", [](auto a, auto b) { return a > b; });
   return row;
 }
 const Op& greater_equal_op() {
-  static const Op row = comparison("greater_equal", "a >= b.", [](auto a, auto b) { return a >= b; });
+  static const Op row = comparison("greater_equal", "Whether a >= b.", [](auto a, auto b) { return a >= b; });
   return row;
 }
 
 const Op& logical_and_op() {
   static const Op row =
-      logic<bool, bool>("logical_and", "True where both a and b are.", {{"a", Accept::mask}, {"b", Accept::mask}},
+      logic<bool, bool>("logical_and", "True where both a and b are true.", {{"a", Accept::mask}, {"b", Accept::mask}},
                         [](bool a, bool b) { return a & b; });
   return row;
 }
 const Op& logical_or_op() {
   static const Op row =
-      logic<bool, bool>("logical_or", "True where a or b is, or both.", {{"a", Accept::mask}, {"b", Accept::mask}},
-                        [](bool a, bool b) { return a | b; });
+      logic<bool, bool>("logical_or", "True where a or b is true, or both are.",
+                        {{"a", Accept::mask}, {"b", Accept::mask}}, [](bool a, bool b) { return a | b; });
   return row;
 }
 }  // namespace

@@ -1,4 +1,4 @@
-// concat, stack, split and unstack: arrays side by side, and taken apart again.
+// concat, stack, split and unstack: joining arrays along an axis, and splitting them.
 #include "calls.hpp"
 #include "copy.hpp"
 #include "xtape/op.hpp"
@@ -11,7 +11,7 @@ std::size_t stacking_axis(const Call& call) {
   return normal_axis(call.integer("axis"), call.shape(0).size() + 1);
 }
 
-/// Where the inputs of a concat lie in its output.
+/// The layouts of the inputs of a concat within its output.
 std::vector<Layout> concat_parts(const Call& call, const Layout& out) {
   const std::size_t axis = normal_axis(call.integer("axis"), out.shape.size());
   std::vector<Layout> parts;
@@ -23,6 +23,7 @@ std::vector<Layout> concat_parts(const Call& call, const Layout& out) {
   return parts;
 }
 
+/// The same for stack.
 std::vector<Layout> stack_parts(const Call& call, const Layout& out) {
   const std::size_t axis = stacking_axis(call);
   std::vector<Layout> parts;
@@ -34,7 +35,7 @@ std::vector<Layout> stack_parts(const Call& call, const Layout& out) {
   return parts;
 }
 
-/// Copies every input to its part of the output.
+/// A kernel that copies every input to its layout within the output.
 Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
   std::vector<std::function<void(const void*, void*)>> copies;
   for (std::size_t i = 0; i < parts.size(); ++i)
@@ -47,10 +48,9 @@ Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
 const Op& concat_op() {
   static const Op row{
       .name = "concat",
-      .doc = "The arrays one after another along an existing axis; their other sizes are equal.",
+      .doc = "Joins arrays along an existing axis. All their other sizes must be equal.",
       .inputs = {{"xs", Accept::value, Arity::many}},
-      .attributes = {{"axis", AttributeType::integer, "The axis along which they follow one another.",
-                      std::int64_t{0}}},
+      .attributes = {{"axis", AttributeType::integer, "The axis along which the arrays are joined.", std::int64_t{0}}},
       .shape =
           [](const Call& call) {
             if (call.inputs.empty()) throw ShapeError("needs at least one array");
@@ -62,7 +62,7 @@ const Op& concat_op() {
               for (std::size_t i = 0; fits && i < next.size(); ++i) fits = i == axis || next[i] == shape[i];
               if (!fits)
                 throw ShapeError("arrays of shapes " + to_string(call.shape(0)) + " and " + to_string(next) +
-                                 " must be equal but for axis " + std::to_string(axis));
+                                 " must have equal sizes except along axis " + std::to_string(axis));
               if (!checked_add(shape[axis], next[axis]))
                 throw ShapeError("arrays of " + std::to_string(shape[axis]) + " and " + std::to_string(next[axis]) +
                                  " along axis " + std::to_string(axis) + " are together longer than 2^63 - 1");
@@ -86,9 +86,9 @@ const Op& concat_op() {
 const Op& stack_op() {
   static const Op row{
       .name = "stack",
-      .doc = "Arrays of one shape along a new axis, which stands at `axis` of the result.",
+      .doc = "Joins arrays of one shape along a new axis, which is axis `axis` of the result.",
       .inputs = {{"xs", Accept::value, Arity::many}},
-      .attributes = {{"axis", AttributeType::integer, "Where the new axis stands in the result.", std::int64_t{0}}},
+      .attributes = {{"axis", AttributeType::integer, "The index of the new axis in the result.", std::int64_t{0}}},
       .shape =
           [](const Call& call) {
             if (call.inputs.empty()) throw ShapeError("needs at least one array");
@@ -111,14 +111,14 @@ const Op& stack_op() {
   return row;
 }
 
-/// Every part is an output of its own: more of them than this are no program.
+/// The largest number of parts of split and unstack, since each part is an output of the node.
 constexpr std::int64_t most_parts = 1 << 20;
 
 void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Shape& shape) {
   if (parts > most_parts)
     throw ShapeError(std::string(op) + ": axis " + std::to_string(axis) + " of " + to_string(shape) +
-                     " would be taken apart into " + std::to_string(parts) + " arrays; at most " +
-                     std::to_string(most_parts) + " can be: take slices, or scan along it");
+                     " would be split into " + std::to_string(parts) + " arrays, and at most " +
+                     std::to_string(most_parts) + " are allowed: take slices, or scan along it");
 }
 
 /// x[..., start : start + size, ...] along one axis.
@@ -132,10 +132,12 @@ Var stretch(const Var& x, std::size_t axis, std::int64_t start, std::int64_t siz
 const Op& split_op() {
   static const Op row{
       .name = "split",
-      .doc = R"(x cut along `axis` into parts of the given sizes, which add up to its size there: views of x.)",
+      .doc =
+          R"(Splits x along `axis` into parts of the given sizes, which must add up to the size of x there. The parts
+           are views: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"sizes", AttributeType::integers, "The sizes of the parts along the axis.", std::nullopt},
-                     {"axis", AttributeType::integer, "The axis that is cut.", std::int64_t{0}}},
+                     {"axis", AttributeType::integer, "The axis that is split.", std::int64_t{0}}},
       .shape =
           [](const Call& call) {
             const Shape& from = call.shape(0);
@@ -178,9 +180,9 @@ const Op& split_op() {
 const Op& unstack_op() {
   static const Op row{
       .name = "unstack",
-      .doc = "The slices of x along `axis`, one an output, without that axis: views of x.",
+      .doc = "The slices of x along `axis`, without that axis, each an output. Views: nothing is copied.",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"axis", AttributeType::integer, "The axis that is taken apart.", std::int64_t{0}}},
+      .attributes = {{"axis", AttributeType::integer, "The axis of the slices.", std::int64_t{0}}},
       .shape =
           [](const Call& call) {
             Shape shape = call.shape(0);

@@ -1,4 +1,4 @@
-// Ops that pass their argument on, and what mode predict keeps of it.
+// stop_gradient, and cache, which keeps earlier inputs in mode predict.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 const Op& stop_gradient_op() {
   static const Op row{
       .name = "stop_gradient",
-      .doc = "x, through which no gradient flows.",
+      .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
       .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
       .differentiable = false,
@@ -21,7 +21,7 @@ const Op& stop_gradient_op() {
   return row;
 }
 
-/// Where the pieces of a cache's rows go. A row's elements are seen as [outer, along, inner].
+/// The sizes of a cache. A row of x is seen as [outer, piece, inner], a row of the state as [outer, capacity, inner].
 struct CacheExtent {
   std::int64_t rows, outer, piece, capacity;
   std::size_t inner_bytes;
@@ -38,7 +38,8 @@ struct CacheExtent {
     for (std::size_t i = axis + 1; i < x.size(); ++i) inner_bytes *= static_cast<std::size_t>(x[i]);
   }
 
-  /// Writes the piece of (row, outer) number `k` at place `past`; what would lie beyond the capacity is left out.
+  /// Writes piece number `k`, counted over rows and `outer`, from position `past` on. Positions beyond the capacity are
+  /// dropped.
   void write(const std::byte* x, std::byte* state, std::int64_t k, std::int64_t past) const {
     const std::int64_t count = std::min(piece, capacity - past);
     if (count <= 0) return;
@@ -48,7 +49,7 @@ struct CacheExtent {
 };
 
 Kernel cache_kernel(const KernelCall& call) {
-  constexpr std::size_t grain_bytes = 65536;  // less than this is not worth another thread
+  constexpr std::size_t grain_bytes = 65536;  // fewer bytes are not worth another thread
   const CacheExtent extent(call);
   const std::size_t bytes = std::max<std::size_t>(1, static_cast<std::size_t>(extent.piece) * extent.inner_bytes);
   const auto grain = static_cast<std::int64_t>(std::max<std::size_t>(1, grain_bytes / bytes));
@@ -57,8 +58,8 @@ Kernel cache_kernel(const KernelCall& call) {
     const auto* past = static_cast<const std::int64_t*>(arguments.in[2]);
     for (std::int64_t row = 0; row < extent.rows; ++row)
       if (past[row] < 0)
-        throw Error("cache: row " + std::to_string(row) + " cannot have " + std::to_string(past[row]) +
-                    " positions behind it");
+        throw Error("cache: row " + std::to_string(row) + " cannot have a past of " + std::to_string(past[row]) +
+                    " positions");
     if (arguments.in[1] != arguments.out[0]) all(arguments.in[1], arguments.out[0]);
     parallel_for(threads, extent.rows * extent.outer, grain, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t k = begin; k < finish; ++k)
@@ -68,7 +69,7 @@ Kernel cache_kernel(const KernelCall& call) {
   }};
 }
 
-/// A state for what is cached of x, from which the call is recorded.
+/// Called with x alone, adds a state to the tape and records the call with it; gives x itself if x has no past.
 Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
   if (inputs.size() > 1) return record_call(tape, self, inputs, attributes);
   const Var& x = inputs[0];
@@ -86,25 +87,27 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
 const Op& cache_op() {
   static const Op row{
       .name = "cache",
-      .doc = R"(What a model that reads its input piece by piece needs of earlier pieces, with the present one: x [b, t,
-           …] is written over the places past[row] … past[row] + t - 1 of `state` [b, capacity, …], and
-           the whole is given. Places that do not fit are left out. Called with x alone, as definitions
-           do: in mode predict, where x has a past, the state is an input of the tape's own, which
-           players carry; everywhere else it is x itself, and nothing is recorded.)",
+      .doc = R"(For a model that reads its input piece by piece: stores the present piece after the earlier ones and
+           returns them all. x [b, t, …] is written over the positions past[row] … past[row] + t - 1 of
+           `state` [b, capacity, …], and the result is the whole state. Positions beyond the capacity are
+           dropped. Definitions call it with x alone. In mode predict, if x has a past, the state is then
+           an input that the op adds to the tape and players carry from play to play. Otherwise the
+           result is x itself, and nothing is recorded. `past` is int64 [b].)",
       .inputs = {{"x", Accept::any},
                  {"state", Accept::any, Arity::optional},
                  {"past", Accept::integer, Arity::optional}},
       .attributes = {{"axis", AttributeType::integer,
-                      "The axis along which pieces follow one another; not that of the rows, which is 0.",
+                      "The axis along which the pieces follow one another, other than 0, the axis of the rows.",
                       std::int64_t{1}}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");
         const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
-        if (axis == 0) throw ShapeError("axis 0 is that of the rows: pieces follow one another along another");
+        if (axis == 0)
+          throw ShapeError("axis 0 is the axis of the rows: the pieces must follow one another along another axis");
         Shape wanted = call.shape(0);
         if (call.shape(1).size() == wanted.size()) wanted[axis] = call.shape(1)[axis];
         if (call.inputs[1] != ValueType{call.dtype(0), wanted})
-          throw ShapeError("a state of type " + to_string(call.inputs[1]) + " cannot take in pieces of type " +
+          throw ShapeError("a state of type " + to_string(call.inputs[1]) + " cannot hold pieces of type " +
                            to_string(call.inputs[0]) + " along axis " + std::to_string(axis));
         if (call.inputs[2] != ValueType{Dtype::int64, {call.shape(0)[0]}})
           throw ShapeError("the past must be int64, one number for each of the " + std::to_string(call.shape(0)[0]) +

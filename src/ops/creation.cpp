@@ -1,4 +1,4 @@
-// Arrays made of attributes alone.
+// Ops that create arrays from attributes, and positions and causal_mask, which use only the sizes of their input.
 #include "creation.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::vector<ValueType> typed_shape(const Call& call) {
   return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
 }
 
-/// A row whose kernel fills its output with one value.
+/// An op whose kernel fills its output with one value.
 Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&)) {
   Op op;
   op.name = name;
@@ -65,19 +65,19 @@ Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&
 }  // namespace
 
 const Op& zeros_op() {
-  static const Op row = filling("zeros", "Zeros.", [](const Attributes&) { return Literal(0); });
+  static const Op row = filling("zeros", "An array of zeros.", [](const Attributes&) { return Literal(0); });
   return row;
 }
 
 namespace {
 const Op& ones_op() {
-  static const Op row = filling("ones", "Ones.", [](const Attributes&) { return Literal(1); });
+  static const Op row = filling("ones", "An array of ones.", [](const Attributes&) { return Literal(1); });
   return row;
 }
 
 const Op& full_op() {
   static const Op row = [] {
-    Op op = filling("full", "One value, everywhere.",
+    Op op = filling("full", "An array with `value` everywhere.",
                     [](const Attributes& attributes) { return attributes.number("value"); });
     op.attributes.insert(op.attributes.begin() + 1, {"value", AttributeType::element, "The value.", std::nullopt});
     op.shape = [](const Call& call) {
@@ -91,16 +91,17 @@ const Op& full_op() {
 
 const Op& iota_op() {
   static const Op row{.name = "iota",
-                      .doc = "Each element is its index along `axis`.",
+                      .doc = "An array in which each element is its index along `axis`.",
                       .attributes = {shape_spec(),
-                                     {"axis", AttributeType::integer, "The axis that is counted.", std::int64_t{0}},
+                                     {"axis", AttributeType::integer, "The axis along which the elements count from 0.",
+                                      std::int64_t{0}},
                                      {"dtype", AttributeType::dtype, "The dtype of the result.", Dtype::int64}},
                       .shape =
                           [](const Call& call) {
                             const std::vector<ValueType> types = typed_shape(call);
                             const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
                             if (types[0].dtype == Dtype::boolean)
-                              throw DtypeError("a bool cannot count: use a number dtype");
+                              throw DtypeError("the dtype must be a number, got bool");
                             require_fits(std::max<std::int64_t>(1, types[0].shape[axis]) - 1, types[0].dtype,
                                          "the last index");
                             return types;
@@ -120,8 +121,8 @@ const Op& eye_op() {
   static const Op row{.name = "eye",
                       .doc = "A matrix with ones on its diagonal and zeros elsewhere.",
                       .attributes = {{"rows", AttributeType::integer, "The number of rows.", std::nullopt},
-                                     {"columns", AttributeType::integer, "The number of columns; -1: as many as rows.",
-                                      std::int64_t{-1}},
+                                     {"columns", AttributeType::integer,
+                                      "The number of columns; -1 for as many as rows.", std::int64_t{-1}},
                                      float_dtype_spec("The dtype of the result.")},
                       .shape = [](const Call& call) -> std::vector<ValueType> {
                         const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
@@ -148,20 +149,21 @@ const Op& eye_op() {
   return row;
 }
 
-/// What a row of places means: for t places from 0 on, and for t that follow a past.
+/// How an op on positions is recorded: for t positions from 0 on, and for t positions that follow a past.
 struct PlacesMeaning {
   std::function<Var(const Tape&, std::int64_t t)> from_start;
   std::function<Var(const Var& past, std::int64_t t)> from_past;
 };
 
-/// A row that takes from its argument a length alone, and its past in mode predict; recorded as its meaning.
+/// An op that uses only the size of its argument along an axis, and in mode predict the argument's past. It is recorded
+/// as `meaning`.
 Op of_length(const char* name, const char* doc, std::function<ValueType(std::int64_t)> type,
              const PlacesMeaning& meaning) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = {{"tokens", Accept::any}};
-  op.attributes = {{"axis", AttributeType::integer, "The axis of the argument that is meant.", std::int64_t{-1}}};
+  op.attributes = {{"axis", AttributeType::integer, "The axis of the argument that is counted.", std::int64_t{-1}}};
   op.shape = [type](const Call& call) -> std::vector<ValueType> {
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
   };
@@ -174,8 +176,9 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
     const Var past = tape.past_of(tokens);
     if (past.empty()) return Vars{meaning.from_start(tape, tokens.shape()[axis])};
     if (axis == 0 || tokens.size(0) != past.size(0))
-      throw ShapeError("what continues " + std::to_string(past.size(0)) + " rows must have them along axis 0, and " +
-                       "places along another; got " + to_string(tokens.shape()) + " and axis " + std::to_string(axis));
+      throw ShapeError("tokens that continue " + std::to_string(past.size(0)) +
+                       " rows must have the rows along axis 0 " + "and the positions along another axis; got " +
+                       to_string(tokens.shape()) + " and axis " + std::to_string(axis));
     return Vars{meaning.from_past(past, tokens.shape()[axis])};
   };
   op.differentiable = false;
@@ -185,8 +188,10 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
 const Op& positions_op() {
   static const Op row = of_length(
       "positions",
-      "0, 1, 2 … as int64, one for each place along `axis` of the argument, whose values do not matter. Recorded as "
-      "iota. In mode predict, where the argument has a past: past[row], past[row] + 1 …, [b, t].",
+      "int64 [t]: 0, 1, 2 … t - 1, where t is the size of the argument along `axis`. The values of the argument are "
+      "not "
+      "used. Recorded as iota. In mode predict, if the argument has a past: int64 [b, t] with past[row], past[row] + 1 "
+      "… in each row.",
       [](std::int64_t t) {
         return ValueType{Dtype::int64, {t}};
       },
@@ -200,10 +205,12 @@ const Op& positions_op() {
 const Op& causal_mask_op() {
   static const Op row = of_length(
       "causal_mask",
-      "bool [t, t], true where the second index is greater than the first: what a place must not see, because it comes "
-      "later. t is the size of the argument along `axis`; its values do not matter. Recorded as a comparison of iotas. "
-      "In mode predict, where the argument has a past: bool [b, 1, t, capacity], for queries that stand at past[row], "
-      "past[row] + 1 … and keys that are cached; what a cache does not hold yet is masked too.",
+      "bool [t, t], true where the second index is larger than the first: each position is kept from seeing later "
+      "ones. "
+      "t is the size of the argument along `axis`; its values are not used. Recorded as a comparison of iotas. In mode "
+      "predict, if the argument has a past: bool [b, 1, t, capacity], for queries at the positions past[row], "
+      "past[row] "
+      "+ 1 … and cached keys. Positions that a cache does not hold yet are masked too.",
       [](std::int64_t t) {
         return ValueType{Dtype::boolean, {t, t}};
       },

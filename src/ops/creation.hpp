@@ -1,19 +1,19 @@
-/// What the rows of ops that make arrays share.
+/// Helpers shared by the ops that create arrays.
 #pragma once
 
 #include "xtape/op.hpp"
 
 namespace xtape {
 
-const Op& zeros_op();  ///< For rules that leave out what adds nothing.
+const Op& zeros_op();  ///< For recognising operands that are all zeros.
 
-/// The attribute "shape" of a call. Throws ShapeError where it is no shape.
+/// The attribute "shape" of a call. Throws ShapeError if it has more sizes than a Shape holds.
 Shape shape_attribute(const Call& call);
-Attribute shape_value(const Shape& shape);  ///< A shape as the value of an attribute.
+Attribute shape_value(const Shape& shape);  ///< A shape as an attribute.
 
-/// The attribute "dtype" that says which float a row makes.
+/// An attribute "dtype" whose default is the tape's default dtype. `doc` is the first sentence of its description.
 AttributeSpec float_dtype_spec(const std::string& doc);
-/// An optional dtype as the value of such an attribute.
+/// `dtype` as a value of this attribute; 'float', the default, if it is empty.
 Attribute dtype_value(const std::optional<Dtype>& dtype);
 
 }  // namespace xtape

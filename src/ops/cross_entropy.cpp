@@ -10,11 +10,12 @@
 namespace xtape {
 
 std::vector<AttributeSpec> loss_attributes() {
-  return {
-      {"ignore", AttributeType::integer, "Targets of this value have no loss and are not counted.", std::int64_t{-100}},
-      {"label_smoothing", AttributeType::number, "The share of the target distribution that is spread evenly.", 0.0},
-      {"smoothing_excludes", AttributeType::integer,
-       "A class that gets nothing of what is spread (the padding); -1 for none.", std::int64_t{-1}}};
+  return {{"ignore", AttributeType::integer, "Targets with this value have no loss and are not counted.",
+           std::int64_t{-100}},
+          {"label_smoothing", AttributeType::number,
+           "The probability that is spread evenly over the classes, in [0, 1].", 0.0},
+          {"smoothing_excludes", AttributeType::integer,
+           "A class that gets none of the spread probability (the padding); -1 for no such class.", std::int64_t{-1}}};
 }
 
 void check_loss(const Call& call, const Shape& logits, std::size_t targets) {
@@ -31,7 +32,7 @@ void check_loss(const Call& call, const Shape& logits, std::size_t targets) {
                 std::to_string(classes) + " classes");
   if (smoothing > 0 && excluded >= 0 && classes == 1)
     throw Error("label_smoothing " + to_string(Attribute(smoothing)) +
-                " has no class to go to: smoothing_excludes is the only one");
+                " cannot be spread: smoothing_excludes excludes the only class");
 }
 
 CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {
@@ -75,14 +76,14 @@ Vars expand_cross_entropy(const ExpandCall& call) {
   const auto [y, total] = log_softmax_parts(logits, -1);  // [..., classes], [..., 1]
   Var losses = sum(where(is_target(targets, classes), y, 0), {-1}) * -(1 - loss.smoothing);
   if (loss.spread() != 0) losses = losses - sum(where(classes == loss.excluded, 0, y), {-1}) * loss.spread();
-  // What the kernel refuses is not a number here.
+  // The kernel throws for targets that are not classes; here their loss is NaN.
   const Var known = (targets >= 0) & (targets < loss.classes);
   const Var real = targets != loss.ignore;
   return {sum(where(real, where(known, losses, std::numeric_limits<double>::quiet_NaN()), 0)),
           sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
 }
 
-/// Rows may be counted along any number of axes.
+/// Removes a reshape of the logits that keeps their last axis: the rows may have any number of axes.
 TermId canonical_cross_entropy(const CanonicalCall& call) {
   Terms& terms = call.terms;
   const Term logits = terms[call.inputs[0]];
@@ -127,8 +128,8 @@ Vars expand_cross_entropy_grad(const ExpandCall& call) {
 const Op& cross_entropy_grad_op() {
   static const Op row{
       .name = "cross_entropy_grad",
-      .doc = R"(The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), with q the
-           target distribution; zeros where the target is ignored.)",
+      .doc = R"(The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), where q is
+           the target distribution. Rows whose target is ignored get zeros.)",
       .inputs = {{"logits", Accept::floating},
                  {"targets", Accept::integer},
                  {"logsumexp", Accept::floating},
@@ -150,12 +151,14 @@ const Op& cross_entropy_grad_op() {
 const Op& cross_entropy_op() {
   static const Op row{
       .name = "cross_entropy",
-      .doc = R"(The sum over all targets t that are not `ignore` of -sum_c q_c log softmax(logits)_c, and the count of
-           those targets (int64); divide the one by the other for the mean. The target distribution q
-           has 1 - label_smoothing on t; the rest is spread evenly over all classes (Szegedy et al.,
-           2016; as PyTorch does it), or over all but smoothing_excludes. Keeps log sum exp(logits) of
-           every row (0 where the target is ignored, or all logits are -inf). A target that is neither a
-           class nor `ignore` is an error when played.)",
+      .doc =
+          R"(The sum of the losses -sum_c q_c log softmax(logits)_c over all targets other than `ignore`, and the number
+           of those targets (int64). Their quotient is the mean loss. logits are [..., classes] and
+           targets integers [...]. The target distribution q has 1 - label_smoothing on the target; the
+           rest is spread evenly over all classes (Szegedy et al., 2016; as in PyTorch), or over all but
+           smoothing_excludes. Keeps log sum exp(logits) of every row for the gradient (0 where the
+           target is ignored or all logits are -inf). A target that is neither a class nor `ignore` is an
+           error when played.)",
       .inputs = {{"logits", Accept::floating}, {"targets", Accept::integer}},
       .outputs = {"sum", "count", "logsumexp"},
       .results = 2,
@@ -167,7 +170,7 @@ const Op& cross_entropy_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            if (!call.cotangents[2].empty()) return Vars{};  // of second derivatives: left to the expansion
+            if (!call.cotangents[2].empty()) return Vars{};  // second derivatives go through the expansion
             const Vars dlogits =
                 apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},
                       call.attributes());

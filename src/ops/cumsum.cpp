@@ -10,12 +10,14 @@ namespace {
 const Op& cumsum_op() {
   static const Op row{
       .name = "cumsum",
-      .doc = R"(Along `axis`, the sum of the elements up to and including each; in reverse, from each to the last.
-           float32 is summed in double, float64 with compensation, integers and bool as int64. Gradient:
-           the cumsum of the cotangent in the other direction.)",
+      .doc = R"(The running sums along `axis`: each element is the sum of the elements up to and including its own; with
+           `reverse`, of its own and all later ones. float32 is summed in double, float64 with
+           compensation, integers and bool as int64. The gradient is the cumsum of the cotangent in the
+           other direction.)",
       .inputs = {{"x"}},
-      .attributes = {{"axis", AttributeType::integer, "The axis along which it sums.", std::int64_t{-1}},
-                     {"reverse", AttributeType::boolean, "Whether it sums from the end.", false}},
+      .attributes = {{"axis", AttributeType::integer, "The axis along which the elements are summed.",
+                      std::int64_t{-1}},
+                     {"reverse", AttributeType::boolean, "Whether the sums run from the end.", false}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         normal_axis(call.integer("axis"), call.shape(0).size());
         return {{is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64, call.shape(0)}};

@@ -1,4 +1,4 @@
-// Reductions that are made of other reductions: var and logsumexp.
+// var and logsumexp, which are computed from other reductions.
 #include <algorithm>
 #include <limits>
 
@@ -19,7 +19,7 @@ std::vector<ValueType> reduced_type(const Call& call) {
   return {{call.dtype(0), reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
 }
 
-/// What the sum of squares is divided by.
+/// The divisor of the sum of squares: the count minus the correction, at least 0.
 double divisor(const Shape& shape, const Attributes& attributes) {
   const std::int64_t count = count_behind(shape, axis_of(attributes)) - attributes.get<std::int64_t>("correction");
   return static_cast<double>(std::max<std::int64_t>(0, count));
@@ -30,12 +30,14 @@ const Op& var_op() {
     Op op;
     op.name = "var";
     op.doc =
-        "The variance over the axes: the sum of square(x - mean(x)) divided by (n - correction), where n is how many "
-        "elements there are. Where n is not above the correction the result is NaN or inf.";
+        "The variance over the axes: the sum of square(x - mean(x)) divided by n - correction, where n is the number "
+        "of "
+        "reduced elements. If n is not larger than the correction, the result is NaN or inf.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = reduction_attributes();
     op.attributes.push_back({"correction", AttributeType::integer,
-                             "0 for the variance of the elements; 1 for an estimate from a sample.", std::int64_t{0}});
+                             "0 for the variance of the elements, 1 for the unbiased estimate from a sample.",
+                             std::int64_t{0}});
     op.shape = [](const Call& call) {
       if (call.integer("correction") < 0)
         throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
@@ -75,8 +77,9 @@ const Op& logsumexp_op() {
     Op op;
     op.name = "logsumexp";
     op.doc =
-        "log(sum(exp(x))) over the axes, without overflow: the greatest element is taken out first. Where all elements "
-        "are -inf (or there are none) the result is -inf, and the gradient 0.";
+        "log(sum(exp(x))) over the axes. The largest element is subtracted first, so that exp does not overflow. Where "
+        "all "
+        "elements are -inf, or there are none, the result is -inf and the gradient 0.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = reduction_attributes();
     op.shape = reduced_type;

@@ -1,4 +1,4 @@
-// diag_embed and diagonal: vectors to the diagonals of matrices, and back.
+// diag_embed and diagonal: vectors to diagonals of matrices, and back.
 #include "copy.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -6,7 +6,7 @@
 namespace xtape {
 
 namespace {
-/// The two axes that a diagonal runs along.
+/// The two axes of a diagonal, counted from the front. Throws ShapeError unless they differ and have equal sizes.
 std::pair<std::size_t, std::size_t> diagonal_axes(const Call& call) {
   const Shape& from = call.shape(0);
   const std::size_t first = normal_axis(call.integer("axis1"), from.size());
@@ -20,11 +20,11 @@ std::pair<std::size_t, std::size_t> diagonal_axes(const Call& call) {
 const Op& diagonal_op() {
   static const Op row{
       .name = "diagonal",
-      .doc = R"(The diagonal of two axes of one size: y[..., i] is the element of x that has index i on both; the other
-           axes stay in front, in order. A view: nothing is copied.)",
+      .doc = R"(The diagonal along two axes of equal size: y[..., i] is the element of x with index i along both. The
+           other axes come first, in their order. A view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"axis1", AttributeType::integer, "One axis of the diagonal.", std::nullopt},
-                     {"axis2", AttributeType::integer, "The other axis.", std::nullopt}},
+      .attributes = {{"axis1", AttributeType::integer, "The first axis of the diagonal.", std::nullopt},
+                     {"axis2", AttributeType::integer, "The second axis of the diagonal.", std::nullopt}},
       .shape =
           [](const Call& call) {
             const auto [first, second] = diagonal_axes(call);
@@ -41,7 +41,7 @@ const Op& diagonal_op() {
                 normal_axis(call.attributes().get<std::int64_t>("axis1"), static_cast<std::size_t>(rank)));
             const auto second = static_cast<std::int64_t>(
                 normal_axis(call.attributes().get<std::int64_t>("axis2"), static_cast<std::size_t>(rank)));
-            Axes order;  // the last two axes of the embedded cotangent go where the diagonal's stood
+            Axes order;  // moves the last two axes of the embedded cotangent to axis1 and axis2
             for (std::int64_t axis = 0, next = 0; axis < rank; ++axis)
               order.push_back(axis == first ? rank - 2 : axis == second ? rank - 1 : next++);
             return Vars{transpose(diag_embed(call.cotangent()), order)};
@@ -60,8 +60,9 @@ const Op& diagonal_op() {
 const Op& diag_embed_op() {
   static const Op row{
       .name = "diag_embed",
-      .doc = R"(Vectors along the last axis as diagonals of square matrices: y[..., i, j] = x[..., i] where i = j, else
-           0.)",
+      .doc =
+          R"(Square matrices with the vectors along the last axis of x as diagonals: y[..., i, j] is x[..., i] where i
+           = j, else 0.)",
       .inputs = {{"x", Accept::any}},
       .shape =
           [](const Call& call) {

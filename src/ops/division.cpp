@@ -1,4 +1,4 @@
-// Quotients rounded down and their remainders, as Python has them.
+// Floor division and its remainder, as in Python.
 #include <cmath>
 
 #include "arithmetic.hpp"
@@ -6,8 +6,8 @@
 namespace xtape {
 
 namespace {
-/// The quotient of integers, rounded down. Division by zero gives 0, as NumPy does; -1 must not reach the processor's
-/// division, where the lowest integer would trap: its negative wraps, as products of integers do.
+/// The quotient of integers, rounded down. Division by 0 gives 0, as in NumPy. Division by -1 is a negation that wraps:
+/// the processor's division traps when it divides the smallest integer by -1.
 template <class T>
 T floor_quotient(T a, T b) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -17,8 +17,8 @@ T floor_quotient(T a, T b) {
   return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
 }
 
-/// As CPython divides floats: a - remainder is a multiple of b but for rounding, so that the quotient is whole but for
-/// it.
+/// Floats are divided as in CPython: a - remainder is a multiple of b up to rounding, so its quotient by b is within
+/// rounding of a whole number, to which it is then rounded.
 struct FloorQuotient {
   template <class T>
   T operator()(T a, T b) const {
@@ -38,10 +38,11 @@ struct FloorQuotient {
 
 const Op& floor_divide_op() {
   static const Op row = [] {
-    Op op = binary("floor_divide",
-                   "The greatest whole number that is not greater than a / b, as Python's `//`, of integers exactly. "
-                   "Integers divided by 0 give 0, as in NumPy; floats inf or NaN. No gradient flows.",
-                   FloorQuotient{}, nullptr);
+    Op op =
+        binary("floor_divide",
+               "The largest whole number not above a / b, as Python's `//`; exact for integers. Integers divided by "
+               "0 give 0, as in NumPy; floats divided by 0 give inf, -inf or NaN. No gradient flows.",
+               FloorQuotient{}, nullptr);
     op.differentiable = false;
     return op;
   }();
@@ -56,7 +57,7 @@ struct Remainder {
       if (r == 0) return std::copysign(r, b);
       return (r < 0) != (b < 0) ? r + b : r;
     } else {
-      // Division by zero gives 0, as NumPy does; by -1 always 0 too, and the lowest integer by -1 would trap.
+      // Modulo 0 gives 0, as in NumPy. Modulo -1 is always 0, and the smallest integer modulo -1 would trap.
       if (b == 0 || b == T{-1}) return 0;
       const T r = static_cast<T>(a % b);
       return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
@@ -66,7 +67,9 @@ struct Remainder {
 
 const Op& mod_op() {
   static const Op row =
-      binary("mod", "a - floor(a / b) * b: the remainder with the sign of b, as in Python. Integers modulo 0 give 0.",
+      binary("mod",
+             "a - floor(a / b) * b: the remainder, with the sign of b, as in Python. Modulo 0, integers give 0 and "
+             "floats NaN.",
              Remainder{}, [](const GradientCall& call) {
                const Var g = call.cotangent();
                return per_operand(

@@ -1,4 +1,4 @@
-// einsum: sums of products over named axes; recorded as products of two operands each.
+// einsum: sums of products over labelled axes. It is recorded as products of two operands each.
 #include <algorithm>
 #include <functional>
 
@@ -20,10 +20,11 @@ std::vector<Shape> shapes_of(const std::vector<ValueType>& types, std::size_t co
   return shapes;
 }
 
-/// The type of a product of two operands, the one form in which einsum stands on a tape.
+/// The type of a product of two operands, the only form of einsum that tapes contain. Throws ShapeError for other
+/// forms.
 ValueType product_type(const Call& call) {
   const std::string& text = call.text("equation");
-  if (call.dtype(0) == Dtype::boolean) throw DtypeError("there is no product of bool arrays: cast them to numbers");
+  if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot multiply bool arrays: cast them to numbers");
   const std::vector<Shape> shapes = shapes_of(call.inputs, 2);
   const Equation equation = parse_equation(text, shapes);
   const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, text);
@@ -35,14 +36,14 @@ ValueType product_type(const Call& call) {
           !(has(equation.operands[1 - i], letter) || has(equation.result, letter)) ||
           shapes[i][axis] != sizes[static_cast<unsigned char>(letter)])
         throw ShapeError("equation '" + text +
-                         "' is no plain product: einsum takes diagonals, sums and broadcasts apart");
+                         "' is not a plain product of two operands: record diagonals, sums and broadcasts with einsum");
     }
   ValueType type{call.dtype(0), {}};
   for (char letter : equation.result) type.shape.push_back(sizes[static_cast<unsigned char>(letter)]);
   return type;
 }
 
-/// The operand that is fixed, if any: of two, the second.
+/// The index of the fixed operand, or -1; the second operand if both are fixed.
 int fixed_operand(const KernelCall& call) {
   if (call.fixed.empty()) return -1;
   return call.fixed[1] ? 1 : call.fixed[0] ? 0 : -1;
@@ -64,7 +65,7 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
   return make_product(product);
 }
 
-/// The kernel that a product was planned for; `before` is done first at every run.
+/// The kernel of a planned product. `before` is called at the beginning of every run.
 Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
                       const std::function<void(const KernelArguments&)>& before = {}) {
   Kernel kernel;
@@ -85,8 +86,8 @@ Var record_product(const Op& op, const Vars& inputs, const std::string& equation
   return record_call(inputs[0].tape(), op, inputs, {{"equation", equation}})[0];
 }
 
-/// The gradients of the two operands: each is the cotangent times the other. Every letter of an operand stands in the
-/// other operand or in the result, since what stands alone was summed before.
+/// The gradients of the two operands: each is the product of the cotangent and the other operand. Every label of an
+/// operand is also in the other operand or in the result, since axes of one operand alone were summed before.
 Vars product_gradients(const GradientCall& call) {
   const std::string& text = call.attributes().get<std::string>("equation");
   const Equation e = parse_equation(text, {call.inputs[0].shape(), call.inputs[1].shape()});
@@ -101,13 +102,13 @@ Vars product_gradients(const GradientCall& call) {
   return gradients;
 }
 
-/// An operand on its way: a var and the letters of its axes, each once.
+/// An operand while einsum is recorded: a var and the labels of its axes, which all differ after `simplified`.
 struct Factor {
   Var var;
   std::string letters;
 };
 
-/// Repeated letters become diagonals, sizes that broadcast are dropped.
+/// Takes diagonals for repeated labels, and drops axes of size 1 that broadcast.
 Factor simplified(const Var& var, const std::string& letters, const Equation& equation,
                   const std::vector<std::int64_t>& sizes) {
   Factor factor{var, letters};
@@ -118,7 +119,7 @@ Factor simplified(const Var& var, const std::string& letters, const Equation& eq
     factor.var = diagonal(factor.var, static_cast<std::int64_t>(i), static_cast<std::int64_t>(other));
     factor.letters.erase(other, 1);
     factor.letters.erase(i, 1);
-    factor.letters += letter;  // the diagonal stands last
+    factor.letters += letter;  // the axis of the diagonal is last
     i = static_cast<std::size_t>(-1);
   }
   Axes broadcast;
@@ -134,7 +135,7 @@ Factor simplified(const Var& var, const std::string& letters, const Equation& eq
   return factor;
 }
 
-/// Sums a factor over the letters that nobody else has.
+/// Sums a factor over the axes whose labels are not in `needed`.
 void sum_out(Factor& factor, const std::string& needed) {
   Axes axes;
   std::string kept;
@@ -145,8 +146,8 @@ void sum_out(Factor& factor, const std::string& needed) {
       axes.push_back(static_cast<std::int64_t>(i));
   if (axes.empty()) return;
   const Dtype own = factor.var.dtype();
-  if (own == Dtype::boolean) throw DtypeError("there is no sum of bool arrays: cast them to numbers");
-  const Var summed = sum(factor.var, axes);  // of int32: int64
+  if (own == Dtype::boolean) throw DtypeError("cannot sum bool arrays: cast them to numbers");
+  const Var summed = sum(factor.var, axes);  // int64 for int32
   factor = {summed.dtype() == own ? summed : cast(summed, own), kept};
 }
 
@@ -157,7 +158,7 @@ Var transposed_to(const Factor& factor, const std::string& letters) {
   return transpose(factor.var, axes);
 }
 
-/// What all factors but the two, and the result, need.
+/// The labels of the result and of all factors except `i` and `j`.
 std::string needed_besides(const std::vector<Factor>& factors, std::size_t i, std::size_t j,
                            const std::string& result) {
   std::string needed = result;
@@ -166,7 +167,7 @@ std::string needed_besides(const std::vector<Factor>& factors, std::size_t i, st
   return needed;
 }
 
-/// The two factors that cost least to multiply: multiply-adds, then the size of what they leave.
+/// The two factors that are cheapest to multiply: those with the fewest multiply-adds, then with the smallest product.
 std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<Factor>& factors, const std::string& result,
                                                   const std::vector<std::int64_t>& sizes) {
   std::pair<std::size_t, std::size_t> best{0, 1};
@@ -228,9 +229,10 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
 
 const AttributeSpec equation_attribute{
     "equation", AttributeType::text,
-    "A letter for every axis of every operand, commas between operands, and after '->' the axes of the result; '...' "
-    "covers the axes in front that have no letter. Without '->' the result has the letters that stand once, in "
-    "alphabetical order. Words with spaces between them name axes, too: 'b query d, b key d -> b query key'.",
+    "A letter for every axis of every operand, commas between operands, and after '->' the axes of the result. '...' "
+    "covers any number of axes without letters. Without '->' the result has the axes of '...', then the letters that "
+    "occur once, in alphabetical order. Axes may also be named by words with spaces between them: 'b query d, b key d "
+    "-> b query key'.",
     std::nullopt};
 
 double product_flops(const Call& call) {
@@ -247,12 +249,12 @@ double product_flops(const Call& call) {
 const Op& einsum_op() {
   static const Op row{
       .name = "einsum",
-      .doc = R"(Sum of products over named axes: y[result] = sum over all letters that the result lacks of the product
-           of the operands, x1[...] * x2[...] * ... A letter that stands twice in one operand means its
-           diagonal. Sizes of 1 broadcast only inside '...'. The result has the operands' dtype;
-           integers wrap. Any number of operands: they are multiplied two at a time, the cheapest pair
-           first, each as matrix products straight from the strides of the operands where those allow
-           it.)",
+      .doc = R"(Sum of products over labelled axes: y[result] is the product of the operands, x1[...] * x2[...] * ...,
+           summed over all labels that the result lacks. A label that occurs twice in one operand takes
+           its diagonal. Sizes of 1 broadcast only inside '...'. The result has the dtype of the
+           operands; integers wrap, and bool is refused. Takes any number of operands and multiplies two
+           at a time, the cheapest pair first, as matrix products that read strided operands in place
+           where possible.)",
       .inputs = {{"operands", Accept::value, Arity::many}},
       .attributes = {equation_attribute},
       .shape = [](const Call& call) { return std::vector<ValueType>{product_type(call)}; },
@@ -279,8 +281,9 @@ const Op& einsum_op() {
 const Op& einsum_add_op() {
   static const Op row{
       .name = "einsum_add",
-      .doc = R"(addend + einsum(equation, a, b), the product added in place where nobody else needs the addend. No
-           letter may stand in one operand alone, and none twice in an operand.)",
+      .doc = R"(addend + einsum(equation, a, b). The product is added in place if nothing reads the addend later. Every
+           label of an operand must also be in the other operand or in the result, and none may occur
+           twice in an operand.)",
       .inputs = {{"a", Accept::value}, {"b", Accept::value}, {"addend", Accept::value}},
       .attributes = {equation_attribute},
       .shape =
@@ -288,7 +291,7 @@ const Op& einsum_add_op() {
             const ValueType type = product_type(call);
             if (call.inputs[2] != type)
               throw ShapeError("the addend is " + to_string(call.inputs[2]) + ", the product " + to_string(type) +
-                               ": they must be equal");
+                               ": their types must be equal");
             return std::vector<ValueType>{type};
           },
       .gradient =

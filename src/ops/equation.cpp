@@ -18,7 +18,7 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Letters before and after the ellipsis, if there is one.
+/// The labels before and after the ellipsis; without an ellipsis all are in `before`.
 struct Operands {
   std::string before, after;
   bool has_ellipsis = false;
@@ -49,7 +49,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
       parts.back() += c;
   return parts;
 }
-/// The words between spaces.
+/// Splits `text` at spaces.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
   std::istringstream stream(text);
@@ -62,14 +62,16 @@ bool is_name(const std::string& word) {
   return is_letter(word[0]) && std::all_of(word.begin(), word.end(), fits);
 }
 
-/// Letters for words: the first of the word where it is free, else any.
+/// Assigns letters to words: the first letter of the word if it is unused, else any unused letter.
 class AxisLetters {
  public:
   explicit AxisLetters(const std::string& equation) : equation_(equation) {}
 
   std::string of(const std::string& word) {
     if (word == dots) return word;
-    if (!is_name(word)) refuse(equation_, "'" + word + "' is no name of an axis: names are letters, digits and '_'");
+    if (!is_name(word))
+      refuse(equation_,
+             "'" + word + "' is not a valid name of an axis: names have letters, digits and '_', a letter first");
     for (const auto& [known, letter] : letters_)
       if (known == word) return {letter};
     const std::string candidates = word[0] + std::string(letters_for_ellipses);
@@ -101,7 +103,7 @@ LetteredEquation in_letters(const std::string& text) {
   if (arrow != std::string::npos) terms.push_back(text.substr(arrow + 2));
   if (std::none_of(terms.begin(), terms.end(), [](const std::string& term) { return words_of(term).size() > 1; }))
     return {text, ""};
-  if (arrow == std::string::npos) refuse(text, "names its axes by words, and so needs '->' and the axes of the result");
+  if (arrow == std::string::npos) refuse(text, "has words as axis labels, so it needs '->' and the axes of the result");
   AxisLetters letters(text);
   std::string lettered;
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -158,9 +160,9 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
     refuse(text, "the result lacks '...': sum over those axes first, or name them");
   equation.result = result.before + (result.has_ellipsis ? equation.ellipsis : "") + result.after;
   for (char letter : result.before + result.after) {
-    if (!has(all, letter)) refuse(text, std::string("'") + letter + "' of the result stands in no operand");
+    if (!has(all, letter)) refuse(text, std::string("'") + letter + "' of the result is not in any operand");
     if (std::count(equation.result.begin(), equation.result.end(), letter) > 1)
-      refuse(text, std::string("'") + letter + "' stands twice in the result");
+      refuse(text, std::string("'") + letter + "' occurs twice in the result");
   }
   return equation;
 }

@@ -1,4 +1,4 @@
-/// einsum's equations.
+/// Parsing of einsum's equations.
 #pragma once
 
 #include <string>
@@ -8,29 +8,31 @@
 
 namespace xtape {
 
-/// An equation without ellipses: a letter for each axis of each operand and of the result.
+/// A parsed equation: one letter, the axis label, for each axis of each operand and of the result. Axes that an
+/// ellipsis covers have labels too.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
-  std::string ellipsis;  ///< The letters that stand for what the ellipses cover: sizes of 1 broadcast there.
+  std::string ellipsis;  ///< Labels of the axes that ellipses cover. Only along these do sizes of 1 broadcast.
 };
 
-/// Reads "ij,jk->ik". Ellipses become letters that are not in use; a missing result is that of NumPy: the ellipsis,
-/// then the letters that stand once, in alphabetical order. Throws ShapeError where the text and the ranks do not
-/// agree.
+/// Parses "ij,jk->ik". Axes that an ellipsis covers get unused letters. Without '->' the result is that of NumPy: the
+/// axes of the ellipsis, then the letters that occur once, in alphabetical order. Throws ShapeError if the text is
+/// malformed or does not match the ranks of `shapes`.
 Equation parse_equation(const std::string& text, const std::vector<Shape>& shapes);
 
-/// An equation whose axes are named by letters, in place of one whose axes are named by words.
+/// An equation with letters as axis labels, translated from one that may have words.
 struct LetteredEquation {
   std::string text;
-  std::string names;  ///< For errors: "q is query, h is head"; empty where the axes were letters already.
+  std::string names;  ///< For errors: "q is query, h is head"; empty if the labels were letters already.
 };
-/// "b query d, b key d -> b query key" in letters. An equation is of words where one of its terms has a space between
-/// two names; "bqd, bkd -> bqk" is of letters. Throws ShapeError where a word is no name, or '->' is missing.
+/// Translates "b query d, b key d -> b query key" to letters. The labels are words if one of the terms has a space
+/// between two of them. Otherwise, as in "bqd, bkd -> bqk", every letter is a label, and the text is returned
+/// unchanged. Throws ShapeError if a word is not a valid name, or if an equation of words lacks '->'.
 LetteredEquation in_letters(const std::string& text);
 
-/// The size of every letter of `equation`, by letter ('a' at index 'a'; 0-255). Throws ShapeError, showing `text`,
-/// where two sizes disagree; inside ellipses 1 gives way.
+/// The size of every label of `equation`: 256 entries, indexed by character, -1 for unused ones. Sizes of 1 broadcast
+/// along axes of an ellipsis. Throws ShapeError, quoting `text`, if two axes with the same label differ in size.
 std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::vector<Shape>& shapes,
                                            const std::string& text);
 

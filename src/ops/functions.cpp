@@ -1,4 +1,4 @@
-// Functions of one variable, element by element. All take floats.
+// Elementwise functions of one float variable.
 #include <cmath>
 
 #include "elementwise.hpp"
@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// A row whose tile applies `f` to xsimd batches.
+/// An elementwise op on floats whose tile function applies `f` to xsimd batches.
 template <class F>
 Op function(const char* name, const char* doc, const F& f, GradientRule gradient) {
   Op op;
@@ -58,7 +58,7 @@ const Op& exp_op() {
 
 const Op& expm1_op() {
   static const Op row = function(
-      "expm1", "e ** x - 1, exact near 0.", [](const auto& x) { return vector_math::expm1(x); },
+      "expm1", "e ** x - 1, accurate near 0.", [](const auto& x) { return vector_math::expm1(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * (call.outputs[0] + 1)}; });
   return row;
 }
@@ -73,7 +73,7 @@ const Op& log_op() {
 
 const Op& log1p_op() {
   static const Op row = function(
-      "log1p", "log(1 + x), exact near 0.", [](const auto& x) { return xsimd::log1p(x); },
+      "log1p", "log(1 + x), accurate near 0.", [](const auto& x) { return xsimd::log1p(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() / (call.inputs[0] + 1)}; });
   return row;
 }
@@ -124,7 +124,7 @@ const Op& sigmoid_op() {
 const Op& relu_op() {
   static const Op row = [] {
     Op op = function(
-        "relu", "maximum(x, 0). The gradient at 0 is 0.",
+        "relu", "maximum(x, 0). The gradient at 0 is 0. NaN stays NaN.",
         [](const auto& x) {
           const std::decay_t<decltype(x)> zero(0);
           return xsimd::select(x <= zero, zero, x);  // NaN is not <= 0, so it stays
@@ -155,7 +155,8 @@ const Op& silu_op() {
 const Op& softplus_op() {
   static const Op row = [] {
     Op op = function(
-        "softplus", "log(1 + exp(x)), without overflow.", [](const auto& x) { return vector_math::softplus(x); },
+        "softplus", "log(1 + exp(x)), computed so that exp does not overflow.",
+        [](const auto& x) { return vector_math::softplus(x); },
         [](const GradientCall& call) { return Vars{call.cotangent() * sigmoid(call.inputs[0])}; });
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
@@ -166,7 +167,7 @@ const Op& softplus_op() {
   return row;
 }
 
-/// Whether gelu's tanh form is meant. Throws Error for names that are neither form's.
+/// Whether `approximate` selects gelu's tanh form. Throws Error unless it is 'none' or 'tanh'.
 bool tanh_form(const std::string& approximate) {
   if (approximate != "none" && approximate != "tanh")
     throw Error("approximate must be 'none' or 'tanh', got '" + approximate + "'");
@@ -174,11 +175,11 @@ bool tanh_form(const std::string& approximate) {
 }
 
 std::vector<AttributeSpec> gelu_attributes() {
-  return {{"approximate", AttributeType::text, "'none': by the error function; 'tanh': the approximation by tanh.",
+  return {{"approximate", AttributeType::text, "'none' for the error function, 'tanh' for the approximation by tanh.",
            std::string("none")}};
 }
 
-/// What gelu's tanh form takes the hyperbolic tangent of.
+/// The argument of the hyperbolic tangent in gelu's tanh form.
 Var tanh_argument(const Var& x) {
   return vector_math::gelu_scale * (x + vector_math::gelu_cubic * (x * square(x)));
 }
@@ -186,10 +187,10 @@ Var tanh_argument(const Var& x) {
 const Op& gelu_grad_op() {
   static const Op row{
       .name = "gelu_grad",
-      .doc = R"(The cotangent times the derivative of gelu at x. With approximate 'none' that is F(x) + x * f(x), where
-           F and f are the distribution function and the density of the normal distribution; with 'tanh'
-           it is (1 + t) / 2 + x / 2 * (1 - t * t) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x), where t
-           is the hyperbolic tangent in gelu.)",
+      .doc = R"(The cotangent times the derivative of gelu at x. With approximate 'none' the derivative is F(x) + x *
+           f(x), where F and f are the distribution function and the density of the standard normal
+           distribution. With 'tanh' it is (1 + t) / 2 + x / 2 * (1 - t * t) * sqrt(2 / pi) * (1 + 3 *
+           0.044715 * x * x), where t is the hyperbolic tangent in gelu.)",
       .inputs = {{"x", Accept::floating}, {"cotangent", Accept::floating}},
       .attributes = gelu_attributes(),
       .shape =
@@ -227,9 +228,9 @@ const Op& gelu_op() {
   static const Op row = [] {
     Op op = function(
         "gelu",
-        "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + erf(x "
-        "/ "
-        "sqrt(2))); with 'tanh', which approximates it, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))).",
+        "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + "
+        "erf(x / sqrt(2))). With 'tanh' it is an approximation of that, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 "
+        "* x ** 3))).",
         [](const auto& x) { return x; },
         [](const GradientCall& call) {
           return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());
@@ -254,7 +255,7 @@ const Op& gelu_op() {
   return row;
 }
 
-/// x * (1 + a * x ** 2) for x + a * x ** 3, as some write it.
+/// The tanh form written with x * (1 + a * x ** 2) in place of x + a * x ** 3.
 Vars factored_gelu(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   return {0.5 * x * (1 + tanh(vector_math::gelu_scale * x * (1 + vector_math::gelu_cubic * square(x))))};

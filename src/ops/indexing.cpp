@@ -1,4 +1,4 @@
-// Ops on what an array of indices names: take and gather, their adjoints, one_hot.
+// Ops that use an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
 #include "indexing.hpp"
 
 #include <cstring>
@@ -11,10 +11,10 @@ namespace xtape {
 
 namespace {
 std::vector<AttributeSpec> axis_attribute() {
-  return {{"axis", AttributeType::integer, "The axis of x that the indices count along.", std::int64_t{0}}};
+  return {{"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}}};
 }
 
-/// x seen around its axis, with `picked` indices along it.
+/// Sizes of x before, along and after the axis, and the number of indices along it.
 Picking picking_of(const Shape& x, std::int64_t axis, std::int64_t picked) {
   const std::size_t at = normal_axis(axis, x.size());
   Picking picking;
@@ -23,7 +23,7 @@ Picking picking_of(const Shape& x, std::int64_t axis, std::int64_t picked) {
   return picking;
 }
 
-/// take's shape: the axis of x gives way to the shape of the indices.
+/// The shape of take's result: the shape of x with the shape of the indices in place of the axis.
 Shape taken_shape(const Shape& x, const Shape& indices, std::int64_t axis) {
   const std::size_t at = normal_axis(axis, x.size());
   Shape shape(x.begin(), x.begin() + at);
@@ -32,19 +32,20 @@ Shape taken_shape(const Shape& x, const Shape& indices, std::int64_t axis) {
   return shape;
 }
 
-/// Indices element by element: as x but for the size along the axis.
+/// Throws ShapeError unless `indices` has the sizes of x, except along the axis.
 void require_like(const Shape& x, const Shape& indices, std::int64_t axis) {
   const std::size_t at = normal_axis(axis, x.size());
   bool fits = indices.size() == x.size();
   for (std::size_t i = 0; fits && i < x.size(); ++i) fits = i == at || indices[i] == x[i];
   if (!fits)
     throw ShapeError("indices of shape " + to_string(indices) + " must have the sizes of x, " + to_string(x) +
-                     ", but for axis " + std::to_string(at));
+                     ", except along axis " + std::to_string(at));
 }
 
+/// Throws ShapeError unless the input 'part' has shape `wanted`.
 void require_part(const Shape& part, const Shape& wanted) {
   if (part != wanted)
-    throw ShapeError("part has shape " + to_string(part) + ", but x and the indices ask for " + to_string(wanted));
+    throw ShapeError("'part' has shape " + to_string(part) + ", but x and the indices require " + to_string(wanted));
 }
 
 template <class Index>
@@ -52,10 +53,10 @@ void require_in_range(const std::string& op, const Index* indices, std::int64_t 
   const Stray<Index> stray = first_stray(indices, count, size);
   if (stray.found)
     throw Error(op + ": index " + std::to_string(stray.index) + " (at flat position " + std::to_string(stray.place) +
-                ") is out of range: x has " + std::to_string(size) + " along the axis");
+                ") is out of range: x has size " + std::to_string(size) + " along the axis");
 }
 
-/// Calls f(Index{}) with the scalar of the indices, input 1.
+/// Calls f(Index{}) with the C++ type of the indices, input 1.
 template <class F>
 Kernel with_index(const KernelCall& call, const F& f) {
   return call.dtype(1) == Dtype::int32 ? f(std::int32_t{}) : f(std::int64_t{});
@@ -95,7 +96,7 @@ Kernel gather_kernel(const KernelCall& call) {
   });
 }
 
-/// The kernel of an adjoint: x as it is, then what `add` adds to it.
+/// The kernel of an adjoint: copies x to the output, unless they share memory, then calls `add` to add to it.
 template <class Add>
 Kernel adding_kernel(const KernelCall& call, const char* name, const Picking& picking, const Add& add) {
   const std::int64_t count = count_of(call.shape(1));
@@ -136,7 +137,7 @@ Kernel scatter_add_kernel(const KernelCall& call) {
 
 using Adjoint = Var (*)(const Argument& x, const Var& indices, const Var& part, std::int64_t axis);
 
-/// Where x is nothing but zeros, the addend takes its place.
+/// For Op::accumulate: if x is the result of `zeros`, records the call with the addend in its place.
 std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoint record) {
   return [record](const Node& node, const Vars& inputs, const Var& addend) {
     if (inputs[0].node().op != &zeros_op()) return Var();
@@ -147,8 +148,9 @@ std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoin
 const Op& take_op() {
   static const Op row{
       .name = "take",
-      .doc = R"(The slices of x along the axis that the indices name, in their shape: with axis 0, y[i…] =
-           x[indices[i…]], rows of an embedding. Indices outside [0, size) are an error when played.)",
+      .doc = R"(The slices of x with the given indices along `axis`; in the result the axis is replaced by the axes of
+           the indices. With axis 0, y[i…] = x[indices[i…]], as in an embedding. Indices outside [0, size)
+           are an error when played.)",
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
@@ -168,8 +170,10 @@ const Op& take_op() {
 const Op& gather_op() {
   static const Op row{
       .name = "gather",
-      .doc = R"(Element by element, what the indices name along the axis: for axis 1 of three, y[a, b, c] = x[a,
-           indices[a, b, c], c], as torch.gather. Indices outside [0, size) are an error when played.)",
+      .doc =
+          R"(The elements of x with the given indices along `axis`, as torch.gather. For axis 1 of three, y[a, b, c] =
+           x[a, indices[a, b, c], c]. The indices must have the sizes of x except along the axis. Indices
+           outside [0, size) are an error when played.)",
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
@@ -186,7 +190,7 @@ const Op& gather_op() {
   return row;
 }
 
-/// What the two adjoints share. Their inputs: x, indices, part.
+/// The common definition of the two adjoints, whose inputs are x, indices and part.
 Op adjoint_row(const char* name, const char* doc) {
   Op op;
   op.name = name;
@@ -197,16 +201,19 @@ Op adjoint_row(const char* name, const char* doc) {
   return op;
 }
 
+/// The type of x. Throws DtypeError if it is bool.
 std::vector<ValueType> as_x(const Call& call) {
-  if (call.dtype(0) == Dtype::boolean) throw DtypeError("bool arrays do not add: cast them to numbers");
+  if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot add bool arrays: cast them to numbers");
   return {call.inputs[0]};
 }
 
 const Op& index_add_op() {
   static const Op row = [] {
-    Op op = adjoint_row("index_add",
-                        "x with the slices of `part` added where the indices say, the adjoint of take: with axis 0, "
-                        "y[indices[i…]] += part[i…]. Equal indices add up, in their order.");
+    Op op = adjoint_row(
+        "index_add",
+        "x with the slices of `part` added at the given indices, the adjoint of take. With axis 0, y is x with "
+        "y[indices[i…]] += part[i…]. For equal indices all slices are added, in order. Indices outside "
+        "[0, size) are an error when played.");
     op.shape = [](const Call& call) {
       require_part(call.shape(2), taken_shape(call.shape(0), call.shape(1), call.integer("axis")));
       return as_x(call);
@@ -224,9 +231,11 @@ const Op& index_add_op() {
 
 const Op& scatter_add_op() {
   static const Op row = [] {
-    Op op = adjoint_row("scatter_add",
-                        "x with the elements of `part` added where the indices say, the adjoint of gather: for axis 1 "
-                        "of three, y[a, indices[a, b, c], c] += part[a, b, c]. Equal indices add up, in their order.");
+    Op op =
+        adjoint_row("scatter_add",
+                    "x with the elements of `part` added at the given indices, the adjoint of gather. For axis 1 of "
+                    "three, y is x with y[a, indices[a, b, c], c] += part[a, b, c]. For equal indices all elements "
+                    "are added, in order. Indices outside [0, size) are an error when played.");
     op.shape = [](const Call& call) {
       require_like(call.shape(0), call.shape(1), call.integer("axis"));
       require_part(call.shape(2), call.shape(1));
@@ -247,10 +256,11 @@ const Op& one_hot_op() {
   static const Op row{
       .name = "one_hot",
       .doc =
-          R"(1 at the class that each index names and 0 elsewhere, classes last. An index outside gives zeros alone.)",
+          R"([..., classes]: 1 at the class that each index gives, 0 elsewhere. An index outside [0, classes) gives only
+           zeros.)",
       .inputs = {{"indices", Accept::integer}},
       .attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
-                     float_dtype_spec("Of the result.")},
+                     float_dtype_spec("The dtype of the result.")},
       .shape =
           [](const Call& call) {
             if (call.integer("classes") < 0) throw ShapeError("classes must be at least 0");

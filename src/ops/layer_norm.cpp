@@ -9,13 +9,13 @@ namespace xtape {
 
 namespace {
 AttributeSpec epsilon_spec() {
-  return {"epsilon", AttributeType::number, "Added to the variance, inside the root.", 1e-5};
+  return {"epsilon", AttributeType::number, "Added to the variance, inside the square root.", 1e-5};
 }
 
 std::vector<ValueType> layer_norm_shape(const Call& call) {
   const Shape rows = without_last(call.shape(0));
   for (std::size_t i = 1; i < call.inputs.size(); ++i)
-    require_shape(call, i, {call.shape(0).back()}, "one number for each place of the last axis of x");
+    require_shape(call, i, {call.shape(0).back()}, "one number for each index of the last axis of x");
   return {call.inputs[0], {call.dtype(0), rows}, {call.dtype(0), rows}};
 }
 
@@ -54,7 +54,7 @@ std::vector<ValueType> layer_norm_grad_shape(const Call& call) {
   require_shape(call, 3, rows, "that of x without its last axis");
   std::vector<ValueType> outputs = {call.inputs[1]};
   if (call.inputs.size() > 4) {
-    require_shape(call, 4, {call.shape(1).back()}, "one number for each place of the last axis of x");
+    require_shape(call, 4, {call.shape(1).back()}, "one number for each index of the last axis of x");
     outputs.push_back(call.inputs[4]);
   }
   if (call.flag("bias")) outputs.push_back({call.dtype(1), {call.shape(1).back()}});
@@ -99,14 +99,14 @@ const Op& layer_norm_grad_op() {
       .name = "layer_norm_grad",
       .doc = R"(The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g)
            - xhat * mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias =
-           sum(dy) over all other axes. dweight is given where weight is, dbias where `bias` is true.)",
+           sum(dy) over all other axes. dweight is given if weight is, dbias if `bias` is true.)",
       .inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
                  {"mean", Accept::floating},
                  {"rstd", Accept::floating},
                  {"weight", Accept::floating, Arity::optional}},
       .outputs = {"dx", "dweight", "dbias"},
-      .attributes = {{"bias", AttributeType::boolean, "Whether dbias is wanted.", false}},
+      .attributes = {{"bias", AttributeType::boolean, "Whether dbias is computed.", false}},
       .shape = layer_norm_grad_shape,
       .expand = expand_layer_norm_grad,
       .lowering = {.kernel = layer_norm_grad_kernel, .overwrites = {0, 1}}};
@@ -114,7 +114,7 @@ const Op& layer_norm_grad_op() {
 }
 
 Vars layer_norm_gradient(const GradientCall& call) {
-  // Of second derivatives: left to the expansion.
+  // Second derivatives go through the expansion.
   if (!call.cotangents[1].empty() || !call.cotangents[2].empty()) return {};
   std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1], call.outputs[2]};
   if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
@@ -125,8 +125,9 @@ const Op& layer_norm_op() {
   static const Op row{
       .name = "layer_norm",
       .doc = R"(y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x
-           along its last axis (Ba et al., 2016). weight and bias may be left out, bias alone too. Keeps
-           the mean and rstd = 1 / sqrt(variance + epsilon) of every row.)",
+           along its last axis (Ba et al., 2016). weight and bias have one element for each index of that
+           axis; bias, or both, may be left out. Keeps the mean and rstd = 1 / sqrt(variance + epsilon) of
+           every row for the gradient.)",
       .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating, Arity::optional},
                  {"bias", Accept::floating, Arity::optional}},

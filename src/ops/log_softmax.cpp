@@ -16,15 +16,15 @@ std::pair<Var, Var> log_softmax_parts(const Var& x, std::int64_t axis) {
 namespace {
 const Op& log_softmax_grad_op() {
   static const Op row = [] {
-    Op op =
-        along_axis_row("log_softmax_grad",
-                       "The gradient of log_softmax from its output: dx = dy - exp(y) * sum(dy), the sum along `axis`.",
-                       {{"y", Accept::floating}, {"dy", Accept::floating}},
-                       [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
-                         using T = decltype(scalar);
-                         log_softmax_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), extent,
-                                             arguments.scratch, threads);
-                       });
+    Op op = along_axis_row(
+        "log_softmax_grad",
+        "The gradient of log_softmax, from its output y: dx = dy - exp(y) * sum(dy), the sum along `axis`.",
+        {{"y", Accept::floating}, {"dy", Accept::floating}},
+        [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+          using T = decltype(scalar);
+          log_softmax_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), extent, arguments.scratch,
+                              threads);
+        });
     op.outputs = {"dx"};
     op.expand = [](const ExpandCall& call) {
       const Var& y = call.inputs[0];
@@ -38,15 +38,16 @@ const Op& log_softmax_grad_op() {
 
 const Op& log_softmax_op() {
   static const Op row = [] {
-    Op op = along_axis_row(
-        "log_softmax",
-        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, without its loss of digits. A "
-        "row of -inf gives -inf, and passes its cotangent on.",
-        {{"x", Accept::floating}},
-        [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
-          using T = decltype(scalar);
-          log_softmax<T>(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
-        });
+    Op op =
+        along_axis_row("log_softmax",
+                       "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
+                       "than log(softmax(x)). "
+                       "A row of -inf gives -inf, and its gradient is the cotangent.",
+                       {{"x", Accept::floating}},
+                       [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+                         using T = decltype(scalar);
+                         log_softmax<T>(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
+                       });
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const auto axis = call.attributes().get<std::int64_t>("axis");

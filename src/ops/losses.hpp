@@ -1,4 +1,4 @@
-/// What the rows that take a cross-entropy share.
+/// Helpers shared by cross_entropy and product_cross_entropy.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@ namespace xtape {
 const Op& cross_entropy_op();
 const Op& cross_entropy_grad_op();
 
-/// ignore, label_smoothing and smoothing_excludes.
+/// The attributes ignore, label_smoothing and smoothing_excludes.
 std::vector<AttributeSpec> loss_attributes();
 
-/// Throws unless these attributes suit logits of shape `logits`, and input number `targets` has one element a row.
+/// Throws ShapeError or Error unless these attributes are valid for logits of shape `logits`, and input number
+/// `targets` has one element for each row of the logits.
 void check_loss(const Call& call, const Shape& logits, std::size_t targets);
 
-/// The loss of logits of that shape, as the attributes have it.
+/// The parameters of the loss for logits of shape `logits`.
 CrossEntropy loss_of(const Attributes& attributes, const Shape& logits);
 
-/// Calls f(T{}, Target{}) with the scalars of input number 0, a float, and of input number `targets`.
+/// Calls f(T{}, Target{}) with the C++ types of input 0, a float, and of input number `targets`, an integer.
 template <class F>
 auto with_scalars(const Call& call, std::size_t targets, const F& f) {
   return with_floating(call.dtype(0), [&](auto scalar) {

@@ -1,15 +1,16 @@
-// matmul: NumPy's matrix product, as an einsum.
+// matmul: NumPy's matrix product, recorded as an einsum.
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
+/// The shape of the product. Throws ShapeError if the shapes do not fit.
 Shape product_shape(const Shape& a, const Shape& b) {
   const auto refuse = [&](const std::string& why) {
     throw ShapeError("cannot multiply " + to_string(a) + " by " + to_string(b) + ": " + why);
   };
-  if (a.empty() || b.empty()) refuse("both need at least one axis; use mul for numbers");
+  if (a.empty() || b.empty()) refuse("both need at least one axis; use mul for scalars");
   const std::int64_t inner = b[b.size() == 1 ? 0 : b.size() - 2];
   if (a.back() != inner)
     refuse("the last axis of the first, " + std::to_string(a.back()) + ", must be as long as the " +
@@ -36,9 +37,9 @@ Vars as_einsum(const Vars& inputs) {
 const Op& matmul_op() {
   static const Op row{
       .name = "matmul",
-      .doc = R"(The matrix product, y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], as NumPy's: axes before the last
-           two broadcast, and an operand of one axis is a vector, whose axis the result lacks. Recorded
-           as an einsum.)",
+      .doc = R"(The matrix product, y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], as in NumPy. Axes before the last
+           two broadcast. An operand with one axis is a vector: the result does not have its axis.
+           Recorded as an einsum.)",
       .inputs = {{"a", Accept::value}, {"b", Accept::value}},
       .shape =
           [](const Call& call) {
@@ -47,7 +48,8 @@ const Op& matmul_op() {
       .expand = [](const ExpandCall& call) { return as_einsum(call.inputs); },
       .record =
           [](Tape&, const Op&, const Vars& inputs, const Attributes&) {
-            product_shape(inputs[0].shape(), inputs[1].shape());  // refuses in the words of matmul
+            product_shape(inputs[0].shape(),
+                          inputs[1].shape());  // so that errors mention matmul's operands, not einsum's
             return as_einsum(inputs);
           }};
   return row;

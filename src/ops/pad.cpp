@@ -1,4 +1,4 @@
-// pad, shift_right and tile: more of an array than there was.
+// pad, shift_right and tile: extending and repeating arrays.
 #include <algorithm>
 
 #include "copy.hpp"
@@ -16,11 +16,13 @@ namespace {
 const Op& pad_op() {
   static const Op row{
       .name = "pad",
-      .doc = "x with before[i] and after[i] elements of `value` put at the two ends of axis i.",
+      .doc = "x with before[i] elements of `value` added before axis i and after[i] elements after it.",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"before", AttributeType::integers, "How many stand before x along each axis.", std::nullopt},
-                     {"after", AttributeType::integers, "How many stand after x along each axis.", std::nullopt},
-                     {"value", AttributeType::element, "What they are.", 0.0}},
+      .attributes = {{"before", AttributeType::integers, "For each axis, how many elements are added before x.",
+                      std::nullopt},
+                     {"after", AttributeType::integers, "For each axis, how many elements are added after x.",
+                      std::nullopt},
+                     {"value", AttributeType::element, "The value of the added elements.", 0.0}},
       .shape =
           [](const Call& call) {
             const auto &before = call.integers("before"), &after = call.integers("after");
@@ -72,7 +74,7 @@ const Op& pad_op() {
   return row;
 }
 
-/// x as it is when predicting; else without its last slice, and `value` before the first.
+/// x itself in mode predict; else x without its last slice along the axis, after a slice of `value`.
 Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
   require_fits(attributes.number("value"), x.dtype(), "value");
   if (tape.mode() == Mode::predict) return {x};
@@ -88,12 +90,12 @@ Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
 const Op& shift_right_op() {
   static const Op row{
       .name = "shift_right",
-      .doc = R"(x moved on by one along `axis`: the last slice is dropped, one of `value` comes first, so that a decoder
-           sees what stands before each position. The identity in mode predict, where the past is fed
-           anyway. Recorded as slice and pad.)",
+      .doc = R"(x shifted by one along `axis`: the last slice is dropped and a slice of `value` is put first, so that a
+           decoder sees at each position the token before it. In mode predict it is x itself, since earlier
+           tokens are fed there. Recorded as slice and pad.)",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"axis", AttributeType::integer, "The axis to move along.", std::int64_t{1}},
-                     {"value", AttributeType::element, "What comes first.", 0.0}},
+      .attributes = {{"axis", AttributeType::integer, "The axis along which x is shifted.", std::int64_t{1}},
+                     {"value", AttributeType::element, "The value of the first slice.", 0.0}},
       .shape =
           [](const Call& call) {
             normal_axis(call.integer("axis"), call.shape(0).size());
@@ -106,12 +108,13 @@ const Op& shift_right_op() {
   return row;
 }
 
-/// Repeats by broadcasting a new axis before each that repeats; as many at a time as an array has room for.
+/// Repeats by broadcasting a new axis before each repeated axis. Works in rounds, each with as many new axes as an
+/// array may have.
 Vars tiled(Var x, const std::vector<std::int64_t>& repeats) {
   for (std::size_t done = 0; done < repeats.size();) {
     Shape apart, spread, joined;
     std::size_t room = Shape::max_rank - x.rank();
-    std::size_t next = repeats.size();  // the first axis that waits for another round
+    std::size_t next = repeats.size();  // the first axis that is left for another round
     for (std::size_t i = 0; i < x.rank(); ++i) {
       const std::int64_t size = x.shape()[i];
       const bool repeated = i >= done && repeats[i] != 1;
@@ -127,7 +130,9 @@ Vars tiled(Var x, const std::vector<std::int64_t>& repeats) {
       joined.push_back(now ? repeats[i] * size : size);
     }
     if (joined.size() != spread.size()) x = reshape(broadcast_to(reshape(x, apart), spread), joined);
-    if (next == done) throw ShapeError("an array of " + std::to_string(x.rank()) + " axes has no room to be repeated");
+    if (next == done)
+      throw ShapeError("an array of " + std::to_string(x.rank()) +
+                       " axes cannot be repeated: it has as many axes as an array may have");
     done = next;
   }
   return {x};
@@ -150,9 +155,10 @@ Shape repeated(const std::vector<std::int64_t>& repeats, const Shape& shape) {
 const Op& tile_op() {
   static const Op row{
       .name = "tile",
-      .doc = R"(x repeated repeats[i] times along axis i, the copies one after another. Recorded as broadcast_to.)",
+      .doc = R"(x repeated repeats[i] times along axis i. Recorded as reshape and broadcast_to.)",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"repeats", AttributeType::integers, "How often x stands along each axis.", std::nullopt}},
+      .attributes = {{"repeats", AttributeType::integers, "For each axis, how often x is repeated; 1 keeps it.",
+                      std::nullopt}},
       .shape =
           [](const Call& call) {
             return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};
@@ -164,7 +170,7 @@ const Op& tile_op() {
       .record =
           [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
             const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
-            repeated(repeats, inputs[0].shape());  // refuses in the words of tile
+            repeated(repeats, inputs[0].shape());  // so that errors mention tile's attribute
             return tiled(inputs[0], repeats);
           }};
   return row;

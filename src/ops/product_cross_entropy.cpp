@@ -1,5 +1,5 @@
-// product_cross_entropy: a projection to logits, their cross-entropy and its gradients in one kernel, which the player
-// puts in where it finds them.
+// product_cross_entropy: a projection to logits, their cross-entropy and its gradients in one kernel. A rule replaces
+// these ops by it.
 #include "product_cross_entropy.hpp"
 
 #include <algorithm>
@@ -13,14 +13,16 @@
 namespace xtape {
 
 namespace {
-/// An equation that multiplies rows with a weight, and what it makes of the two.
+/// The product of rows and a weight.
 struct Projection {
   Equation equation;
-  Shape logits;
-  std::int64_t terms = 0;
-  bool classes_first = true;
+  Shape logits;               ///< The shape of the product.
+  std::int64_t terms = 0;     ///< The size of the axis that is summed.
+  bool classes_first = true;  ///< Whether the weight is [classes, terms]; else it is [terms, classes].
 };
 
+/// Throws ShapeError unless the equation multiplies the last axis of x with one axis of the weight and has the weight's
+/// other axis last in the result.
 Projection projection_of(const std::string& text, const Shape& x, const Shape& weight) {
   Projection projection{parse_equation(text, {x, weight}), {}, 0, true};
   const std::string& of_x = projection.equation.operands[0];
@@ -36,8 +38,8 @@ Projection projection_of(const std::string& text, const Shape& x, const Shape& w
       (of_weight != classes + terms && of_weight != terms + classes))
     throw ShapeError("equation '" + text + "' for x of shape " + to_string(x) + " and a weight of shape " +
                      to_string(weight) +
-                     " should multiply the last axis of x with one of the weight's two, and put the other one, the "
-                     "classes, last: as 'btd,vd->btv' or '...d,dv->...v' do");
+                     " must multiply the last axis of x with one of the two axes of the weight, and have the other "
+                     "one, the classes, last in the result, as 'btd,vd->btv' or '...d,dv->...v'");
   sizes_of_letters(projection.equation, {x, weight}, text);
   projection.classes_first = of_weight == classes + terms;
   projection.terms = x.back();
@@ -54,13 +56,13 @@ std::vector<AttributeSpec> projected_loss_attributes() {
   std::vector<AttributeSpec> attributes = loss_attributes();
   attributes.insert(attributes.begin(),
                     {"equation", AttributeType::text,
-                     "As einsum's: the last axis of x meets one of the weight's, the other one becomes the classes, "
-                     "the logits' last.",
+                     "The einsum equation of the logits. The last axis of x is summed with one axis of the weight; the "
+                     "weight's other axis, the classes, is the last axis of the logits.",
                      std::nullopt});
   return attributes;
 }
 
-/// Those of cross_entropy alone.
+/// The attributes of cross_entropy only.
 Attributes of_the_loss(const Attributes& attributes) {
   Attributes own;
   for (const AttributeSpec& spec : loss_attributes()) own.set(spec.name, *attributes.find(spec.name));
@@ -123,7 +125,7 @@ Vars expand_product_cross_entropy(const ExpandCall& call) {
 Vars product_cross_entropy_gradient(const GradientCall& call) {
   const bool second = std::any_of(call.cotangents.begin() + 2, call.cotangents.end(),
                                   [](const Var& cotangent) { return !cotangent.empty(); });
-  // Left to the expansion: second derivatives, and where one of the two products need not be made.
+  // Second derivatives go through the expansion, and so do calls that need the gradient of x or of the weight only.
   if (second || !call.needs[0] || !call.needs[1]) return {};
   const Var dsum = call.cotangent();
   Vars gradients = {call.outputs[2] * dsum, call.outputs[3] * dsum, Var()};
@@ -131,9 +133,10 @@ Vars product_cross_entropy_gradient(const GradientCall& call) {
   return gradients;
 }
 
-/// Whether logits are so many that most of their memory is saved. Blocks of hundreds of rows cost the products no time,
-/// and what is saved by reading logits from the cache pays for scaling the gradients; with fewer rows (of very many
-/// classes) the weight would be brought up too often.
+/// Whether the logits are large enough for the op to be worthwhile: at least two blocks of rows, so that most of their
+/// memory is saved. Products of blocks of hundreds of rows are as fast as whole ones, and reading logits from the cache
+/// saves the time that scaling the gradients takes. With fewer rows (of very many classes) the weight is loaded too
+/// often.
 bool pays(const Shape& logits) {
   const std::int64_t classes = logits.back();
   return classes > 0 && count_of(logits) / classes >= 2 * rows_at_once(classes);
@@ -141,16 +144,16 @@ bool pays(const Shape& logits) {
 
 std::string refuses(const Call& call) {
   const Shape logits = projection_of(call).logits;
-  return pays(logits) ? "" : "logits of shape " + to_string(logits) + " are too few to be worth it";
+  return pays(logits) ? "" : "logits of shape " + to_string(logits) + " have too few rows for it to be faster";
 }
 
 const Op& product_cross_entropy_op() {
   static const Op row{
       .name = "product_cross_entropy",
-      .doc = R"(cross_entropy(einsum(equation, x, weight) + bias, targets), and the gradients of its sum for x, weight
-           and bias with it, in one kernel, which makes the logits of some rows at a time and keeps
-           none; bias may be left out. A rule puts the op in for the three and their gradients, where
-           logits are many; write those.)",
+      .doc = R"(cross_entropy(einsum(equation, x, weight) + bias, targets), together with the gradients dx, dweight and
+           dbias of its sum, in one kernel. The kernel computes the logits of some rows at a time and keeps
+           none of them. bias may be left out. Programs record the separate ops, which a rule replaces by
+           this one where their gradients are used and there are many logits.)",
       .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating},
                  {"targets", Accept::integer},

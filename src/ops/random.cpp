@@ -1,5 +1,5 @@
-// Random arrays, and dropout. The numbers depend on the player's seed, the call's site, the play's step and the
-// element's index, and on nothing else.
+// Random arrays and dropout. The numbers are a function of the player's seed, the key of the call's site, the step of
+// the play and the index of the element, and of nothing else.
 #include "creation.hpp"
 #include "draws.hpp"
 #include "xtape/op.hpp"
@@ -8,11 +8,12 @@
 namespace xtape {
 
 namespace {
+/// The key of the call's random numbers.
 std::uint64_t key_of(const KernelCall& call) {
   return RandomStream::key_of(call.seed, call.site.key);
 }
 
-/// Throws where the attribute is not in [0, 1].
+/// The value of an attribute that is a probability. Throws Error if it is not in [0, 1].
 double probability(const Attributes& attributes, const char* name) {
   const double p = attributes.get<double>(name);
   if (!(p >= 0 && p <= 1)) throw Error(std::string(name) + " must be in [0, 1], got " + to_string(Attribute{p}));
@@ -26,16 +27,16 @@ AttributeSpec shape_spec() {
 const Op& uniform_op() {
   static const Op row{
       .name = "uniform",
-      .doc = R"(Random numbers, uniform over [low, high): with 24 random bits in float32 and 53 in float64.)",
+      .doc = R"(Uniform random numbers in [low, high), with 24 random bits in float32 and 53 in float64.)",
       .attributes = {shape_spec(),
-                     {"low", AttributeType::number, "The least possible number.", 0.0},
-                     {"high", AttributeType::number, "What all numbers are below (unless it is `low`).", 1.0},
+                     {"low", AttributeType::number, "The lower bound, included.", 0.0},
+                     {"high", AttributeType::number, "The upper bound, excluded unless it equals `low`.", 1.0},
                      float_dtype_spec("float32 or float64.")},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         const double low = call.number("low"), high = call.number("high");
         if (!(low <= high && high - low <= std::numeric_limits<float>::max()))
-          throw Error("low must not be above high, and both must be finite, got low " + to_string(Attribute{low}) +
-                      " and high " + to_string(Attribute{high}));
+          throw Error("low must not be above high, and high - low must be finite in float32, got low " +
+                      to_string(Attribute{low}) + " and high " + to_string(Attribute{high}));
         if (!is_floating(call.get<Dtype>("dtype")))
           throw DtypeError(std::string("draws float32 or float64, not ") + name_of(call.get<Dtype>("dtype")));
         return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
@@ -54,7 +55,7 @@ const Op& uniform_op() {
 const Op& bernoulli_op() {
   static const Op row{
       .name = "bernoulli",
-      .doc = "bool, each true with probability p, independently.",
+      .doc = "A bool array whose elements are true with probability p, independently.",
       .attributes = {shape_spec(), {"p", AttributeType::number, "The probability of true.", std::nullopt}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         probability(call.attributes, "p");
@@ -74,8 +75,9 @@ const Op& bernoulli_op() {
 const Op& categorical_op() {
   static const Op row{
       .name = "categorical",
-      .doc = R"(For each row of logits (along the last axis) an int64 index, drawn with the probabilities softmax(row).
-           A row of -inf gives 0.)",
+      .doc =
+          R"(For each row of logits (along the last axis), an int64 index drawn with the probabilities softmax(row). A
+           row of -inf gives 0.)",
       .inputs = {{"logits", Accept::floating}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         Shape shape = call.shape(0);
@@ -99,10 +101,9 @@ const Op& categorical_op() {
 const Op& dropout_op() {
   static const Op row{
       .name = "dropout",
-      .doc = R"(Each element of x becomes 0 with probability `rate`, and is divided by 1 - rate otherwise (Srivastava et
-           al., 2014). Recorded only where the tape's mode is train and the rate is not 0; elsewhere it
-           is x itself. The gradient is the same dropout, with the same random numbers, of the
-           cotangent.)",
+      .doc = R"(Each element of x becomes 0 with probability `rate`, else it is divided by 1 - rate (Srivastava et al.,
+           2014). Recorded only if the tape is in mode train and the rate is not 0; otherwise it is x itself.
+           The gradient is dropout of the cotangent with the same random numbers.)",
       .inputs = {{"x", Accept::floating}},
       .attributes = {{"rate", AttributeType::number, "The probability that an element is dropped.", std::nullopt}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
@@ -117,7 +118,7 @@ const Op& dropout_op() {
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             const double keep = 1 - call.attributes().get<double>("rate");
-            const double scale = keep > 0 ? 1 / keep : 0;  // an infinity would make the gradient's zeros NaN
+            const double scale = keep > 0 ? 1 / keep : 0;  // an infinity would turn zeros of the gradient into NaN
             return Vars{where(bernoulli(call.tape, x.shape(), keep), x * scale, 0)};
           },
       .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {

@@ -1,4 +1,4 @@
-// rearrange: einops patterns, as a reshape, a transpose and a reshape.
+// rearrange: einops patterns, recorded as a reshape, a transpose and a reshape.
 #include <algorithm>
 #include <map>
 
@@ -11,12 +11,12 @@ namespace xtape {
 namespace {
 constexpr const char* any_axes = "...";
 
-/// An elementary axis of a pattern.
+/// A single axis of a pattern.
 struct Atom {
-  std::string name;  ///< Or "..."; an axis of size 1 has none and leaves its group empty.
-  std::size_t column = 0;
+  std::string name;        ///< Or "...". A 1 of the pattern has no atom: its group is empty.
+  std::size_t column = 0;  ///< In the text of the pattern, for errors.
 };
-/// What stands for one axis of the array: a name, a group in parentheses, or 1. An ellipsis stands for any number.
+/// One axis of the array in the pattern: a name, names in parentheses, or 1. A group of "..." is any number of axes.
 using Group = std::vector<Atom>;
 
 struct Pattern {
@@ -41,7 +41,7 @@ std::vector<Group> parse_side(const std::string& text, std::size_t begin, std::s
   std::vector<std::string> seen;
   const auto put = [&](const std::string& name, std::size_t column) {
     if (!name.empty() && std::find(seen.begin(), seen.end(), name) != seen.end())
-      refuse(text, column, "'" + name + "' stands twice on one side of the pattern");
+      refuse(text, column, "'" + name + "' occurs twice on one side of the pattern");
     seen.push_back(name);
     if (!open) groups.emplace_back();
     if (!name.empty()) groups.back().push_back({name, column});
@@ -51,16 +51,16 @@ std::vector<Group> parse_side(const std::string& text, std::size_t begin, std::s
     if (c == ' ') {
       ++i;
     } else if (c == '(') {
-      if (open) refuse(text, i, "parentheses inside parentheses");
+      if (open) refuse(text, i, "parentheses must not be nested");
       open = true;
       opened = i++;
       groups.emplace_back();
     } else if (c == ')') {
-      if (!open) refuse(text, i, "')' closes nothing");
+      if (!open) refuse(text, i, "')' has no matching '('");
       open = false;
       ++i;
     } else if (text.compare(i, 3, any_axes) == 0) {
-      if (open) refuse(text, i, "an ellipsis must stand outside of parentheses");
+      if (open) refuse(text, i, "'...' must be outside parentheses");
       put(any_axes, i);
       i += 3;
     } else if (begins_name(c)) {
@@ -93,15 +93,15 @@ void check_same_names(const std::string& text, const std::vector<Atom>& from, co
   for (const Atom& atom : from) {
     const auto same = [&](const Atom& other) { return other.name == atom.name; };
     if (std::none_of(in.begin(), in.end(), same))
-      refuse(text, atom.column, "'" + atom.name + "' stands on one side of the pattern only");
+      refuse(text, atom.column, "'" + atom.name + "' is on one side of the pattern only");
   }
 }
 
-/// The three steps: the array seen as elementary axes, those in their new order, and grouped again.
+/// The arguments of the three steps.
 struct Steps {
-  Shape apart;
-  Axes order;
-  Shape together;
+  Shape apart;     ///< Of the first reshape: every group split into single axes.
+  Axes order;      ///< Of the transpose.
+  Shape together;  ///< Of the last reshape: the shape of the result.
 };
 
 Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& shape) {
@@ -124,11 +124,11 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
   const std::size_t written = pattern.left.size() - (ellipsis ? 1 : 0);
   if (ellipsis ? shape.size() < written : shape.size() != written)
     refuse(text, 0,
-           "the left side has " + std::to_string(written) + (ellipsis ? " axes besides '...'" : " axes") +
+           "the left side has " + std::to_string(written) + (ellipsis ? " axes in addition to '...'" : " axes") +
                ", the array has shape " + to_string(shape));
   const std::size_t covered = shape.size() - written;
 
-  std::map<std::string, std::vector<std::size_t>> places;  // of each name's axes in `apart`
+  std::map<std::string, std::vector<std::size_t>> places;  // for each name, the indices of its axes in `apart`
   Steps steps;
   std::size_t axis = 0;
   for (const Group& group : pattern.left) {
@@ -162,7 +162,7 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
     if (open != nullptr ? (known == 0 || size % known != 0) : size != known)
       refuse(text, column,
              "axis " + std::to_string(axis - 1) + " of " + to_string(shape) + " has size " + std::to_string(size) +
-                 ", which " + (open != nullptr ? "is no multiple of " : "is not ") + std::to_string(known));
+                 ", which " + (open != nullptr ? "is not a multiple of " : "is not ") + std::to_string(known));
     if (open != nullptr) sizes[open->name] = size / known;
     for (const Atom& atom : group) {
       places[atom.name].push_back(steps.apart.size());
@@ -184,7 +184,7 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
   return steps;
 }
 
-/// Records the steps that change something.
+/// Records the steps, except those that change nothing.
 Var rearranged(Var x, const Steps& steps) {
   if (x.shape() != steps.apart) x = reshape(x, steps.apart);
   if (!std::is_sorted(steps.order.begin(), steps.order.end())) x = transpose(x, steps.order);
@@ -199,13 +199,14 @@ Steps steps_of(const Attributes& attributes, const Shape& shape) {
 const Op& rearrange_op() {
   static const Op row{
       .name = "rearrange",
-      .doc = R"(x with its axes split, reordered and joined as an einops pattern says, such as 'b t (h e) -> b h t e'
-           with h=12: a name for every axis, parentheses around what one axis holds, 1 for an axis of
-           size 1, '...' for any axes. Recorded as reshape, transpose, reshape, which are views where
-           strides can say them.)",
+      .doc = R"(x with its axes split, reordered and joined by an einops pattern, such as 'b t (h e) -> b h t e' with
+           h=12. A pattern has a name for every axis, parentheses around names that are joined to one axis,
+           1 for an axis of size 1, and '...' for any number of axes. Recorded as reshape, transpose and
+           reshape, which are views wherever strides can express them.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"pattern", AttributeType::text, "The axes before and after '->'.", std::nullopt},
-                     {"sizes", AttributeType::named_sizes, "Sizes that x's shape does not tell.", NamedSizes{}}},
+                     {"sizes", AttributeType::named_sizes, "Sizes of axes that do not follow from the shape of x.",
+                      NamedSizes{}}},
       .shape =
           [](const Call& call) {
             return std::vector<ValueType>{{call.dtype(0), steps_of(call.attributes, call.shape(0)).together}};

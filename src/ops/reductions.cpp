@@ -1,4 +1,4 @@
-// Sums, means, extremes and logic over axes.
+// sum, mean, max, min, any and all: reductions over axes.
 #include "reductions.hpp"
 
 #include <algorithm>
@@ -34,9 +34,9 @@ Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool k
 }
 
 std::vector<AttributeSpec> reduction_attributes() {
-  return {
-      {"axis", AttributeType::integers, "The axes that are reduced; none: all of them.", std::vector<std::int64_t>{}},
-      {"keepdims", AttributeType::boolean, "Whether reduced axes stay, with size 1.", false}};
+  return {{"axis", AttributeType::integers, "The axes that are reduced; empty for all of them.",
+           std::vector<std::int64_t>{}},
+          {"keepdims", AttributeType::boolean, "Whether reduced axes stay, with size 1.", false}};
 }
 
 std::int64_t count_behind(const Shape& shape, const std::vector<std::int64_t>& axis) {
@@ -55,7 +55,7 @@ Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes) 
 }
 
 namespace {
-/// The reduction over axes counted from the back, which are kept and then taken off.
+/// The term of the reduction over axes that are counted from the back and kept, reshaped to the type of the call.
 TermId canonical_reduction(const CanonicalCall& call) {
   const ValueType& of = call.terms[call.inputs[0]].type;
   const auto& axes = call.attributes().get<std::vector<std::int64_t>>("axis");
@@ -65,6 +65,7 @@ TermId canonical_reduction(const CanonicalCall& call) {
   return reshaped_term(call.terms, term, call.type());
 }
 
+/// A reduction without its gradient.
 Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   Op op;
   op.name = name;
@@ -78,7 +79,7 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
     if (extreme && call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: use any or all");
     for (std::size_t i = 0; i < reduced.size(); ++i)
       if (extreme && reduced[i] && call.shape(0)[i] == 0)
-        throw ShapeError("there is none of no elements: axis " + std::to_string(i) + " of shape " +
+        throw ShapeError("needs at least one element: axis " + std::to_string(i) + " of shape " +
                          to_string(call.shape(0)) + " is empty");
     const Dtype dtype = kind == Reduction::sum && !is_floating(call.dtype(0)) ? Dtype::int64 : call.dtype(0);
     return {{dtype, reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
@@ -96,7 +97,7 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
 
 const Op& sum_op() {
   static const Op row = [] {
-    Op op = reduction("sum", "The sum over the axes; 0 of nothing. Integers and bool are summed as int64.",
+    Op op = reduction("sum", "The sum over the axes; 0 over no elements. Integers and bool are summed as int64.",
                       Reduction::sum, Accept::value);
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
@@ -109,8 +110,7 @@ const Op& sum_op() {
 
 const Op& mean_op() {
   static const Op row = [] {
-    Op op = reduction("mean", "The sum over the axes divided by how many elements there are; NaN of nothing.",
-                      Reduction::mean, Accept::floating);
+    Op op = reduction("mean", "The mean over the axes; NaN over no elements.", Reduction::mean, Accept::floating);
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
       const auto count = count_behind(x.shape(), call.attributes().get<std::vector<std::int64_t>>("axis"));
@@ -127,7 +127,7 @@ const Op& mean_op() {
   return row;
 }
 
-/// The cotangent, shared equally by the elements that are as great as the greatest (or as small as the least).
+/// The gradient of max and min: the cotangent, shared equally by all elements that equal the result.
 Vars share_among_equals(const GradientCall& call) {
   const Var& x = call.inputs[0];
   const auto& axis = call.attributes().get<std::vector<std::int64_t>>("axis");
@@ -138,9 +138,10 @@ Vars share_among_equals(const GradientCall& call) {
 
 const Op& max_op() {
   static const Op row = [] {
-    Op op =
-        reduction("max", "The greatest element over the axes; NaN if there is one. Ties share the gradient equally.",
-                  Reduction::maximum, Accept::value);
+    Op op = reduction(
+        "max",
+        "The largest element over the axes; NaN if any element is NaN. Equal elements share the gradient equally.",
+        Reduction::maximum, Accept::value);
     op.gradient = share_among_equals;
     return op;
   }();
@@ -149,8 +150,10 @@ const Op& max_op() {
 
 const Op& min_op() {
   static const Op row = [] {
-    Op op = reduction("min", "The least element over the axes; NaN if there is one. Ties share the gradient equally.",
-                      Reduction::minimum, Accept::value);
+    Op op = reduction(
+        "min",
+        "The smallest element over the axes; NaN if any element is NaN. Equal elements share the gradient equally.",
+        Reduction::minimum, Accept::value);
     op.gradient = share_among_equals;
     return op;
   }();
@@ -159,8 +162,8 @@ const Op& min_op() {
 
 const Op& any_op() {
   static const Op row = [] {
-    Op op =
-        reduction("any", "Whether any element over the axes is true; false of nothing.", Reduction::any, Accept::mask);
+    Op op = reduction("any", "Whether any element over the axes is true; false over no elements.", Reduction::any,
+                      Accept::mask);
     op.differentiable = false;
     return op;
   }();
@@ -169,8 +172,8 @@ const Op& any_op() {
 
 const Op& all_op() {
   static const Op row = [] {
-    Op op =
-        reduction("all", "Whether all elements over the axes are true; true of nothing.", Reduction::all, Accept::mask);
+    Op op = reduction("all", "Whether all elements over the axes are true; true over no elements.", Reduction::all,
+                      Accept::mask);
     op.differentiable = false;
     return op;
   }();

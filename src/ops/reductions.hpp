@@ -1,4 +1,4 @@
-/// What the rows of reductions share: their attributes "axis" and "keepdims".
+/// Helpers shared by the reductions, for their attributes "axis" and "keepdims".
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,15 @@ namespace xtape {
 
 std::vector<AttributeSpec> reduction_attributes();
 
-/// For each axis whether it is reduced. Throws ShapeError where an axis is out of range or named twice.
+/// For each of `rank` axes, whether it is reduced. An empty `axis` reduces all of them. Throws ShapeError if an axis is
+/// out of range or given twice.
 std::vector<bool> reduced_axes(const std::vector<std::int64_t>& axis, std::size_t rank);
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keepdims);
 
-/// How many elements of an array of `shape` go into each result.
+/// How many elements of an array of `shape` are reduced to one element of the result.
 std::int64_t count_behind(const Shape& shape, const std::vector<std::int64_t>& axis);
 
-/// `y`, of the shape that reducing `x` with these attributes gives, with the reduced axes as axes of size 1.
+/// `y`, which has the shape of a reduction of `x` with these attributes, reshaped so that the reduced axes have size 1.
 Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// reshape, expand_dims and squeeze: the same elements in the same order under another shape.
+// reshape, expand_dims and squeeze: the same elements in the same order with another shape.
 #include <algorithm>
 
 #include "rows.hpp"
@@ -8,10 +8,10 @@
 namespace xtape {
 
 namespace {
-/// `sizes` with its -1, if any, worked out from the count of `from`.
+/// `sizes` with its -1, if any, computed from the element count of `from`. Throws ShapeError if they do not fit.
 Shape resolved(const std::vector<std::int64_t>& sizes, const Shape& from) {
   const auto refuse = [&](const std::string& why) {
-    throw ShapeError("cannot see " + to_string(from) + ", " + std::to_string(count_of(from)) + " elements, as " +
+    throw ShapeError("cannot reshape " + to_string(from) + ", " + std::to_string(count_of(from)) + " elements, to " +
                      to_string(Attribute(sizes)) + ": " + why);
   };
   Shape shape(sizes.begin(), sizes.end());
@@ -28,19 +28,19 @@ Shape resolved(const std::vector<std::int64_t>& sizes, const Shape& from) {
   const std::int64_t count = count_of(from);
   if (open != nullptr) {
     if (known == 0 || count % known != 0)
-      refuse("the other sizes make " + std::to_string(known) + ", which must divide the count");
+      refuse("the other sizes multiply to " + std::to_string(known) + ", which does not divide the number of elements");
     *open = count / known;
   } else if (known != count) {
-    refuse("that would be " + std::to_string(known) + " elements");
+    refuse("that has " + std::to_string(known) + " elements");
   }
   return shape;
 }
 
-/// The layout seen through `shape` where strides can say it: groups of axes with equal products must each run on
-/// evenly.
+/// The layout of the same elements with shape `shape`; empty if strides cannot express it. Axes of both shapes are
+/// grouped so that the groups have equal products; within each group, the axes of `layout` must be mergeable into one.
 std::optional<Layout> reshaped(const Layout& layout, const Shape& shape) {
   if (count_of(shape) == 0) return Layout::dense(shape);
-  Layout from{{}, {}, layout.offset};  // without its axes of size 1
+  Layout from{{}, {}, layout.offset};  // without axes of size 1
   for (std::size_t i = 0; i < layout.shape.size(); ++i)
     if (layout.shape[i] != 1) {
       from.shape.push_back(layout.shape[i]);
@@ -74,7 +74,7 @@ Vars reshape_back(const GradientCall& call) {
   return {reshape(call.cotangent(), call.inputs[0].shape())};
 }
 
-/// Which axes of the output are new.
+/// The index of the new axis in the output.
 std::size_t new_axis(const Call& call) {
   const std::size_t rank = call.shape(0).size();
   try {
@@ -85,7 +85,7 @@ std::size_t new_axis(const Call& call) {
   }
 }
 
-/// Which axes of the input go.
+/// For each axis of the input, whether it is dropped. Throws ShapeError if it has another size than 1.
 std::vector<bool> dropped(const Call& call) {
   const Shape& from = call.shape(0);
   const auto& axes = call.integers("axis");
@@ -110,8 +110,8 @@ TermId canonical_reshape(const CanonicalCall& call) {
 const Op& reshape_op() {
   static const Op row{
       .name = "reshape",
-      .doc = R"(The elements of x, in row-major order, under another shape of as many elements. One size may be -1: it
-           is what the others leave. A view where strides can say it.)",
+      .doc = R"(The elements of x in row-major order with another shape of as many elements. One size may be -1 and is
+           then computed from the others. A view if strides can express it.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The new sizes; one may be -1.", std::nullopt}},
       .shape =
@@ -134,10 +134,10 @@ namespace {
 const Op& expand_dims_op() {
   static const Op row{
       .name = "expand_dims",
-      .doc = R"(x with a new axis of size 1, which stands at `axis` of the result. A view: nothing is copied.)",
+      .doc = R"(x with a new axis of size 1, which is axis `axis` of the result. A view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"axis", AttributeType::integer,
-                      "Where the new axis stands in the result; negative from the back.", std::nullopt}},
+                      "The index of the new axis in the result; negative values count from the back.", std::nullopt}},
       .shape =
           [](const Call& call) {
             Shape shape = call.shape(0);

@@ -11,7 +11,7 @@ namespace {
 std::vector<ValueType> rms_norm_shape(const Call& call) {
   const Shape rows = without_last(call.shape(0));
   if (call.inputs.size() > 1)
-    require_shape(call, 1, {call.shape(0).back()}, "one number for each place of the last axis of x");
+    require_shape(call, 1, {call.shape(0).back()}, "one number for each index of the last axis of x");
   return {call.inputs[0], {call.dtype(0), rows}};
 }
 
@@ -35,7 +35,7 @@ std::vector<ValueType> rms_norm_grad_shape(const Call& call) {
   require_shape(call, 2, without_last(call.shape(1)), "that of x without its last axis");
   std::vector<ValueType> outputs = {call.inputs[1]};
   if (call.inputs.size() > 3) {
-    require_shape(call, 3, {call.shape(1).back()}, "one number for each place of the last axis of x");
+    require_shape(call, 3, {call.shape(1).back()}, "one number for each index of the last axis of x");
     outputs.push_back(call.inputs[3]);
   }
   return outputs;
@@ -74,8 +74,8 @@ const Op& rms_norm_grad_op() {
   static const Op row{
       .name = "rms_norm_grad",
       .doc = R"(The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g *
-           xhat)), the mean along the last axis; dweight = sum(dy * xhat) over all other axes, given
-           where weight is.)",
+           xhat)), the mean along the last axis; dweight = sum(dy * xhat) over all other axes, given if
+           weight is.)",
       .inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
                  {"rstd", Accept::floating},
@@ -88,7 +88,7 @@ const Op& rms_norm_grad_op() {
 }
 
 Vars rms_norm_gradient(const GradientCall& call) {
-  if (!call.cotangents[1].empty()) return {};  // of second derivatives: left to the expansion
+  if (!call.cotangents[1].empty()) return {};  // second derivatives go through the expansion
   std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1]};
   if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
   return xtape::apply(rms_norm_grad_op(), operands);
@@ -105,11 +105,12 @@ const Op& rms_norm_op() {
   static const Op row{
       .name = "rms_norm",
       .doc = R"(y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019).
-           weight may be left out. Keeps rstd = 1 / sqrt(mean(x^2) + epsilon) of every row.)",
+           weight has one element for each index of that axis and may be left out. Keeps rstd = 1 /
+           sqrt(mean(x^2) + epsilon) of every row for the gradient.)",
       .inputs = {{"x", Accept::floating}, {"weight", Accept::floating, Arity::optional}},
       .outputs = {"y", "rstd"},
       .results = 1,
-      .attributes = {{"epsilon", AttributeType::number, "Added to the mean square, inside the root.", 1e-6}},
+      .attributes = {{"epsilon", AttributeType::number, "Added to the mean square, inside the square root.", 1e-6}},
       .shape = rms_norm_shape,
       .gradient = rms_norm_gradient,
       .expand = expand_rms_norm,

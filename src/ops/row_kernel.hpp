@@ -1,4 +1,4 @@
-/// Kernels that go row after row.
+/// Kernels that process rows independently of one another.
 #pragma once
 
 #include "lanes.hpp"
@@ -7,7 +7,8 @@
 
 namespace xtape {
 
-/// Of `rows` rows of `length` elements, which need nothing of one another: body(arguments, first, last) computes some.
+/// A kernel for `rows` rows of `length` elements. body(arguments, first, last) computes the rows [first, last). It is
+/// called on several threads, for different rows.
 template <class Body>
 Kernel row_kernel(std::int64_t rows, std::int64_t length, int threads, const Body& body) {
   return Kernel{[=](const KernelArguments& arguments) {

@@ -1,4 +1,4 @@
-/// Rows and recordings that the ops' gradients and expansions share.
+/// Ops, terms and recordings that the gradients, expansions and canonical forms of several ops share.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@ namespace xtape {
 const Op& reshape_op();
 const Op& logical_not_op();
 
-/// The term of `x` under the shape of `type`.
+/// The term of `x` reshaped to the shape of `type`.
 TermId reshaped_term(Terms& terms, TermId x, const ValueType& type);
-/// The term of the opposite of a mask.
+/// The term of the negation of a mask.
 TermId opposite_term(Terms& terms, TermId mask);
-/// The mean over axes that are counted from the back, which stay with size 1.
+/// The term of the mean of `x` over `axes`, which are counted from the back and stay with size 1.
 TermId mean_term(Terms& terms, TermId x, const std::vector<std::int64_t>& axes);
 
-/// The adjoint of broadcasting: `x` summed over the axes along which `shape` broadcasts to x's shape.
+/// The adjoint of broadcasting: sums `x` over the axes along which `shape` broadcasts to the shape of `x`.
 Var sum_to(const Var& x, const Shape& shape);
 
-/// The largest element along `axis` (kept, of size 1), and 0 for -inf: what may safely be subtracted before exp. A
-/// constant to gradients, as the shift cancels.
+/// The largest element along `axis`, which stays with size 1; 0 where that element is -inf. Subtracting it before exp
+/// prevents overflow. No gradient flows through it, since the shift cancels.
 Var finite_max(const Var& x, std::int64_t axis);
-/// log_softmax(x), and log sum exp(x) along `axis` (kept, of size 1), which is 0 for a row of -inf.
+/// Returns log_softmax(x) along `axis`, and log sum exp(x) along `axis`, which stays with size 1. The latter is 0 for a
+/// row of -inf.
 std::pair<Var, Var> log_softmax_parts(const Var& x, std::int64_t axis);
 
 }  // namespace xtape

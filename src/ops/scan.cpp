@@ -1,4 +1,4 @@
-// scan: a step as a body, applied along an axis with states carried from step to step.
+// scan: a body that computes one step, applied along an axis with states carried from step to step.
 #include "xtape/scan.hpp"
 
 #include <algorithm>
@@ -25,14 +25,14 @@ Attributes ScanForm::attributes() const {
 }
 
 namespace {
-/// The meaning: every step by itself.
+/// The expansion: every step recorded separately.
 Vars unrolled(const ExpandCall& call) {
   const ScanForm form(call.attributes());
   const Tape& body = *call.node.body;
   constexpr std::int64_t most_steps = 1 << 20;
   if (form.length > most_steps)
-    throw Error("scan: " + std::to_string(form.length) + " steps are too many to write out one by one: at most " +
-                std::to_string(most_steps) + "; play it as a scan");
+    throw Error("scan: " + std::to_string(form.length) + " steps are too many to record separately, at most " +
+                std::to_string(most_steps) + " are allowed: play it as a scan");
   const auto first_state = call.inputs.begin() + static_cast<std::ptrdiff_t>(form.sequences());
   const auto first_alike = first_state + static_cast<std::ptrdiff_t>(form.states);
   Vars states(first_state, first_alike);
@@ -63,10 +63,10 @@ Vars unrolled(const ExpandCall& call) {
   return outputs;
 }
 
-/// What a step sees of an input, while its cell is being recorded.
+/// Stands for a step's slice of an input while the cell is recorded.
 const Op& step_slice_op() {
   static const Op row{.name = "step_slice",
-                      .doc = "A step's slice of an input of a scan.",
+                      .doc = "The slice of a scan's input at one step.",
                       .inputs = {{"x", Accept::any}},
                       .attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}},
                       .shape = [](const Call& call) {
@@ -77,10 +77,10 @@ const Op& step_slice_op() {
   return row;
 }
 
-/// What a step sees of a state, while its cell is being recorded.
+/// Stands for a state at the beginning of a step while the cell is recorded.
 const Op& step_state_op() {
   static const Op row{.name = "step_state",
-                      .doc = "A state of a scan as a step finds it; its input is the first one.",
+                      .doc = "The state of a scan at the beginning of a step; its input is the initial state.",
                       .inputs = {{"first", Accept::any}},
                       .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; }};
   return row;
@@ -91,8 +91,9 @@ const Op& step_state_op() {
 const Op& scan_op() {
   static const Op row{
       .name = "scan",
-      .doc = R"(A body applied along an axis: step i computes (outputs_i, states_i) from the slices i of the sequences,
-           states_(i-1), and what all steps see alike. Gives the outputs stacked, and the last states.)",
+      .doc = R"(Applies a body along an axis. Step i computes (outputs_i, states_i) from slice i of each sequence,
+           states_(i-1), and inputs that are the same at every step. The inputs are the sequences, the initial
+           states and those other inputs; the outputs are the stacked outputs and the final states.)",
       .inputs = {{"xs", Accept::any, Arity::many}},
       .outputs = {"ys"},
       .shape =
@@ -117,12 +118,12 @@ const Op& scan_op() {
 // Recording -----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// The number of steps: the size of every input along the axis.
+/// The number of steps: the common size of the inputs along the axis. Throws ShapeError if they differ.
 std::int64_t length_of(const Vars& inputs, std::int64_t axis) {
   const auto size = [&](std::size_t k) {
     if (axis >= static_cast<std::int64_t>(inputs[k].rank()))
       throw ShapeError("scan: input " + std::to_string(k) + " is " + to_string(inputs[k].type()) +
-                       ", which has no axis " + std::to_string(axis) + " to step along");
+                       ", which has no axis " + std::to_string(axis) + " to scan along");
     return inputs[k].shape()[static_cast<std::size_t>(axis)];
   };
   for (std::size_t k = 1; k < inputs.size(); ++k)
@@ -132,30 +133,31 @@ std::int64_t length_of(const Vars& inputs, std::int64_t axis) {
   return size(0);
 }
 
+/// Throws unless the next states have the number and types of the states.
 void check_next(const Vars& next, const Vars& states) {
   if (next.size() != states.size())
-    throw Error("scan: the cell must give one next state for each of the " + std::to_string(states.size()) +
-                " states, it gave " + std::to_string(next.size()));
+    throw Error("scan: the cell must return one next state for each of the " + std::to_string(states.size()) +
+                " states, it returned " + std::to_string(next.size()));
   for (std::size_t j = 0; j < next.size(); ++j)
     if (next[j].type() != states[j].type())
       throw ShapeError("scan: next state " + std::to_string(j) + " must be " + to_string(states[j].type()) +
-                       " as the state is, the cell gave " + to_string(next[j].type()));
+                       " like the state, the cell returned " + to_string(next[j].type()));
 }
 
-/// `real`, of one step, with as many axes as `x`, whose first sizes it must have.
+/// The mask `real` of one step, reshaped to the rank of `x` by axes of size 1. Throws ShapeError unless its sizes are
+/// the first sizes of `x`.
 Var mask_for(const Var& real, const Var& x, const char* what) {
   Shape shape = real.shape();
   bool fits = shape.size() <= x.rank();
   for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == x.shape()[i];
   if (!fits)
-    throw ShapeError("scan: 'real' says of each of " + to_string(shape) +
-                     " whether a step is real, which does not fit " + what + " of shape " + to_string(x.shape()) +
-                     ": its first sizes must be the same");
+    throw ShapeError("scan: at each step 'real' has shape " + to_string(shape) + ", which does not fit " + what +
+                     " of shape " + to_string(x.shape()) + ": its sizes must be the first sizes of that");
   while (shape.size() < x.rank()) shape.push_back(1);
   return reshape(real, shape);
 }
 
-/// Where `real` is false, the states stay and the outputs are zeros.
+/// Where `real` is false, sets the outputs to 0 and the next states to the states.
 void keep_where_unreal(const Var& real, const Vars& states, Vars& outputs, Vars& next) {
   for (Var& output : outputs) {
     const Var mask = mask_for(real, output, "an output");
@@ -164,7 +166,7 @@ void keep_where_unreal(const Var& real, const Vars& states, Vars& outputs, Vars&
   for (std::size_t j = 0; j < next.size(); ++j) next[j] = where(mask_for(real, next[j], "a state"), next[j], states[j]);
 }
 
-/// With `stack_states`, the states that every step leaves are further outputs.
+/// Records the scan. With `stack_states`, the states after every step are further outputs, stacked.
 Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
                     bool stack_states) {
   const std::size_t size = tape.size();
@@ -181,17 +183,17 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   for (const Var& first : init) states.push_back(record_call(tape, step_state_op(), {first}, {})[0]);
   const std::size_t caches = tape.states().size();
   const auto call_cell = [&] {
-    const auto out_of_call = tape.out_of_call();  // what it records has lines of its own
+    const auto out_of_call = tape.out_of_call();  // the nodes of the cell get the source locations of its own calls
     return cell(Vars(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(inputs.size())), states);
   };
   auto [outputs, next] = call_cell();
   if (tape.states().size() != caches)
-    throw Error("scan: a cell cannot hold a cache: what it carries must be its states");
+    throw Error("scan: a cell cannot call cache: values that it carries must be its states");
   for (const Vars* vars : {&outputs, &next})
     for (const Var& var : *vars)
-      if (var.tape() != tape) throw HandleError("scan: the cell gave a var of another tape");
+      if (var.tape() != tape) throw HandleError("scan: the cell returned a var of another tape");
   check_next(next, states);
-  if (outputs.empty() && next.empty()) throw Error("scan: the cell gives neither an output nor a state");
+  if (outputs.empty() && next.empty()) throw Error("scan: the cell returns neither an output nor a state");
   for (const Var& output : outputs)
     if (static_cast<std::int64_t>(output.rank()) < axis)
       throw ShapeError("scan: an output of shape " + to_string(output.shape()) + " cannot be stacked along axis " +
@@ -224,11 +226,11 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   return {recorded.stacked, recorded.states};
 }
 
-/// The same where the tokens have a past.
+/// Records the scan of tokens that have a past: each row continues from its cached states.
 Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs, const Vars& init,
                 const ScanOptions& options) {
   if (options.reverse || normal_axis(options.axis, inputs[0].rank()) != 1)
-    throw Error("scan: tokens that come piece by piece are stepped through along axis 1, and not in reverse");
+    throw Error("scan: in mode predict tokens must be scanned along axis 1 and not in reverse");
   CachedStates states(tape, past, init);
   Scanned result = record_scan(tape, cell, inputs, states.before(), options, true);
   const auto first_state = result.outputs.end() - static_cast<std::ptrdiff_t>(init.size());
@@ -239,10 +241,10 @@ Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs
 }  // namespace
 
 Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options, Caller caller) {
-  if (inputs.empty()) throw Error("scan: needs at least one input, whose length is the number of steps");
+  if (inputs.empty()) throw Error("scan: needs at least one input, whose size along the axis is the number of steps");
   Tape tape = inputs[0].tape();
   const auto check = [&](const Var& var) {
-    if (var.tape() != tape) throw HandleError("scan: its inputs and states are of two tapes");
+    if (var.tape() != tape) throw HandleError("scan: its inputs and states belong to different tapes");
   };
   const std::size_t size = tape.size();
   try {

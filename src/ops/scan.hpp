@@ -1,4 +1,4 @@
-/// The node of a scan: what its attributes say, and the recording of one. Private to ops.
+/// The attributes of a scan node, and the recording of one. Private to ops.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@
 
 namespace xtape {
 
-/// The form of a scan node. Its inputs are the sequences, the first states, and what every step sees alike; so are the
-/// body's, with one slice for each sequence. Its outputs are the stacked outputs and the last states; the body's
-/// results those of one step.
+/// The attributes of a scan node. Its inputs are the sequences, the initial states and the non-sequences, which are the
+/// same at every step. The inputs of the body are a slice of each sequence, the states and the non-sequences. The
+/// outputs of the node are the stacked outputs and the final states; the results of the body are the outputs and states
+/// of one step.
 struct ScanForm : Stepping {
   ScanForm() = default;
   explicit ScanForm(const Attributes& attributes);
@@ -24,40 +25,42 @@ struct ScanForm : Stepping {
 const Op& scan_op();
 Vars scan_gradient(const GradientCall& call);
 
-/// The body of a step with everything that it draws as random arrays by themselves. Throws Error where that cannot be.
+/// The body of a step with its random numbers drawn by ops without inputs. Other ops that draw, such as dropout, are
+/// replaced by their expansions. Throws Error if one of them has none.
 Tape with_draws_apart(const Tape& body);
 
-/// The body with the calls in it that a rule fuses. What a step computes is offered to the gradient, and so has to be
-/// what is played.
+/// The body with rules applied. They are applied before the scan is recorded because the gradient reads values of the
+/// step, which must be those that are played.
 Tape with_fused_calls(const Tape& body);
 
-/// The equation of a product of two, with the axis of the steps written into the operands and the result; -1: not
-/// there.
+/// The equation of a product of two operands with the axis of the steps inserted at the given indices of the operands
+/// and the result; -1 inserts none.
 std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);
 
-/// An array that holds what a value is at every step.
+/// An array of the values that a var of the step has at every step.
 struct Sequence {
   Var var;
-  std::int64_t axis = 0;  ///< Of the steps.
+  std::int64_t axis = 0;  ///< The axis of the steps.
 };
 
-/// A step on a tape of its own, on its way to become the body of a scan. Values of the step's tape are said to be
-/// slices of sequences, states, or vars of the outer tape. What depends on none but the last is no part of the body: it
-/// is recorded on the outer tape. There, too, random arrays are drawn for all steps at once, and so are slices
-/// multiplied by what does not vary, or taken from it (the projection of an input, an embedding).
+/// A step on its own tape, from which a scan is recorded. The caller declares values of the step's tape to be slices of
+/// sequences, states, or vars of the outer tape. The body gets only what varies from step to step. Three kinds of nodes
+/// are recorded on the outer tape instead: those that depend on outer vars only; random arrays, drawn for all steps at
+/// once; and products of a slice with a value that does not vary, or look-ups of a slice in one (the projection of an
+/// input, an embedding), also computed for all steps at once.
 class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse);
 
-  /// Says what a value is. Of two sayings the first counts.
+  /// Declare what a value is. If a value is declared twice, the first declaration counts.
   void set_sequence(ValueId value, const Sequence& sequence);
   void set_state(ValueId value, const Var& first);
   void set_outer(ValueId value, const Var& var);
 
   bool varies(ValueId value);  ///< Whether it may differ from step to step.
   bool is_state(ValueId value) const;
-  const Sequence* sequence(ValueId value) const;  ///< Null where it was not said to be one.
-  Var outer(ValueId value);                       ///< On the outer tape: a value that does not vary.
+  const Sequence* sequence(ValueId value) const;  ///< Null if it is not a slice of one.
+  Var outer(ValueId value);                       ///< A value that does not vary, on the outer tape.
   const Tape& tape() const { return step_; }
   const Tape& outer_tape() const { return outer_; }
   std::int64_t length() const { return length_; }
@@ -70,9 +73,9 @@ class ScanStep {
     Vars stacked;
     Vars states;
   };
-  /// Records the scan, whose outputs are `stacked`; `next` are the states in the order of set_state. Behind its outputs
-  /// the node offers everything that a step computes, stacked: the gradient takes what it needs, and the player leaves
-  /// out the rest.
+  /// Records the scan with the outputs `stacked`. `next` are the next states in the order of set_state. After these
+  /// outputs the node has the stacked values of everything else that a step computes. The gradient reads those that it
+  /// needs, and scan_pass of the player removes the others.
   Recorded record(const std::vector<Stacked>& stacked, const std::vector<ValueId>& next);
 
  private:
@@ -90,17 +93,18 @@ class ScanStep {
   std::map<Key, Sequence> sequences_;
   std::map<Key, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
-  std::vector<bool> varies_;  // per node, as far as it has been asked
+  std::vector<bool> varies_;  // per node, up to the last one that was queried
 };
 
-/// The states of a scan along axis 1 of tokens that have a past (Tape::set_past).
+/// The states of a scan along axis 1 of tokens that have a past (Tape::set_past). Like keys and values, the states
+/// after every position are cached.
 class CachedStates {
  public:
-  /// Throws ShapeError where the states have not the rows of the tokens.
+  /// Throws ShapeError if a state does not have the rows of the tokens along axis 0.
   CachedStates(Tape tape, const Var& past, const Vars& init);
-  /// What each row's last position left; `init` where nothing stands behind it.
+  /// The states after each row's last position; `init` for rows without a past.
   const Vars& before() const { return before_; }
-  /// Takes in the states [b, t, …] that the present positions left.
+  /// Caches the states [b, t, …] after the present positions.
   void hold(const Vars& states);
 
  private:

@@ -1,23 +1,26 @@
-// The body of a step before it is recorded: what it draws is set apart, and rules are applied.
+// Prepares the body of a scan: separates random draws from other ops, and applies rules.
 #include "fusions.hpp"
 #include "scan.hpp"
 
 namespace xtape {
 
 namespace {
+/// Whether a node of the tape, or of a body on it, draws random numbers.
 bool draws(const Tape& tape) {
   for (std::size_t i = 0; i < tape.size(); ++i)
     if (const Node& node = tape.node(i); node.op->random || (node.body && draws(*node.body))) return true;
   return false;
 }
 
-/// Whether a node must be replaced by its expansion, so that what it draws can be drawn for all steps at once.
+/// Whether a node must be replaced by its expansion, so that its random numbers can be drawn for all steps at once.
 bool hides_draws(const Node& node) {
   return (node.op->random && !node.inputs.empty()) || (node.body && draws(*node.body));
 }
+/// The var on the new tape for a value of the old one.
 using Now = std::function<Var(ValueId)>;
 
-/// The body once more. `instead` records what stands for a node and gives its outputs; none: the node itself does.
+/// Records the body on a new tape. For each node, `instead` may record a replacement and return its outputs; if it
+/// returns none, the node is copied.
 Tape recorded_anew(const Tape& body,
                    const std::function<Vars(Tape& next, std::int32_t index, const Now& now)>& instead) {
   Tape next = body.blank();
@@ -51,7 +54,7 @@ Tape with_draws_apart(const Tape& body) {
       if (!hides_draws(node)) return Vars{};
       if (!node.op->expand)
         throw Error("scan: " + node.op->name +
-                    " cannot be drawn for all steps at once: draw uniform numbers in its place");
+                    " cannot draw its random numbers for all steps at once: use uniform in its place");
       again = true;
       Vars inputs;
       for (const ValueId& input : node.inputs) inputs.push_back(now(input));

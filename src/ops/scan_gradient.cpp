@@ -1,5 +1,5 @@
-// The gradient of a scan: a scan the other way over the adjoint of its body. What flows on to weights and inputs does
-// not feed the carried cotangents, so products among it are made behind the scan, once for all steps.
+// The gradient of a scan: a scan in the other direction over the adjoint of its body. The gradients of weights and
+// inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps.
 #include <algorithm>
 #include <map>
 
@@ -13,13 +13,13 @@ const Op* row_named(const char* name) {
   return &builtin_ops().at(name);
 }
 
-/// Gradients that leave a step: what of them is made inside it, and what behind the scan. First all are asked for, then
-/// the scan is recorded, then they are taken.
+/// The gradients of the scan's sequences and non-sequences. Decides which of their ops are computed in the step and
+/// which after the scan. First call ask_… for all of them, then record the scan, then call take_….
 class LeavingGradients {
  public:
   explicit LeavingGradients(ScanStep& step) : step_(step) {}
 
-  /// The sum of a value over all steps.
+  /// For the sum of a value over all steps.
   void ask_sum(ValueId value) {
     if (!step_.varies(value)) return;
     switch (form_of(value)) {
@@ -58,7 +58,7 @@ class LeavingGradients {
     }
   }
 
-  /// A value at all steps, along `axis`.
+  /// For a value at all steps, stacked along `axis`.
   void ask_stacked(ValueId value, std::int64_t axis) {
     if (!made_behind(value)) {
       emit(value, axis);
@@ -75,7 +75,7 @@ class LeavingGradients {
     return take_stacked(node.inputs[0], axis, recorded) + take_stacked(node.inputs[1], axis, recorded);
   }
 
-  /// What the scan has to give, and to carry besides its states.
+  /// The stacked outputs that the scan must have; the accumulators are states that it must carry in addition.
   const std::vector<ScanStep::Stacked>& outputs() const { return outputs_; }
   void add_accumulators(std::vector<ValueId>& next) {
     first_sum_ = next.size();
@@ -85,6 +85,8 @@ class LeavingGradients {
  private:
   using Key = std::pair<std::int32_t, std::int32_t>;
   static Key key_of(ValueId id) { return {id.node, id.output}; }
+  /// How a value is computed: a slice of a sequence; an einsum; a sum; an addition of equal types; neg or a view;
+  /// other.
   enum class Form { sequence, product, sum, addition, linear, other };
 
   const Node& node_of(ValueId value) const { return step_.tape().node(static_cast<std::size_t>(value.node)); }
@@ -101,7 +103,7 @@ class LeavingGradients {
     return adds ? Form::addition : Form::other;
   }
 
-  /// Whether a value of all steps is made behind the scan: products, and sums of products.
+  /// Whether the stacked value is computed after the scan: products, and additions of products.
   bool made_behind(ValueId value) {
     if (!step_.varies(value)) return false;
     const Form form = form_of(value);
@@ -110,7 +112,7 @@ class LeavingGradients {
     return made_behind(node.inputs[0]) && made_behind(node.inputs[1]);
   }
 
-  /// What a product behind the scan needs of a value.
+  /// For an operand of an op that is computed after the scan.
   void ask_steps(ValueId value) {
     if (step_.varies(value) && step_.sequence(value) == nullptr) emit(value, 0);
   }
@@ -119,12 +121,13 @@ class LeavingGradients {
     return {recorded.stacked[emitted_.at({key_of(value), 0})], 0};
   }
 
+  /// Makes a value a stacked output of the scan.
   void emit(ValueId value, std::int64_t axis) {
     if (emitted_.emplace(std::make_pair(key_of(value), axis), outputs_.size()).second)
       outputs_.push_back({value, axis});
   }
 
-  /// A state that sums a value up step by step.
+  /// Adds a state that sums a value over the steps.
   void accumulate(ValueId value) {
     if (!accumulators_.emplace(key_of(value), sums_.size()).second) return;
     const ValueType type = step_.tape().type(value);
@@ -134,6 +137,7 @@ class LeavingGradients {
     sums_.push_back(add(before, tape.var(value)).id());
   }
 
+  /// An einsum over all steps at once. The steps are axis `result_axis` of the result; -1 sums over them.
   Var product(const Node& node, const ScanStep::Recorded& recorded, std::int64_t result_axis) {
     std::int64_t axes[2] = {-1, -1};
     Vars operands;
@@ -149,6 +153,7 @@ class LeavingGradients {
     return einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], result_axis), operands);
   }
 
+  /// A sum over the axes of the node and over the steps.
   Var sum_over_steps(const Node& node, const ScanStep::Recorded& recorded) {
     const Sequence sequence = steps(node.inputs[0], recorded);
     const std::size_t rank = sequence.var.rank() - 1;
@@ -166,10 +171,10 @@ class LeavingGradients {
 
   ScanStep& step_;
   std::vector<ScanStep::Stacked> outputs_;
-  std::map<std::pair<Key, std::int64_t>, std::size_t> emitted_;  // (value, axis) -> place in `outputs_`
-  std::vector<ValueId> sums_;                                    // as the step leaves them
-  std::map<Key, std::size_t> accumulators_;                      // value -> place in `sums_`
-  std::size_t first_sum_ = 0;                                    // among the states
+  std::map<std::pair<Key, std::int64_t>, std::size_t> emitted_;  // (value, axis) -> index in `outputs_`
+  std::vector<ValueId> sums_;                                    // the accumulators after a step
+  std::map<Key, std::size_t> accumulators_;                      // value -> index in `sums_`
+  std::size_t first_sum_ = 0;                                    // index of the first accumulator among the states
 };
 }  // namespace
 
@@ -190,7 +195,7 @@ Vars scan_gradient(const GradientCall& call) {
     if (k >= first_alike) step.set_outer(inputs[k].id(), call.inputs[k]);
   }
   const Vars results = inline_body(tape, body, inputs);
-  for (std::size_t k = 0; k < form.stacked(); ++k)  // the states as the steps found them are among these
+  for (std::size_t k = 0; k < form.stacked(); ++k)  // these include the states before each step
     step.set_sequence(results[k].id(), {call.outputs[k], form.output_axes[k]});
 
   Vars reached, cotangents;

@@ -1,5 +1,5 @@
-// A scan over tokens that come piece by piece: the states that every position left are cached, as keys and values are,
-// so that each row goes on from its own last position.
+// A scan over tokens that come piece by piece. The states after every position are cached, as keys and values are, so
+// that each row continues from its own last position.
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
@@ -7,7 +7,7 @@ namespace xtape {
 
 CachedStates::CachedStates(Tape tape, const Var& past, const Vars& init) : tape_(tape), past_(past) {
   const std::int64_t rows = past.size(0), capacity = tape.capacity();
-  const Var last = iota(tape, {rows}) * capacity + maximum(past - 1, 0);  // among all rows' places
+  const Var last = iota(tape, {rows}) * capacity + maximum(past - 1, 0);  // each row's, among the positions of all rows
   for (const Var& first : init) {
     if (first.rank() == 0 || first.shape()[0] != rows)
       throw ShapeError("scan: in mode predict a state must have a row for each of the " + std::to_string(rows) +

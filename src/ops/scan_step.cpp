@@ -1,4 +1,4 @@
-// A step becomes the body of a scan.
+// ScanStep: records a scan from a step.
 #include <algorithm>
 
 #include "scan.hpp"
@@ -7,7 +7,8 @@
 namespace xtape {
 
 namespace {
-/// Whether a node's value is worth keeping for the gradient: views are made again from what they are views of.
+/// Whether the outputs of a node are further outputs of the scan, for the gradient. Views are not: the gradient records
+/// them again.
 bool is_kept(const Node& node) {
   return !node.op->is_source() && !node.op->is_view() && !node.op->inputs.empty();
 }
@@ -16,7 +17,7 @@ bool is_kept(const Node& node) {
 std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis,
                        std::int64_t result_axis) {
   const std::size_t comma = equation.find(','), arrow = equation.find("->");
-  char step = 'A';  // a letter that the equation has not
+  char step = 'A';  // a letter that the equation does not use
   while (equation.find(step) != std::string::npos) step = step == 'Z' ? 'a' : static_cast<char>(step + 1);
   const auto with_step = [&](std::string letters, std::int64_t axis) {
     if (axis >= 0) letters.insert(static_cast<std::size_t>(axis), 1, step);
@@ -76,7 +77,7 @@ Var ScanStep::outer(ValueId value) {
   return outers_.at(key_of(value));
 }
 
-/// A random array for all steps, drawn at once.
+/// Records a random array for all steps at once on the outer tape.
 Sequence ScanStep::drawn(const Node& node) {
   Node all = node;
   auto shape = all.attributes.get<std::vector<std::int64_t>>("shape");
@@ -86,7 +87,7 @@ Sequence ScanStep::drawn(const Node& node) {
   return {outer_.var(outer_.append(std::move(all))), 0};
 }
 
-/// Whether a node multiplies a slice by what does not vary, or takes slices of it: a projection, an embedding.
+/// Whether a node is the product of a slice and a value that does not vary, or a look-up (take) of a slice in one.
 bool ScanStep::is_projection(const Node& node) {
   if (node.op == &builtin_ops().at("take")) return sequence(node.inputs[1]) != nullptr && !varies(node.inputs[0]);
   if (node.op != &builtin_ops().at("einsum")) return false;
@@ -94,7 +95,7 @@ bool ScanStep::is_projection(const Node& node) {
   return first != second && !varies(node.inputs[first ? 1 : 0]);
 }
 
-/// A projection for all steps at once.
+/// Records a projection for all steps at once on the outer tape.
 Sequence ScanStep::projected(const Node& node) {
   const auto in_site = outer_.in_site(node.site);
   std::int64_t axes[2] = {-1, -1};
@@ -112,7 +113,7 @@ Sequence ScanStep::projected(const Node& node) {
   return {einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], 0), operands), 0};
 }
 
-/// Which nodes of the step belong into the body.
+/// For each node of the step, whether it belongs to the body. Records random arrays and projections on the outer tape.
 std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   std::vector<bool> needed(step_.size(), false);
   const auto need = [&](ValueId id) {
@@ -139,7 +140,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   results.insert(results.end(), next.begin(), next.end());
   const std::vector<bool> needed = needed_nodes(results);
 
-  std::vector<ValueId> used = results;  // by the body
+  std::vector<ValueId> used = results;  // values that the body reads
   for (std::size_t i = 0; i < needed.size(); ++i)
     if (needed[i]) used.insert(used.end(), step_.node(i).inputs.begin(), step_.node(i).inputs.end());
   ScanForm form;

@@ -1,4 +1,4 @@
-// Choosing between values, and between dtypes, element by element.
+// where, masked_fill and cast: elementwise selection and conversion.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -10,13 +10,15 @@
 namespace xtape {
 
 namespace {
-/// `value` where the mask is true, x elsewhere; a factor of x is one of the whole.
+/// The term of `value` where the mask is true and x elsewhere. A positive factor of x becomes a factor of the whole.
 TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type);
 
 const Op& where_op() {
   static const Op row{
       .name = "where",
-      .doc = R"(a where the condition is true, b elsewhere. What is not chosen gets no gradient, not even a NaN.)",
+      .doc =
+          R"(a where the condition is true, b elsewhere. Elements that are not selected get a gradient of 0, even if the
+           cotangent is NaN.)",
       .inputs = {{"condition", Accept::mask}, {"a"}, {"b"}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         return {{call.dtype(1), broadcast_inputs(call)}};
@@ -54,9 +56,9 @@ const Op& where_op() {
 const Op& masked_fill_op() {
   static const Op row{
       .name = "masked_fill",
-      .doc = "value where the mask is true, x elsewhere. No gradient flows to what was filled over.",
+      .doc = "`value` where the mask is true, x elsewhere. The gradient of x is 0 where the mask is true.",
       .inputs = {{"x"}, {"mask", Accept::mask}},
-      .attributes = {{"value", AttributeType::element, "What is filled in.", std::nullopt}},
+      .attributes = {{"value", AttributeType::element, "The value of masked elements.", std::nullopt}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         require_numbers(call);
         call.element("value", call.dtype(0));
@@ -92,14 +94,15 @@ const Op& masked_fill_op() {
 
 TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type) {
   const Term::Part part = terms.split(x);
-  const double quotient = value / part.factor;  // of a factor above 0, infinities and 0 keep their sign
+  const double quotient = value / part.factor;  // a positive factor keeps the sign of infinities and 0
   const bool factor = part.factor > 0 && std::isinf(quotient) == std::isinf(value) && (quotient == 0) == (value == 0);
   const TermId filled = terms.call(masked_fill_op(), {{"value", factor ? quotient : value}},
                                    {factor ? part.term : x, mask}, type);
   return factor ? terms.scaled(filled, part.factor) : filled;
 }
 
-/// A float becomes the whole number towards 0; what does not fit becomes the nearest that does, and NaN becomes 0.
+/// Converts an element. A float becomes an integer by rounding towards 0; values out of range become the nearest limit
+/// of the range, and NaN becomes 0. A number becomes true unless it is 0.
 template <class To, class From>
 To converted(From x) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -117,9 +120,10 @@ To converted(From x) {
 const Op& cast_op() {
   static const Op row{
       .name = "cast",
-      .doc = R"(x as another dtype. A float becomes an integer by rounding towards 0 (NaN becomes 0; what does not fit,
-           the nearest that does), and a bool by being other than 0. To x's own dtype it records
-           nothing.)",
+      .doc =
+          R"(x converted to another dtype. A float becomes an integer by rounding towards 0; values out of range become
+           the nearest limit of the range, and NaN becomes 0. A number becomes true unless it is 0. A cast to
+           the dtype of x records nothing.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"dtype", AttributeType::dtype, "The dtype of the result.", std::nullopt}},
       .shape = [](const Call& call) -> std::vector<ValueType> {

@@ -1,4 +1,4 @@
-// slice, flip and update_slice: regular parts of an array, as views, and arrays with a part replaced.
+// slice and flip, which are views, and update_slice, which replaces a slice.
 #include <algorithm>
 
 #include "copy.hpp"
@@ -8,12 +8,13 @@
 namespace xtape {
 
 namespace {
-/// One axis of a slice: where it starts, its step, how many. Of one or none the step is 1: what is written for it may
-/// be anything, and arithmetic on it need not fit in 64 bits.
+/// One axis of a slice: the first index, the step and the number of elements. With fewer than two elements the step is
+/// 1, since the given step may be too large for arithmetic in 64 bits.
 struct Stretch {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
+/// Entry `i` of the list, or `otherwise` if the list is shorter.
 std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t i, std::int64_t otherwise) {
   return i < list.size() ? list[i] : otherwise;
 }
@@ -28,12 +29,13 @@ Stretch stretch_of(std::int64_t start, std::int64_t stop, std::int64_t step, std
   };
   const std::int64_t first = placed(start);
   const std::int64_t last = stop == open_end && !forward ? -1 : placed(stop);
-  const std::int64_t to_last = last - first - (forward ? 1 : -1);  // no further than here lies the last element
+  const std::int64_t to_last = last - first - (forward ? 1 : -1);  // distance to the last possible element
   const bool any = forward ? first < last : first > last;
-  const std::int64_t count = any ? to_last / step + 1 : 0;  // one sign above and below: rounded towards the first
+  const std::int64_t count = any ? to_last / step + 1 : 0;  // equal signs, so the quotient is rounded down
   return {first, count > 1 ? step : 1, count};
 }
 
+/// Throws ShapeError if a list has more entries than there are axes, or if a step is 0.
 void check_lists(std::size_t rank, std::initializer_list<const std::vector<std::int64_t>*> lists,
                  const std::vector<std::int64_t>& steps) {
   for (const auto* list : lists)
@@ -56,12 +58,12 @@ std::vector<Stretch> slice_of(const Call& call) {
   return stretches;
 }
 
-/// Where the part of an update_slice lies.
+/// The slice of x that update_slice overwrites. Throws ShapeError if it does not lie inside x.
 std::vector<Stretch> update_of(const Call& call) {
   const auto &start = call.integers("start"), &step = call.integers("step");
   const Shape &whole = call.shape(0), &part = call.shape(1);
   if (part.size() != whole.size())
-    throw ShapeError("the part, of shape " + to_string(part) + ", must have as many axes as x, " + to_string(whole));
+    throw ShapeError("'part' of shape " + to_string(part) + " must have as many axes as x, " + to_string(whole));
   check_lists(whole.size(), {&start, &step}, step);
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -70,7 +72,7 @@ std::vector<Stretch> update_of(const Call& call) {
     std::int64_t last = part[i] - 1;
     const bool fits = checked_multiply(last, stretch.step) && checked_add(last, stretch.start);
     if (part[i] > 0 && (!fits || stretch.start < 0 || stretch.start >= whole[i] || last < 0 || last >= whole[i]))
-      throw ShapeError("a part of shape " + to_string(part) + " from " + std::to_string(from) + " on axis " +
+      throw ShapeError("'part' of shape " + to_string(part) + " from index " + std::to_string(from) + " on axis " +
                        std::to_string(i) + " does not lie inside " + to_string(whole));
     stretches.push_back(stretch);
   }
@@ -93,18 +95,21 @@ Shape shape_of(const std::vector<Stretch>& stretches) {
   return shape;
 }
 
-const AttributeSpec step_attribute{"step", AttributeType::integers, "The step along each axis; empty: 1 everywhere.",
+const AttributeSpec step_attribute{"step", AttributeType::integers,
+                                   "The step along each axis, not 0; 1 for axes beyond the list.",
                                    std::vector<std::int64_t>{}};
 
 const Op& slice_op() {
   static const Op row{
       .name = "slice",
-      .doc = R"(x[start:stop:step] along every axis, as in Python: negative values count from the back, stops beyond the
-           end are cut, steps may be negative. Axes beyond the lists stay whole. A view: nothing is
-           copied.)",
+      .doc =
+          R"(x[start:stop:step] along every axis, as in Python: negative indices count from the back, indices beyond the
+           end are limited to it, and steps may be negative. Axes beyond the lists stay whole. A view:
+           nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"start", AttributeType::integers, "The first index along each axis.", std::nullopt},
-                     {"stop", AttributeType::integers, "The index before which each axis stops.", std::nullopt},
+                     {"stop", AttributeType::integers, "The index along each axis before which the slice ends.",
+                      std::nullopt},
                      step_attribute},
       .shape =
           [](const Call& call) {
@@ -129,10 +134,11 @@ const Op& slice_op() {
 const Op& update_slice_op() {
   static const Op row{
       .name = "update_slice",
-      .doc = R"(x with `part` written over the elements that begin at `start` and follow with `step`. Negative starts
-           count from the back; the part must lie inside x.)",
+      .doc =
+          R"(x with `part` written over the slice that begins at `start`, with steps of `step` and the shape of `part`.
+           Negative starts count from the back. The slice must lie inside x.)",
       .inputs = {{"x", Accept::value}, {"part", Accept::value}},
-      .attributes = {{"start", AttributeType::integers, "The first index along each axis; axes beyond the list from 0.",
+      .attributes = {{"start", AttributeType::integers, "The first index along each axis; 0 for axes beyond the list.",
                       std::nullopt},
                      step_attribute},
       .shape =
@@ -194,9 +200,9 @@ std::optional<Layout> flipped_layout(const Call& call, Layout layout) {
 const Op& flip_op() {
   static const Op row{
       .name = "flip",
-      .doc = "x with the order along the given axes reversed. A view: nothing is copied.",
+      .doc = "x with the elements along the given axes in reverse order. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"axis", AttributeType::integers, "The axes to reverse; empty: all.",
+      .attributes = {{"axis", AttributeType::integers, "The axes to reverse; empty for all.",
                       std::vector<std::int64_t>{}}},
       .shape =
           [](const Call& call) {
@@ -207,7 +213,7 @@ const Op& flip_op() {
           [](const GradientCall& call) {
             return Vars{flip(call.cotangent(), call.attributes().get<std::vector<std::int64_t>>("axis"))};
           },
-      .lowering = {.view = flipped_layout, .unview = flipped_layout}};  // its own inverse
+      .lowering = {.view = flipped_layout, .unview = flipped_layout}};  // flip is its own inverse
   return row;
 }
 }  // namespace

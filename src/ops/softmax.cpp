@@ -23,9 +23,8 @@ Var expanded_softmax(const Var& x, std::int64_t axis) {
 const Op& softmax_grad_op() {
   static const Op row = [] {
     Op op = along_axis_row("softmax_grad",
-                           "The gradient of softmax from its output: dx = y * (dy - sum(dy * y)), the sum along "
-                           "`axis`. A row of zeros in y "
-                           "(one that was fully masked) gives zeros.",
+                           "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
+                           "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
                            {{"y", Accept::floating}, {"dy", Accept::floating}},
                            [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
                              using T = decltype(scalar);
@@ -45,15 +44,15 @@ const Op& softmax_grad_op() {
 
 const Op& softmax_op() {
   static const Op row = [] {
-    Op op = along_axis_row(
-        "softmax",
-        "y = exp(x - max x) / sum exp(x - max x) along `axis`: positive numbers that sum to 1. A row of -inf (one that "
-        "is fully masked) gives zeros, and zero gradients.",
-        {{"x", Accept::floating}},
-        [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
-          using T = decltype(scalar);
-          softmax<T>(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
-        });
+    Op op = along_axis_row("softmax",
+                           "y = exp(x - max x) / sum exp(x - max x) along `axis`: numbers that are not negative and "
+                           "sum to 1. A row of -inf "
+                           "(a fully masked row) gives zeros, and its gradient is 0.",
+                           {{"x", Accept::floating}},
+                           [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+                             using T = decltype(scalar);
+                             softmax<T>(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
+                           });
     op.expand = [](const ExpandCall& call) {
       return Vars{expanded_softmax(call.inputs[0], call.attributes().get<std::int64_t>("axis"))};
     };

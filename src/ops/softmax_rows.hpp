@@ -1,4 +1,4 @@
-/// What the rows of softmax, log_softmax and their gradients share: float arrays of one shape, worked on along an axis.
+/// The common definition of softmax, log_softmax and their gradients: ops on float arrays of one shape along one axis.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace xtape {
 
-/// A row whose kernel is run(T{}, arguments, extent, threads), with T the scalar. Its output is as the first input.
+/// An op whose kernel calls run(T{}, arguments, extent, threads), where T is the C++ type of the dtype. The output has
+/// the type of the first input and may overwrite any input.
 template <class Run>
 Op along_axis_row(const std::string& name, const std::string& doc, std::vector<InputSpec> inputs, const Run& run) {
   Op op;

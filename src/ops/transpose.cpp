@@ -1,11 +1,11 @@
-// transpose: the axes in another order, as a view.
+// transpose: a view with the axes in another order.
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-/// The order of the input's axes in the output; an empty attribute reverses them.
+/// For each axis of the output, the axis of the input. Empty `axes` reverse the order.
 std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
   std::vector<std::size_t> order;
   if (axes.empty())
@@ -17,7 +17,8 @@ std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::si
 const Op& transpose_op() {
   static const Op row{
       .name = "transpose",
-      .doc = R"(The axes of x in another order: axis i of the result is axis axes[i] of x. A view: nothing is copied.)",
+      .doc =
+          R"(x with its axes in another order: axis i of the result is axis axes[i] of x. A view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"axes", AttributeType::integers, "Every axis of x once, in the new order; empty reverses them.",
                       std::vector<std::int64_t>{}}},

@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-/// The diagonal, as near to the matrix as one that keeps the same elements.
+/// The diagonal, limited to [-rows, columns], which keeps the same elements.
 std::int64_t diagonal_of(const Attributes& attributes, const Shape& shape) {
   return std::clamp(attributes.get<std::int64_t>("diagonal"), -shape[shape.size() - 2], shape.back());
 }
@@ -16,14 +16,16 @@ std::int64_t diagonal_of(const Attributes& attributes, const Shape& shape) {
 Op triangle(const std::string& name, const std::string& side, const std::string& relation, bool lower) {
   Op op;
   op.name = name;
-  op.doc = "The " + side + " triangle of matrices: y[..., i, j] = x[..., i, j] where j - i " + relation +
+  op.doc = "The " + side +
+           " triangle of the matrices along the last two axes: y[..., i, j] is x[..., i, j] where j - i " + relation +
            " diagonal, else 0.";
   op.inputs = {{"x", Accept::any}};
-  op.attributes = {{"diagonal", AttributeType::integer, "The last diagonal kept; 0 is the main one, above it positive.",
+  op.attributes = {{"diagonal", AttributeType::integer,
+                    "The outermost diagonal that is kept: 0 is the main diagonal, positive ones are above it.",
                     std::int64_t{0}}};
   op.shape = [](const Call& call) {
     if (call.shape(0).size() < 2)
-      throw ShapeError("needs matrices, at least two axes, got an array of shape " + to_string(call.shape(0)));
+      throw ShapeError("needs at least two axes, got an array of shape " + to_string(call.shape(0)));
     return std::vector<ValueType>{call.inputs[0]};
   };
   op.lowering.kernel = [lower](const KernelCall& call) {

@@ -1,4 +1,4 @@
-// Sums made inside the op that computes the last of their terms.
+// Computes sums inside the op that computes their last term.
 #include <algorithm>
 
 #include "passes.hpp"
@@ -6,8 +6,8 @@
 namespace xtape {
 
 namespace {
-/// For each node whose output is added to something and used for nothing else: the sum; else -1. What is read again
-/// after the sum would have to be copied first: it is added behind the product instead.
+/// For each node whose only use is an addition, the node of that sum; else -1. Sums whose other operand is read after
+/// the sum are left out, because adding in place would need a copy of that operand.
 std::vector<std::int32_t> absorbing_sums(const Program& program) {
   const Users users(program.tape);
   std::vector<bool> requested(program.tape.size(), false);
@@ -37,7 +37,7 @@ std::vector<std::int32_t> absorbing_sums(const Program& program) {
 Program accumulate_pass(Program program) {
   const std::vector<std::int32_t> sums = absorbing_sums(program);
   if (std::all_of(sums.begin(), sums.end(), [](std::int32_t sum) { return sum < 0; })) return program;
-  std::vector<std::int32_t> terms(program.tape.size(), -1);  // add -> the term that takes it in
+  std::vector<std::int32_t> terms(program.tape.size(), -1);  // sum -> the term that computes it
   for (std::size_t i = 0; i < sums.size(); ++i)
     if (sums[i] >= 0) terms[static_cast<std::size_t>(sums[i])] = static_cast<std::int32_t>(i);
   Rewriter rewriter(program);
@@ -55,7 +55,7 @@ Program accumulate_pass(Program program) {
         continue;
       }
     }
-    rewriter.keep(index);  // a term too, in case its rule declines; pruned if not
+    rewriter.keep(index);  // terms too, in case `accumulate` declines; else finish() removes them
   }
   return rewriter.finish();
 }

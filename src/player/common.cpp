@@ -1,4 +1,4 @@
-// Equal calls on equal inputs, made once.
+// Merges equal calls on equal inputs.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -12,7 +12,7 @@ void mix(std::uint64_t& hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
 }
 
-/// Of the call but for its inputs.
+/// A hash of the call without its inputs.
 std::uint64_t hash_of(const Node& node, std::int32_t region) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.op);
   mix(hash, static_cast<std::uint64_t>(region));
@@ -20,13 +20,14 @@ std::uint64_t hash_of(const Node& node, std::int32_t region) {
   return hash;
 }
 
+/// Whether two constants share memory, or are at most 1024 bytes and equal.
 bool equal_constants(const Array& a, const Array& b) {
   if (a.data() == b.data()) return true;
   return a.bytes() <= 1024 && a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-/// Whether two calls on the same inputs give the same.
+/// Whether two calls give the same results if their inputs are the same.
 bool equal_calls(const Node& a, const Node& b) {
   if (a.op != b.op || a.outputs != b.outputs || !(a.attributes == b.attributes) || a.body || b.body) return false;
   if (a.op->random && a.site.key != b.site.key) return false;
@@ -36,11 +37,11 @@ bool equal_calls(const Node& a, const Node& b) {
 }  // namespace
 
 namespace {
-/// For each node the first one that makes the same call; itself where it is the first.
+/// For each node, the first node that makes the same call; itself if there is none before it.
 std::vector<std::int32_t> first_equals(const Program& program) {
   const Tape& tape = program.tape;
   std::vector<std::int32_t> first(tape.size());
-  std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of a call on first equals
+  std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of the call
   seen.reserve(tape.size());
   const auto now = [&](ValueId id) { return ValueId{first[static_cast<std::size_t>(id.node)], id.output}; };
   for (std::size_t i = 0; i < tape.size(); ++i) {

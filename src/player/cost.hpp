@@ -1,4 +1,4 @@
-/// What a step of a plan costs, as far as shapes tell.
+/// The cost of a plan's step, estimated from shapes.
 #pragma once
 
 #include "xtape/op.hpp"
@@ -6,8 +6,8 @@
 namespace xtape {
 
 struct Cost {
-  double flops = 0;  ///< Of products alone: a multiplication and an addition for each term.
-  double bytes = 0;  ///< Read and written, every element of an operand or result once.
+  double flops = 0;  ///< Of products only: a multiplication and an addition for each term.
+  double bytes = 0;  ///< Read and written; every element of an operand or result counts once.
 
   Cost& operator+=(const Cost& other) {
     flops += other.flops;
@@ -16,9 +16,9 @@ struct Cost {
   }
 };
 
-/// Of a kernel on these operands. A scan's is what its body says.
+/// The cost of a kernel on these operands. For a scan, make_stepped computes it from the body instead.
 Cost cost_of(const KernelCall& call);
-/// Of moving the elements of `from`, over an array of `type`.
+/// The cost of a copy from the layout `from` to an array of `type`.
 Cost cost_of_copy(const ValueType& type, const Layout& from);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// Bodies and expansions in place of the ops that stand for them.
+// Replaces ops by their bodies or expansions.
 #include "passes.hpp"
 
 namespace xtape {
@@ -32,7 +32,7 @@ void expand_node(Rewriter& rewriter, std::int32_t index) {
 Program expand_pass(Program program, Expand which) {
   Program current = std::move(program);
   for (int depth = 0; any_expands(current, which); ++depth) {
-    if (depth > 100) throw Error("expanding ops does not come to an end: some op's expansion contains itself");
+    if (depth > 100) throw Error("the expansions of ops do not end: the expansion of some op contains that op");
     Rewriter rewriter(current);
     for (std::size_t i = 0; i < current.tape.size(); ++i) {
       const auto index = static_cast<std::int32_t>(i);

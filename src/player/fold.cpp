@@ -1,4 +1,4 @@
-// What depends on constants alone, computed while planning.
+// Constant folding: computes values that depend on constants only while planning.
 #include <algorithm>
 #include <set>
 
@@ -7,9 +7,12 @@
 namespace xtape {
 
 namespace {
-/// Values larger than this are cheaper to make again at every play than to keep (masks, positions, broadcasts).
+/// Values with more elements than this (masks, positions, broadcasts) are cheaper to compute at every play than to
+/// keep.
 constexpr std::int64_t largest_folded = 4096;
 
+/// Whether a node is folded: its inputs are constant, and no output has more elements than all of its inputs together
+/// or `largest_folded`.
 bool folds(const Program& program, const Node& node, const std::vector<bool>& constant) {
   if (node.op->is_source() || node.op->random || node.body) return false;
   if (node.inputs.empty() && count_of(node.outputs[0].shape) != 1) return false;
@@ -23,7 +26,7 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
   return true;
 }
 
-/// The folded values that what is not folded takes, or that are asked for.
+/// The folded values that other nodes read or that are outputs.
 std::vector<ValueId> taken_values(const Program& program, const std::vector<bool>& constant) {
   std::vector<ValueId> values;
   std::set<std::pair<std::int32_t, std::int32_t>> seen;
@@ -38,7 +41,7 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
   return values;
 }
 
-/// `values`, computed all together: thousands of constants are one play.
+/// Computes `values` in one play, so that thousands of constants need one player.
 std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
                             const std::vector<ValueId>& values) {
   Tape tape = program.tape.blank();
@@ -73,7 +76,7 @@ Program fold_pass(Program program) {
   }
   const std::vector<ValueId> values = taken_values(program, constant);
   if (values.empty()) return program;
-  std::vector<std::vector<std::size_t>> folded(program.tape.size());  // node -> places in `values`
+  std::vector<std::vector<std::size_t>> folded(program.tape.size());  // node -> indices in `values`
   for (std::size_t i = 0; i < values.size(); ++i) folded[static_cast<std::size_t>(values[i].node)].push_back(i);
   const std::vector<Array> arrays = computed(program, constant, values);
   Rewriter rewriter(program);

@@ -1,4 +1,4 @@
-// The rules of the tape's table, applied to a program.
+// Applies the rules of the tape's op table to a program.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,7 +9,8 @@
 namespace xtape {
 
 namespace {
-/// Applies the rules to the forward pass, and makes one of each fused call and of that which `grad` recorded for it.
+/// Applies the rules to the forward pass. Merges each fused call with the same call that `grad` recorded for its
+/// gradient.
 class Fuse {
  public:
   explicit Fuse(const Program& program, bool near = false)
@@ -35,7 +36,7 @@ class Fuse {
       notes.push_back({rule.name, program_.label({root, 0}), to_string(program_.node(root).site), miss});
     };
     for (const Fusion& fusion : fusions_.found())
-      note(*fusion.rule, fusion.root, applies(fusion) ? "" : "no gradient that it would give is in use");
+      note(*fusion.rule, fusion.root, applies(fusion) ? "" : "none of the gradients that it would compute is used");
     for (const NearMiss& miss : fusions_.near_misses())
       note(*miss.rule, miss.root, (miss.elsewhere.node < 0 ? "" : program_.label(miss.elsewhere) + " ") + miss.why);
     return notes;
@@ -50,11 +51,11 @@ class Fuse {
     return false;
   }
 
-  /// What a node that `grad` recorded is to a place where a rule applies, or would apply but for what else is asked
-  /// for.
+  /// For a fused call that `grad` recorded, the fusion of the forward pass that it belongs to. The rule applies there,
+  /// or would apply if no value inside were read elsewhere.
   struct Twin {
     const Fusion* fusion = nullptr;
-    bool open = false;  ///< The rule does not apply there: the call is expanded, and so is its gradient.
+    bool open = false;  ///< The rule does not apply, so the call and its gradient are expanded.
   };
 
   void find_twins() {
@@ -71,11 +72,11 @@ class Fuse {
     };
     pair(fusions_.found(), false);
     pair(fusions_.kept_open(), true);
-    for (const Fusion& fusion : fusions_.kept_open())  // its gradient may stand alone
+    for (const Fusion& fusion : fusions_.kept_open())  // the gradient of a call may be left without the call
       opened_.insert(program_.node(fusion.root).site.key);
   }
 
-  /// Whether an output is read that does not stand at the root.
+  /// Whether an output of the call is read that is not an output of the root: a gradient.
   bool uses_gradients_of(std::int32_t index, const Fusion& fusion) const {
     for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
@@ -89,7 +90,7 @@ class Fuse {
     return !fusion.rule->gradients_beforehand || with_gradients_.count(&fusion) != 0;
   }
 
-  /// Whether `grad` fused what stays as it is written.
+  /// Whether `grad` fused a call whose forward pass is not fused.
   bool is_undone(const Node& node) const { return node.fused && node.op->expand && opened_.count(node.site.key) != 0; }
 
   void record(std::int32_t index) {
@@ -122,7 +123,7 @@ class Fuse {
   Fusions fusions_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;
-  std::unordered_set<std::uint64_t> opened_;  // sites whose forward pass stays as it is written
+  std::unordered_set<std::uint64_t> opened_;  // keys of sites whose forward pass is not fused
   std::unordered_set<const Fusion*> with_gradients_;
   std::unordered_map<const Fusion*, Vars> recorded_;
 };

@@ -1,4 +1,4 @@
-// Elementwise ops fused.
+// Fuses elementwise ops.
 #include <algorithm>
 
 #include "passes.hpp"
@@ -6,16 +6,16 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t longest_chain = 64;  // beyond this a tile's interior values would leave the cache
+constexpr std::size_t longest_chain = 64;  // nodes; the interior values of a tile of more would not fit in the cache
 
-/// Groups by number; -1 for nodes that stand alone.
+/// The groups of nodes that are fused, by number; -1 for nodes that are not elementwise.
 class Groups {
  public:
   explicit Groups(const Program& program) : program_(program), users_(program.tape), group_(program.tape.size(), -1) {
     for (std::size_t i = program.tape.size(); i-- > 0;) place(static_cast<std::int32_t>(i));
   }
   std::int32_t of(std::size_t node) const { return group_[node]; }
-  bool any() const { return any_; }  ///< Whether some group has two members.
+  bool any() const { return any_; }  ///< Whether some group has two or more members.
   const std::vector<std::int32_t>& members(std::int32_t group) const {
     return members_[static_cast<std::size_t>(group)];
   }
@@ -27,8 +27,8 @@ class Groups {
   }
 
  private:
-  /// Nodes come last first. A group runs where its last member, the root, stands; so a node may join the group of a
-  /// user if no user outside that group stands before the root.
+  /// Assigns a node to a group. Called from the last node to the first. A group runs at the position of its last
+  /// member, the root, so a node may join the group of a user only if no user outside that group comes before the root.
   void place(std::int32_t index) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = program_.node(index);
@@ -64,7 +64,7 @@ class Groups {
   std::vector<std::vector<std::int32_t>> members_;  // root first, then in descending order
 };
 
-/// A group as one node, recorded where its root stands.
+/// Records a group as one node in place of its root.
 void record_chain(const Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
   std::vector<std::int32_t> members = groups.members(group);
   std::reverse(members.begin(), members.end());
@@ -80,7 +80,7 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
     inside.emplace_back(id, input);
     return input;
   };
-  std::vector<ValueId> given;    // values of the program that the fused node gives
+  std::vector<ValueId> given;    // values of the program that are outputs of the fused node
   std::vector<ValueId> results;  // the same in the body
   std::vector<ValueType> types;
   for (std::int32_t index : members) {
@@ -115,7 +115,7 @@ const Op& fused_elementwise_op() {
   static const Op row = [] {
     Op op;
     op.name = "fused_elementwise";
-    op.doc = "Elementwise ops that run together, tile by tile.";
+    op.doc = "Applies elementwise ops together, tile by tile.";
     op.inputs = {{"xs", Accept::any, Arity::many}};
     op.outputs = {"ys"};
     op.lowering.tiles_body = true;

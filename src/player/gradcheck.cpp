@@ -10,6 +10,7 @@
 namespace xtape {
 
 namespace {
+/// The sum of the float64 outputs times random cotangents.
 Var with_random_cotangents(Tape& tape, const Vars& outputs, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   Var total;
@@ -20,7 +21,7 @@ Var with_random_cotangents(Tape& tape, const Vars& outputs, std::mt19937_64& ran
     const Var part = sum(output * tape.constant(cotangent));
     total = total.empty() ? part : total + part;
   }
-  if (total.empty()) throw Error("gradcheck: the function gives no float64 output");
+  if (total.empty()) throw Error("gradcheck: the function returns no float64 output");
   return total;
 }
 }  // namespace
@@ -34,7 +35,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
   std::vector<Array> values;
   for (const ArrayView& point : points) {
     if (point.dtype() != Dtype::float64)
-      throw DtypeError(std::string("gradcheck: differences need points of float64, got ") + name_of(point.dtype()));
+      throw DtypeError(std::string("gradcheck: points must be float64, got ") + name_of(point.dtype()));
     values.emplace_back(point);
     inputs.push_back(tape.input(std::to_string(inputs.size()), values.back().shape(), Dtype::float64));
   }
@@ -42,7 +43,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
   if (options.second) scalar = with_random_cotangents(tape, grad(scalar, inputs), random);
   const Vars gradients = grad(scalar, inputs);
 
-  std::vector<Feed> feeds;  // they see `values`, which the differences below change in place
+  std::vector<Feed> feeds;  // views of `values`, which are changed in place below
   for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i], ArrayView(values[i]));
   Player recorded(tape, gradients);
   PlayerOptions plain;
@@ -64,7 +65,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
       const double difference = (value_at(before + options.step) - value_at(before - options.step)) / (2 * options.step);
       element = before;
       const double error = std::abs(gradient[k] - difference) / (1 + std::abs(difference));
-      if (error <= report.worst) continue;  // false for NaN: that is the worst
+      if (error <= report.worst) continue;  // false for NaN, which counts as the worst
       report.worst = error;
       report.message = "input " + std::to_string(i) + ", element " + std::to_string(k) + ": recorded " +
                        std::to_string(gradient[k]) + ", finite difference " + std::to_string(difference);

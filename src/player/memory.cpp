@@ -26,14 +26,14 @@ std::size_t machine_memory() {
   return (static_cast<std::size_t>(info.totalram) + static_cast<std::size_t>(info.totalswap)) * info.mem_unit;
 }
 
-/// The limit on this process's address space: the greatest number there is where none is set.
+/// The limit on this process's address space in bytes; the largest std::size_t if none is set.
 std::size_t address_limit() {
   struct rlimit limit {};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return std::numeric_limits<std::size_t>::max();
   return static_cast<std::size_t>(limit.rlim_cur);
 }
-/// What of that is not taken yet.
+/// How much of that is not used yet.
 std::size_t address_space_left() {
   const std::size_t limit = address_limit();
   if (limit == std::numeric_limits<std::size_t>::max()) return limit;
@@ -56,7 +56,7 @@ std::string bytes_text(std::size_t bytes) {
   return text;
 }
 
-/// Room for `bytes` from a huge page on.
+/// Reserves `bytes`, aligned to a huge page. Returns whether it succeeded.
 bool Arena::reserve(std::size_t bytes) {
   const std::size_t wanted = rounded_up(bytes, huge_page) + huge_page;
   void* memory = mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -87,7 +87,7 @@ void Arena::grow(std::size_t bytes) {
   if (bytes <= usable_) return;
   const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, huge_page);
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
-    throw Error("out of memory: an arena of " + bytes_text(bytes) + ", with address space reserved for " +
+    throw Error("out of memory: cannot grow an arena to " + bytes_text(bytes) + ", address space is reserved for " +
                 bytes_text(reserved_));
   madvise(base_, wanted, MADV_HUGEPAGE);
   usable_ = wanted;
@@ -109,7 +109,7 @@ Array OutputPool::take(std::size_t bytes) {
 std::shared_ptr<OutputPool> make_output_pool() { return std::make_shared<OutputPool>(); }
 
 namespace {
-/// Gaps between buffers in use, found by size and by place.
+/// The gaps between buffers in use, by size and by offset.
 class Gaps {
  public:
   std::size_t take(std::size_t bytes) {
@@ -120,7 +120,7 @@ class Gaps {
       if (size > bytes) insert(offset + bytes, size - bytes);
       return offset;
     }
-    std::size_t offset = total_;  // no gap is large enough: the end grows, from the last gap if that touches it
+    std::size_t offset = total_;  // no gap is large enough: extend the end, including a gap before it
     if (!by_offset_.empty()) {
       const auto [last, size] = *by_offset_.rbegin();
       if (last + size == total_) {

@@ -1,4 +1,4 @@
-/// Where buffers lie: the arena, and the offsets in it.
+/// Memory of buffers: the arena with the offsets in it, and the pool of outputs.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,27 @@
 
 namespace xtape {
 
-/// The bytes that this process can have: the machine's memory with its swap, or less where a limit is set (ulimit -v).
+/// The largest number of bytes that this process can use: the memory of the machine with its swap, or the limit on
+/// address space (ulimit -v) if that is lower.
 std::size_t memory_limit();
 
-/// "3 bytes", "1.50 MiB".
+/// A size for messages: "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);
 
-/// Memory at an address that never changes: address space is reserved at the first use, and taken into use as players
-/// need it, on huge pages.
+/// Growable memory at an address that never changes. Address space is reserved at the first use and made usable, on
+/// huge pages, as players need it.
 class Arena {
  public:
-  /// For plans of at most `most` bytes. It reserves room for that, or for the machine's whole memory where this is less;
-  /// under a limit on address space for half of what is left, so that weights and outputs have room, too; and where this
-  /// cannot be had for half as much, and so on, down to what the first plan needs.
+  /// An arena for plans of at most `most` bytes. The first call of grow() reserves the minimum of `most`, the memory of
+  /// the machine and, under a limit on address space, half of what is left of that, which leaves room for weights and
+  /// outputs; but at least what the first plan needs. If the reservation fails, it tries half as much, and so on, down
+  /// to what the first plan needs.
   explicit Arena(std::size_t most = std::numeric_limits<std::size_t>::max()) : most_(most) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
-  /// Makes the first `bytes` usable, from where on `base` is valid. Throws Error where they are more than is reserved, or
-  /// the system refuses them.
+  /// Makes the first `bytes` usable. `base` is valid after the first call. Throws Error if they are more than is
+  /// reserved or the system refuses them.
   void grow(std::size_t bytes);
   std::size_t reserved() const { return reserved_; }
   std::byte* base() const { return base_; }
@@ -43,19 +45,19 @@ class Arena {
   std::size_t usable_ = 0;
 };
 
-/// Arrays for outputs, taken anew by each plan.
+/// Arrays for outputs, which several plans share.
 class OutputPool {
  public:
-  /// While one plan takes, it gets no array twice.
+  /// Makes all arrays available. The calls of take() up to the next begin_plan() return different arrays.
   void begin_plan() { taken_.assign(arrays_.size(), false); }
-  Array take(std::size_t bytes);
+  Array take(std::size_t bytes);  ///< An array of exactly `bytes`, new if none is available.
 
  private:
   std::vector<Array> arrays_;
   std::vector<bool> taken_;
 };
 
-/// A buffer's bytes and the steps from its first write to its last read.
+/// The size of a buffer in bytes, and the steps of its first write and its last read.
 struct Lifetime {
   std::size_t bytes = 0;
   int first = 0;
@@ -63,12 +65,13 @@ struct Lifetime {
 };
 
 struct Offsets {
-  std::vector<std::size_t> of;  ///< Per lifetime; multiples of 64.
+  std::vector<std::size_t> of;  ///< Per lifetime, in bytes; multiples of 64.
   std::size_t total = 0;
 };
 
-/// Offsets such that buffers alive at one step never overlap. In order of time; each takes the smallest gap that holds
-/// it (best fit). With `reuse` false no two share memory at all. A total beyond 2^64 - 1 is that number.
+/// Assigns offsets so that buffers that are alive at the same step never overlap. Buffers are placed in order of their
+/// first step, each in the smallest gap that holds it (best fit). With `reuse` false no two buffers share memory. A
+/// total above 2^64 - 1 is returned as 2^64 - 1.
 Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse);
 
 }  // namespace xtape

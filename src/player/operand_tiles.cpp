@@ -56,7 +56,7 @@ OperandTiles::OperandTiles(const Layout& layout, const Shape& shape, std::size_t
   uniform_ = std::all_of(layout_.strides.begin(), layout_.strides.end(), [](std::int64_t s) { return s == 0; }) ||
              count_of(shape) == 1;
   dense_ = !uniform_ && layout_.shape.size() == 1 && layout_.strides[0] == 1;
-  if (layout_.strides.back() != 0 && layout_.strides.back() != 1) {  // no run: an axis of one element stands for it
+  if (layout_.strides.back() != 0 && layout_.strides.back() != 1) {  // no runs: add an axis of size 1 as one
     layout_.shape.push_back(1);
     layout_.strides.push_back(1);
   }
@@ -81,7 +81,7 @@ const void* OperandTiles::tile(const void* data, std::int64_t first, std::int64_
   std::int64_t within = first % run_;
   if (stride == 1 && within + count <= run_) return base + (offset_of(row) + within) * bytes;
   char* to = static_cast<char*>(scratch);
-  if (run_ == 1 && layout_.shape.size() >= 2) {  // one strided axis after another
+  if (run_ == 1 && layout_.shape.size() >= 2) {  // copy along the last strided axis
     const std::size_t axis = layout_.shape.size() - 2;
     const std::int64_t length = layout_.shape[axis];
     for (std::int64_t done = 0; done < count;) {

@@ -1,5 +1,4 @@
-/// How the inputs of fused elementwise ops come to its tiles: straight from memory where they lie densely, else
-/// gathered into scratch.
+/// Inputs of fused elementwise ops, read tile by tile: in place where they are dense, otherwise gathered into scratch.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +7,28 @@
 
 namespace xtape {
 
-/// `layout` with neighbouring axes merged wherever one stride serves both, and axes of size 1 left out.
+/// `layout` without axes of size 1 and with adjacent axes merged where one stride can replace two. Has at least one
+/// axis.
 Layout merged(const Layout& layout);
 
-/// An input broadcast to their shape.
+/// An input broadcast to the shape of the fused ops.
 class OperandTiles {
  public:
   OperandTiles(const Layout& layout, const Shape& shape, std::size_t element_bytes);
 
-  bool dense() const { return dense_; }      ///< Elements lie in the order of the output's.
-  bool uniform() const { return uniform_; }  ///< One element for all.
-  /// How many elements on end keep one stride of 0 or 1; at least 1.
+  bool dense() const { return dense_; }      ///< Elements are contiguous, in the order of the output.
+  bool uniform() const { return uniform_; }  ///< The same element everywhere.
+  /// The length of runs of consecutive elements with a stride of 0 or 1; at least 1.
   std::int64_t run() const { return run_; }
 
-  /// The elements [first, first + count) as a dense array: a pointer into `data` or, filled here, `scratch`.
-  /// A tile that lies within one run of stride 1 needs no copy.
+  /// The elements [first, first + count) as a dense array: a pointer into `data` if they are within one run of stride
+  /// 1, else `scratch`, to which they are copied.
   const void* tile(const void* data, std::int64_t first, std::int64_t count, void* scratch) const;
-  /// `count` copies of the element, for uniform operands.
+  /// For uniform operands: writes `count` copies of the element to `scratch`.
   void fill(const void* data, std::int64_t count, void* scratch) const;
 
  private:
-  std::int64_t offset_of(std::int64_t row) const;
+  std::int64_t offset_of(std::int64_t row) const;  // of run number `row`
 
   Layout layout_;  // merged; the last axis is the run
   std::size_t bytes_;

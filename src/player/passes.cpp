@@ -1,4 +1,4 @@
-// The passes in their order.
+// Runs the passes in order.
 #include "passes.hpp"
 
 namespace xtape {
@@ -8,7 +8,7 @@ bool applies_rules(const Passes& passes) {
   return passes.fuse && !passes.expand;
 }
 
-/// What rules are applied to.
+/// The program to which rules are applied.
 Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   const Expand which = passes.expand ? Expand::all : passes.fuse ? Expand::without_kernel : Expand::fused;

@@ -1,55 +1,58 @@
-/// The passes: each takes a program to an equal one that plays faster or in less memory. `optimised` runs them in this
-/// order.
+/// The passes. Each turns a program into an equivalent one that plays faster or in less memory. `optimised` runs them in
+/// the order of their declarations.
 #pragma once
 
 #include "cost.hpp"
 #include "program.hpp"
+#include "xtape/lowering.hpp"
 
 namespace xtape {
 
-/// What is replaced by its expansion: what cannot run itself (checkpoint), what `grad` fused too, or whatever has one.
+/// Which ops are replaced by their expansions: those that the player cannot run otherwise (checkpoint); these and the
+/// calls that `grad` fused; or all that have one.
 enum class Expand : std::uint8_t { without_kernel, fused, all };
 Program expand_pass(Program program, Expand which);
-/// Records the expansion of a node in its place.
+/// Records the expansion of node `index` in place of the node.
 void expand_node(Rewriter& rewriter, std::int32_t index);
 
-/// Applies the rules of the tape's table; a fused call and the one that `grad` recorded for it become one.
+/// Applies the rules of the tape's op table. A fused call and the call that `grad` recorded for it become one.
 Program fuse_pass(Program program);
-/// Which of the rules fuse_pass applies, and which it nearly would.
+/// The places where fuse_pass applies a rule, and its near misses with their reasons.
 std::vector<Plan::Fusion> notes_on_rules(const Program& program);
-/// The same for a tape whose rules were those of `table` when it was planned; nothing where `options` applies no rules.
+/// The same for a tape whose op table was `table` when it was planned; empty if `options` disables rules.
 std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table, const Vars& outputs,
                                          const PlayerOptions& options);
 
-/// Takes the outputs that nobody reads off the scans: most of what they offer for the gradient.
+/// Removes the outputs of scans that nothing reads: most of those that exist for the gradient.
 Program scan_pass(Program program);
 
-/// Computes small values that depend on constants alone.
+/// Computes small values that depend on constants only.
 Program fold_pass(Program program);
 
-/// Makes equal calls on equal inputs once. What comes out of different bodies is kept apart.
+/// Merges equal calls on equal inputs. Calls from different regions are not merged: otherwise a checkpoint would be
+/// undone.
 Program common_pass(Program program);
 
-/// Turns the sum of a value and a call, such as a product, into a call that adds onto the value, by `Op::accumulate`.
+/// Turns the sum of a value and a call, such as a product, into a call that adds onto the value, by Op::accumulate.
 Program accumulate_pass(Program program);
 
-/// Fuses elementwise ops of one shape; the fused op runs tile by tile.
+/// Fuses elementwise ops of one shape into ops that run tile by tile.
 Program elementwise_pass(Program program);
 
-/// What `outputs` and the carries of `options` need of a tape, after all the passes that `options` allows.
+/// The nodes of a tape that `outputs` and the carries of `options` need, after all passes that `options` enables.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
 
-/// The op of fused elementwise ops: a node whose body holds the elementwise ops.
+/// The op of nodes whose body is a number of fused elementwise ops.
 const Op& fused_elementwise_op();
 
-/// Whether the op is elementwise with a kernel of tiles, or fused of such.
+/// Whether the op has a tile function, or is fused from ops that have one.
 bool runs_in_tiles(const Op& op);
 
-/// The kernel of such an op.
+/// The kernel of an op for which runs_in_tiles() is true.
 Kernel make_elementwise(const KernelCall& call);
 
-/// The kernel of an op whose body is played step by step: the body is planned once with `options`. And what all steps
-/// cost.
+/// The kernel of an op whose body is played step by step. The body is planned once, with the passes and the seed of
+/// `options`. `cost` is set to the cost of all steps.
 Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost);
 
 }  // namespace xtape

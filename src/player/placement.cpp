@@ -40,7 +40,7 @@ Placements::Placements(const Program& program, const Passes& passes, const Exter
   if (passes.views) place_backwards();
 }
 
-/// Outputs that go outside are written there by those that can.
+/// Places outputs in the caller's memory if their producers can write there directly.
 void Placements::place_external(const ExternalBuffers& external) {
   for (std::size_t k = 0; k < external.outputs.size(); ++k) {
     const int number = static_cast<int>(external.inputs.size() + k);
@@ -64,7 +64,7 @@ void Placements::find_last_uses() {
     const Node& node = program_.tape.node(i);
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       if (requested_[i][k]) last_[i][k] = static_cast<std::int32_t>(program_.tape.size());
-    const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // the reader may read through it
+    const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // its readers read this input through it
     const std::int32_t use =
         passes_on ? std::max(static_cast<std::int32_t>(i), last_[i][0]) : static_cast<std::int32_t>(i);
     for (const ValueId& id : node.inputs) {
@@ -117,13 +117,14 @@ Placement Placements::make_copy_of(const ValueType& type, const std::string& nam
   return {buffer, Layout::dense(type.shape)};
 }
 
+/// Whether the producer of a value that has no placement yet can write it with this layout.
 bool Placements::takes_place(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
   if (of(id) || requested(id) || producer.op->is_source()) return false;
   return producer.op->is_view() || producer.op->lowering.strided_out || layout.contiguous();
 }
 
-/// From the last node to the first, so that a value's place is known before its parts' producers are placed.
+/// From the last node to the first, so that a value is placed before the inputs that are written within it.
 void Placements::place_backwards() {
   find_copied_views();
   for (std::size_t i = program_.tape.size(); i-- > 0;) {
@@ -133,6 +134,7 @@ void Placements::place_backwards() {
   }
 }
 
+/// Places the inputs of a concat or stack within its output.
 void Placements::place_parts(std::int32_t index) {
   const Node& node = program_.node(index);
   const Placement whole = of({index, 0}) ? of({index, 0}) : make({index, 0});
@@ -141,7 +143,8 @@ void Placements::place_parts(std::int32_t index) {
     if (takes_place(node.inputs[i], parts[i])) set(node.inputs[i], {whole.buffer, parts[i]});
 }
 
-/// Follows views of views from dense arrays on. After one that must be copied, what follows is a view of the copy.
+/// Finds the views that need a copy, assuming that other values are dense. A view of a copied view is a view of the
+/// copy.
 void Placements::find_copied_views() {
   copied_view_.assign(program_.tape.size(), false);
   std::vector<Layout> layouts(program_.tape.size());  // of the views
@@ -158,7 +161,7 @@ void Placements::find_copied_views() {
   }
 }
 
-/// Where strides could not say the view of a dense array, the array's producer is made to write so that they can.
+/// If strides cannot express the view of a dense array, places the array with another layout, for which they can.
 void Placements::place_view_input(std::int32_t index) {
   const Node& node = program_.node(index);
   const ValueId input = node.inputs[0];
@@ -177,13 +180,13 @@ void Placements::place_view_input(std::int32_t index) {
 // Over inputs -------------------------------------------------------------------------------------------------------
 
 namespace {
-/// For fused elementwise ops: the inputs that its first result may be written over, tile by tile. All who read such an
-/// input must have done so when the result is written.
+/// For fused elementwise ops: the inputs that the first result may overwrite, tile by tile. No op after the one that
+/// writes the result may read such an input.
 std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
   const std::int32_t writer = body.results()[0].node;
   std::vector<std::size_t> inputs;
   if (body.node(static_cast<std::size_t>(writer)).outputs.size() > 1)
-    return inputs;  // it may read after it has written
+    return inputs;  // it may read inputs after it has written the result
   const std::vector<ValueId> given = body.inputs();
   for (std::size_t k = 0; k < given.size(); ++k) {
     bool read_later = false;
@@ -199,7 +202,7 @@ std::vector<std::size_t> Placements::overwritable(const Node& node) const {
   std::vector<std::size_t> inputs;
   if (node.op->lowering.tiles_body) return overwritable_in_chain(*node.body);
   if (runs_in_tiles(*node.op)) {
-    if (node.outputs.size() > 1) return inputs;  // it may read after it has written
+    if (node.outputs.size() > 1) return inputs;  // it may read inputs after it has written the output
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
   } else {
     for (int i : node.op->lowering.overwrites)
@@ -224,7 +227,7 @@ bool Placements::may_overwrite(std::int32_t index, std::size_t input, const Valu
   if (held.kind == BufferKind::carry)
     return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
       if (carry.second != ValueId{index, 0} || carry.first.node < 0) return false;
-      const Placement& state = of(carry.first);  // empty where that input stands further on
+      const Placement& state = of(carry.first);  // empty if that input comes later
       return state && resolved(state.buffer) == buffer;
     });
   return held.kind == BufferKind::arena;
@@ -245,7 +248,7 @@ int Placements::place_over_input(std::int32_t index) {
     if (own && carry) continue;
     if (!own && (carry || !requested(output))) {
       set(output, {taken, Layout::dense(node.outputs[0].shape)});
-    } else {  // the output's place is fixed: the input moves there
+    } else {  // the placement of the output is fixed: move the input there
       const Placement placement = own ? own : make(output);
       const int target = resolved(placement.buffer);
       if (buffer_last_[static_cast<std::size_t>(target)] > last_use(output)) continue;

@@ -1,5 +1,5 @@
-/// Which value lies where: views become layouts over other values' buffers, parts are written where the whole will
-/// stand, and ops write over inputs that nobody reads again. Private to planning.
+/// The placement of values in buffers. Views become layouts over the buffers of other values, inputs of a concat are
+/// written within its output, and ops overwrite inputs that are not read again. Private to planning.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace xtape {
 
-/// A value's place: a layout (offset in elements) over a buffer.
+/// Where a value is stored: a layout (offset in elements) over a buffer.
 struct Placement {
   int buffer = -1;
   Layout layout;
   explicit operator bool() const { return buffer >= 0; }
 };
-/// Whether two placements of one shape are the same elements: along an axis of size 1 any stride will do.
+/// Whether two placements have the same elements. Strides of axes of size 1 do not matter.
 bool same_elements(const Placement& a, const Placement& b);
 
 class Placements {
@@ -26,23 +26,23 @@ class Placements {
     return places_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
   }
   void set(ValueId id, const Placement& placement);
-  bool requested(ValueId id) const;
-  /// The last node that reads a value, through views; the number of nodes for outputs.
+  bool requested(ValueId id) const;  ///< Whether the value is an output of the program.
+  /// The last node that reads a value, also through views; the number of nodes if the value is an output.
   std::int32_t last_use(ValueId id) const {
     return last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
   }
-  /// A new dense buffer for a value.
+  /// Places a value in a new dense buffer.
   Placement make(ValueId id);
-  /// A new buffer for a copy that one step makes and others up to node `until` read.
+  /// A new dense buffer for a copy of a value, which is read up to node `until`.
   Placement make_copy_of(const ValueType& type, const std::string& name, std::int32_t until);
   int make_buffer(const std::string& name, BufferKind kind, std::size_t bytes);
-  /// A buffer for memory of the caller's.
+  /// A new buffer for the caller's memory `number` (ExternalBuffers).
   int make_external(const std::string& name, int number);
-  /// Where output `k` has to go.
+  /// The caller's memory of output `k`.
   const Placement& outside_output(std::size_t k) const { return external_outputs_[k]; }
-  /// The buffer that a buffer has become, after merging.
+  /// The buffer into which a buffer was merged; itself if it was not.
   int resolved(int buffer) const;
-  /// The input whose buffer output 0 of the node takes, or -1; the placement is set.
+  /// Places output 0 of the node over one of its inputs, if that is allowed. Returns the index of the input, or -1.
   int place_over_input(std::int32_t index);
 
   std::vector<Buffer> buffers;
@@ -63,13 +63,13 @@ class Placements {
   std::vector<std::vector<Placement>> places_;
   std::vector<std::vector<std::int32_t>> last_;
   std::vector<std::vector<bool>> requested_;
-  std::vector<bool> copied_view_;          // per node: a view that no strides over a dense array could say
-  std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads any value in it
+  std::vector<bool> copied_view_;          // per node: a view that strides over a dense array cannot express
+  std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads a value in it
   std::vector<int> merged_into_;
   std::vector<Placement> external_outputs_;
 };
 
-/// The call of a node, as its row sees it.
+/// The call of a node, as the functions of its op receive it.
 Call call_of(const Program& program, const Node& node);
 
 }  // namespace xtape

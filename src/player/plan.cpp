@@ -83,7 +83,7 @@ class Planner {
     places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
   }
 
-  /// The elements of `from` under a layout over `to`'s buffer.
+  /// Adds a step that copies the elements of `from` to `to`.
   void add_copy(const ValueType& type, const Placement& from, const Placement& to, const Site& site) {
     require_memory(*now_, type);
     PlannedStep step;
@@ -107,7 +107,7 @@ class Planner {
             layout.contiguous() ? count_of(layout.shape) : 0};
   }
 
-  /// The value, dense: as it lies, or a copy that is made once.
+  /// The value as a dense array: its own placement, or a copy, which is made once.
   Placement contiguous(ValueId id, const Site& site) {
     const Placement& place = places_.of(id);
     if (place.layout.contiguous()) return place;
@@ -145,7 +145,7 @@ class Planner {
     const Placement target = places_.of(output);
     std::optional<Layout> source;
     if (node.op->lowering.unview) source = node.op->lowering.unview(call, target.layout);
-    if (source) {  // the input, written so that the view of it is the output
+    if (source) {  // copy the input so that the view of the copy is the output
       add_copy(call.inputs[0], input, {target.buffer, *source}, node.site);
       return;
     }
@@ -213,7 +213,7 @@ class Planner {
     return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
   }
 
-  /// An output that is a view of something, or comes from external, gets a dense copy that stays.
+  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. Others get a copy.
   void plan_outputs() {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];
@@ -247,7 +247,7 @@ class Planner {
     });
   }
 
-  /// What an op did not write over the state itself is copied there at the end.
+  /// Copies the outputs of carries to the states at the end, unless an op has written them there.
   void plan_carries() {
     const std::size_t first = program_.outputs.size() - program_.carries.size();
     for (std::size_t i = 0; i < program_.carries.size(); ++i) {
@@ -325,7 +325,7 @@ class Planner {
   int threads_;
   const ExternalBuffers& external_;
   Placements places_;
-  const Node* now_ = nullptr;  // what is being planned
+  const Node* now_ = nullptr;  // the node being planned, for errors
   std::map<std::pair<std::int32_t, std::int32_t>, Placement> dense_copies_;
   PlannedProgram result_;
 };

@@ -1,4 +1,4 @@
-/// From a program to steps over buffers.
+/// Plans a program: turns it into steps over buffers.
 #pragma once
 
 #include <string>
@@ -18,28 +18,28 @@ struct Buffer {
   BufferKind kind = BufferKind::arena;
   std::size_t bytes = 0;
   bool scratch = false;
-  int first = -1;          ///< First step that writes it.
-  int last = -1;           ///< Last step that reads it.
+  int first = -1;          ///< First step that reads or writes it; -1 if none does.
+  int last = -1;           ///< Last step that reads or writes it.
   std::size_t offset = 0;  ///< In the arena.
-  Array array;             ///< The memory of all kinds but arena and external.
-  int number = -1;         ///< Of kind outside: which of the memories there.
+  Array array;             ///< The memory, for all kinds except arena and external.
+  int number = -1;         ///< For kind external: the index of the caller's memory.
 };
 
-/// Memory of the caller's that a plan reads and writes in place. Its layouts' offsets are 0.
+/// The caller's memory that a plan reads and writes in place. The offsets of the layouts are 0.
 struct ExternalBuffers {
-  std::vector<std::pair<std::string, Layout>> inputs;  ///< By the names of the inputs that lie there.
-  std::vector<bool> fixed;                             ///< Per input: whether it stays as it is from play to play.
-  std::vector<Layout> outputs;                         ///< Where the first outputs go; numbered after the inputs.
+  std::vector<std::pair<std::string, Layout>> inputs;  ///< By the names of the inputs that are stored there.
+  std::vector<bool> fixed;                             ///< Per input: whether it keeps its values from play to play.
+  std::vector<Layout> outputs;                         ///< For the first outputs; numbered after the inputs.
 };
 
-/// A place in a buffer.
+/// A location in a buffer.
 struct BufferRef {
   int buffer = -1;
   std::int64_t byte_offset = 0;
-  std::int64_t dense_elements = 0;  ///< How many, if they lie side by side in their order; else 0.
+  std::int64_t dense_elements = 0;  ///< The number of elements if they are contiguous, else 0.
 };
 
-/// What a node's step is called: the name of its op; of fused elementwise ops, all their names, "exp+mul".
+/// The name of a node's step: the name of its op, or for fused elementwise ops the names of all of them, "exp+mul".
 std::string step_name(const Node& node);
 
 struct PlannedStep {
@@ -53,7 +53,7 @@ struct PlannedStep {
   Cost cost;
 };
 
-/// Where an output is to be found after a play.
+/// Where an output is stored after a play.
 struct PlannedOutput {
   int buffer = -1;
   Layout layout;
@@ -69,12 +69,13 @@ struct PlannedInput {
 struct PlannedProgram {
   std::vector<Buffer> buffers;
   std::vector<PlannedStep> steps;
-  std::vector<PlannedOutput> outputs;  ///< As the program's.
-  std::vector<PlannedInput> inputs;    ///< Those that are fed.
-  std::vector<int> carried;            ///< Per carry: the buffer of its input; -1 where nothing reads it.
+  std::vector<PlannedOutput> outputs;  ///< In the order of the program's outputs.
+  std::vector<PlannedInput> inputs;    ///< The inputs that must be fed.
+  std::vector<int> carried;            ///< Per carry: the buffer of its input; -1 if nothing reads it.
   std::size_t arena_bytes = 0;
 };
 
+/// Throws Error if the plan needs more memory than this process can use (shortage.hpp), or if an op cannot be played.
 PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads,
                     const ExternalBuffers& outside = {});
 

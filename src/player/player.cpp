@@ -26,7 +26,8 @@ Passes Passes::reference() {
 }
 
 namespace {
-/// While it lives, BLAS calls of this thread run on one thread: splitting is ours. The caller's setting comes back.
+/// Limits BLAS calls of this thread to one thread, since xtape splits products itself. Restores the caller's setting on
+/// destruction.
 class SingleThreadedBlas {
  public:
   SingleThreadedBlas() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -40,8 +41,8 @@ class SingleThreadedBlas {
 }  // namespace
 
 struct Player::Data {
-  Tape tape;                       // the caller's, for looking for what is not finite
-  const OpTable* rules = nullptr;  // the tape's when it was planned
+  Tape tape;                       // the caller's, for first_not_finite
+  const OpTable* rules = nullptr;  // the op table of the tape when it was planned
   Vars outputs;
   PlayerOptions options;
   int threads = 1;
@@ -49,9 +50,9 @@ struct Player::Data {
   PlannedProgram planned;
   std::vector<ReadyStep> steps;
   std::vector<char> fed;        // per planned input
-  std::vector<double> seconds;  // per step, where profiled …
-  std::int64_t measured = 0;    // … over so many plays
-  std::optional<Plan> plan;     // once it has been asked for
+  std::vector<double> seconds;  // per step, if options.profile is set
+  std::int64_t measured = 0;    // the number of plays that `seconds` sums up
+  std::optional<Plan> plan;     // made at the first call of plan()
   bool played = false;
 
   void* address(const BufferRef& ref) {
@@ -104,7 +105,7 @@ struct Player::Data {
     ++measured;
   }
 
-  /// In words, which few ask for.
+  /// The description of the plan.
   Plan described() const {
     Plan plan;
     for (const PlannedStep& step : planned.steps) {
@@ -130,8 +131,8 @@ struct Player::Data {
 
   void feed(const Feed& feed, const Feed* earlier) {
     const Node& node = feed.var.node();
-    if (feed.var.tape() != tape) throw HandleError("play: a feed's var is of another tape");
-    if (node.op != &input_op()) throw Error("play: only inputs are fed, not the output of " + node.op->name);
+    if (feed.var.tape() != tape) throw HandleError("play: a feed's var belongs to another tape");
+    if (node.op != &input_op()) throw Error("play: only inputs can be fed, not the output of " + node.op->name);
     const auto found = std::find_if(planned.inputs.begin(), planned.inputs.end(),
                                     [&](const PlannedInput& input) { return input.name == node.name; });
     const ValueType& type = node.outputs[0];
@@ -143,10 +144,11 @@ struct Player::Data {
     if (given.shape != type.shape) throw ShapeError(mismatch());
     for (const Carry& carry : options.carries)
       if (carry.input.id() == feed.var.id())
-        throw Error("play: input '" + node.name + "' is carried from play to play, so it is not fed: write carried()");
+        throw Error("play: input '" + node.name +
+                    "' is carried from play to play and cannot be fed: write to carried()");
     const auto same = [&](const Feed& other) { return other.var.id() == feed.var.id(); };
     const auto twice = [&] { return "play: input '" + node.name + "' is fed twice"; };
-    if (found == planned.inputs.end()) {  // nothing that is played needs it
+    if (found == planned.inputs.end()) {  // no step needs it
       if (std::any_of(earlier, &feed, same)) throw Error(twice());
       return;
     }
@@ -167,11 +169,11 @@ struct Player::Data {
 
   const PlannedOutput& output(const Var& var) const {
     const ValueId id = var.id();
-    if (var.tape() != tape) throw HandleError("the player was made for another tape than this var's");
+    if (var.tape() != tape) throw HandleError("the var belongs to another tape than the player");
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i].id() == id) return planned.outputs[i];
-    throw Error("the player was not asked for this var (#" + std::to_string(id.node) + " " + var.node().op->name +
-                "): name it among its outputs");
+    throw Error("this var (#" + std::to_string(id.node) + " " + var.node().op->name +
+                ") is not an output of the player: add it to the outputs");
   }
 };
 
@@ -182,7 +184,7 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   for (const Carry& carry : options.carries) data_->outputs.push_back(carry.output);
   data_->options = options;
   data_->threads = options.threads > 0 ? options.threads : std::max(1, omp_get_max_threads());
-  const SingleThreadedBlas guard;  // folding constants plays, too
+  const SingleThreadedBlas guard;  // folding constants plays too
   const Program program = optimised(tape, outputs, options);
   data_->planned = xtape::plan(program, options, data_->threads);
   data_->ready_steps();
@@ -226,7 +228,7 @@ double Player::scalar(const Var& output) const {
 
 Array Player::carried(const Var& input) {
   const ValueId id = input.id();
-  if (input.tape() != data_->tape) throw HandleError("carried: the player was made for another tape than this var's");
+  if (input.tape() != data_->tape) throw HandleError("carried: the var belongs to another tape than the player");
   for (std::size_t i = 0; i < data_->options.carries.size(); ++i)
     if (data_->options.carries[i].input.id() == id && data_->planned.carried[i] >= 0)
       return data_->planned.buffers[static_cast<std::size_t>(data_->planned.carried[i])].array;
@@ -252,6 +254,7 @@ int Player::threads() const {
 }
 
 namespace {
+/// The worst non-finite value of an array. Negative infinity is normal in masks; NaN and infinity are worse.
 enum class Bad { none, negative_infinity, worse };
 
 template <class T>
@@ -276,7 +279,7 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
   PlayerOptions options = data_->options;
   options.arena.reset();
   options.outputs.reset();
-  for (Carry& carry : options.carries) carry.memory = {};  // it plays from a copy of the states
+  for (Carry& carry : options.carries) carry.memory = {};  // the second player uses a copy of the states
   Passes& passes = options.passes;
   passes.elementwise = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
   Player slow(data_->tape, Vars(data_->outputs.begin(), data_->outputs.end()), options);
@@ -286,7 +289,7 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
       slow.data_->planned.buffers[static_cast<std::size_t>(state)].array.assign(
           data_->planned.buffers[static_cast<std::size_t>(data_->planned.carried[i])].array);
   const SingleThreadedBlas guard;
-  std::string mild;  // minus infinity is what masks are made of: named only if nothing is worse
+  std::string mild;  // the first step with only -inf, which is normal in masks: returned if nothing is worse
   for (std::size_t i = 0; i < slow.data_->steps.size(); ++i) {
     const ReadyStep& ready = slow.data_->steps[i];
     slow.data_->run_one(i, step);
@@ -310,7 +313,7 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) {
     return text.str();
   };
   out << plan.steps.size() << " steps; peak " << mib(plan.peak_bytes()) << ": arena " << mib(plan.arena_bytes)
-      << " (of it scratch " << mib(plan.scratch_bytes) << "), outputs " << mib(plan.output_bytes)
+      << " (including scratch " << mib(plan.scratch_bytes) << "), outputs " << mib(plan.output_bytes)
       << ", constants and inputs " << mib(plan.constant_bytes) << ", parameters " << mib(plan.parameter_bytes) << "\n";
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     out << "step " << i << ": " << plan.steps[i].op << " -> " << plan.steps[i].outputs

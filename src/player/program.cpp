@@ -5,7 +5,7 @@
 namespace xtape {
 
 namespace {
-/// Which nodes of the program its outputs need.
+/// For each node, whether the outputs need it.
 std::vector<bool> needed(const Tape& tape, const std::vector<ValueId>& outputs) {
   std::vector<bool> need(tape.size(), false);
   for (const ValueId& id : outputs) need[static_cast<std::size_t>(id.node)] = true;
@@ -15,6 +15,7 @@ std::vector<bool> needed(const Tape& tape, const std::vector<ValueId>& outputs) 
   return need;
 }
 
+/// The program without the nodes that are not in `need`.
 Program pruned(const Program& from, const std::vector<bool>& need) {
   Program to(from.tape);
   to.region_count = from.region_count;
@@ -41,12 +42,12 @@ Program pruned(const Program& from, const std::vector<bool>& need) {
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
   if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
   Program whole(tape);
-  whole.tape = tape;  // the same list: nothing is recorded on it, it is only read
+  whole.tape = tape;  // shares the nodes of the caller's tape, which are only read
   whole.regions.assign(tape.size(), 0);
   for (std::size_t i = 0; i < tape.size(); ++i)
     whole.origins.add_node(tape.node(i).outputs.size(), {static_cast<std::int32_t>(i), tape.node(i).op});
   const auto own = [&](const Var& var) {
-    if (var.tape() != tape) throw HandleError("a player's vars must be of its tape");
+    if (var.tape() != tape) throw HandleError("the outputs and carries of a player must belong to its tape");
     return var.id();
   };
   for (const Var& output : outputs) whole.outputs.push_back(own(output));
@@ -78,7 +79,7 @@ Users::Users(const Tape& tape) : counts_(tape, 0), ends_(tape, 0) {
   std::size_t end = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(tape.size()); ++i)
     for (std::size_t k = 0; k < counts_.of(i).size(); ++k) {
-      ends_.of(i)[k] = end;  // where its users begin; each moves it on by one
+      ends_.of(i)[k] = end;  // the beginning for now; the loop below advances it once per user
       end += counts_.of(i)[k];
     }
   users_.resize(end);
@@ -124,7 +125,7 @@ void Rewriter::replace(ValueId old, const Var& fresh) {
   if (origin.node < 0) origin = from_.origins[old];
 }
 
-/// Outputs of fresh nodes come from nowhere yet.
+/// Gives the outputs of newly recorded nodes an empty origin.
 void Rewriter::begin_origins() {
   for (std::size_t i = to_.origins.nodes(); i < to_.tape.size(); ++i)
     to_.origins.add_node(to_.tape.node(i).outputs.size(), {});
@@ -135,7 +136,7 @@ void Rewriter::close(std::int32_t index, std::int32_t region) {
   const Origin& whole = from_.origins[{index, 0}];
   for (std::size_t i = to_.regions.size(); i < to_.tape.size(); ++i)
     for (Origin& origin : to_.origins.of(static_cast<std::int32_t>(i)))
-      if (origin.node < 0) origin = whole;  // a part of it
+      if (origin.node < 0) origin = whole;  // computed on the way to its outputs
   to_.regions.resize(to_.tape.size(), region);
 }
 

@@ -1,4 +1,4 @@
-/// A part of a tape on its way to being played: what the passes rewrite, one into the next.
+/// The program of a player: the nodes that it plays. Each pass rewrites a program into a new one.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace xtape {
 
-/// Which node of the caller's tape a value comes from: it stands for it, or for a part of it.
+/// The node of the caller's tape that a value comes from. The value replaces an output of that node, or is computed on
+/// the way to one.
 struct Origin {
   std::int32_t node = -1;
   const Op* op = nullptr;
@@ -26,7 +27,7 @@ class ValueTable {
     first_.reserve(tape.size() + 1);
     for (std::size_t i = 0; i < tape.size(); ++i) add_node(tape.node(i).outputs.size(), initial);
   }
-  /// The next node, with so many outputs.
+  /// Adds a node with `outputs` outputs.
   void add_node(std::size_t outputs, const T& initial) {
     values_.resize(values_.size() + outputs, initial);
     first_.push_back(values_.size());
@@ -42,38 +43,39 @@ class ValueTable {
  private:
   std::size_t begin(std::int32_t node) const { return first_[static_cast<std::size_t>(node)]; }
   std::size_t place(ValueId id) const { return begin(id.node) + static_cast<std::size_t>(id.output); }
-  std::vector<std::size_t> first_{0};  // per node the place of its first output, and the end
+  std::vector<std::size_t> first_{0};  // per node the index of its first output in `values_`; then the end
   std::vector<T> values_;
 };
 
 struct Program {
-  /// Empty, for nodes of `like` or what takes their place.
+  /// An empty program, for nodes of `like` or their replacements.
   explicit Program(const Tape& like) : tape(like.blank()) {}
 
   Tape tape;
-  std::vector<ValueId> outputs;                        ///< What the player was asked for, and then the carries' outputs.
-  std::vector<std::pair<ValueId, ValueId>> carries;    ///< (input, output); an input that nothing reads is {-1, 0}.
-  std::vector<std::int32_t> regions;                   ///< Per node: 0, or the number of the body that it came out of.
+  std::vector<ValueId> outputs;                      ///< The outputs of the player, then those of the carries.
+  std::vector<std::pair<ValueId, ValueId>> carries;  ///< (input, output); the input is {-1, 0} if nothing reads it.
+  std::vector<std::int32_t> regions;                 ///< Per node: 0, or the number of the body it came from.
   std::int32_t region_count = 1;
   ValueTable<Origin> origins;
 
   Var var(ValueId id) const { return tape.var(id); }
   const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }
-  /// "#12 add": as the printed tape of the caller has it.
+  /// The number and op of the value's origin, as in the printed tape of the caller: "#12 add".
   std::string label(ValueId id) const;
 };
 
-/// The nodes of `tape` that `outputs` and the carries' outputs need.
+/// The program of the nodes of `tape` that `outputs` and the outputs of the carries need. Throws if a var belongs to
+/// another tape or a carry is not valid.
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
 
-/// Which nodes use each value: their indices in ascending order, one for each use.
+/// The nodes that use each value: their indices in ascending order, repeated for each use.
 class Users {
  public:
   explicit Users(const Tape& tape);
   std::span<const std::int32_t> of(ValueId id) const {
     return {users_.data() + ends_[id] - counts_[id], counts_[id]};
   }
-  /// Those of all outputs of a node.
+  /// The users of all outputs of a node.
   std::span<const std::int32_t> of(std::int32_t node) const {
     const auto counts = counts_.of(node);
     if (counts.empty()) return {};
@@ -94,19 +96,19 @@ class Rewriter {
   const Program& from() const { return from_; }
   /// The next program's tape, to record on.
   Tape& tape() { return to_.tape; }
-  /// Copies node `index` of the last program as it stands.
+  /// Copies node `index` of the last program.
   void keep(std::int32_t index);
-  /// From here on `old` is `fresh`.
+  /// Replaces value `old` of the last program by `fresh`.
   void replace(ValueId old, const Var& fresh);
-  /// What stands for a value of the last program.
+  /// The var that replaces a value of the last program.
   Var now(ValueId old) const { return to_.tape.var(now_id(old)); }
   Vars now(const std::vector<ValueId>& old) const;
-  bool known(ValueId old) const;
-  /// What was recorded on the tape since the last call stands for node `index` of the last program, in its region …
+  bool known(ValueId old) const;  ///< Whether the value has a replacement yet.
+  /// Assigns the nodes recorded since the last call to node `index` of the last program, in the region of that node.
   void close(std::int32_t index) { close(index, from_.regions[static_cast<std::size_t>(index)]); }
-  /// … or in a region of its own, because it came out of a body.
+  /// The same in a new region, for nodes that come from a body.
   void close_in_new_region(std::int32_t index) { close(index, to_.region_count++); }
-  /// The next program, without what nothing needs.
+  /// Returns the next program, without the nodes that its outputs do not need.
   Program finish();
 
  private:

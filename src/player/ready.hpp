@@ -1,4 +1,4 @@
-/// Steps with their pointers in place.
+/// Steps that are ready to run: kernels with their pointers.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace xtape {
 
-/// Says of an error that arose while playing which of the user's calls it is of, if it does not say so already.
+/// Adds to an error thrown while playing the op and the source location of the recorded call, unless it has them
+/// already.
 void name_call(Error& error, const Site& site);
 
 struct ReadyStep {

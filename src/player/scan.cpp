@@ -1,4 +1,4 @@
-// Scans: the body is planned once, and played step by step over memory that moves along.
+// Plays scans: the body is planned once and played step by step. The addresses of slices advance from step to step.
 #include <algorithm>
 
 #include "copy.hpp"
@@ -13,7 +13,7 @@ namespace xtape {
 // The pass ------------------------------------------------------------------------------------------------------------
 
 namespace {
-/// The same call with those of its stacked outputs alone that `used` names.
+/// The same call with only those stacked outputs for which `used` is true.
 Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
   const Tape& body = *node.body;
   auto kept = std::make_shared<Tape>(body.blank());
@@ -85,19 +85,19 @@ Program scan_pass(Program program) {
 namespace {
 using Copy = std::function<void(const void*, void*)>;
 
-/// Where an operand of the body's steps lies: a place in the memory of the scan's call.
+/// The location of an operand of the body's steps in the memory of the scan's call.
 struct Operand {
   enum class From : std::uint8_t { scratch, in, out, fixed };
   From from = From::scratch;
-  std::size_t number = 0;      // of the input or output
-  std::byte* fixed = nullptr;  // of kind fixed: the address
+  std::size_t number = 0;      // index of the input or output
+  std::byte* fixed = nullptr;  // for kind fixed: the address
   std::int64_t offset = 0;     // in bytes
   std::int64_t stride = 0;     // in bytes, from step to step
 };
 
 std::byte* address(const Operand& operand, const KernelArguments& arguments) {
   switch (operand.from) {
-    case Operand::From::in:  // no step writes to it
+    case Operand::From::in:  // steps only read inputs
       return static_cast<std::byte*>(const_cast<void*>(arguments.in[operand.number])) + operand.offset;
     case Operand::From::out:
       return static_cast<std::byte*>(arguments.out[operand.number]) + operand.offset;
@@ -108,18 +108,18 @@ std::byte* address(const Operand& operand, const KernelArguments& arguments) {
   }
 }
 
-/// A step of the body; its pointers stand in one list with those of all others.
+/// A step of the body. The pointers of all steps are in one list.
 struct BodyStep {
   Kernel kernel;
-  std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // where its pointers begin
+  std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of its first pointers
   Site site;
 };
 
-/// Copies a state: where the scan begins into the body's memory, where it ends out of it.
+/// Copies a state into the body's memory before the first step, and out of it after the last one.
 struct StateCopies {
   std::size_t input = 0, output = 0;  // of the scan
-  Operand before, after;              // in the body's memory; `before` counts only where the body reads the state
-  Copy enter, leave, skip;
+  Operand before, after;              // in the body's memory; `before` is set only if the body reads the state
+  Copy enter, leave, skip;            // `skip` copies from input to output, for scans without steps
 };
 
 class ScanRun {
@@ -161,7 +161,7 @@ class ScanRun {
     }
   }
 
-  /// A slice of a stacked array.
+  /// The layout of one slice of a stacked array; its offset is that of the array.
   static Layout slice_of(const Layout& layout, std::int64_t axis) {
     Layout slice = layout;
     slice.shape.erase(static_cast<std::size_t>(axis));
@@ -211,7 +211,7 @@ class ScanRun {
     for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
   }
 
-  /// The memories external, in the order of their numbers. The first step stands at the beginning, or at the end.
+  /// Adds the next external memory. Steps start at its beginning, or in reverse at its end.
   void add_outside(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
     const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
     Operand operand{from, number, nullptr, 0, bytes};
@@ -222,7 +222,7 @@ class ScanRun {
     external_.push_back(operand);
   }
 
-  /// Takes memory of the scan's scratch.
+  /// Allocates `bytes` of the scan's scratch.
   Operand own(std::size_t bytes) {
     Operand operand;
     operand.offset = static_cast<std::int64_t>(scratch_bytes_);
@@ -230,7 +230,7 @@ class ScanRun {
     return operand;
   }
 
-  /// All that the body writes for itself lies in the scratch of the scan.
+  /// Locates the body's buffers. Those that it writes, except external ones, are in the scratch of the scan.
   void place_buffers(PlannedProgram& planned) {
     own(planned.arena_bytes);
     for (Buffer& buffer : planned.buffers) {
@@ -291,13 +291,13 @@ class ScanRun {
   }
 
   Stepping form_;
-  std::vector<Operand> external_;  // by number
-  std::vector<Operand> buffers_;   // of the body's plan
-  std::vector<Array> held_;        // the body's constants
+  std::vector<Operand> external_;  // by index
+  std::vector<Operand> buffers_;   // the buffers of the body's plan
+  std::vector<Array> held_;        // the body's constants, kept alive
   std::vector<BodyStep> steps_;
   std::vector<Operand> operands_;  // of all steps
-  std::vector<void*> pointers_;    // of the same, at the present step
-  std::vector<std::size_t> moving_;
+  std::vector<void*> pointers_;    // their addresses at the current step
+  std::vector<std::size_t> moving_;  // operands whose address advances
   std::vector<StateCopies> states_;
   std::size_t scratch_bytes_ = 0;
   Cost cost_;  // of one step

@@ -5,7 +5,7 @@
 namespace xtape {
 
 namespace {
-/// What operands may count: 2^47 bytes, all that a processor of today can address.
+/// The largest number of bytes of an operand: 2^47, the user address space of today's processors.
 constexpr std::int64_t most_counted = std::int64_t{1} << 47;
 
 std::string at_place(const Site& site) {
@@ -14,10 +14,10 @@ std::string at_place(const Site& site) {
 }
 
 std::string can_have() {
-  return "this process can have " + bytes_text(memory_limit());
+  return "this process can use " + bytes_text(memory_limit());
 }
 
-/// "tanh -> float32 (2, 3) at …", of a node.
+/// Describes a node for messages: "tanh -> float32 (2, 3) at …".
 std::string described(const Node& node, const ValueType& type) {
   return step_name(node) + (node.name.empty() ? "" : " '" + node.name + "'") + " -> " + to_string(type) +
          at_place(node.site);
@@ -28,12 +28,13 @@ bool writes(const PlannedStep& step, int buffer) {
          std::any_of(step.out.begin(), step.out.end(), [&](const BufferRef& ref) { return ref.buffer == buffer; });
 }
 
-/// Whether the plan takes the buffer's memory itself.
+/// Whether the plan itself allocates the buffer's memory.
 bool is_own(const Buffer& buffer) {
   return buffer.first >= 0 &&
          (buffer.kind == BufferKind::arena || buffer.kind == BufferKind::output || buffer.kind == BufferKind::input);
 }
 
+/// The part of a message that names the largest buffer of the plan.
 std::string largest_of(const PlannedProgram& planned) {
   const Buffer* largest = nullptr;
   for (const Buffer& buffer : planned.buffers)
@@ -59,9 +60,9 @@ void require_memory(const Node& node, const ValueType& type) {
 
 void require_countable(const Node& node, const ValueType& type) {
   if (checked_bytes(type.dtype, type.shape) > most_counted)
-    throw Error("out of memory: " + step_name(node) + at_place(node.site) + " would go through " + to_string(type) +
-                ", " + bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) + ", at most " +
-                bytes_text(most_counted) + " can be");
+    throw Error("out of memory: " + step_name(node) + at_place(node.site) + " would read " + to_string(type) + ", " +
+                bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) + ", and at most " +
+                bytes_text(most_counted) + " are allowed");
 }
 
 void require_memory(const PlannedProgram& planned) {

@@ -1,4 +1,4 @@
-/// What is said where a plan needs more memory than this process can have.
+/// Errors for plans that need more memory than this process can use.
 #pragma once
 
 #include <string>
@@ -7,17 +7,19 @@
 
 namespace xtape {
 
-/// Throws Error, naming the node's op and its place, where an array of `type` alone takes more than this process can have.
+/// Throws Error, naming the node's op and source location, if an array of `type` alone takes more memory than this
+/// process can use.
 void require_memory(const Node& node, const ValueType& type);
 
-/// The same for an operand that may repeat elements and so take little memory: where it is more than any address space
-/// holds, so that kernels may count its bytes, times small numbers, in 64 bits.
+/// The same for an operand that may repeat elements and so take less memory than its type suggests: throws Error if the
+/// bytes of `type` exceed every address space. Kernels can therefore compute small multiples of this number in 64 bits.
 void require_countable(const Node& node, const ValueType& type);
 
-/// Throws Error where the plan's buffers take more than this process can have, naming the op of the largest.
+/// Throws Error, naming the op of the largest buffer, if the plan's buffers take more memory than this process can use.
 void require_memory(const PlannedProgram& planned);
 
-/// Throws Error for a plan whose memory the system refused, naming the op of the largest buffer.
+/// Throws Error for a plan whose memory could not be allocated, naming the op of the largest buffer. `why` is the
+/// reason.
 [[noreturn]] void out_of_memory(const PlannedProgram& planned, const std::string& why);
 
 }  // namespace xtape

@@ -1,5 +1,5 @@
-// The kernel of fused elementwise ops: all of them on one tile, then on the next, so that what lies between them stays
-// in cache.
+// The kernel of fused elementwise ops. All ops run on one tile, then on the next, so that interior values stay in
+// cache.
 #include <algorithm>
 #include <memory>
 
@@ -11,17 +11,18 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t largest_tile = 2048;  // elements: a few operands of 8 KiB each lie in the first-level cache
-constexpr std::int64_t shortest_row = 128;   // shorter rows are gathered into full tiles
-constexpr std::int64_t elements_a_thread = 16384;  // less is not worth waking a thread for
-constexpr std::int64_t drawn_at_a_time = 16;       // random numbers
+constexpr std::int64_t largest_tile = 2048;  // elements; some operands of 8 KiB (float32) fit in the first-level cache
+constexpr std::int64_t shortest_row = 128;   // elements; shorter rows are gathered into full tiles
+constexpr std::int64_t elements_a_thread = 16384;  // fewer are not worth another thread
+constexpr std::int64_t drawn_at_a_time = 16;       // random numbers; tiles of random ops begin at multiples of this
 
-/// Where a value is found while a tile runs.
+/// Where a value is stored while a tile runs: an external operand, a scratch slot or a result of the kernel.
 struct Place {
   enum { external, slot, result } kind = external;
   std::int32_t index = 0;
 };
 
+/// One of the fused ops.
 struct Member {
   TileFunction run;
   std::vector<Place> in;
@@ -30,12 +31,12 @@ struct Member {
 
 struct TiledProgram {
   std::vector<OperandTiles> externals;
-  std::vector<std::int32_t> external_slots;  // -1: never copied
+  std::vector<std::int32_t> external_slots;  // per external; -1 if it is never copied
   std::vector<Member> members;
-  std::vector<std::size_t> result_bytes;  // of an element
+  std::vector<std::size_t> result_bytes;  // per result, of an element
   std::size_t most_operands = 1;
   std::int32_t slots = 0;
-  std::int64_t count = 0;  // elements of the shape
+  std::int64_t count = 0;  // elements of an output
   std::int64_t row = 0;    // tiles do not cross multiples of this
   std::int64_t tile = 0;   // elements of a full tile
   int threads = 1;
@@ -76,7 +77,7 @@ void run_tile(const TiledProgram& program, const KernelArguments& arguments, cha
   }
 }
 
-/// Elements [begin, end), by a worker with a number of its own.
+/// Computes the elements [begin, end) in the scratch memory of `worker`.
 void run_tiles(const TiledProgram& program, const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
                std::int64_t worker) {
   char* own = static_cast<char*>(arguments.scratch) + static_cast<std::size_t>(worker) * program.thread_bytes();
@@ -99,7 +100,7 @@ void run_tiles(const TiledProgram& program, const KernelArguments& arguments, st
   }
 }
 
-/// Gives out scratch tiles, and takes them back when their value has been read for the last time.
+/// Allocates scratch slots. A slot is returned after the last read of its value.
 class SlotPool {
  public:
   std::int32_t take() {
@@ -127,7 +128,7 @@ TileFunction tile_of(const KernelCall& fused, const Tape& body, const Node& node
   return node.op->lowering.tile(made);
 }
 
-/// The elementwise node by itself as a body of one.
+/// A body that contains only the call.
 Tape body_of_one(const KernelCall& call) {
   Tape body;
   Node node;
@@ -144,7 +145,7 @@ Tape body_of_one(const KernelCall& call) {
   return body;
 }
 
-/// For each value of the body, the last node that reads it.
+/// For each value of the body, the last node that reads it; its own node if none does.
 std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
   std::vector<std::vector<std::size_t>> last(body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -180,7 +181,7 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
       member.in.push_back(places[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)]);
     program.most_operands = std::max({program.most_operands, member.in.size(), member.out.size()});
     program.members.push_back(std::move(member));
-    std::vector<std::int32_t> dead;  // each once, though an op may read one value twice
+    std::vector<std::int32_t> dead;  // each slot once, although an op may read a value twice
     const auto note = [&](ValueId id) {
       const Place& place = places[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
       if (place.kind == Place::slot &&

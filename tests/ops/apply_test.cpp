@@ -89,7 +89,8 @@ TEST_CASE("operands: how many, and of which dtype") {
                        Error);
   CHECK_THROWS_WITH_AS(logical_and(n, n), "logical_and: 'a' must be a bool array, got int32 (2,)", DtypeError);
   CHECK_THROWS_WITH_AS(apply(builtin_ops().at("add"), {1.0, 2.0}),
-                       "add: at least one operand must be a var; where none is, give the tape", HandleError);
+                       "add: at least one operand must be a var; to record a call of literals, pass the tape",
+                       HandleError);
   CHECK(apply(tape, builtin_ops().at("add"), {1.0, 2})[0].shape() == Shape{});
 }
 
@@ -98,7 +99,7 @@ TEST_CASE("a row's own recording cannot mix dtypes, which one kernel would read 
   const Var narrow = tape.input("narrow", {2}, Dtype::int32), wide = tape.input("wide", {2}, Dtype::int64);
   const std::size_t size = tape.size();
   CHECK_THROWS_WITH_AS(record_call(tape, builtin_ops().at("add"), {narrow, wide}, {}),
-                       "its operands int32 (2,) and int64 (2,) should have one dtype", DtypeError);
+                       "operands int32 (2,) and int64 (2,) must have one dtype", DtypeError);
   CHECK(tape.size() == size);
 }
 

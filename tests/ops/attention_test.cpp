@@ -121,8 +121,8 @@ TEST_CASE("op attention: mistakes") {
       "attention: a mask of shape (5, 2, 4, 3, 6) does not broadcast to (2, 4, 3, 6), the shape of the scores",
       ShapeError);
   CHECK_THROWS_WITH_AS(attend({q, k, v, hidden}, {"bqhe,bkhe->bhkq", "bhqk,bkhd->bqhd"}),
-                       "attention: the equations 'bqhe,bkhe->bhkq' and 'bhqk,bkhd->bqhd' are no attention", Error);
-  CHECK_THROWS_WITH_AS(attend({one, k, v, hidden}), "attention: 'q' of shape () should have the axes 'bqhe'",
-                       ShapeError);
+                       "attention: the equations 'bqhe,bkhe->bhkq' and 'bhqk,bkhd->bqhd' do not describe an attention",
+                       Error);
+  CHECK_THROWS_WITH_AS(attend({one, k, v, hidden}), "attention: 'q' of shape () must have the axes 'bqhe'", ShapeError);
   CHECK_THROWS_AS(attend({q, q, v, hidden}), ShapeError);
 }

@@ -25,7 +25,7 @@ TEST_CASE("op broadcast_to: shapes that do not broadcast are refused") {
   CHECK_THROWS_WITH_AS(
       broadcast_to(x, {2, 4}),
       "broadcast_to: an array of shape (2, 3) does not broadcast to (2, 4): counted from the back, its "
-      "sizes must be 1 or equal to those",
+      "sizes must be 1 or those of that shape",
       ShapeError);
   CHECK_THROWS_AS(broadcast_to(x, {3}), ShapeError);
   CHECK_THROWS_AS(broadcast_to(x, {-1, 2, 3}), ShapeError);

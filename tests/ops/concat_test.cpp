@@ -45,7 +45,8 @@ TEST_CASE("op concat: gradients are the parts of the cotangent") {
 TEST_CASE("op concat: shapes that do not fit are refused") {
   Tape tape;
   const Var a = tape.input("a", {2, 3}), b = tape.input("b", {3, 3});
-  CHECK_THROWS_WITH_AS(concat({a, b}, 1), "concat: arrays of shapes (2, 3) and (3, 3) must be equal but for axis 1",
+  CHECK_THROWS_WITH_AS(concat({a, b}, 1),
+                       "concat: arrays of shapes (2, 3) and (3, 3) must have equal sizes except along axis 1",
                        ShapeError);
   CHECK_THROWS_AS(concat({a, tape.input("c", {2})}, 0), ShapeError);
   CHECK_THROWS_AS(concat({a, b}, 2), ShapeError);

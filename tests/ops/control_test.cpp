@@ -25,7 +25,8 @@ TEST_CASE("op cache: its argument, unless it has a past") {
   tape.set_past(tokens, tape.input("past", {2}, Dtype::int64), 8);
   CHECK(cache(source).id() == source.id());  // it is not computed from the tokens
   CHECK(tape.states().empty());
-  CHECK_THROWS_WITH_AS(cache(tokens, 0), "cache: axis 0 is that of the rows: pieces follow one another along another",
+  CHECK_THROWS_WITH_AS(cache(tokens, 0),
+                       "cache: axis 0 is the axis of the rows: the pieces must follow one another along another axis",
                        ShapeError);
   CHECK(tape.states().empty());
   const Var kept = cache(tokens);
@@ -70,7 +71,7 @@ TEST_CASE("op cache: a piece goes where its row's past ends, in place, and never
       CHECK(player.carried(tape.states()[0].input).to<float>() == wanted);
     }
     CHECK_THROWS_WITH_AS(player.play({{x, piece}, {past, xt::xarray<std::int64_t>{0, -1, 0}}}),
-                         (to_string(at) + ": cache: row 1 cannot have -1 positions behind it").c_str(), Error);
+                         (to_string(at) + ": cache: row 1 cannot have a past of -1 positions").c_str(), Error);
   }
 }
 

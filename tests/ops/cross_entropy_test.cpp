@@ -89,10 +89,10 @@ TEST_CASE("op cross_entropy: mistakes") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
   const Var t = tape.input("t", {2}, Dtype::int64);
-  CHECK_THROWS_WITH_AS(
-      cross_entropy(x, tape.input("t3", {3}, Dtype::int64)),
-      "cross_entropy: 'targets' of shape (3,) should be (2,), that of the logits without their last axis, the classes",
-      ShapeError);
+  CHECK_THROWS_WITH_AS(cross_entropy(x, tape.input("t3", {3}, Dtype::int64)),
+                       "cross_entropy: 'targets' of shape (3,) must have shape (2,), that of the logits without their "
+                       "last axis, the classes",
+                       ShapeError);
   CHECK_THROWS_AS(cross_entropy(x, tape.input("float targets", {2})), DtypeError);
   CHECK_THROWS_WITH_AS(cross_entropy(x, t, -100, 1.5),
                        "cross_entropy: label_smoothing must be between 0 and 1, got 1.500000", Error);
@@ -106,7 +106,7 @@ TEST_CASE("op cross_entropy: smoothing that excludes the only class has nowhere 
   const Var t = tape.input("t", {2}, Dtype::int64);
   CHECK_THROWS_WITH_AS(
       cross_entropy(x, t, -100, 0.1, 0),
-      "cross_entropy: label_smoothing 0.1 has no class to go to: smoothing_excludes is the only one", Error);
+      "cross_entropy: label_smoothing 0.1 cannot be spread: smoothing_excludes excludes the only class", Error);
   CHECK_NOTHROW(cross_entropy(x, t, -100, 0, 0));
 }
 

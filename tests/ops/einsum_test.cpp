@@ -149,8 +149,7 @@ TEST_CASE("op einsum: integers keep their dtype where a letter stands in one ope
   CHECK(einsum("ab,ac,a->cb", Vars{a, a, b}).dtype() == Dtype::int32);
   const Var mask = tape.input("mask", {2, 3}, Dtype::boolean);
   CHECK(einsum("ab->ba", Vars{mask}).dtype() == Dtype::boolean);
-  CHECK_THROWS_WITH_AS(einsum("ab->a", Vars{mask}), "einsum: there is no sum of bool arrays: cast them to numbers",
-                       DtypeError);
+  CHECK_THROWS_WITH_AS(einsum("ab->a", Vars{mask}), "einsum: cannot sum bool arrays: cast them to numbers", DtypeError);
 }
 
 TEST_CASE("op einsum: many operands are multiplied in a cheap order") {
@@ -174,9 +173,9 @@ TEST_CASE("op einsum: axes may be named by words") {
   CHECK(einsum("b same say d, b sum say d -> sum same", q, k).shape() == Shape{6, 3});  // one first letter
   CHECK(einsum("bqhd, bkhd -> bhqk", q, k).shape() == Shape{2, 4, 3, 6});                  // letters as ever
   CHECK_THROWS_WITH_AS(einsum("b query head d, b key head d", q, k),
-                       doctest::Contains("names its axes by words, and so needs '->'"), ShapeError);
+                       doctest::Contains("has words as axis labels, so it needs '->'"), ShapeError);
   CHECK_THROWS_WITH_AS(einsum("b query head d, b key head 2 -> b", q, k),
-                       doctest::Contains("'2' is no name of an axis"), ShapeError);
+                       doctest::Contains("'2' is not a valid name of an axis"), ShapeError);
   CHECK_THROWS_WITH_AS(einsum("b key head d, b key head d -> b head", q, k),
                        doctest::Contains("; k is key, h is head"), ShapeError);
 }
@@ -191,9 +190,9 @@ TEST_CASE("op einsum: mistakes are named") {
   CHECK_THROWS_WITH_AS(einsum("ijk->i", a), "einsum: equation 'ijk->i': 'ijk' names 3 axes, operand 0 has shape (2, 3)",
                        ShapeError);
   CHECK_THROWS_WITH_AS(einsum("ij,jk->ik", a), "einsum: equation 'ij,jk->ik': names 2 operands, got 1", ShapeError);
-  CHECK_THROWS_WITH_AS(einsum("ij->iz", a), "einsum: equation 'ij->iz': 'z' of the result stands in no operand",
+  CHECK_THROWS_WITH_AS(einsum("ij->iz", a), "einsum: equation 'ij->iz': 'z' of the result is not in any operand",
                        ShapeError);
-  CHECK_THROWS_WITH_AS(einsum("ij->ii", a), "einsum: equation 'ij->ii': 'i' stands twice in the result", ShapeError);
+  CHECK_THROWS_WITH_AS(einsum("ij->ii", a), "einsum: equation 'ij->ii': 'i' occurs twice in the result", ShapeError);
   CHECK_THROWS_WITH_AS(einsum("i2->i", a),
                        "einsum: equation 'i2->i': '2' is not a letter; axes are letters a-z and A-Z, and '...'",
                        ShapeError);
@@ -204,7 +203,7 @@ TEST_CASE("op einsum: mistakes are named") {
   CHECK_THROWS_WITH_AS(einsum("ii->i", a),
                        "einsum: equation 'ii->i': axis 'i' has size 2 and size 3 in operands of shapes (2, 3)",
                        ShapeError);
-  CHECK_THROWS_WITH_AS(einsum("ij,ij->ij", m, m), "einsum: there is no product of bool arrays: cast them to numbers",
+  CHECK_THROWS_WITH_AS(einsum("ij,ij->ij", m, m), "einsum: cannot multiply bool arrays: cast them to numbers",
                        DtypeError);
   CHECK(tape.size() == 3);
 }
@@ -225,9 +224,9 @@ TEST_CASE("op einsum_add: adds a product to an array") {
   CHECK(near(played(both, points)[1], kept, 1e-12));
   Tape tape;
   const Var a = tape.input("a", {3, 4}), b = tape.input("b", {4, 2});
-  CHECK_THROWS_WITH_AS(apply(builtin_ops().at("einsum_add"), {a, b, a}, {{"equation", std::string("ij,jk->ik")}}),
-                       "einsum_add: the addend is float32 (3, 4), the product float32 (3, 2): they must be equal",
-                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      apply(builtin_ops().at("einsum_add"), {a, b, a}, {{"equation", std::string("ij,jk->ik")}}),
+      "einsum_add: the addend is float32 (3, 4), the product float32 (3, 2): their types must be equal", ShapeError);
   CHECK_THROWS_AS(apply(builtin_ops().at("einsum_add"), {a, b, a}, {{"equation", std::string("ij,kl->il")}}),
                   ShapeError);
 }

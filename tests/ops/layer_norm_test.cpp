@@ -66,7 +66,8 @@ TEST_CASE("op layer_norm: mistakes") {
   const Var x = tape.input("x", {2, 3});
   CHECK_THROWS_WITH_AS(
       layer_norm(x, tape.input("w", {2})),
-      "layer_norm: 'weight' of shape (2,) should be (3,), one number for each place of the last axis of x", ShapeError);
+      "layer_norm: 'weight' of shape (2,) must have shape (3,), one number for each index of the last axis of x",
+      ShapeError);
   CHECK_THROWS_WITH_AS(layer_norm(tape.input("s", {})),
                        "layer_norm: needs at least one axis, received an array of shape ()", ShapeError);
   CHECK_THROWS_AS(layer_norm(x, tape.input("w64", {3}, Dtype::float64)), DtypeError);

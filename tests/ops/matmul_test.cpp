@@ -75,7 +75,7 @@ TEST_CASE("op matmul: shapes that do not fit are refused") {
       "second-to-last axis of the second, 4",
       ShapeError);
   CHECK_THROWS_WITH_AS(matmul(a, s),
-                       "matmul: cannot multiply (2, 3) by (): both need at least one axis; use mul for numbers",
+                       "matmul: cannot multiply (2, 3) by (): both need at least one axis; use mul for scalars",
                        ShapeError);
   const Var c = tape.input("c", {2, 3, 4}), d = tape.input("d", {3, 4, 5});
   CHECK_THROWS_WITH_AS(matmul(c, d),

@@ -152,15 +152,16 @@ TEST_CASE("op product_cross_entropy: mistakes") {
   };
   for (const char* equation : {"btd,vd->bvt", "btd,vd->btd", "btd,vd->tbv", "btd,vd->bt", "btd,td->btd"})
     CHECK_THROWS_WITH_AS(call(equation, {x, weight, classes}),
-                         doctest::Contains("should multiply the last axis of x with one of the weight's two"),
+                         doctest::Contains("must multiply the last axis of x with one of the two axes of the weight"),
                          ShapeError);
   CHECK_THROWS_AS(call("btd,dv->btv", {x, weight, classes}), ShapeError);  // 4 is not 5
-  CHECK_THROWS_WITH_AS(call("btd,vd->btv", {x, weight, tape.input("few", {2}, Dtype::int64)}),
-                       "product_cross_entropy: 'targets' of shape (2,) should be (2, 3), that of the logits without "
-                       "their last axis, the classes",
-                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      call("btd,vd->btv", {x, weight, tape.input("few", {2}, Dtype::int64)}),
+      "product_cross_entropy: 'targets' of shape (2,) must have shape (2, 3), that of the logits without "
+      "their last axis, the classes",
+      ShapeError);
   CHECK_THROWS_WITH_AS(call("btd,vd->btv", {x, weight, classes, tape.input("bias", {4})}),
-                       "product_cross_entropy: 'bias' of shape (4,) should be (5,), one number for each class",
+                       "product_cross_entropy: 'bias' of shape (4,) must have shape (5,), one number for each class",
                        ShapeError);
   CHECK_THROWS_WITH_AS(call("btd,vd->btv", {x, weight, classes}, 1.5),
                        "product_cross_entropy: label_smoothing must be between 0 and 1, got 1.500000", Error);

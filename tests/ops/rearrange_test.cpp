@@ -44,7 +44,7 @@ TEST_CASE("op rearrange: mistakes show the pattern with a caret") {
   Tape tape;
   const Var x = tape.input("x", {2, 3, 8});
   CHECK_THROWS_WITH_AS(rearrange(x, "b t d -> b t e"),
-                       "rearrange: 'd' stands on one side of the pattern only\n"
+                       "rearrange: 'd' is on one side of the pattern only\n"
                        "  b t d -> b t e\n"
                        "      ^",
                        ShapeError);
@@ -54,7 +54,7 @@ TEST_CASE("op rearrange: mistakes show the pattern with a caret") {
                        "         ^",
                        ShapeError);
   CHECK_THROWS_WITH_AS(rearrange(x, "b t (h e) -> b h t e", {{"h", 3}}),
-                       "rearrange: axis 2 of (2, 3, 8) has size 8, which is no multiple of 3\n"
+                       "rearrange: axis 2 of (2, 3, 8) has size 8, which is not a multiple of 3\n"
                        "  b t (h e) -> b h t e\n"
                        "       ^",
                        ShapeError);

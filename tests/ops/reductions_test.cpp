@@ -153,7 +153,7 @@ TEST_CASE("op max: any axes, shared ties, NaN, golden values; of nothing an erro
     }
   CHECK(played<std::int64_t>([](const Vars& x) { return max(x[0]); }, {{-5, -3}}).to<std::int64_t>()() == -3);
   CHECK_THROWS_WITH_AS(max(tape.input("none", {2, 0})),
-                       "max: there is none of no elements: axis 1 of shape (2, 0) is empty", ShapeError);
+                       "max: needs at least one element: axis 1 of shape (2, 0) is empty", ShapeError);
   CHECK(max(tape.input("rows", {0, 2}), {1}).shape() == Shape{0});
 }
 

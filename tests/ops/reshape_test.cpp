@@ -84,10 +84,10 @@ TEST_CASE("op reshape: shapes of another count are refused") {
   Tape tape;
   const Var x = tape.input("x", {2, 6});
   CHECK_THROWS_WITH_AS(reshape(x, {5, 2}),
-                       "reshape: cannot see (2, 6), 12 elements, as (5, 2): that would be 10 elements", ShapeError);
+                       "reshape: cannot reshape (2, 6), 12 elements, to (5, 2): that has 10 elements", ShapeError);
   CHECK_THROWS_WITH_AS(reshape(x, {5, -1}),
-                       "reshape: cannot see (2, 6), 12 elements, as (5, -1): the other sizes make 5, which must divide "
-                       "the count",
+                       "reshape: cannot reshape (2, 6), 12 elements, to (5, -1): the other sizes multiply to 5, which "
+                       "does not divide the number of elements",
                        ShapeError);
   CHECK_THROWS_AS(reshape(x, {-1, -1}), ShapeError);
   CHECK_THROWS_AS(reshape(x, {-2, 6}), ShapeError);

@@ -55,5 +55,6 @@ TEST_CASE("op rms_norm: mistakes") {
   const Var x = tape.input("x", {2, 3});
   CHECK_THROWS_WITH_AS(
       rms_norm(x, tape.input("w", {1})),
-      "rms_norm: 'weight' of shape (1,) should be (3,), one number for each place of the last axis of x", ShapeError);
+      "rms_norm: 'weight' of shape (1,) must have shape (3,), one number for each index of the last axis of x",
+      ShapeError);
 }

@@ -238,13 +238,13 @@ TEST_CASE("scan: a failed call says what is wrong and leaves the tape as it was"
       scan(good, {x, y}, {h}),
       "scan: the inputs must be equally long along axis 1, got float32 (2, 5, 3) and float32 (2, 4, 3)", ShapeError);
   CHECK_THROWS_WITH_AS(scan(wider, {x}, {h}),
-                       "scan: next state 0 must be float32 (2, 3) as the state is, the cell gave float32 (2, 6)",
+                       "scan: next state 0 must be float32 (2, 3) like the state, the cell returned float32 (2, 6)",
                        ShapeError);
   CHECK_THROWS_WITH_AS(scan(fewer, {x}, {h}),
-                       "scan: the cell must give one next state for each of the 1 states, it gave 0", Error);
-  CHECK_THROWS_WITH_AS(scan(drawing, {x}, {h}),
-                       "scan: categorical cannot be drawn for all steps at once: draw uniform numbers in its place",
-                       Error);
+                       "scan: the cell must return one next state for each of the 1 states, it returned 0", Error);
+  CHECK_THROWS_WITH_AS(
+      scan(drawing, {x}, {h}),
+      "scan: categorical cannot draw its random numbers for all steps at once: use uniform in its place", Error);
   CHECK_THROWS_AS(scan(good, {x}, {h}, unfit), ShapeError);
   CHECK_THROWS_AS(scan(good, {}, {h}), Error);
   CHECK(tape.size() == with_real);
@@ -262,7 +262,7 @@ TEST_CASE("scan: in mode predict a cell holds no cache, and the states have the 
   };
   const Cell good = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{in[0]}, Vars{s[0]}); };
   CHECK_THROWS_WITH_AS(scan(caching, {tokens}, {h}),
-                       "scan: a cell cannot hold a cache: what it carries must be its states", Error);
+                       "scan: a cell cannot call cache: values that it carries must be its states", Error);
   CHECK_THROWS_AS(scan(good, {tokens}, {one}), ShapeError);
   CHECK(tape.size() == size);
   CHECK(tape.states().empty());

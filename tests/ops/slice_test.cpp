@@ -67,11 +67,12 @@ TEST_CASE("op update_slice: parts that do not lie inside are refused") {
   Tape tape;
   const Var x = tape.input("x", {4, 5}), part = tape.input("part", {2, 3});
   CHECK_THROWS_WITH_AS(update_slice(x, part, {3, 0}),
-                       "update_slice: a part of shape (2, 3) from 3 on axis 0 does not lie inside (4, 5)", ShapeError);
+                       "update_slice: 'part' of shape (2, 3) from index 3 on axis 0 does not lie inside (4, 5)",
+                       ShapeError);
   CHECK_THROWS_AS(update_slice(x, part, {-5, 0}), ShapeError);
   CHECK_THROWS_AS(update_slice(x, part, {0, 0}, {1, 3}), ShapeError);
   CHECK_THROWS_WITH_AS(update_slice(x, tape.input("v", {2}), {0}),
-                       "update_slice: the part, of shape (2,), must have as many axes as x, (4, 5)", ShapeError);
+                       "update_slice: 'part' of shape (2,) must have as many axes as x, (4, 5)", ShapeError);
 }
 
 TEST_CASE("op flip: reverses axes") {

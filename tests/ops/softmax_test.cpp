@@ -67,5 +67,5 @@ TEST_CASE("op softmax: mistakes") {
   CHECK_THROWS_WITH_AS(softmax(x, 2), "softmax: axis 2 is out of range for an array of 2 axes", ShapeError);
   CHECK_THROWS_AS(softmax(tape.input("s", {})), ShapeError);
   CHECK_THROWS_WITH_AS(apply(builtin_ops().at("softmax_grad"), {x, tape.input("dy", {3})}),
-                       "softmax_grad: 'dy' of shape (3,) should be (2, 3), that of y", ShapeError);
+                       "softmax_grad: 'dy' of shape (3,) must have shape (2, 3), that of y", ShapeError);
 }

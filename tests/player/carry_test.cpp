@@ -134,7 +134,7 @@ TEST_CASE("what carries refuse") {
   CHECK_THROWS_AS(carrying(tape, {y}, {{foreign, foreign}}), HandleError);
   Player player = carrying(tape, {y}, {{h, y}});
   CHECK_THROWS_WITH_AS(player.play({{h, two}}),
-                       "play: input 'h' is carried from play to play, so it is not fed: write carried()", Error);
+                       "play: input 'h' is carried from play to play and cannot be fed: write to carried()", Error);
   CHECK_THROWS_AS(player.carried(foreign), HandleError);
   CHECK_THROWS_AS(player.carried(x), Error);
 }

@@ -45,7 +45,7 @@ std::string error_of_playing(const Tape& tape, const Vars& outputs, const Var& i
       }
   return found;
 }
-const char* const stray = "index -1 (at flat position 0) is out of range: x has 4 along the axis";
+const char* const stray = "index -1 (at flat position 0) is out of range: x has size 4 along the axis";
 
 struct Places {
   Tape tape;

@@ -237,12 +237,13 @@ TEST_CASE("feeds that are missing, wrong or foreign") {
                        ShapeError);
   CHECK_THROWS_WITH_AS(player.play({{x, doubles}, {y, two}}), "play: input 'x' is float32 (2,), fed with float64 (2,)",
                        DtypeError);
-  CHECK_THROWS_WITH_AS(player.play({{foreign, two}, {y, two}}), "play: a feed's var is of another tape", HandleError);
-  CHECK_THROWS_WITH_AS(player.play({{z, two}}), "play: only inputs are fed, not the output of add", Error);
+  CHECK_THROWS_WITH_AS(player.play({{foreign, two}, {y, two}}), "play: a feed's var belongs to another tape",
+                       HandleError);
+  CHECK_THROWS_WITH_AS(player.play({{z, two}}), "play: only inputs can be fed, not the output of add", Error);
   player.play({{x, two}, {y, two}, {unused, one}});
   CHECK(player.value<float>(z)(1) == 4);
   CHECK_THROWS_AS(player.view(foreign), HandleError);
-  CHECK_THROWS_WITH_AS(player.view(x), "the player was not asked for this var (#0 input): name it among its outputs",
+  CHECK_THROWS_WITH_AS(player.view(x), "this var (#0 input) is not an output of the player: add it to the outputs",
                        Error);
   CHECK_THROWS_AS(player.value<double>(z), DtypeError);
   CHECK_THROWS_AS(player.scalar(z), ShapeError);

@@ -93,7 +93,7 @@ TEST_CASE("buffers that fit one by one but not together are refused, naming the 
   const Var small = tanh(broadcast_to(x, share_of_memory(0.4))), large = exp(broadcast_to(x, share_of_memory(0.7)));
   PlayerOptions options;
   options.passes.elementwise = false;
-  check_says(refusal(sum(small) + sum(large), options), {"out of memory: the plan needs ", "this process can have ",
+  check_says(refusal(sum(small) + sum(large), options), {"out of memory: the plan needs ", "this process can use ",
                                                          "its largest buffer, ", "is that of exp -> float32 ("});
   // Three arrays that would fit where they share memory.
   const Var third = sum(exp(tanh(small)));

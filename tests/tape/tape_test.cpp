@@ -121,7 +121,7 @@ TEST_CASE("handles: empty, stale, and of another tape") {
   CHECK_THROWS_AS(y.shape(), HandleError);
   Tape other;
   const Var foreign = other.input("x", {2});
-  CHECK_THROWS_WITH_AS(x + foreign, "add: its operands are of two tapes", HandleError);
+  CHECK_THROWS_WITH_AS(x + foreign, "add: its operands belong to different tapes", HandleError);
   CHECK_THROWS_WITH_AS(x + empty, "add: an empty var: it was never recorded", HandleError);
   CHECK(other.size() == 1);
 }
@@ -244,8 +244,9 @@ TEST_CASE("what a checkpoint refuses") {
   CHECK_THROWS_WITH_AS(checkpoint([](const Vars&) { return Vars(); }, {x}), "checkpoint: the function gives no result",
                        Error);
   CHECK_THROWS_WITH_AS(checkpoint([&](const Vars&) { return Vars{foreign}; }, {x}),
-                       "checkpoint: its inputs and results are of two tapes", HandleError);
-  CHECK_THROWS_WITH_AS(checkpoint(identity, {x, foreign}), "checkpoint: its inputs are of two tapes", HandleError);
+                       "checkpoint: its inputs and results belong to different tapes", HandleError);
+  CHECK_THROWS_WITH_AS(checkpoint(identity, {x, foreign}), "checkpoint: its inputs belong to different tapes",
+                       HandleError);
   CHECK(tape.size() == 1);
 }
 
