@@ -25,10 +25,10 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string nearest(const std::string& name, const std::vector<std::string>& names) {
-  constexpr std::size_t longest = 200;  // a text this long was not meant as a name
+  constexpr std::size_t longest = 200;  // longer texts are not names
   std::string best;
   if (name.size() > longest) return best;
-  std::size_t least = name.size() / 2 + 2;  // further than this is another word
+  std::size_t least = name.size() / 2 + 2;  // a name at this distance or further is not a misspelling
   for (const std::string& each : names) {
     if (each.size() > longest) continue;
     const std::size_t distance = edit_distance(name, each);

@@ -1,4 +1,4 @@
-/// For errors about names: the valid name that is nearest to the one given.
+/// For errors about unknown names: the valid name that is nearest to the given one.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace xtape {
 
-/// The name with the least edit distance to `name`, if near enough to be meant; else "".
+/// The one of `names` with the smallest edit distance to `name`; "" if none is near enough to be a misspelling.
 std::string nearest(const std::string& name, const std::vector<std::string>& names);
 
-/// "; did you mean 'weight'?", or "" where no name is near.
+/// "; did you mean 'weight'?", or "" if `nearest` finds no name.
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names);
 
 }  // namespace xtape
