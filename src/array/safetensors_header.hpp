@@ -30,8 +30,8 @@ struct SafetensorsHeader {
 SafetensorsHeader read_header(const OpenFile& file, const std::string& path);
 
 /// The JSON header for a file with the arrays of `store`, without the 8-byte length. `checksums` are those of the
-/// arrays, in order. Throws FileError, naming `path`, if a name or a metadata value is not UTF-8, or if an array has the
-/// reserved name "__metadata__".
+/// arrays, in order. Throws FileError, naming `path`, if a name or a metadata value is not UTF-8, or if an array has
+/// the reserved name "__metadata__".
 std::string header_of(const Store& store, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path);
 
