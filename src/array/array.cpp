@@ -19,16 +19,16 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
   throw Error("out of memory: an array of " + std::to_string(bytes) + " bytes");
 }
 
-/// Fresh pages from the system, which are zero and cost nothing until they are touched: a model that is only looked at
+/// Maps fresh pages, which are zero and take no memory until they are touched. A model that is only inspected therefore
 /// takes no memory for its weights.
 std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
-  const std::size_t reserved = bytes + huge_page;  // so that a beginning on a huge page is inside
+  const std::size_t reserved = bytes + huge_page;  // leaves room to align the start to a huge page
   void* memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) out_of_memory(bytes);
   void* start = memory;
   std::size_t space = reserved;
   std::align(huge_page, bytes, start, space);
-  // Whole huge pages only: one begun for the rest of an array would be held to its end.
+  // Whole huge pages only: a huge page for the remainder would be resident to its end.
   madvise(start, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   return {static_cast<std::byte*>(start), [memory, reserved](std::byte*) { munmap(memory, reserved); }};
 }
@@ -41,6 +41,7 @@ std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 
+/// Calls visit(offset, count, stride) for every run of elements along the last axis, in row-major order.
 template <class Visit>
 void visit_rows(const Layout& layout, const Visit& visit) {
   if (count_of(layout.shape) == 0) return;

@@ -20,11 +20,11 @@ namespace {
   throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
 }
 
-/// What stands at `path`, as stat says it; 0: nothing.
+/// The mode that stat gives for `path`; 0 if nothing exists there. Throws FileError for any other failure of stat.
 mode_t mode_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) return status.st_mode;
-  if (errno != ENOENT && errno != ENOTDIR) fail("look for", path);
+  if (errno != ENOENT && errno != ENOTDIR) fail("access", path);
   return 0;
 }
 }  // namespace
@@ -50,7 +50,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 }
 
 void make_folders(const std::string& folder) {
-  if (path_exists(folder)) return;  // where it is no folder, whoever uses it is told so
+  if (path_exists(folder)) return;  // if it is not a folder, the first use of it fails
   const std::string above = folder_of(folder);
   if (above != folder) make_folders(above);
   make_folder(folder);
@@ -70,7 +70,7 @@ void flush_folder(const std::string& folder) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0 && errno == EACCES) return;  // a folder that may be written but not read cannot be flushed
   if (file < 0) fail("open", folder);
-  // Some file systems have nothing to flush a folder with, and say so.
+  // Some file systems cannot flush a folder and return EINVAL.
   const bool failed = fsync(file) != 0 && errno != EINVAL;
   const int reason = errno;
   close(file);
@@ -117,7 +117,7 @@ void AppendedFile::write(const std::string& bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const std::string reason = std::strerror(errno);
-      // Where this fails too, a part of a line is left, which whoever goes on with the file takes off.
+      // If this fails too, a partial line remains, which the next user of the file has to remove.
       [[maybe_unused]] const int failed = ftruncate(file_, before.st_size);
       fail(reason);
     }

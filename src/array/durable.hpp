@@ -1,4 +1,5 @@
-/// Folders and files that outlive crashes and full disks: what is looked for, replaced, appended to, and locked.
+/// Operations on files and folders that leave them intact after a crash or on a full disk: queries, replacing,
+/// appending and locking.
 #pragma once
 
 #include <cstdint>
@@ -9,37 +10,40 @@
 
 namespace xtape {
 
-/// Whether there is anything at `path`. Throws FileError where that cannot be found out.
+/// Whether a file of any kind exists at `path`. Throws FileError if the system cannot tell.
 bool path_exists(const std::string& path);
-bool is_folder(const std::string& path);      ///< The same of a folder …
-bool is_plain_file(const std::string& path);  ///< … and of a file.
-/// The names in a folder, in no order. Throws FileError where it cannot be read whole.
+bool is_folder(const std::string& path);      ///< Whether `path` is a folder; throws as path_exists does.
+bool is_plain_file(const std::string& path);  ///< Whether `path` is a regular file; throws as path_exists does.
+/// The names in a folder, in no particular order. Throws FileError if the folder cannot be read completely.
 std::vector<std::string> names_in(const std::string& folder);
-/// Makes the folder, and those above it that are missing. Throws FileError.
+/// Makes the folder and its missing parents. Throws FileError.
 void make_folders(const std::string& folder);
-/// The same, where those above it are there: a folder that was deleted meanwhile is not made again.
+/// Makes the folder; its parent must exist, so that a parent that was deleted meanwhile is not made again. Does nothing
+/// if the folder exists. Throws FileError.
 void make_folder(const std::string& folder);
-/// Removes the file or folder at `path` as far as it can be removed.
+/// Removes the file, or the folder with its contents, at `path`. Ignores errors.
 void remove_if_possible(const std::string& path) noexcept;
-/// Waits until the names in a folder are on the disk. Throws FileError.
+/// Waits until the names in a folder are on the disk (fsync). Throws FileError.
 void flush_folder(const std::string& folder);
-std::string folder_of(const std::string& path);  ///< In which a file or folder stands.
-/// Renames, and flushes the folder that holds the new name. Throws FileError.
+std::string folder_of(const std::string& path);  ///< The folder that contains the file or folder `path`.
+/// Renames `from` to `to` and flushes the folder of `to`. Throws FileError.
 void rename_path(const std::string& from, const std::string& to);
-/// Writes a file whole: beside `path`, flushed, then renamed to it. Throws FileError.
+/// Replaces the file at `path` atomically: writes a temporary file next to it, flushes it and renames it to `path`.
+/// Throws FileError.
 void write_file(const std::string& path, const std::string& bytes);
 
-/// A file that grows. What is appended is there whole or not at all.
+/// A file that is appended to. Each write is in the file completely or not at all.
 class AppendedFile {
  public:
-  /// Opens the file, or makes it. Throws FileError.
+  /// Opens the file; makes it if it is missing. Throws FileError.
   explicit AppendedFile(std::string path);
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
   ~AppendedFile();
-  /// Throws FileError where not all could be written, and takes the part back; or where the file has been deleted.
+  /// Appends `bytes`. Throws FileError if they cannot be written completely, after truncating the file to its old
+  /// length; and if the file has been deleted.
   void write(const std::string& bytes);
-  void flush();  ///< Waits until all of it is on the disk. Throws FileError.
+  void flush();  ///< Waits until the file is on the disk (fsync). Throws FileError.
 
  private:
   [[noreturn]] void fail(const std::string& reason) const;
@@ -47,17 +51,17 @@ class AppendedFile {
   int file_ = -1;
 };
 
-/// A lock on a file, which one process can hold at a time, and which ends with its process however that ends. The file
-/// says who holds it.
+/// A lock on a file (flock). One process can hold it at a time. It is released when its process ends, in any way. The
+/// file contains the name of the holder.
 class FileLock {
  public:
-  /// Makes the file where it is missing. Throws FileError, which says who it is, where somebody holds the lock of
-  /// `what`.
+  /// Acquires the lock on the file `path`; makes the file if it is missing. `what` names the locked thing in errors.
+  /// Throws FileError, which names the holder, if another process holds the lock.
   FileLock(std::string path, std::string what);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
   ~FileLock();
-  /// Throws FileError where the locked file has been moved or deleted.
+  /// Throws FileError if the locked file has been moved or deleted.
   void check() const;
 
  private:

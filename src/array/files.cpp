@@ -15,7 +15,7 @@ namespace xtape {
 
 OpenFile::OpenFile(const std::string& path) : path_(path) {
   struct stat status {};
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is not waited for
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe does not block
   if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     const std::string why = file < 0                    ? std::strerror(errno)
                             : S_ISDIR(status.st_mode) ? "it is a directory"
@@ -38,7 +38,7 @@ void OpenFile::read(std::uint64_t offset, void* to, std::size_t count) const {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw FileError("cannot read '" + path_ + "': " + std::strerror(errno));
     if (got == 0)
-      throw FileError("cannot read '" + path_ + "': it ends at byte " + std::to_string(offset) + ", and had " +
+      throw FileError("cannot read '" + path_ + "': it ends at byte " + std::to_string(offset) + ", but had " +
                       std::to_string(size_) + " bytes when it was opened");
     bytes += got;
     offset += static_cast<std::uint64_t>(got);
@@ -89,7 +89,7 @@ void ReplacedFile::commit() {
     errno = reason;
     fail();
   }
-  flush_folder(folder_of(path_));  // the rename is safe on the disk once the folder is
+  flush_folder(folder_of(path_));  // puts the rename on the disk
 }
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Files read from any place, and files that are replaced whole or not at all.
+/// Files read at any offset, and files that are replaced atomically.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace xtape {
 
-/// A plain file, read from any place and by any thread. Nothing of it is mapped: a file that another process cuts off
-/// gives an error, where a mapping would give a signal. Throws FileError where it cannot be opened.
+/// A regular file, read at any offset by any thread. It is not memory-mapped: if another process truncates the file,
+/// reading throws, where a mapping would raise a signal. The constructor throws FileError if it cannot open the file.
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
-  std::uint64_t size() const { return size_; }  ///< When it was opened.
-  /// Copies `count` bytes from byte `offset` on to `to`. Throws FileError where they are not there.
+  std::uint64_t size() const { return size_; }  ///< Bytes, at the time the file was opened.
+  /// Copies `count` bytes, starting at byte `offset`, to `to`. Throws FileError if the file ends before.
   void read(std::uint64_t offset, void* to, std::size_t count) const;
 
  private:
@@ -27,11 +27,12 @@ class OpenFile {
   std::uint64_t size_ = 0;
 };
 
-/// A plain file's bytes. Throws FileError where it cannot be read, and where the path is a directory or a pipe.
+/// The bytes of a regular file. Throws FileError if it cannot be read, or if the path is a directory or a pipe.
 std::string read_file(const std::string& path);
 
-/// A file written beside the one it is to replace. `commit` flushes it to the disk and renames it over the other;
-/// without a commit it vanishes. At any instant either the old file or the new one is there, whole. Throws FileError.
+/// A temporary file next to the file that it replaces. `commit` flushes it to the disk and renames it over the old
+/// file; without a commit the destructor deletes it. At any instant `path` is either the complete old file or the
+/// complete new one. All functions throw FileError.
 class ReplacedFile {
  public:
   explicit ReplacedFile(const std::string& path);

@@ -1,4 +1,4 @@
-// Parses JSON text, noting where values begin.
+// Parses JSON text and records where values begin.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -8,8 +8,8 @@
 
 namespace xtape {
 
-/// Takes nlohmann's events and makes the values of them. Containers that are still open stand on a stack of their own,
-/// so that no value moves once it is inside another, and nothing recurses.
+/// Builds the values from nlohmann's SAX events. Open containers are on an explicit stack, so a value never moves once
+/// it is inside another, and nothing recurses.
 class JsonReader {
  public:
   explicit JsonReader(JsonText& json) : json_(json), text_(json.text_) {}
@@ -17,19 +17,19 @@ class JsonReader {
   void run() {
     const std::size_t first = text_.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0;
     find_lines(first);
-    if (text_.size() >> 32 != 0) json_.fail(json_.file_ + " is too long: JSON text has less than 4 GiB");
+    if (text_.size() >> 32 != 0) json_.fail(json_.file_ + " is too long: JSON text must be smaller than 4 GiB");
     if (text_.find_first_not_of(" \t\r\n", first) == std::string::npos)
-      json_.fail(json_.file_ + " is empty: JSON text holds a value");
+      json_.fail(json_.file_ + " is empty: JSON text must contain a value");
     if (text_.compare(0, 2, "\xFF\xFE") == 0 || text_.compare(0, 2, "\xFE\xFF") == 0)
-      json_.fail_at(0, "this is UTF-16: JSON text is UTF-8");
-    // The parser would take this for the end.
+      json_.fail_at(0, "this is UTF-16: JSON text must be UTF-8");
+    // The parser would take a NUL for the end of the text.
     if (const std::size_t nul = text_.find('\0'); nul != std::string::npos)
-      json_.fail_at(nul, "a NUL byte has no meaning in JSON text");
+      json_.fail_at(nul, "a NUL byte is not allowed in JSON text");
     Json::sax_parse(Bytes(this, first), Bytes(this, text_.size()), this);
     note_places();
   }
 
-  // What the parser calls.
+  // The SAX interface that the parser calls.
   bool null() { return add(Json()); }
   bool boolean(bool value) { return add(Json(value)); }
   bool number_integer(Json::number_integer_t value) { return add_number(value); }
@@ -47,7 +47,7 @@ class JsonReader {
     level.key_begin = mark_;
     const auto [first, is_new] = level.keys.emplace(key, mark_);
     if (!is_new)
-      json_.fail_at(mark_, "the key \"" + key + "\" stands twice in one object: first in line " +
+      json_.fail_at(mark_, "the key \"" + key + "\" appears twice in one object, first in line " +
                                std::to_string(json_.line_at(first->second)));
     level.key = std::move(key);
     marking_ = true;
@@ -57,20 +57,21 @@ class JsonReader {
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) {
     const std::string what = error.what();
     const auto says = [&](const char* words) { return what.find(words) != std::string::npos; };
-    const std::size_t last = std::min(begin_ + std::max<std::size_t>(position, 1) - 1, text_.size());  // read so far
+    const std::size_t last = std::min(begin_ + std::max<std::size_t>(position, 1) - 1, text_.size());  // byte read
     if (says("number overflow"))
-      json_.fail_at(mark_, "the number " + token + " is out of range: float64 ends at 1.8e308");
+      json_.fail_at(mark_, "the number " + token + " is out of range: the largest float64 is 1.8e308");
     if (says("ill-formed UTF-8")) json_.fail_at(last, "this byte is not UTF-8");
     if (says("missing closing quote") || (says("control character") && text_[last] == '\n'))
       json_.fail_at(mark_, "this string has no end");
     if (says("invalid literal"))
       json_.fail_at(mark_,
-                    "this is no JSON value: an object, an array, a string in \"\", a number, true, false or null is");
+                    "this is not a JSON value: use an object, an array, a string in \"\", a number, true, "
+                    "false or null");
     const std::size_t detail = what.find(" - invalid ");
     if (detail != std::string::npos)
       json_.fail_at(last, "this is not JSON: " + what.substr(detail + 3, what.find("; last read") - detail - 3));
     if (last == text_.size())
-      json_.fail_at(text_.find_last_not_of(" \t\r\n") + 1, expected(what) + ", and the text ends");
+      json_.fail_at(text_.find_last_not_of(" \t\r\n") + 1, expected(what) + ", but the text ends");
     const std::size_t at = std::strchr("{}[],:", text_[last]) != nullptr ? last : mark_;
     json_.fail_at(at, expected(what) + ", not " + found(at));
   }
@@ -78,12 +79,12 @@ class JsonReader {
  private:
   struct Level {
     Json value;
-    std::string key;  // of the entry that comes next
+    std::string key;  // of the next entry
     std::size_t key_begin = 0;
-    std::unordered_map<std::string, std::size_t> keys = {};  // where each begins
+    std::unordered_map<std::string, std::size_t> keys = {};  // the byte where each key begins
   };
 
-  /// The text, byte by byte. Notes where the next token begins: the parser does not tell.
+  /// Iterates over the text byte by byte and records where the next token begins, which the parser does not report.
   class Bytes {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -110,6 +111,8 @@ class JsonReader {
     std::size_t at_;
   };
 
+  /// Called for each byte that the parser reads. While `marking_`, the first byte that is not white space, a comma or a
+  /// colon is the beginning of the next token.
   void pass(std::size_t at) {
     last_ = at;
     if (!marking_) return;
@@ -146,7 +149,7 @@ class JsonReader {
     return true;
   }
 
-  /// The parser has read one byte behind a number by now, with which the next token may begin.
+  /// The parser has already read one byte past the number. The next token may begin with that byte.
   template <class Number>
   bool add_number(Number value) {
     add(Json(value));
@@ -163,7 +166,7 @@ class JsonReader {
     if (level.value.is_array()) {
       level.value.push_back(std::move(value));
     } else {
-      // Known to be new: what ordered_json itself offers would look at all keys for each.
+      // The key is known to be new. The insertion of ordered_json would search all keys.
       using Entries = Json::object_t::Container;
       static_cast<Entries&>(level.value.get_ref<Json::object_t&>())
           .emplace_back(std::move(level.key), std::move(value));
@@ -186,7 +189,8 @@ class JsonReader {
     return true;
   }
 
-  /// Values begin in the order of the text, which is that of a walk from the root.
+  /// Assigns each value its recorded location. Values were recorded in the order of the text, which is the order of a
+  /// depth-first walk from the root.
   void note_places() {
     std::vector<const Json*> ahead = {&json_.root_};
     for (JsonText::Place& place : begins_) {
@@ -203,13 +207,13 @@ class JsonReader {
     json_.places_ = std::move(begins_);
   }
 
-  /// What would be right where the parser stopped.
+  /// The message about what is expected where the parser stopped; `what` is the parser's message.
   std::string expected(const std::string& what) const {
     const auto parsing = [&](const char* context) {
       return what.find(std::string("while parsing ") + context) != std::string::npos;
     };
     if (levels_.empty())
-      return begins_.empty() ? "a value belongs here" : "nothing belongs behind the end of the value";
+      return begins_.empty() ? "a value belongs here" : "nothing may follow the end of the value";
     const Level& level = levels_.back();
     const bool first = level.value.empty();
     const std::string named = "\"" + (parsing("object - ") ? last_key(level) : level.key) + "\"";
@@ -224,18 +228,19 @@ class JsonReader {
 
   static std::string last_key(const Level& level) { return level.value.get_ref<const Json::object_t&>().back().first; }
 
+  /// Describes the token at byte `at`.
   std::string found(std::size_t at) const {
     const char c = text_[at];
     if (c == '"') return "a string";
     if (c == '-' || (c >= '0' && c <= '9')) return "a number";
-    if (c == 't' || c == 'f' || c == 'n') return "a word";
+    if (c == 't' || c == 'f' || c == 'n') return "a literal";
     return std::string("'") + c + "'";
   }
 
   JsonText& json_;
   const std::string& text_;
-  std::size_t begin_ = 0, last_ = 0, mark_ = 0;  // of the text; read last; of the token
-  bool marking_ = true;
+  std::size_t begin_ = 0, last_ = 0, mark_ = 0;  // bytes: first of the text; last read; first of the current token
+  bool marking_ = true;                          // the next token has not begun yet
   std::vector<Level> levels_;
   std::vector<JsonText::Place> begins_;
 };

@@ -1,5 +1,4 @@
-/// JSON as all of the project reads it: one parser, which says of every mistake where it stands and what would be
-/// right.
+/// The one JSON parser of the project. Every error gives its location and what would be right.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +12,18 @@ namespace xtape {
 
 using Json = nlohmann::ordered_json;
 
-/// What a mistake in a JSON text is thrown as.
-enum class JsonErrors : std::uint8_t { definition, file };  // DefinitionError, FileError
+/// The exception type for errors in a JSON text: DefinitionError or FileError.
+enum class JsonErrors : std::uint8_t { definition, file };
 
-/// A JSON text, parsed, with the place of each of its values. Keeps entries in the order of the text. A byte-order mark
-/// in front is skipped. Nesting is limited, and time and memory are linear in the text.
+/// A parsed JSON text with the location of each value. Object entries keep the order of the text. A leading byte-order
+/// mark is skipped. Nesting is limited; time and memory are linear in the length of the text.
 class JsonText {
  public:
-  static constexpr std::size_t deepest = 256;  ///< So many arrays and objects inside each other.
+  static constexpr std::size_t deepest = 256;  ///< The maximum nesting depth of arrays and objects.
 
-  /// `file` stands for the text in errors. Throws where the text is empty, is not JSON or not UTF-8, holds NUL bytes or
-  /// anything behind its value, nests too deeply, or where an object has a key twice or a number is out of range.
+  /// `file` names the text in errors. Throws if the text is empty, is not JSON, is not UTF-8, contains NUL bytes,
+  /// continues after its value, is nested more than `deepest` deep or has 4 GiB or more; if an object has a key twice;
+  /// and if a number is out of range.
   JsonText(std::string text, std::string file, JsonErrors errors);
   JsonText(const JsonText&) = delete;
   JsonText& operator=(const JsonText&) = delete;
@@ -31,16 +31,16 @@ class JsonText {
   const Json& root() const { return root_; }
   const std::string& file() const { return file_; }
 
-  /// Of `root` or any value inside it: the byte where it begins.
+  /// The byte of the text where `value` begins. `value` must be `root` or a value inside it, not a copy.
   std::size_t begin_of(const Json& value) const;
-  /// The byte where the key of a value begins; where the value has none, `begin_of`.
+  /// The byte where the key of `value` begins; `begin_of(value)` if it has no key.
   std::size_t key_of(const Json& value) const;
-  /// How the text writes a number or a word.
+  /// The spelling of a number, `true`, `false` or `null` in the text.
   std::string spelling(const Json& value) const;
 
   int line_at(std::size_t byte) const;                       ///< Counted from 1.
-  std::string caret_at(std::size_t byte) const;              ///< The line, and a caret below it.
-  [[noreturn]] void fail(const std::string& message) const;  ///< Throws the message as it stands.
+  std::string caret_at(std::size_t byte) const;              ///< The line that contains `byte`, and a caret below it.
+  [[noreturn]] void fail(const std::string& message) const;  ///< Throws `message` without a location.
   /// Throws "file, line 3, column 7: message" and the line with a caret.
   [[noreturn]] void fail_at(std::size_t byte, const std::string& message) const;
 
@@ -56,17 +56,17 @@ class JsonText {
   std::string text_, file_;
   JsonErrors errors_;
   Json root_;
-  std::vector<Place> places_;       // by address
-  std::vector<std::size_t> lines_;  // where each begins
+  std::vector<Place> places_;       // sorted by the value's address
+  std::vector<std::size_t> lines_;  // the byte where each line begins
 };
 
-/// A value inside a text. Every accessor throws, with the value's place and a caret, where the value is of another
-/// kind.
+/// A value inside a text, which it keeps alive. Every accessor throws, with the value's location and a caret, if the
+/// value has another type.
 class JsonNode {
  public:
   JsonNode() = default;
   explicit JsonNode(std::shared_ptr<const JsonText> source) : source_(std::move(source)), value_(&source_->root()) {}
-  /// Reads a text. Throws as JsonText does.
+  /// Parses a text. Throws as JsonText does.
   JsonNode(std::string text, std::string file, JsonErrors errors)
       : JsonNode(std::make_shared<const JsonText>(std::move(text), std::move(file), errors)) {}
 
@@ -77,7 +77,7 @@ class JsonNode {
   /// Throws "file, owner, line 3: message" and the line with a caret under the value, or under its key.
   [[noreturn]] void fail(const std::string& message) const { fail_at(begin(), message); }
   [[noreturn]] void fail_at_key(const std::string& message) const { fail_at(source_->key_of(*value_), message); }
-  /// Names what this node and those below it belong to in errors.
+  /// A copy of this node with an owner: errors of the copy and of nodes taken from it name the owner.
   JsonNode owned_by(const std::string& owner) const;
   const std::string& owner() const { return owner_; }
 
@@ -88,15 +88,15 @@ class JsonNode {
   const std::string& text() const;
   bool flag() const;
   double number() const;
-  /// A whole number of this range.
+  /// The integer in [least, greatest]; throws if it is outside.
   std::int64_t integer(std::int64_t least, std::int64_t greatest) const;
   bool has(const std::string& key) const { return value_ != nullptr && value_->is_object() && value_->contains(key); }
-  JsonNode at(const std::string& key) const;  ///< Fails where the key is missing.
+  JsonNode at(const std::string& key) const;  ///< Throws if the key is missing.
   /// The entries of an object, in the order of the text.
   std::vector<std::pair<std::string, JsonNode>> entries() const;
   /// The elements of an array.
   std::vector<JsonNode> elements() const;
-  /// Fails at the first key that is not one of `known`, naming the nearest.
+  /// Throws at the first key that is not one of `known`, naming the nearest known key.
   void only(const std::vector<std::string>& known) const;
 
  private:

@@ -40,7 +40,7 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
   const std::string held = dtype == Dtype::boolean ? "0 and 1"
                            : dtype == Dtype::int32 ? range(std::int32_t{})
                                                    : range(std::int64_t{});
-  // Attributes hold whole numbers as doubles, too: the message shows the integer.
+  // Attributes may hold integers as doubles; the message shows the integer.
   const Literal shown = literal.fits(Dtype::int64) ? Literal(literal.as<std::int64_t>()) : literal;
   throw DtypeError(what + " " + to_string(shown) + " does not fit " + name_of(dtype) + ", which holds " + held +
                    ": use " + (literal.fits(Dtype::int64) ? "int64" : "a float dtype"));

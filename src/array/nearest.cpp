@@ -34,7 +34,7 @@ bool may_mean(const std::string& name, const std::string& each, std::size_t dist
 }  // namespace
 
 std::string nearest(const std::string& name, const std::vector<std::string>& names) {
-  constexpr std::size_t longest = 200;  // a text this long was not meant as a name
+  constexpr std::size_t longest = 200;  // longer texts are not names
   std::string best;
   if (name.size() > longest) return best;
   std::size_t least = longest + 1;

@@ -1,4 +1,4 @@
-/// For errors about names: the valid name that is nearest to the one given.
+/// For errors about unknown names: the valid name that is nearest to the given one.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace xtape {
 
-/// The name with the least edit distance to `name` of those that may be meant: they differ in a third of their letters at
-/// most, or `name` is how they begin. "" where there is none; the first of several that are equally near.
+/// The one of `names` with the smallest edit distance to `name`, the first of equally near ones. Only names count that
+/// differ in at most a third of their letters, or that begin with `name`. "" if there is none.
 std::string nearest(const std::string& name, const std::vector<std::string>& names);
 
-/// "; did you mean 'weight'?", or "" where no name is near.
+/// "; did you mean 'weight'?", or "" if `nearest` finds no name.
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names);
 
 }  // namespace xtape

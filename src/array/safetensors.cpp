@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// The first exception that any thread of a region met, for the thread that opened the region.
+/// Keeps the first exception of any thread in a parallel region, for the thread that opened the region to rethrow.
 class Failure {
  public:
   template <class Work>
@@ -43,8 +43,8 @@ struct ArrayFile::Data {
     for (const Described& each : header.arrays) entries.push_back({each.name, each.stored->dtype, each.shape});
   }
 
-  /// Reads an array piece by piece, on all threads: to its place in `whole`, or to scratch memory where that is null.
-  /// Calls take(first element, the piece as stored, its count), then compares the checksum.
+  /// Reads an array piece by piece on all threads, into `whole`, or into scratch memory if `whole` is null. Calls
+  /// take(index of the first element, the stored bytes, element count) for each piece, then verifies the checksum.
   template <class Take>
   void read_pieces(const Described& array, std::byte* whole, const Take& take) const {
     const auto element = static_cast<std::int64_t>(array.stored->bytes);
@@ -96,7 +96,7 @@ void ArrayFile::read(std::size_t entry, Array& into) const {
   const Described& described = data_->header.arrays.at(entry);
   if (into.dtype() != described.stored->dtype || into.shape() != described.shape)
     throw ShapeError("'" + described.name + "' of '" + data_->path + "' is " + name_of(described.stored->dtype) + " " +
-                     to_string(described.shape) + ", and is not read into " + name_of(into.dtype()) + " " +
+                     to_string(described.shape) + ", and cannot be read into " + name_of(into.dtype()) + " " +
                      to_string(into.shape()));
   auto* to = static_cast<std::byte*>(into.data());
   const auto convert = described.stored->convert;

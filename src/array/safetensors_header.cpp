@@ -10,31 +10,33 @@
 namespace xtape {
 
 namespace {
-constexpr std::uint64_t largest_header = std::uint64_t{100} << 20;  // as the format's own reader allows
+constexpr std::uint64_t largest_header = std::uint64_t{100} << 20;  // the limit of the format's reference reader
 constexpr const char* metadata_key = "__metadata__";
-/// The metadata's key for the checksum of an array is this and the array's name.
+/// The checksum of an array is in the metadata under this prefix followed by the array's name.
 constexpr const char* checksum_key = "xxh3:";
 
+/// The checksum as 16 lower-case hexadecimal digits.
 std::string written(std::uint64_t checksum) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(checksum));
   return text;
 }
 
+/// Reads and checks the header of one file.
 class Header {
  public:
   Header(const OpenFile& file, const std::string& path) : file_(file), path_(path) {}
 
   SafetensorsHeader read() {
     const std::uint64_t size = file_.size();
-    if (size < 8) fail("it has " + std::to_string(size) + " bytes, and a header needs 8 at least");
+    if (size < 8) fail("it has " + std::to_string(size) + " bytes, but a header needs at least 8");
     unsigned char bytes[8];
     file_.read(0, bytes, sizeof bytes);
     std::uint64_t length = 0;
     for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
     if (length > size - 8 || length > largest_header)
-      fail("it says that its header has " + std::to_string(length) + " bytes, but " + std::to_string(size - 8) +
-           " follow");
+      fail("the header length, " + std::to_string(length) + " bytes, exceeds the " + std::to_string(size - 8) +
+           " bytes that follow, or the limit of 100 MiB");
     header_.elements = 8 + length;
     std::string text(length, '\0');
     file_.read(8, text.data(), text.size());
@@ -69,7 +71,7 @@ class Header {
     result.stored = dtype.is_string() ? stored_type(dtype.get<std::string>()) : nullptr;
     if (result.stored == nullptr)
       fail(where + "has the dtype " + dtype.dump() +
-           ", which xtape does not know");
+           ", which xtape does not support");
     if (!shape.is_array() || shape.size() > Shape::max_rank || !std::all_of(shape.begin(), shape.end(), is_count))
       fail(where + "has a shape that is not a list of at most 10 sizes");
     if (!offsets.is_array() || offsets.size() != 2 || !is_count(offsets[0]) || !is_count(offsets[1]))
@@ -78,18 +80,18 @@ class Header {
     result.last = offsets[1].get<std::uint64_t>();
     const std::uint64_t available = file_.size() - header_.elements;
     if (result.first > result.last || result.last > available)
-      fail(where + "should lie in bytes " + std::to_string(result.first) + " to " + std::to_string(result.last) +
-           ", but " + std::to_string(available) + " follow the header");
+      fail(where + "has data_offsets " + std::to_string(result.first) + " to " + std::to_string(result.last) +
+           ", which are not a range within the " + std::to_string(available) + " bytes after the header");
     for (const Json& size : shape) result.shape.push_back(size.get<std::int64_t>());
     try {
       checked_bytes(result.stored->dtype, result.shape);
     } catch (const ShapeError&) {
-      fail(where + "has too large a shape");
+      fail(where + "has a shape that is too large");
     }
     const std::uint64_t bytes = static_cast<std::uint64_t>(count_of(result.shape)) * result.stored->bytes;
     if (bytes != result.last - result.first)
-      fail(where + "of shape " + to_string(result.shape) + " takes " + std::to_string(bytes) + " bytes, but has " +
-           std::to_string(result.last - result.first));
+      fail(where + "of shape " + to_string(result.shape) + " takes " + std::to_string(bytes) +
+           " bytes, but its data_offsets span " + std::to_string(result.last - result.first));
     return result;
   }
 
@@ -103,19 +105,19 @@ class Header {
         fail("arrays '" + sorted[i - 1]->name + "' and '" + sorted[i]->name + "' overlap");
   }
 
-  /// Either every array has a checksum or none: a damaged key must not take an array's checksum away.
+  /// Either every array has a checksum or none has: a damaged key must not disable the check of an array.
   void read_checksums(const Json& metadata) {
     const std::string prefix = checksum_key;
-    std::unordered_map<std::string, const Json*> checksums;  // by array: JSON that keeps its order finds slowly
+    std::unordered_map<std::string, const Json*> checksums;  // by array; find() of ordered JSON is linear
     if (metadata.is_object())
       for (const auto& [key, value] : metadata.items())
         if (key.starts_with(prefix)) checksums.emplace(key.substr(prefix.size()), &value);
     if (checksums.empty()) return;
     for (Described& each : header_.arrays) {
       const auto found = checksums.find(each.name);
-      if (found == checksums.end()) fail("array '" + each.name + "' has no checksum, and others have one");
+      if (found == checksums.end()) fail("array '" + each.name + "' has no checksum, but other arrays have one");
       each.checksum = checksum_in(*found->second);
-      if (!each.checksum) fail("the checksum of array '" + each.name + "' is not one");
+      if (!each.checksum) fail("the checksum of array '" + each.name + "' is not 16 lower-case hexadecimal digits");
     }
   }
 
@@ -142,8 +144,8 @@ std::string header_of(const Store& store, const std::vector<std::uint64_t>& chec
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path) {
   const Store& entries = store;
   if (store.find(metadata_key) != nullptr)
-    throw FileError("cannot write '" + path + "': an array is named '" + metadata_key + "', as only the metadata is");
-  // Member by member: in a JSON object that keeps its order, finding a name takes as long as there are names.
+    throw FileError("cannot write '" + path + "': the array name '" + metadata_key + "' is reserved for the metadata");
+  // The text is built member by member, because insertion into an ordered JSON object searches all names.
   std::string text = "{";
   const auto add = [&](const std::string& name, const std::string& value) {
     text += (text.back() == '{' ? "" : ",") + Json(name).dump() + ":" + value;
@@ -163,10 +165,10 @@ std::string header_of(const Store& store, const std::vector<std::uint64_t>& chec
       offset = end;
     }
   } catch (const Json::exception&) {
-    throw FileError("cannot write '" + path + "': a name is not UTF-8");
+    throw FileError("cannot write '" + path + "': a name or a metadata value is not UTF-8");
   }
   text += "}";
-  text.append((8 - text.size() % 8) % 8, ' ');  // so that the elements are aligned in memory
+  text.append((8 - text.size() % 8) % 8, ' ');  // aligns the elements to 8 bytes in the file
   return text;
 }
 

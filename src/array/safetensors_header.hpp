@@ -17,20 +17,21 @@ struct Described {
   std::string name;
   const Stored* stored = nullptr;
   Shape shape;
-  std::uint64_t first = 0, last = 0;      ///< Bytes after the header.
-  std::optional<std::uint64_t> checksum;  ///< Of these bytes, as checksum.hpp makes it, where the file has it.
+  std::uint64_t first = 0, last = 0;      ///< The range [first, last) of bytes, counted from the end of the header.
+  std::optional<std::uint64_t> checksum;  ///< Of these bytes (checksum.hpp), if the file has one.
 };
 
 struct SafetensorsHeader {
   std::vector<Described> arrays;  ///< In the order of the header.
-  std::uint64_t elements = 0;     ///< The byte of the file behind the header.
+  std::uint64_t elements = 0;     ///< The byte of the file where the header ends and the elements begin.
 };
 
 /// Reads and checks the header of `file`, in time linear in its length. Throws FileError, naming `path`.
 SafetensorsHeader read_header(const OpenFile& file, const std::string& path);
 
-/// What stands before the elements of `store`, `checksums` being those of its arrays in turn. Throws FileError, naming
-/// `path`, where a name is not UTF-8.
+/// The JSON header for a file with the arrays of `store`, without the 8-byte length. `checksums` are those of the
+/// arrays, in order. Throws FileError, naming `path`, if a name or a metadata value is not UTF-8, or if an array has
+/// the reserved name "__metadata__".
 std::string header_of(const Store& store, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path);
 

@@ -1,11 +1,12 @@
-/// How much stack is left, for what recurses as deep as its input says.
+/// The remaining stack space, for functions whose recursion depth depends on their input.
 #pragma once
 
 #include <cstddef>
 
 namespace xtape {
 
-/// Bytes of the calling thread's stack below this call; 0 where the thread has used them up.
+/// Bytes of the calling thread's stack that are left below this call; SIZE_MAX if the call runs on another stack, such
+/// as a fiber's.
 std::size_t stack_left();
 
 }  // namespace xtape

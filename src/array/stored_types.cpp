@@ -21,9 +21,9 @@ float float_of_bits(std::uint32_t bits) {
   return value;
 }
 
-/// Without branches, so that loops over it become vector code. A half's exponent, moved to a float's place, is 112 too
-/// small; infinities and NaNs lack as much again. Subnormals are numbers of the lowest exponent without their leading
-/// 1: with one added they are a float, of which that 1 is then taken away.
+/// Has no branches, so that loops over it are vectorised. In the position of a float's exponent, the exponent of a half
+/// is too small by 112; that of an infinity or a NaN by 224. A subnormal half gets the smallest normal exponent, which
+/// adds an implicit leading 1 (2^-14); that is then subtracted.
 float from_half(std::uint16_t half) {
   constexpr std::uint32_t rebias = 112U << 23;
   const std::uint32_t moved = (half & 0x7FFFU) << 13;

@@ -9,17 +9,17 @@
 
 namespace xtape {
 
-/// How the file's elements become ours.
+/// An element type of a file, and its conversion to a dtype.
 struct Stored {
-  std::size_t bytes;  ///< An element in the file.
-  Dtype dtype;        ///< What it becomes.
-  /// Null where the two are the same bytes.
+  std::size_t bytes;  ///< The size of an element in the file.
+  Dtype dtype;        ///< The dtype of the array that is read.
+  /// Converts `count` elements; null if both types have the same bytes.
   void (*convert)(const std::byte* from, void* to, std::int64_t count);
 };
 
-/// Null where xtape does not know the name.
+/// The type of that name in a safetensors header, such as "F32"; null if xtape does not support it.
 const Stored* stored_type(const std::string& name);
-/// The name of the type that keeps the dtype.
+/// The name of the type that arrays of this dtype are saved as.
 const char* stored_name(Dtype dtype);
 
 }  // namespace xtape

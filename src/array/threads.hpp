@@ -1,4 +1,4 @@
-/// Work shared out over threads. The only place where OpenMP regions are opened.
+/// Loops distributed over threads. OpenMP regions are opened in this file only.
 #pragma once
 
 #include <omp.h>
@@ -10,12 +10,12 @@
 
 namespace xtape {
 
-/// Calls body(begin, end, worker) on contiguous pieces that cover [0, count), on at most `threads` threads; each piece
-/// but the last is a multiple of `grain`, and no two that run at one time have one worker in [0, threads): scratch can
-/// be kept by it. Every thread has a range of its own, which it takes in some pieces, and then helps the others with
-/// theirs: a core that has other work, too, holds nobody up. Where one piece is enough, no region is opened. `body`
-/// must not throw. Neither which thread runs a piece nor where it ends, at some multiple of `grain`, decides a result:
-/// bodies that reduce do so over chunks of fixed size.
+/// Calls body(begin, end, worker) on contiguous pieces that cover [0, count), on at most `threads` threads. The size of
+/// each piece but the last is a multiple of `grain`. `worker` is in [0, threads), and pieces that run at the same time
+/// have different workers, so scratch memory can be indexed by it. Every thread takes its own range in several pieces
+/// and then helps with the other ranges, so that a core busy with other work does not delay the rest. If one range is
+/// enough, no region is opened. `body` must not throw. Results must depend neither on the thread that runs a piece nor
+/// on where a piece ends: bodies that reduce do so over chunks of fixed size.
 template <class Body>
 void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   if (count <= 0) return;
@@ -38,7 +38,7 @@ void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const 
     range.next = std::min(count, i * share * grain);
     range.end = std::min(count, (i + 1) * share * grain);
   }
-  // A team of always the same size: the OpenMP library keeps it from region to region and allocates nothing.
+  // The team always has the same size, so the OpenMP library reuses it for every region and allocates nothing.
 #pragma omp parallel num_threads(threads)
   {
     const std::int64_t worker = omp_get_thread_num();
@@ -50,14 +50,15 @@ void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const 
   }
 }
 
-/// As parallel_pieces, for bodies that keep no scratch: body(begin, end).
+/// As parallel_pieces, for bodies without scratch memory: body(begin, end).
 template <class Body>
 void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   parallel_pieces(threads, count, grain,
                   [&](std::int64_t begin, std::int64_t finish, std::int64_t) { body(begin, finish); });
 }
 
-/// Calls body(index) for every index in [0, count), handing indices out in turn: for pieces of uneven or unknown cost.
+/// Calls body(index) for every index in [0, count). Threads take one index at a time, which suits items of uneven or
+/// unknown cost. `body` must not throw.
 template <class Body>
 void parallel_each(int threads, std::int64_t count, const Body& body) {
   if (threads <= 1 || count <= 1) {

@@ -26,7 +26,8 @@ bool has_unit() {
   return syscall(SYS_arch_prctl, ask_for_permission, tile_data) == 0;
 }
 
-/// Eight registers of 16 rows of 64 bytes. Not a local variable: GCC 12 does not see that the unit reads it.
+/// Configures eight tile registers of 16 rows of 64 bytes. Not a local variable: GCC 12 does not know that the unit
+/// reads it, and would drop the stores.
 struct alignas(64) Configuration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -34,7 +35,7 @@ struct alignas(64) Configuration {
 };
 const Configuration configuration;
 
-// Functions of their own: a constructor does not take the target's attribute.
+// Separate functions, because a constructor cannot have the target attribute.
 XTAPE_AMX void configure() {
   _tile_loadconfig(&configuration);
 }
@@ -44,7 +45,7 @@ XTAPE_AMX void release() {
 
 using Lines = __m512[panel_lines];
 
-/// 16 lines of 16 numbers; zeros beyond the first `lines` and the first `numbers`.
+/// Loads 16 lines of 16 numbers, with zeros beyond the first `lines` lines and the first `numbers` numbers.
 XTAPE_AMX inline void load(const float* from, std::int64_t stride, std::int64_t lines, std::int64_t numbers,
                            Lines& to) {
   lines = std::clamp<std::int64_t>(lines, 0, panel_lines);
@@ -58,7 +59,7 @@ XTAPE_AMX inline void load(const float* from, std::int64_t stride, std::int64_t 
     to[i] = i < lines ? _mm512_maskz_loadu_ps(mask, from + i * stride) : _mm512_setzero_ps();
 }
 
-// Functions of their own: unlike these, lambdas that are not inlined do not pass registers of the target's.
+// Separate functions: lambdas that are not inlined cannot pass the target's registers.
 XTAPE_AMX inline __m512 low_pairs(__m512 x, __m512 y) {
   return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
 }
@@ -66,13 +67,14 @@ XTAPE_AMX inline __m512 high_pairs(__m512 x, __m512 y) {
   return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
 }
 
+/// Transposes 16 x 16 numbers in place.
 XTAPE_AMX inline void transpose(Lines& lines) {
   Lines pairs;
   for (int i = 0; i < panel_lines; i += 2) {
     pairs[i] = _mm512_unpacklo_ps(lines[i], lines[i + 1]);
     pairs[i + 1] = _mm512_unpackhi_ps(lines[i], lines[i + 1]);
   }
-  Lines quads;  // quads[4 i + j]: element j of every group of four, of lines 4 i … 4 i + 3
+  Lines quads;  // quads[4 i + j]: element j of every group of four elements, from lines 4 i … 4 i + 3
   for (int i = 0; i < panel_lines; i += 4) {
     quads[i] = low_pairs(pairs[i], pairs[i + 2]);
     quads[i + 1] = high_pairs(pairs[i], pairs[i + 2]);
@@ -91,16 +93,18 @@ XTAPE_AMX inline void transpose(Lines& lines) {
   }
 }
 
-/// The high halves of pairs, those of x below those of y.
+/// The high 16 bits of each 32-bit element: those of x in the low half of the result's element, those of y in the high
+/// half.
 XTAPE_AMX inline __m512i high_halves(__m512i x, __m512i y) {
   constexpr int first_and_second_or_third = 0xea;
   return _mm512_ternarylogic_epi32(y, _mm512_set1_epi32(static_cast<int>(0xffff0000u)), _mm512_srli_epi32(x, 16),
                                    first_and_second_or_third);
 }
 
-/// A step in its three parts: bfloat16 numbers nearest to the numbers, nearest to what remains, and what remains then,
-/// which has no more bits. Terms j and j + 16 stand together: the unit only wants both sides alike. Rounding can turn a
-/// NaN's bits into a number's, but the remainder is NaN, to the last part.
+/// Splits one step into three bfloat16 parts: the nearest to the number, the nearest to the remainder, and the second
+/// remainder, which fits 8 bits. Terms j and j + 16 form a pair; the unit only requires that both sides use the same
+/// pairs. Rounding can turn the bits of a NaN into those of a number, but then the remainders, and so the last part,
+/// are NaN.
 XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to) {
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u)), half = _mm512_set1_epi32(0x8000);
   for (int i = 0; i < panel_lines; ++i) {
@@ -116,8 +120,8 @@ XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to
   }
 }
 
-/// The sizes noted beside a panel, for `least_sound`. Each is of a lane's numbers other than 0 and NaN; where there are
-/// none, `least` is the greatest float.
+/// The magnitude bounds recorded at the end of a panel, for `least_sound`: the smallest and the largest magnitude of
+/// the numbers in each lane, except 0 and NaN. Without such numbers, `least` is the largest float and `greatest` is 0.
 struct Noted {
   alignas(64) float least[panel_lines];
   alignas(64) float greatest[panel_lines];
@@ -128,8 +132,8 @@ inline const Noted& noted(const Panels& panels, int i) {
   return *reinterpret_cast<const Noted*>(static_cast<const char*>(panels.data) + (i + 1) * panels.stride - noted_bytes);
 }
 
-/// One step of one panel. `lines_are_rows`: the tile's rows are the panel's lines (as on the left), not its terms (as
-/// on the right).
+/// Packs one step of one panel. `lines_are_rows`: the tile's rows are the panel's lines (left side), not its terms
+/// (right side). `terms_run`: the terms of a line are contiguous in memory.
 template <bool lines_are_rows, bool terms_run>
 XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to, Noted& noted) {
   constexpr std::int64_t half = step_terms / 2;
@@ -141,7 +145,7 @@ XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::in
     load(from.data, from.term, terms, lines, first);
     load(from.data + half * from.term, from.term, terms - half, lines, second);
   }
-  // NaN is left out because a signalling one makes `range` forget the sizes before it.
+  // NaN is left out because a signalling NaN makes the `range` instruction drop the previous magnitudes.
   constexpr int lesser_size = 0xa, greater_size = 0xb;
   __m512 least = _mm512_load_ps(noted.least), greatest = _mm512_load_ps(noted.greatest);
   for (int i = 0; i < panel_lines; ++i)
@@ -172,7 +176,7 @@ XTAPE_AMX void pack(const Operand& from, std::int64_t lines, std::int64_t terms,
     pack_step<lines_are_rows, terms_run>(here, lines - line, terms - term, panel + term / step_terms * step_bytes,
                                          noted);
   };
-  // What runs in memory is walked innermost.
+  // The contiguous direction is the inner loop.
   if constexpr (terms_run) {
     for (std::int64_t line = 0; line < lines; line += panel_lines)
       for (std::int64_t term = 0; term < terms; term += step_terms) step(line, term);
@@ -182,8 +186,8 @@ XTAPE_AMX void pack(const Operand& from, std::int64_t lines, std::int64_t terms,
   }
 }
 
-// The unit's eight registers: 0 to 3 hold the block of the result, 4 and 5 two tiles of the left side, 6 and 7 of the
-// right.
+// The unit's eight tile registers: 0 to 3 hold the block of the result, 4 and 5 two tiles of the left side, 6 and 7 two
+// tiles of the right side.
 template <int rows>
 XTAPE_AMX inline void load_left(const char* from, std::int64_t stride) {
   _tile_loadd(4, from, 64);
@@ -202,7 +206,7 @@ XTAPE_AMX inline void add_products() {
   if constexpr (rows == 2 && columns == 2) _tile_dpbf16ps(3, 5, 7);
 }
 
-/// First the five small products of all terms, then the large one: few roundings are then of large numbers.
+/// Adds the five small products of all terms first, then the large one, so that few roundings are of large sums.
 template <int rows, int columns>
 XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
   constexpr std::int64_t part = step_bytes / 3;
@@ -270,7 +274,7 @@ void multiply(std::int64_t steps, const Panels& left, const Panels& right, const
                      : multiply<1, 1>(steps, left, right, ahead, block);
 }
 
-/// The lanes of a row's two registers that exist.
+/// Masks for the two registers of a row that has `columns` columns.
 XTAPE_AMX inline std::array<__mmask16, 2> lanes_of(std::int64_t columns) {
   const auto lanes = static_cast<std::uint32_t>((std::uint64_t{1} << columns) - 1);
   return {static_cast<__mmask16>(lanes), static_cast<__mmask16>(lanes >> 16)};
@@ -285,11 +289,11 @@ XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels
     return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_load_ps(noted(panels, 0).greatest),
                                               _mm512_load_ps(noted(panels, panels.count - 1).greatest)));
   };
-  // Parts are multiples of the unit in the last place of their side's least size, products and sums of the product of
-  // both units. With these sizes none of them but 0 is below 2^-126.
+  // Parts are multiples of the unit in the last place of the smallest magnitude of their side; products and sums are
+  // multiples of the product of both units. With these magnitudes, none of them except 0 is below 2^-126.
   const float a = least(left), b = least(right);
   if (a >= 0x1p-102f && b >= 0x1p-102f && a * b >= 0x1p-78f) return 0;
-  // A term loses less than 2^-125 of either number, times the other, and six sums of less than 2^-126.
+  // A term loses less than 2^-125 of either number, times the other number, and six sums of less than 2^-126.
   const float dropped = 0x1p-124f * (greatest(left) + greatest(right) + 2);
   constexpr float half_a_unit = 0x1p-25f;
   return std::min(static_cast<float>(terms) * dropped / half_a_unit, std::numeric_limits<float>::max());
@@ -298,7 +302,7 @@ XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels
 XTAPE_AMX bool sound(const float* block, std::int64_t rows, std::int64_t columns, float least) {
   const auto lanes = lanes_of(columns);
   constexpr int lesser_size = 0xa;
-  __m512 sizes[2], others[2];  // others: 0, or NaN where a sum is not finite
+  __m512 sizes[2], others[2];  // sizes: smallest magnitudes; others: 0, or NaN if a sum is not finite
   for (int r = 0; r < 2; ++r) {
     sizes[r] = _mm512_set1_ps(std::numeric_limits<float>::max());
     others[r] = _mm512_setzero_ps();

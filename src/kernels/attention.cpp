@@ -15,10 +15,10 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t most_block_queries = 128;
-constexpr std::int64_t key_steps = 8;  // how finely the number of keys that are looked at is cut
-constexpr std::int64_t least_key_step = 64;
+constexpr std::int64_t key_steps = 8;        // the number of keys of a block is a multiple of 1/8 of all keys
+constexpr std::int64_t least_key_step = 64;  // the minimum of that step
 
-/// The strides of a head in the arrays, by name.
+/// Indices into AttentionPlan::heads.
 enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask, of_places, of_dq, of_dk, of_dv };
 
 /// c [m, n] (+)= sum over l of a [m, l] b [l, n], on one thread.
@@ -39,7 +39,7 @@ AttentionPlan::Matrix transposed(AttentionPlan::Matrix matrix) {
   return {matrix.column, matrix.row};
 }
 
-/// The products of a block of `queries` queries that look at the first `keys` keys.
+/// The products for a block of `queries` queries that attends to the first `keys` keys.
 struct Products {
   PlannedProduct scores, outputs;                // forward
   PlannedProduct weight_cotangents, dq, dk, dv;  // backward
@@ -151,7 +151,7 @@ class BlockedAttention {
   }
 
  private:
-  /// Some queries, and how many keys they look at.
+  /// A block of queries [first, first + rows), which attends to the first `keys` keys.
   struct Block {
     std::int64_t first, rows, keys;
     const Products* products;
@@ -183,7 +183,7 @@ class BlockedAttention {
     return block;
   }
 
-  /// One more than the last key beyond `seen` that a row of the mask leaves to be seen; `seen` where there is none.
+  /// One more than the index of the last unmasked key in a row of the mask, but at least `seen`.
   std::int64_t last_seen(const bool* row, std::int64_t seen) const {
     std::int64_t end = plan_.keys;
     if (plan_.mask.column == 0) return row[0] ? seen : end;
@@ -197,7 +197,7 @@ class BlockedAttention {
     return end;
   }
 
-  /// The weights of a block, before dropout.
+  /// Computes the weights of a block, before dropout.
   void weigh(const Block& block, const T* q, const T* k, const bool* mask, const Memory& memory) const {
     block.products->scores.run(q + block.first * plan_.q.row, k, memory.weights, memory.product);
     const Shape shape{block.rows, block.keys};
@@ -206,11 +206,11 @@ class BlockedAttention {
                       memory.weights, 1);
   }
 
-  /// Dropout of a block's rows, each element with the draw of its place in the array of all scores.
+  /// Applies dropout to a block. Each element uses the draw of its index in the array of all scores.
   void drop_some(const Block& block, std::int64_t place, std::uint64_t step, const T* from, T* to) const {
     if (plan_.rate == 0) return;
     const double keep = 1 - plan_.rate;
-    // Where the rows are whole, they follow one another: they are one row.
+    // If the block has all keys, its rows are contiguous in the array of all scores and are treated as one row.
     const bool whole = plan_.places_row == block.keys;
     const std::int64_t rows = whole ? 1 : block.rows, columns = whole ? block.rows * block.keys : block.keys;
     for (std::int64_t i = 0; i < rows; ++i)
@@ -218,7 +218,8 @@ class BlockedAttention {
               from + i * columns, to + i * columns);
   }
 
-  /// What drop_some would do, seen from what it has left. A weight that was 0 before has no say in any gradient.
+  /// Applies the dropout of drop_some to the cotangents. The mask is recovered from the weights after dropout: a weight
+  /// that was 0 before dropout counts as dropped, but it contributes to no gradient.
   void drop_as(const T* dropped, const Block& block, T* cotangents) const {
     if (plan_.rate == 0) return;
     const T scale = static_cast<T>(1 / (1 - plan_.rate));
@@ -230,7 +231,7 @@ class BlockedAttention {
   AttentionPlan plan_;
   std::int64_t blocks_, rows_;  // of queries; the last block may have fewer rows
   std::int64_t key_step_, steps_;
-  std::vector<Products> products_;  // for whole blocks, then for the last one; by the number of key steps
+  std::vector<Products> products_;  // for full blocks, then for the last one; each by the number of key steps
   std::size_t product_bytes_ = 0, block_bytes_ = 0, buffers_ = 1;
 };
 

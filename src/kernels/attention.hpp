@@ -1,6 +1,6 @@
-/// Whole attention, block by block: the array of all scores (queries x keys, for every head) never stands in memory.
-/// After Dao, Fu, Ermon, Rudra and Ré (2022, FlashAttention), with blocks of queries alone: a processor's cache holds
-/// the scores of some queries for all keys. Keys that a mask hides from all queries of a block are not looked at.
+/// Fused attention, block by block: the array of all scores (queries x keys, for every head) is never in memory. After
+/// Dao, Fu, Ermon, Rudra and Ré (2022, FlashAttention), but with blocks of queries only, because a processor's cache
+/// holds the scores of some queries for all keys. Trailing keys that are masked for all queries of a block are skipped.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,25 @@ struct AttentionPlan {
   std::int64_t queries = 1, keys = 1;
   std::int64_t width = 1, value_width = 1;  ///< Of a query or key; of a value and of the output.
 
-  /// A matrix for each head of each batch entry: its step from query to query or key to key, and from number to number.
+  /// The strides of a head's matrix: from query to query or key to key, and from element to element.
   struct Matrix {
     std::int64_t row = 0, column = 0;
   };
   Matrix q, k, v, y;
-  Matrix mask;                  ///< Queries by keys; steps of 0 where the mask repeats.
-  Matrix dq, dk, dv;            ///< For the gradient alone.
-  std::int64_t places_row = 0;  ///< From query to query in the dense array of scores, whose elements number the draws.
+  Matrix mask;                  ///< [queries, keys]; strides of 0 where the mask broadcasts.
+  Matrix dq, dk, dv;            ///< For the gradient only.
+  std::int64_t places_row = 0;  ///< From query to query in the dense array of scores; its flat index selects the draw.
   /// The heads of all batch entries: strides of q, k, v, y (or dy), mask, the array of scores, dq, dk, dv.
   Loops<9> heads;
 
-  double scale = 1;       ///< What scores are multiplied by.
-  double rate = 0;        ///< Of the dropout of the weights; 0: none.
-  std::uint64_t key = 0;  ///< Of the stream of its draws.
+  double scale = 1;       ///< The factor of the scores.
+  double rate = 0;        ///< The dropout rate of the weights; 0: no dropout.
+  std::uint64_t key = 0;  ///< The key of the dropout's random stream.
   int threads = 1;
 };
 
-/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v. A query that sees no key gets zeros.
+/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v. The output is 0 for a query whose keys are all
+/// masked.
 struct PlannedAttention {
   std::function<void(const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
                      std::uint64_t step)>
@@ -43,7 +44,7 @@ struct PlannedAttention {
 };
 PlannedAttention make_attention(const AttentionPlan& plan);
 
-/// Its gradients, the weights computed again.
+/// The gradients of attention. The weights are recomputed.
 struct PlannedAttentionGrad {
   std::function<void(const void* q, const void* k, const void* v, const bool* mask, const void* dy, void* dq, void* dk,
                      void* dv, void* scratch, std::uint64_t step)>

@@ -1,4 +1,4 @@
-/// What BLAS is at work, for reports.
+/// The version and kernels of the BLAS library in use, for reports.
 #pragma once
 
 #include <string>

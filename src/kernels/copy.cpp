@@ -8,12 +8,13 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain_elements = 16384;  // less than this is not worth another thread
+constexpr std::int64_t grain_elements = 16384;  // a thread for fewer elements does not pay
 
-/// A strided copy whose loops end in [tile rows][columns]: both are walked in square tiles that fit the first-level
-/// cache, where the input runs along the rows and the output along the columns.
+/// The side of the square tiles, which fit the first-level cache, in which transposing copies run.
 constexpr std::int64_t tile = 16;
 
+/// Copies one tile. A full tile that is contiguous along the rows in the input and along the columns in the output is
+/// transposed through a local array.
 template <class Word>
 void copy_tile(const Word* from, Word* to, std::int64_t rows, std::int64_t columns, std::int64_t from_row,
                std::int64_t from_column, std::int64_t to_row, std::int64_t to_column) {
@@ -28,6 +29,7 @@ void copy_tile(const Word* from, Word* to, std::int64_t rows, std::int64_t colum
     for (std::int64_t j = 0; j < columns; ++j) to[i * to_row + j * to_column] = from[i * from_row + j * from_column];
 }
 
+/// A copy whose last two loops, rows and columns, run in tiles.
 template <class Word>
 std::function<void(const void*, void*)> tiled(const Loops<2>& loops, std::int64_t from_offset, std::int64_t to_offset,
                                               int threads) {
@@ -56,7 +58,7 @@ std::function<void(const void*, void*)> tiled(const Loops<2>& loops, std::int64_
   };
 }
 
-/// Calls row(from offset, to offset, length) for stretches of the innermost axis, shared over threads.
+/// Calls row(from offset, to offset, length) for pieces of the innermost axis, distributed over threads.
 template <class Row>
 void for_rows(const Loops<2>& loops, int threads, const Row& row) {
   const std::size_t outer_rank = loops.rank() - 1;
@@ -105,7 +107,7 @@ std::function<void(const void*, void*)> made(const Layout& in, const Layout& out
   loops.merge();
   if (loops.rank() == 0) loops.add(1, {1, 1});
   const std::size_t last = loops.rank() - 1;
-  // Where the input runs along another axis than the output, both are walked together in tiles.
+  // If input and output are contiguous along different axes, these two axes are copied in tiles.
   std::size_t along = last;
   for (std::size_t i = 0; i < last; ++i)
     if (loops.strides[0][i] == 1 && loops.sizes[i] >= 4) along = i;

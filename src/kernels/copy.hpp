@@ -7,12 +7,14 @@
 
 namespace xtape {
 
-/// A copy of one array into another of the same shape: call it with where their offsets 0 lie. The layouts' own offsets
-/// count. The output's elements must not overlap one another or the input.
+/// Makes a function that copies an array of layout `in` to one of layout `out`, of the same shape. Its arguments are
+/// the addresses of offset 0; it adds the offsets of the layouts. The elements of the output must not overlap each
+/// other or the input.
 std::function<void(const void* from, void* to)> make_copy(Dtype dtype, const Layout& in, const Layout& out,
                                                           int threads);
 
-/// Writes one value to all elements of a layout; `value` points to a scalar of `dtype`, read when the fill is made.
+/// Makes a function that writes one value to all elements of a layout. `value` points to a scalar of `dtype`, which is
+/// read by make_fill itself.
 std::function<void(void* to)> make_fill(Dtype dtype, const Layout& out, const void* value, int threads);
 
 }  // namespace xtape

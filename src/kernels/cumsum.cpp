@@ -11,8 +11,8 @@
 namespace xtape {
 
 namespace {
-/// A sum whose rounding errors do not build up: float32 is summed in double, float64 keeps what each addition lost
-/// (Neumaier, 1974), integers are exact.
+/// A sum whose rounding errors do not accumulate: float32 is summed in double; float64 uses compensated summation
+/// (Neumaier, 1974); integers wrap.
 template <class T>
 class LongSum {
  public:
@@ -21,7 +21,7 @@ class LongSum {
       const double next = sum_ + x;
       lost_ += std::abs(sum_) >= std::abs(x) ? (sum_ - next) + x : (x - next) + sum_;
       sum_ = next;
-      // An infinite sum has lost a NaN, not a remainder.
+      // If the sum is infinite, the compensation is NaN and is not added.
       return std::abs(next) <= std::numeric_limits<double>::max() ? next + lost_ : next;
     } else {
       sum_ = wrapping_sum(sum_, static_cast<Sum>(x));

@@ -1,4 +1,4 @@
-/// Running sums along an axis of a dense array.
+/// Cumulative sums along an axis of a dense array.
 #pragma once
 
 #include "reduce.hpp"
@@ -6,7 +6,7 @@
 
 namespace xtape {
 
-/// out[o, i, j] is the sum of in[o, 0 … i, j], or of in[o, i …, j] in reverse. Floats give floats of the same dtype, and
+/// out[o, i, j] = the sum of in[o, 0 … i, j], or of in[o, i …, j] if `reverse`. The dtype of a float array is kept, and
 /// `out` may then be `in`; integers and bool give int64.
 void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse, void* out, int threads);
 

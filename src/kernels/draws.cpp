@@ -10,9 +10,10 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t draw_grain = 1 << 12;  // elements; a multiple of what Philox gives at a time
+constexpr std::int64_t draw_grain = 1 << 12;  // elements; a multiple of philox::words
 
-/// The second word of elements that need more than 32 bits: of the same block under a step that no play reaches.
+/// The stream of the second word, for elements that need more than 32 random bits. It has the same key and the top bit
+/// of the step set, which no play reaches.
 RandomStream second_word(RandomStream stream) {
   stream.step ^= std::uint64_t{1} << 63;
   return stream;
@@ -23,7 +24,7 @@ double unit_double(std::uint32_t first, std::uint32_t second) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-/// `unit` scaled to [low, high), where rounding could reach `high`.
+/// `unit` scaled from [0, 1) to [low, high). `last` is the largest number below `high`, which rounding could reach.
 template <class T>
 T scaled(T unit, T low, T width, T last) {
   return std::min(low + width * unit, last);
@@ -67,7 +68,7 @@ void draw_bernoulli(const RandomStream& stream, std::int64_t count, double p, bo
 }
 
 namespace {
-/// The index at which the running sum of exp(logit - greatest) passes `unit` of the whole.
+/// The first index at which the cumulative sum of exp(logit - max) exceeds `unit` times the total.
 template <class T>
 std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
   const double greatest = *std::max_element(row, row + classes);
@@ -76,7 +77,7 @@ std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
   double total = 0;
   for (std::int64_t i = 0; i < classes; ++i) total += weight(i);
   double left = unit * total;
-  std::int64_t last = 0;  // the last class that can be drawn at all: where rounding runs past the end
+  std::int64_t last = 0;  // the last class of nonzero probability: the result if rounding runs past the end
   for (std::int64_t i = 0; i < classes; ++i) {
     const double each = weight(i);
     if (each > 0) last = i;

@@ -8,25 +8,25 @@
 
 namespace xtape {
 
-/// Uniform over [low, high): 24 random bits for float32, 53 for float64. Equal floats of both types come from equal
-/// words.
+/// Uniform over [low, high): 24 random bits for float32, 53 for float64. The leading bits of both dtypes come from the
+/// same random words.
 void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, double low, double high, void* out,
                   int threads);
 
-/// True with probability p: where the float32 uniform of the same stream is less than p.
+/// True with probability p: if the float32 uniform number in [0, 1) of the same stream is less than p.
 void draw_bernoulli(const RandomStream& stream, std::int64_t count, double p, bool* out, int threads);
 
-/// For each row of `classes` logits an index, drawn from softmax(row). A row of -inf gives 0.
+/// For each row of `classes` logits, an index drawn from softmax(row). A row of -inf gives 0.
 void draw_categorical(const RandomStream& stream, Dtype dtype, const void* logits, std::int64_t rows,
                       std::int64_t classes, std::int64_t* out, int threads);
 
-/// Elements [first, first + count) of dropout: x * scale where a Bernoulli draw with probability `keep` is true, else
-/// 0. `out` may be `x`.
+/// Dropout of elements [first, first + count) of an array: x * scale if the element's Bernoulli draw with probability
+/// `keep` is true, else 0. `x` and `out` point to element `first`; `out` may be `x`.
 template <class T>
 void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x,
           T* out) {
   const std::int32_t threshold = threshold_of(keep);
-  const std::int64_t before = first % 4;  // words are drawn by fours
+  const std::int64_t before = first % 4;  // words are drawn in groups of four
   for_random_words(stream, first - before, before + count,
                    [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
                      const T* from = x + i - before;

@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t fill_grain = 1 << 14;  // below this, waking a thread costs more than it saves
+constexpr std::int64_t fill_grain = 1 << 14;  // elements; for fewer, waking a thread costs more than it saves
 }
 
 void fill_with(void* out, Dtype dtype, std::int64_t count, const Literal& value, int threads) {

@@ -1,4 +1,4 @@
-/// Writing arrays that follow from their shape alone. All outputs are dense.
+/// Fills arrays with constants and indices. All outputs are dense.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace xtape {
 
-/// `value` must fit the dtype.
+/// Writes `value` to `count` elements. `value` must fit the dtype.
 void fill_with(void* out, Dtype dtype, std::int64_t count, const Literal& value, int threads);
 
-/// Every element becomes its index along `axis`. Not for bool.
+/// Sets every element to its index along `axis`. `dtype` must not be bool.
 void fill_indices(void* out, Dtype dtype, const Shape& shape, std::size_t axis, int threads);
 
-/// Writes `value` on the diagonal of a matrix and leaves the rest.
+/// Writes `value` to the diagonal of a matrix and leaves the other elements unchanged.
 void fill_diagonal(void* out, Dtype dtype, std::int64_t rows, std::int64_t columns, double value);
 
 }  // namespace xtape

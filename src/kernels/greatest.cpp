@@ -14,7 +14,7 @@ bool greater(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
-/// How many rows a piece of work takes, so that there is a fixed number of pieces at most, each with its own scratch.
+/// The number of rows per piece. There are at most `threads` pieces, each with its own scratch.
 std::int64_t rows_in_piece(std::int64_t rows, int threads) {
   return std::max<std::int64_t>(1, (rows + threads - 1) / threads);
 }

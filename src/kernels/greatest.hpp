@@ -1,4 +1,5 @@
-/// Where the greatest elements of a dense array stand. NaN counts as greater than any number; of equals the first wins.
+/// The largest elements of a dense array and their indices. NaN counts as larger than any number; among equal elements
+/// the first wins.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace xtape {
 
-/// The index along the middle of the greatest element; `out` is [outer, inner]. The middle is not empty.
+/// The index of the largest element along the middle axis of `extent`, which must not be empty; out[outer, inner].
 void find_greatest(Dtype dtype, const void* in, const Middle& extent, std::int64_t* out, int threads);
 
-/// The k greatest elements of each row of `length`, in falling order, and where they stood. `scratch` holds top_scratch
-/// bytes.
+/// The k largest elements of each row of `length` elements, in descending order, and their indices: values[rows, k],
+/// indices[rows, k]. `scratch` has top_scratch bytes.
 void find_top(Dtype dtype, const void* in, std::int64_t rows, std::int64_t length, std::int64_t k, void* values,
               std::int64_t* indices, void* scratch, int threads);
 std::size_t top_scratch(std::int64_t rows, std::int64_t length, int threads);

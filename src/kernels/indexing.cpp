@@ -8,9 +8,10 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t elements_a_thread = 8192;  // less is not worth waking a thread for
+constexpr std::int64_t elements_a_thread = 8192;  // waking a thread for fewer does not pay
 
-/// Calls body(o, i) for the columns of [outer, axis, inner], each column on one thread: additions to it keep their order.
+/// Calls body(o, i) for each column of [outer, axis, inner]. Each column is on one thread, so additions to it keep
+/// their order.
 template <class Body>
 void each_column(const Picking& picking, int threads, const Body& body) {
   const std::int64_t columns = picking.outer * picking.inner;
@@ -45,7 +46,7 @@ void take_slices(const void* x, const Index* indices, void* out, const Picking& 
 
 template <class T, class Index>
 void add_slices(T* out, const Index* indices, const T* part, const Picking& picking, int threads) {
-  // Cut along the inner axis, so that two equal indices meet on one thread, in order.
+  // The work is split along the inner axis, so that equal indices are handled by one thread, in order.
   const std::int64_t grain =
       elements_a_thread / std::max<std::int64_t>(1, picking.outer * picking.picked) / 16 * 16 + 16;
   parallel_for(threads, picking.inner, grain, [&](std::int64_t begin, std::int64_t finish) {

@@ -1,4 +1,4 @@
-/// Reading and adding to slices or elements that an array of indices names. All arrays are dense.
+/// Gathers and scatter-adds slices or elements by an array of indices. All arrays are dense.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace xtape {
 
-/// An array seen as [outer, axis, inner], and `picked` indices along its axis.
+/// An array viewed as [outer, axis, inner], and the number of indices along `axis`.
 struct Picking {
   std::int64_t outer = 1;
   std::int64_t axis = 1;
@@ -15,7 +15,7 @@ struct Picking {
   std::int64_t picked = 1;
 };
 
-/// The first index outside [0, size), if any. The place is its flat position.
+/// The first index outside [0, size), if there is one; `place` is its flat position in the array of indices.
 template <class Index>
 struct Stray {
   bool found = false;
@@ -25,7 +25,7 @@ struct Stray {
 template <class Index>
 Stray<Index> first_stray(const Index* indices, std::int64_t count, std::int64_t size);
 
-/// out[o, p, i] = x[o, indices[p], i]; elements of `bytes` bytes.
+/// out[o, p, i] = x[o, indices[p], i]; an element has `bytes` bytes.
 template <class Index>
 void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes, int threads);
 

@@ -1,4 +1,4 @@
-/// Rows of contiguous elements, a register at a time: what the kernels that normalise rows are made of.
+/// Vectorised loops over rows of contiguous elements, for the kernels that work on rows.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace xtape {
 
-/// A whole register.
+/// Loads and stores full registers.
 template <class T>
 struct AllLanes {
   using Batch = xsimd::batch<T>;
@@ -18,7 +18,8 @@ struct AllLanes {
   void store(T* to, const Batch& batch) const { batch.store_unaligned(to); }
 };
 
-/// The first lanes of a register, where a row ends within it. The others hold what the caller says, and are not stored.
+/// Loads and stores the first `count` lanes of a register, at the end of a row. The other lanes are set to `fill` and
+/// are not stored.
 template <class T>
 struct FirstLanes {
   using Batch = xsimd::batch<T>;
@@ -36,7 +37,7 @@ struct FirstLanes {
   }
 };
 
-/// Calls visit(i, lanes) for i = 0, width, 2 width … below `count`.
+/// Calls visit(i, lanes) for i = 0, width, 2 width … below `count`; `lanes` is AllLanes or FirstLanes.
 template <class T, class Visit>
 void for_lanes(std::int64_t count, const Visit& visit) {
   constexpr std::int64_t width = xsimd::batch<T>::size;
@@ -45,13 +46,13 @@ void for_lanes(std::int64_t count, const Visit& visit) {
   if (i < count) visit(i, FirstLanes<T>{count - i});
 }
 
-/// Some numbers in (part of) a register, as GCC and Clang know them.
+/// The vector type of GCC and Clang with `count` elements.
 template <class T, std::size_t count>
 struct Register {
   typedef T type __attribute__((vector_size(count * sizeof(T))));  // NOLINT: `using` would drop the attribute
 };
 
-/// All numbers of a register brought together by `combine`, one half with the other.
+/// Reduces all elements of a register by `combine`, one half with the other at each level.
 template <class T, std::size_t... k, class Combine>
 T fold_register(const typename Register<T, 2 * sizeof...(k)>::type& numbers, std::index_sequence<k...> /*half*/,
                 const Combine& combine) {
@@ -65,7 +66,7 @@ T fold_register(const typename Register<T, 2 * sizeof...(k)>::type& numbers, std
   }
 }
 
-/// All lanes brought together by `combine`, pairwise. (xsimd's hadd makes GCC 12 warn of its own headers.)
+/// Reduces all lanes by `combine`, pairwise. (xsimd's hadd makes GCC 12 warn about its own headers.)
 template <class T, class Combine>
 T fold_lanes(const xsimd::batch<T>& batch, const Combine& combine) {
   constexpr std::size_t lanes = xsimd::batch<T>::size;
@@ -78,13 +79,13 @@ T add_lanes(const xsimd::batch<T>& batch) {
   return fold_lanes(batch, [](const auto& a, const auto& b) { return a + b; });
 }
 
-/// The sums over a row of the batches that term(i, lanes) returns, an array of them. Lanes beyond the row's end must be
-/// zero in it. The sums of blocks of a fixed size are added up in double: no chain of roundings is long.
+/// The sums over a row of the batches in the array that term(i, lanes) returns. Lanes beyond the row's end must be
+/// zero. Blocks of a fixed size are summed in T and their sums added in double, so rounding errors do not accumulate.
 template <class T, std::size_t sums, class Term>
 std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
-  constexpr std::int64_t step = 4 * width;  // four additions under way at once hide their latency
+  constexpr std::int64_t step = 4 * width;  // four independent additions hide their latency
   constexpr std::int64_t block = 2048 / step * step;
   std::array<double, sums> totals{};
   std::int64_t i = 0;
@@ -111,14 +112,14 @@ std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
   return totals;
 }
 
-/// The same for one sum, of a term that returns a batch.
+/// As sum_lanes for one sum: term(i, lanes) returns a batch.
 template <class T, class Term>
 double sum_of_lanes(std::int64_t count, const Term& term) {
   return sum_lanes<T, 1>(
       count, [&term](std::int64_t i, const auto& lanes) { return std::array<xsimd::batch<T>, 1>{term(i, lanes)}; })[0];
 }
 
-/// The largest element; -inf for none. What a NaN among them does to it is not said.
+/// The largest element; -inf if there is none. The result is unspecified if an element is NaN.
 template <class T>
 T max_of_lanes(const T* row, std::int64_t count) {
   using Batch = xsimd::batch<T>;
@@ -138,7 +139,7 @@ T max_of_lanes(const T* row, std::int64_t count) {
                     [](const auto& p, const auto& q) { return p > q ? p : q; });
 }
 
-/// How many rows a thread should take at least, for the work to be worth sharing out.
+/// The minimum number of rows of `length` elements for which another thread pays.
 inline std::int64_t rows_a_piece(std::int64_t length) {
   return std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, length));
 }

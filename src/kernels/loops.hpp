@@ -1,4 +1,4 @@
-/// Walking strided arrays together: axes that matter, in the order that suits, with neighbours merged.
+/// Nested loops over several strided arrays of one shape.
 #pragma once
 
 #include <array>
@@ -8,8 +8,7 @@
 
 namespace xtape {
 
-/// The axes over which N arrays of one shape are walked, outermost first. Axes of size 1 are gone; axes that step
-/// through every array like one longer axis are merged.
+/// The axes of N arrays of one shape, as nested loops, outermost first. Strides are in elements.
 template <std::size_t N>
 struct Loops {
   Shape sizes;
@@ -31,7 +30,7 @@ struct Loops {
     for (Strides& each : strides) std::swap(each[a], each[b]);
   }
 
-  /// Moves the axes so that the steps of array `k` fall from the outermost to the innermost.
+  /// Sorts the axes so that the absolute strides of array `k` decrease from the outermost to the innermost.
   void sort_by(std::size_t k) {
     const auto size_of_step = [&](std::size_t axis) {
       return strides[k][axis] < 0 ? -strides[k][axis] : strides[k][axis];
@@ -39,6 +38,7 @@ struct Loops {
     for (std::size_t i = 1; i < rank(); ++i)
       for (std::size_t j = i; j > 0 && size_of_step(j - 1) < size_of_step(j); --j) swap(j - 1, j);
   }
+  /// Removes axes of size 1, and merges neighbouring axes that are equivalent to one longer axis in every array.
   void merge() {
     for (std::size_t i = rank(); i-- > 0;)
       if (sizes[i] == 1) erase(i);
@@ -52,7 +52,7 @@ struct Loops {
     }
   }
 
-  /// The offsets of the element with flat index `flat` over the first `axes` axes.
+  /// The offset, in each array, of the element with flat index `flat` over the first `axes` axes.
   std::array<std::int64_t, N> offsets(std::int64_t flat, std::size_t axes) const {
     std::array<std::int64_t, N> result{};
     for (std::size_t i = axes; i-- > 0; flat /= sizes[i])
@@ -61,7 +61,7 @@ struct Loops {
   }
 };
 
-/// Layouts of one shape as loops, in the order of their axes, nothing merged.
+/// Layouts of one shape as loops, in the order of their axes, without merging.
 template <class... Layouts>
 Loops<sizeof...(Layouts)> loops_over(const Layouts&... layouts) {
   Loops<sizeof...(Layouts)> loops;

@@ -9,7 +9,8 @@
 namespace xtape {
 
 namespace {
-/// Rows whose contributions to dweight and dbias are added up before they meet those of others.
+/// The number of rows in a chunk. Contributions to dweight and dbias are summed within each chunk, then over the
+/// chunks.
 std::int64_t chunk_rows(std::int64_t rows) {
   return std::max<std::int64_t>(8, (rows + 63) / 64);
 }
@@ -41,7 +42,7 @@ double mean_square(const T* x, T centre, std::int64_t length) {
          static_cast<double>(length);
 }
 
-/// What the gradient of one row needs of it.
+/// One row's inputs of the gradient.
 template <class T>
 struct Row {
   const T* dy;
@@ -51,8 +52,8 @@ struct Row {
   std::int64_t length;
 };
 
-/// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) where nothing was centred.
-/// Adds dy * xhat to `dweight` and dy to `dbias`, where they are not null.
+/// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight and xhat = (x - mean) * rstd; without mean(g)
+/// unless `centred`. Adds dy * xhat to `dweight` and dy to `dbias`, if they are not null.
 template <bool centred, class T>
 void row_grad(const Row<T>& row, const T* weight, T* dx, T* dweight, T* dbias) {
   using Batch = xsimd::batch<T>;
@@ -134,7 +135,7 @@ void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* w
     }
   });
   if (dweight != nullptr) add_chunks(parts, chunks, 2 * length, length, dweight, threads);
-  // Of no rows there is no scratch.
+  // Without rows there is no scratch, and so no offset into it.
   if (dbias != nullptr) add_chunks(chunks > 0 ? parts + length : parts, chunks, 2 * length, length, dbias, threads);
 }
 

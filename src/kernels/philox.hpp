@@ -1,8 +1,9 @@
 /// Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011, Parallel random numbers: as easy as 1, 2, 3), with
 /// the constants of Random123.
 ///
-/// Element i of a draw is word i % 4 of the block with counter (i / 4, step) under a key made of seed and site. So any
-/// part of a draw can be computed by itself: threads, tiles and batches of another shape see the same numbers.
+/// Element i of a draw is word i % 4 of the block with counter (i / 4, step) under a key made of seed and site. Any
+/// range of a draw can therefore be computed by itself: the numbers do not depend on threads, tiles or the shape of a
+/// batch.
 #pragma once
 
 #include <Random123/philox.h>
@@ -14,7 +15,7 @@
 
 namespace xtape {
 
-/// What a random number is a function of, besides the element.
+/// The key and step of a random draw. A random number is a function of these and of the element's index.
 struct RandomStream {
   std::uint64_t key = 0;
   std::uint64_t step = 0;
@@ -23,7 +24,7 @@ struct RandomStream {
   static std::uint64_t key_of(std::uint64_t seed, std::uint64_t site) { return mixed(mixed(seed) + site); }
 
  private:
-  /// The finaliser of splitmix64 (Steele et al., 2014): every bit of the input decides over every bit of the output.
+  /// The finaliser of splitmix64 (Steele et al., 2014): every bit of the input affects every bit of the output.
   static std::uint64_t mixed(std::uint64_t x) {
     x += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -34,10 +35,10 @@ struct RandomStream {
 
 namespace philox {
 using Lanes = xsimd::batch<std::uint64_t>;
-constexpr std::size_t registers = Lanes::size >= 8 ? 2 : 4;  ///< Under way at once, to hide the multiply's latency.
-constexpr std::int64_t words = 4 * registers * Lanes::size;  ///< What one call of `fill` gives.
+constexpr std::size_t registers = Lanes::size >= 8 ? 2 : 4;  ///< Computed together, to hide the multiply's latency.
+constexpr std::int64_t words = 4 * registers * Lanes::size;  ///< Words that one call of `fill` gives.
 
-// Products of the lower halves of 64-bit lanes: the one instruction that Philox needs and xsimd has not.
+// Products of the lower halves of 64-bit lanes, which xsimd does not provide.
 #if defined(__AVX512F__)
 inline __m512i multiplied(__m512i a, __m512i b) {
   return _mm512_mul_epu32(a, b);
@@ -62,10 +63,10 @@ inline Lanes product(const Lanes& a, const Lanes& b) {
 #endif
 }
 
-/// Stores blocks one after another: `front` holds the first two words of each, `back` the others.
+/// Stores blocks one after another: `front` holds the first two words of each block, `back` the last two.
 inline void store_blocks(const Lanes& front, const Lanes& back, std::uint32_t* to) {
 #if defined(__AVX512F__)
-  const __m512i lower = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);  // xsimd's zip_lo zips each 128 bits apart
+  const __m512i lower = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);  // xsimd's zip_lo works within 128-bit lanes
   const __m512i upper = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
   _mm512_storeu_si512(to, _mm512_permutex2var_epi64(front, lower, back));
   _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi64(front, upper, back));
@@ -82,10 +83,10 @@ inline void store_blocks(const Lanes& front, const Lanes& back, std::uint32_t* t
 #endif
 }
 
-/// The words of elements [first, first + words); `first` is a multiple of 4.
+/// Writes the words of elements [first, first + words) to `out`; `first` is a multiple of 4.
 inline void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* out) {
-  // Each 64-bit lane holds a 32-bit word of another block; what stands in its upper half never matters, as the
-  // multiplication takes the lower half alone.
+  // Each 64-bit lane holds a 32-bit word of a different block. The upper half is ignored, because the multiplication
+  // uses the lower half only.
   std::array<Lanes, registers> a, b, c, d;
   static constexpr std::array<std::uint64_t, 8> ramp{0, 1, 2, 3, 4, 5, 6, 7};
   const Lanes start = Lanes::load_unaligned(ramp.data()) + Lanes(static_cast<std::uint64_t>(first) / 4);
@@ -120,7 +121,7 @@ inline void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* 
 }
 }  // namespace philox
 
-/// Calls use(words, i, n) with the words of elements [first + i, first + i + n), for pieces that cover `count`
+/// Calls use(words, i, n) with the words of elements [first + i, first + i + n), for consecutive pieces of `count`
 /// elements. `first` is a multiple of 4.
 template <class Use>
 void for_random_words(const RandomStream& stream, std::int64_t first, std::int64_t count, const Use& use) {
@@ -136,7 +137,7 @@ inline float unit_float(std::uint32_t word) {
   return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
 }
 
-/// What `word >> 8` must be below with probability p.
+/// The threshold t such that `word >> 8` is less than t with probability p (rounded up to a multiple of 2^-24).
 inline std::int32_t threshold_of(double p) {
   const double scaled = p * 0x1p24;
   const auto whole = static_cast<std::int32_t>(scaled);

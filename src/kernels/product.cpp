@@ -1,5 +1,5 @@
-// Choosing how a product runs: as few rows by a matrix, as matrix products (on BLAS, in tiles or on the matrix unit),
-// straight or after rearranging what no stride can say, or in plain loops.
+// Chooses how a product runs: as few rows times a matrix; as matrix products (on BLAS, in tiles or on the matrix unit),
+// if necessary after packing arrays whose strides do not fit; or in plain loops.
 #include "product.hpp"
 
 #include <algorithm>
@@ -19,10 +19,10 @@
 namespace xtape {
 
 namespace {
-/// Of so many multiplications; below this, a second thread comes too late.
+/// Multiplications; a product of fewer runs on one thread, because a second one would start too late.
 constexpr double worth_sharing = 1 << 17;
 
-/// c += computed, for a result that was computed elsewhere.
+/// c += computed, for a result that was computed in scratch memory.
 template <class T>
 std::function<void(const void*, void*)> make_add(const Layout& from, const Layout& to, int threads) {
   LoopsPlan plan;
@@ -116,14 +116,14 @@ PlannedProduct made(const Product& product) {
   return in_loops<T>(loops);
 }
 
-/// How many multiplications there are.
+/// The number of multiplications.
 double terms_of(const Product& product) {
   double terms = 1;
   for (const Axis& axis : axes_of(product)) terms *= static_cast<double>(axis.size);
   return terms;
 }
 
-/// A sum of no terms.
+/// The product if an array is empty: a sum of no terms, which is 0.
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
   if (product.accumulate || count_of(product.c.shape) == 0) {
@@ -147,7 +147,7 @@ PlannedProduct make_product(const Product& given) {
       return made<float>(product);
     case Dtype::float64:
       return made<double>(product);
-    // Products of integers wrap, as NumPy's do; C++ says so of unsigned ones alone.
+    // Integer products wrap, as in NumPy. C++ defines that for unsigned integers only.
     case Dtype::int32:
       return made<std::uint32_t>(product);
     case Dtype::int64:

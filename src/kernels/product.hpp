@@ -1,4 +1,4 @@
-/// Products of two arrays, summed over the axes they share and the result lacks, straight from their strides.
+/// Products of two strided arrays, summed over the axes that both have and the result lacks (einsum of two operands).
 #pragma once
 
 #include <cstddef>
@@ -10,36 +10,36 @@
 
 namespace xtape {
 
-/// c[c_axes] = sum a[a_axes] * b[b_axes]. Axes are letters, one an axis; a letter that stands twice in one operand
-/// means its diagonal. Every letter of c stands in a or b, once in c; every letter that c lacks stands in both a and b.
-/// Sizes of equal letters are equal. The elements of c must not overlap one another, a or b.
+/// c[c_axes] = sum a[a_axes] * b[b_axes]. The axis labels are one letter per axis. A label that appears twice in an
+/// operand selects its diagonal. Every label of c appears once in c, and in a or b; every label that c lacks appears in
+/// both a and b. Axes of equal labels have equal sizes. The elements of c must not overlap each other, a or b.
 struct Product {
   Dtype dtype = Dtype::float32;  ///< Of all three; not boolean.
-  Layout a, b, c;                ///< Their offsets count.
+  Layout a, b, c;                ///< Including their offsets.
   std::string a_axes, b_axes, c_axes;
-  bool accumulate = false;  ///< Adds to what c holds.
+  bool accumulate = false;  ///< Adds to c instead of overwriting it.
   int threads = 1;
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 
-/// Plain loops, BLAS, tiles of our own, the matrix unit, or few rows by a matrix: see product_loops.hpp,
-/// product_gemm.hpp, product_tiles.hpp, product_amx.hpp, product_rows.hpp.
+/// The implementation of a product: plain loops (product_loops.hpp), BLAS (product_gemm.hpp), register tiles
+/// (product_tiles.hpp), the matrix unit (product_amx.hpp), or few rows times a matrix (product_rows.hpp).
 enum class ProductWay : std::uint8_t { loops, blas, tiles, amx, rows };
 
-/// A product made ready. Equal calls give equal bits for any number of threads.
+/// A planned product. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {
   std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared)>
       multiply;
   std::size_t scratch_bytes = 0;  ///< `scratch` and `prepared` must be 64-byte aligned.
-  /// Where there is one: makes the fixed operand ready in `prepared`, memory of `prepared_bytes` which all runs need
-  /// and leave as it is. The bits are the same as without.
+  /// If not empty: prepares the fixed operand in `prepared`, memory of `prepared_bytes` that all later runs read and do
+  /// not change. The result has the same bits as without preparation.
   std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
   void run(const void* a, const void* b, void* c, void* scratch, const void* prepared = nullptr) const {
     multiply(a, b, c, scratch, prepared);
   }
   ProductWay way = ProductWay::loops;
-  int packed = 0;  ///< How many of the three had to be rearranged because no stride said it.
+  int packed = 0;  ///< How many of the three arrays are copied to a dense layout because their strides do not fit.
 };
 PlannedProduct make_product(const Product& product);
 

@@ -13,16 +13,16 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t most_terms = 256;   // of a chunk, which is summed in the unit's registers
-constexpr std::int64_t apart_bytes = 128;  // between panels: at steps of 4 KiB they would share few places of a cache
+constexpr std::int64_t most_terms = 256;   // per chunk, which is summed in the unit's registers
+constexpr std::int64_t apart_bytes = 128;  // between panels: at strides of 4 KiB they would share few cache sets
 static_assert(apart_bytes >= amx::noted_bytes);
-constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all
-constexpr std::int64_t most_prepared_bytes = 32 << 20;  // more is split anew sooner than read
-constexpr std::int64_t whole_from = 8;              // from so many on, a task is a whole product
+constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all threads
+constexpr std::int64_t most_prepared_bytes = 32 << 20;  // splitting again is faster than reading more than this
+constexpr std::int64_t whole_from = 8;  // with this many products or more, a task is a whole product
 
-/// One product's terms are cut into chunks. Of the shorter side (fewer rows or columns) the parts of many chunks are
-/// made ready for all threads; each task then splits some panels of the longer side, a chunk at a time. Of a side that
-/// is fixed the parts of all chunks lie ready already.
+/// The terms of a product are cut into chunks. The shorter side (fewer rows or columns) is split into bfloat16 parts
+/// for all threads, many chunks at a time. Each task then splits some panels of the longer side, one chunk at a time. A
+/// fixed side is split in advance, for all chunks.
 class AmxProduct {
  public:
   explicit AmxProduct(const GemmPlan& plan)
@@ -43,8 +43,8 @@ class AmxProduct {
       stage_chunks_ = chunks_;
     else
       stage_chunks_ = std::clamp<std::int64_t>(most_stage_bytes / shared_bytes, 1, chunks_);
-    // What is used again and again should stay in the second-level cache: the shared side, if it is small, else a
-    // block.
+    // The data that is used repeatedly should stay in the second-level cache: the shared side if it is small, else a
+    // block of the other side.
     constexpr std::int64_t stays = 800 << 10, beside_it = 400 << 10, alone = 1100 << 10;
     const std::int64_t pairs = ceiling(panels_[1 - shared_], 2);
     const std::int64_t most_pairs = (shared_bytes <= stays ? beside_it : alone) / (2 * panel_bytes_);
@@ -96,16 +96,17 @@ class AmxProduct {
   };
   struct Chunk {
     std::int64_t number;
-    std::array<std::int64_t, 2> offsets;  // into the sides
+    std::array<std::int64_t, 2> offsets;  // of its first term in the two sides
     std::int64_t terms;
   };
-  /// Panels of a side, of one chunk.
+  /// The panels [first, first + count) of a side, of one chunk.
   struct Stretch {
     std::size_t side;
     const std::byte* data;
     std::int64_t first, count;
   };
 
+  /// Whether each task is a whole product with its own shared side.
   bool apart() const { return plan_.outer.count() >= whole_from; }
   bool is_prepared(std::size_t side) const { return prepared_each_ > 0 && plan_.fixed == static_cast<int>(side); }
   std::int64_t shared_bytes() const {
@@ -138,7 +139,7 @@ class AmxProduct {
     (side == 0 ? amx::pack_left : amx::pack_right)(from, lines, chunk.terms, to, panel_bytes_);
   }
 
-  /// All panels of a side, of some chunks: chunk after chunk.
+  /// Packs all panels of a side for chunks [first_chunk, first_chunk + chunks), one chunk after the other.
   void pack_side(const Arrays& arrays, std::size_t side, std::int64_t first_chunk, std::int64_t chunks, int threads,
                  std::byte* to) const {
     const std::int64_t panels = panels_[side];
@@ -153,6 +154,7 @@ class AmxProduct {
     });
   }
 
+  /// Computes one product.
   void one(const Arrays& arrays, int threads, std::byte* own_shared, std::byte* blocks) const {
     const std::byte* shared = is_prepared(shared_) ? arrays.prepared : own_shared;
     for (std::int64_t stage = 0; stage < chunks_; stage += stage_chunks_) {
@@ -168,14 +170,14 @@ class AmxProduct {
     }
   }
 
-  /// What one chunk of terms adds to a block of c: all of the shared side against some panels of the other.
+  /// Adds one chunk of terms to a block of c: all panels of the shared side times some panels of the other side.
   void fill(const Arrays& arrays, const Chunk& chunk, const std::byte* shared, std::int64_t block,
             std::byte* own) const {
     const std::size_t other = 1 - shared_;
     const std::int64_t first = block * block_panels_;
     const std::int64_t panels = std::min(block_panels_, panels_[other] - first);
     const Stretch all{shared_, shared, 0, panels_[shared_]};
-    if (is_prepared(other)) {  // read once, from afar; the shared side is small
+    if (is_prepared(other)) {  // `other` is outermost: it is read once, from memory, and the shared side stays in cache
       const std::byte* ready = arrays.prepared + (chunk.number * panels_[other] + first) * panel_bytes_;
       multiply(arrays, chunk, {other, ready, first, panels}, all);
     } else {
@@ -184,7 +186,8 @@ class AmxProduct {
     }
   }
 
-  /// While two panels of `outer` meet all of `inner`, the next two come nearer, some lines at every step.
+  /// Multiplies all panels of `outer` by all panels of `inner`. While two panels of `outer` are in use, the next two
+  /// are prefetched, some cache lines at every step.
   void multiply(const Arrays& arrays, const Chunk& chunk, const Stretch& outer, const Stretch& inner) const {
     const std::int64_t steps = amx::steps_of(chunk.terms);
     const std::int64_t ahead_lines = ceiling(2 * panel_bytes_ / 64, steps * ceiling(inner.count, 2));
@@ -211,7 +214,7 @@ class AmxProduct {
       }
   }
 
-  /// Asks for the block of c that is about to be written.
+  /// Prefetches the block of c that is written next.
   void fetch(const float* c, std::int64_t rows) const {
     for (std::int64_t i = 0; i < rows; ++i, c += plan_.m_strides[2]) {
       __builtin_prefetch(c, 1);
@@ -219,11 +222,11 @@ class AmxProduct {
     }
   }
 
-  /// Whether a line of one side, in a chunk, is zeros.
+  /// Whether a line of one side is all zeros in a chunk.
   bool is_zero(const Arrays& arrays, const Chunk& chunk, std::size_t side, std::int64_t line) const {
     const float* x = arrays.sides[side] + chunk.offsets[side] + line * line_stride(side);
     const std::int64_t step = plan_.k_strides[side];
-    std::uint32_t bits = 0;  // of any term, without its sign
+    std::uint32_t bits = 0;  // the bits of all terms, without the signs
     if (step == 1) {
 #pragma omp simd reduction(| : bits)
       for (std::int64_t k = 0; k < chunk.terms; ++k) bits |= std::bit_cast<std::uint32_t>(x[k]) << 1;
@@ -233,8 +236,8 @@ class AmxProduct {
     return bits == 0;
   }
 
-  /// What is known of lines of zeros in one chunk, a bit for each of a block's lines; the last blocks of lines that
-  /// were asked for, since each meets many of the other side.
+  /// Caches which lines of a block are all zeros in one chunk, with one bit per line. Recent blocks of lines are kept,
+  /// because each is multiplied by many blocks of the other side.
   struct ZeroLines {
     std::int64_t first = -1;
     std::uint32_t known = 0, zero = 0;
@@ -242,6 +245,7 @@ class AmxProduct {
   static constexpr std::size_t kept_blocks = 32;
   using Zeros = std::array<std::array<ZeroLines, kept_blocks>, 2>;
 
+  /// The lines of the block that begins at line `first` that are known to be zeros; tests those in `wanted` first.
   std::uint32_t zero_lines(const Arrays& arrays, const Chunk& chunk, std::size_t side, std::int64_t first,
                            std::uint32_t wanted, Zeros& zeros) const {
     ZeroLines& lines = zeros[side][static_cast<std::size_t>(first / amx::block_lines) % kept_blocks];
@@ -252,8 +256,8 @@ class AmxProduct {
     return lines.zero;
   }
 
-  /// Whether all of a block's sums that are not sound are 0, and of a row or column of zeros: then they are right. Only
-  /// tiny or infinite numbers make a 0 not sound.
+  /// Whether all sums of a block that are not sound are 0 and belong to a row or column of zeros, so that they are
+  /// right. A sum of 0 is not sound only if an operand contains tiny or infinite numbers.
   bool zeros_explain(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left, float least,
                      const float* sums, Zeros& zeros) const {
     const std::int64_t rows = std::min(amx::block_lines, plan_.m - top);
@@ -269,8 +273,8 @@ class AmxProduct {
     return to_explain == 0 || (to_explain & ~zero_lines(arrays, chunk, 1, left, to_explain, zeros)) == 0;
   }
 
-  /// A block in plain arithmetic, where the unit's has lost something: some parts of an infinite number are NaN, and
-  /// the unit takes tiny parts for 0.
+  /// Computes a block in float32 arithmetic, if the unit's result is not sound: splitting an infinity gives NaN parts,
+  /// and the unit treats subnormal parts as 0.
   void multiply_plainly(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left,
                         float* sums) const {
     constexpr std::int64_t width = amx::block_lines;
@@ -302,8 +306,8 @@ class AmxProduct {
 }  // namespace
 
 bool amx_suits(const GemmPlan& plan) {
-  // Splitting takes (m + n) k steps and multiplying m n k: the harmonic mean of m and n says whether it pays. With less
-  // than this, tiles are as fast.
+  // Splitting takes (m + n) k steps and multiplying m n k, so the harmonic mean of m and n decides whether the unit
+  // pays. Below these limits, tiles are as fast.
   constexpr std::int64_t least_mean = 80, least_terms = 16;
   return 2 * plan.m * plan.n >= least_mean * (plan.m + plan.n) && plan.k >= least_terms && amx::available();
 }

@@ -1,4 +1,4 @@
-/// Batches of float32 matrix products on the matrix unit: see amx.hpp for how, and for how exact.
+/// Batches of float32 matrix products on the matrix unit. amx.hpp describes the method and its accuracy.
 #pragma once
 
 #include "product_gemm.hpp"
@@ -8,8 +8,8 @@ namespace xtape {
 /// Whether the machine has the unit and the product is large enough to pay for splitting the operands into parts.
 bool amx_suits(const GemmPlan& plan);
 
-/// The plan is one that gemm_can. Every element is summed in an order that depends on the number of terms alone. A
-/// fixed operand is prepared by splitting it into parts, half as large again as itself, unless they would fit no cache.
+/// `plan` must satisfy gemm_can. The order in which the terms of an element are summed depends on their number only. A
+/// fixed operand is prepared by splitting it into parts, which take 1.5 times its size, unless they fit no cache.
 MatrixProducts<float> make_amx(const GemmPlan& plan);
 
 }  // namespace xtape

@@ -9,13 +9,14 @@ namespace xtape {
 namespace {
 constexpr double nanoseconds_per_copied_element = 1.0;
 
+/// Whether axes of this role belong to array 0 (a), 1 (b) or 2 (c).
 bool stands_in(Role role, std::size_t array) {
   constexpr std::array<Role, 3> without{Role::n, Role::m, Role::k};
   return role != without[array];
 }
 
-/// Gives array `which` dense strides: batch axes first, then the rows and columns of its matrix, each in the order in
-/// which `axes` stand. Says how to copy between the two layouts.
+/// Gives array `which` dense strides: batch axes first, then the rows and columns of its matrix, each in the order of
+/// `axes`. Sets the two layouts of the copy in `choice`.
 void pack(std::vector<Axis>& axes, std::size_t which, std::int64_t offset, GemmChoice& choice) {
   choice.packed[which] = true;
   std::vector<Axis*> order;
@@ -34,7 +35,7 @@ void pack(std::vector<Axis>& axes, std::size_t which, std::int64_t offset, GemmC
   choice.plan.offsets[which] = 0;
 }
 
-/// The axes of a role as loops over the three arrays, neighbours merged.
+/// The axes of a role as loops over the three arrays, merged.
 Loops<3> group(const std::vector<Axis>& axes, Role role) {
   Loops<3> loops;
   for (const Axis& axis : axes)
@@ -43,7 +44,7 @@ Loops<3> group(const std::vector<Axis>& axes, Role role) {
   return loops;
 }
 
-/// Takes axis `i` out of `loops` (or nothing, where i is its rank) and returns its size and strides.
+/// Removes axis `i` from `loops` and returns its size and strides; size 1 if there is no such axis.
 std::pair<std::int64_t, std::array<std::int64_t, 3>> take(Loops<3>& loops, std::size_t i) {
   if (i >= loops.rank()) return {1, {0, 0, 0}};
   const std::pair<std::int64_t, std::array<std::int64_t, 3>> taken{
@@ -52,7 +53,7 @@ std::pair<std::int64_t, std::array<std::int64_t, 3>> take(Loops<3>& loops, std::
   return taken;
 }
 
-/// The best choice of which axes BLAS walks itself, the others being loops around it.
+/// Chooses the axes of the BLAS call; the other axes become loops around it. Updates `choice` if that is cheaper.
 void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
   const Loops<3> batch = group(axes, Role::batch), m_axes = group(axes, Role::m), n_axes = group(axes, Role::n),
                  k_axes = group(axes, Role::k);
@@ -84,7 +85,7 @@ void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
       }
 }
 
-/// Puts axes with larger steps first: summed axes by their steps in `sum_leader`, the others by theirs in c.
+/// Sorts axes by decreasing stride: summed axes by their strides in array `sum_leader`, the others by those in c.
 void sort_axes(std::vector<Axis>& axes, std::size_t sum_leader) {
   const auto step = [&](const Axis& axis) { return std::abs(axis.strides[axis.role == Role::k ? sum_leader : 2]); };
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& x, const Axis& y) { return step(x) > step(y); });
@@ -105,7 +106,7 @@ std::vector<Axis> axes_of(const Product& product) {
       found->strides[which] += layouts[which]->strides[i];
     }
   for (Axis& axis : axes) {
-    // An operand that repeats along a batch axis may as well not have it: one larger product, not many.
+    // A batch axis along which an operand is broadcast becomes a row or column axis: one larger product, not many.
     const bool in_c = product.c_axes.find(axis.letter) != std::string::npos;
     axis.role = !in_c ? Role::k : axis.strides[1] == 0 ? Role::m : axis.strides[0] == 0 ? Role::n : Role::batch;
   }
@@ -119,10 +120,10 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
     choice.plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
     choice.plan.threads = product.threads;
     choice.plan.accumulate = product.accumulate && (mask & 4) == 0;
-    const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;  // anew at every run
+    const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;  // packed again at every run
     choice.plan.fixed = rearranged ? -1 : product.fixed;
     std::vector<Axis> packed = axes;
-    sort_axes(packed, mask & 2 ? 0 : 1);  // what is packed takes the order of what is not
+    sort_axes(packed, mask & 2 ? 0 : 1);  // a packed operand takes the order of the other
     for (std::size_t i = 0; i < 3; ++i)
       if (mask & (1u << i)) pack(packed, i, choice.plan.offsets[i], choice);
     choose_inner(packed, choice);

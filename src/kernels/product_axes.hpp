@@ -1,4 +1,4 @@
-/// From the letters of a product to plans of how to compute it.
+/// Turns the axis labels of a product into plans that compute it.
 #pragma once
 
 #include <array>
@@ -12,34 +12,36 @@
 
 namespace xtape {
 
-/// Where an axis stands decides what it is to a matrix product.
+/// The role of an axis in a matrix product, which depends on the arrays that have it: a and c (m), b and c (n), a and b
+/// (k, summed), or all three (batch).
 enum class Role { batch, m, n, k };
 
 struct Axis {
   char letter = 0;
   std::int64_t size = 1;
-  std::array<std::int64_t, 3> strides{};  // of a, b, c; 0 where it does not stand
+  std::array<std::int64_t, 3> strides{};  // in a, b, c; 0 in an array without the axis
   Role role = Role::batch;
 };
 
-/// The axes of a product, those of size 1 left out. A letter that stands twice in an operand steps along its diagonal.
+/// The axes of a product except those of size 1. A label that appears twice in an operand has the stride of its
+/// diagonal.
 std::vector<Axis> axes_of(const Product& product);
 
-/// A way to compute the product by matrix products: which arrays are rearranged first, and the products after that.
+/// A way to compute the product by matrix products: which arrays are packed (copied to dense layouts), and the plan.
 struct GemmChoice {
   std::array<bool, 3> packed{};
-  std::array<Layout, 3> from, to;  // of the copies that pack; for c: from what is computed to the result
+  std::array<Layout, 3> from, to;  // layouts of the packing copies; for c: from the computed array to the result
   GemmPlan plan;
   double cost = std::numeric_limits<double>::infinity();
 };
 
-/// The cheapest such way; its cost is infinite where there is none.
+/// The cheapest choice; its cost is infinite if there is none.
 GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes);
 
-/// Few rows by a matrix that is read where it lies, if it is such a product.
+/// The plan for few rows times a matrix that is read in place, if the product has that form.
 std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes);
 
-/// Any product, element by element.
+/// The plan for plain loops, which any product has.
 LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes);
 
 }  // namespace xtape

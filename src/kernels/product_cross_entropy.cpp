@@ -10,17 +10,17 @@
 namespace xtape {
 
 namespace {
-// Fewer rows, and each block's products would take longer to bring up the weight than to multiply by it.
+// With fewer rows, the products of a block would take longer to read the weight than to multiply by it.
 constexpr std::int64_t least_rows = 512;
-constexpr std::int64_t logits_at_once = 4 << 20;  // where rows are short
-constexpr std::int64_t row_step = 256;            // the weight's gradient is summed over rows, so many at a time
+constexpr std::int64_t logits_at_once = 4 << 20;  // the number of logits of a block, if rows are short
+constexpr std::int64_t row_step = 256;            // the rows that the sum for the weight's gradient takes at a time
 
 std::int64_t block_count(const CrossEntropy& loss) {
   const std::int64_t each = rows_at_once(loss.classes);
-  return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // one of no rows fills in the zeros
+  return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // without rows, one block writes the zeros
 }
 
-/// An array by the letters r (rows), t (terms) and c (classes).
+/// An array with the axis labels r (rows), t (terms) and c (classes).
 struct Operand {
   Layout layout;
   std::string axes;
@@ -41,6 +41,7 @@ PlannedProduct planned(const Operand& a, const Operand& b, const Operand& c, int
   return make_product(product);
 }
 
+/// logits[rows, classes] += bias[classes].
 template <class T>
 void add_to_rows(const T* bias, const CrossEntropy& block, T* logits, int threads) {
   parallel_for(threads, block.rows, rows_a_piece(block.classes), [&](std::int64_t begin, std::int64_t finish) {

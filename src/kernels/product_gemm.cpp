@@ -11,7 +11,8 @@
 namespace xtape {
 
 namespace {
-/// The step from row to row of a matrix whose columns stand side by side, or nothing if it is not such a matrix.
+/// The row stride (leading dimension) of a matrix whose rows are contiguous; nullopt if it is not such a matrix, or if
+/// the stride does not fit int.
 std::optional<int> leading(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
                            std::int64_t column_stride) {
   if (columns > 1 && column_stride != 1) return std::nullopt;
@@ -20,9 +21,9 @@ std::optional<int> leading(std::int64_t rows, std::int64_t columns, std::int64_t
   return static_cast<int>(step);
 }
 
-/// One matrix as BLAS wants it.
+/// One matrix in the form that BLAS takes.
 struct Matrix {
-  bool rows_run = false;  ///< Its columns stand side by side: row-major as it is. Else its rows do.
+  bool rows_run = false;  ///< The matrix is row-major; if false, column-major.
   int step = 0;
 };
 std::optional<Matrix> matrix_of(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
@@ -41,8 +42,8 @@ std::optional<Matrix> c_of(const GemmPlan& p) {
   return matrix_of(p.m, p.n, p.m_strides[2], p.n_strides[2]);
 }
 
-/// How the result is cut into pieces. By the shape alone, never by the number of threads: BLAS may take another path
-/// for another shape, and so give other last bits.
+/// How the result is cut into pieces. This depends on the shape only, never on the number of threads: BLAS may take
+/// another path for a piece of another shape, which changes the last bits.
 struct Pieces {
   bool along_n = true;
   std::int64_t width = 0;
@@ -51,17 +52,17 @@ struct Pieces {
 Pieces pieces_of(const GemmPlan& plan) {
   constexpr double worth_a_piece = 1.6e7;    // multiply-adds
   constexpr std::int64_t most_pieces = 16;   // of all products together
-  constexpr std::int64_t worth_a_cut = 128;  // narrower pieces spend their time on packing the other operand
+  constexpr std::int64_t worth_a_cut = 128;  // BLAS spends most of the time of narrower pieces on packing
   constexpr std::int64_t suits_kernel = 16;
   Pieces pieces;
-  pieces.along_n = plan.n >= plan.m;  // each piece packs the other operand again: cut along the longer side
+  pieces.along_n = plan.n >= plan.m;  // BLAS packs the other operand for each piece: cut along the longer side
   const std::int64_t length = pieces.along_n ? plan.n : plan.m;
   const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k) *
                       static_cast<double>(plan.sums.count());
   const std::int64_t most = std::min(most_pieces / plan.outer.count(), std::max<std::int64_t>(2, length / worth_a_cut));
   const std::int64_t wanted =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(work / worth_a_piece), 1, std::max<std::int64_t>(1, most));
-  const std::int64_t even = wanted > 1 ? wanted / 2 * 2 : 1;  // an odd piece would leave one of two threads idle
+  const std::int64_t even = wanted > 1 ? wanted / 2 * 2 : 1;  // an odd number would leave one of two threads idle
   pieces.width = ((length + even - 1) / even + suits_kernel - 1) / suits_kernel * suits_kernel;
   pieces.count = (length + pieces.width - 1) / pieces.width;
   return pieces;
@@ -111,7 +112,7 @@ double gemm_cost(const GemmPlan& plan) {
 template <class T>
 std::function<void(const T*, const T*, T*)> make_gemm(const GemmPlan& plan) {
   const Matrix a_matrix = *a_of(plan), b_matrix = *b_of(plan), c_matrix = *c_of(plan);
-  // A result whose rows stand side by side is written in BLAS's column-major order, which swaps the operands for us.
+  // The call takes the order of the result; an operand of the other order is passed as transposed.
   const CBLAS_ORDER order = c_matrix.rows_run ? CblasRowMajor : CblasColMajor;
   const auto transposed = [&](const Matrix& matrix) {
     return matrix.rows_run == c_matrix.rows_run ? CblasNoTrans : CblasTrans;

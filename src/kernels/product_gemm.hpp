@@ -1,4 +1,4 @@
-/// Batches of matrix products on BLAS, one thread a call, shared out by us.
+/// Batches of matrix products on BLAS. Each BLAS call uses one thread; this file distributes the calls over threads.
 #pragma once
 
 #include <functional>
@@ -20,32 +20,34 @@ struct GemmPlan {
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 
-/// Matrix products of a plan, made ready to run. Scratch is 64-byte aligned, and so is what is prepared.
+/// Matrix products of a plan, ready to run. `scratch` and `prepared` must be 64-byte aligned.
 template <class T>
 struct MatrixProducts {
   std::function<void(const T* a, const T* b, T* c, void* scratch, const void* prepared)> run;
   std::size_t scratch_bytes = 0;
-  /// Puts the fixed operand into the form that the runs need: `prepared` is `prepared_bytes` of their own. Empty where
-  /// none is fixed, or not worth it: the runs then read what they are given as that operand, and `prepared` is unused.
+  /// Converts the fixed operand to the form that the runs need, in `prepared`, which has `prepared_bytes` bytes. Empty
+  /// if no operand is fixed or preparing does not pay: the runs then read the operand itself and ignore `prepared`.
   std::function<void(const T* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
 };
 
-/// Whether BLAS can say it: in each matrix one stride is 1 and the other at least the length of a row.
+/// Whether BLAS can compute it: each matrix has one stride of 1 and another that is at least the length of a row, and
+/// sizes and strides fit int.
 bool gemm_can(const GemmPlan& plan);
 
-/// Whether the columns of c stand side by side.
+/// Whether c is row-major: the column stride of c is 1.
 bool columns_run(const GemmPlan& plan);
 
-/// The same product, transposed: the two operands change places.
+/// The transposed product, with a and b exchanged.
 GemmPlan with_sides_swapped(GemmPlan plan);
 
-/// The same product with columns that do stand side by side, transposed if need be.
+/// The same product with row-major c, transposed if necessary.
 GemmPlan with_columns_running(const GemmPlan& plan);
 
-/// Nanoseconds on one thread, roughly: to choose between plans.
+/// An estimate of the nanoseconds on one thread, to choose between plans.
 double gemm_cost(const GemmPlan& plan);
 
+/// A function that computes the plan with BLAS. `plan` must satisfy gemm_can.
 template <class T>
 std::function<void(const T* a, const T* b, T* c)> make_gemm(const GemmPlan& plan);
 extern template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);

@@ -7,13 +7,13 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t product_grain = 32768;  // multiply-adds below which another thread is not worth its start
-constexpr std::int64_t stretch = 1024;         // results summed side by side: they stay in the first-level cache
-constexpr std::int64_t sum_block = 256;        // terms added one after another before they join the total
-constexpr std::int64_t dot_block = 4096;       // the same, for vectors, whose terms are added in `dot_lanes` chains
+constexpr std::int64_t product_grain = 32768;  // multiply-adds; starting a thread for fewer does not pay
+constexpr std::int64_t stretch = 1024;         // results summed together: they stay in the first-level cache
+constexpr std::int64_t sum_block = 256;        // terms added one after another before they are added to the total
+constexpr std::int64_t dot_block = 4096;       // as sum_block, for dot products, which use `dot_lanes` partial sums
 constexpr std::int64_t dot_lanes = 64;
 constexpr std::int64_t long_sum =
-    65536;  // longer sums with few results are cut into parts, one after another per thread
+    65536;  // terms; longer sums with few results are cut into parts of this length for the threads
 
 /// The sum of x[i] * y[i], in a fixed order.
 template <class T>
@@ -39,8 +39,9 @@ T dot(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step, std::int
   return total;
 }
 
-/// total[j] += the sum over k of a[k][j] * b[k][j], `count` of each side by side. Steps along j: `a_step` is 0 or 1
-/// where it is a constant of the template, as for b.
+/// total[j] += the sum over k < terms of a[k * a_next + j * a_step] * b[k * b_next + j * b_step], for j < count. The
+/// template parameters fix strides at compile time: `a_is_scalar` a_step = 0; `plain` b_step = 1, and a_step = 1 unless
+/// `a_is_scalar`.
 template <class T, bool a_is_scalar, bool plain>
 void add_products(T* total, const T* a, std::int64_t a_step, std::int64_t a_next, const T* b, std::int64_t b_step,
                   std::int64_t b_next, std::int64_t terms, std::int64_t count) {
@@ -57,7 +58,7 @@ void add_products(T* total, const T* a, std::int64_t a_step, std::int64_t a_next
     for (std::int64_t j = 0; j < count; ++j) total[j] += x(k, j) * y(k, j);
 }
 
-/// Results side by side: for each stretch of the innermost free axis, all sums at once.
+/// Computes many results at once: all sums for a range of the innermost free axis.
 template <class T>
 std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan& plan) {
   const std::size_t last = plan.free.rank() - 1;
@@ -108,7 +109,7 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
   };
 }
 
-/// One result after another, each a sum over vectors; long sums of few results are cut into parts for the threads.
+/// Computes one result after another, each a dot product; long sums of few results are cut into parts for the threads.
 template <class T>
 std::function<void(const T*, const T*, T*, void*)> one_by_one(const LoopsPlan& plan) {
   const std::int64_t terms = plan.sums.sizes.back();
@@ -148,6 +149,7 @@ std::function<void(const T*, const T*, T*, void*)> one_by_one(const LoopsPlan& p
   };
 }
 
+/// Whether side_by_side is faster than one_by_one.
 bool runs_side_by_side(const LoopsPlan& plan) {
   const std::size_t last = plan.free.rank() - 1;
   const bool vectors = plan.sums.strides[0].back() == 1 && plan.sums.strides[1].back() == 1;
@@ -158,7 +160,7 @@ bool runs_side_by_side(const LoopsPlan& plan) {
   return plain ? length >= 4 || terms < 16 : terms < 8;
 }
 
-/// How well the innermost loop runs over axis `i` of the result.
+/// A score of how fast the innermost loop runs if it is over axis `i` of the result.
 int fitness(const Loops<3>& free, std::size_t i) {
   int points = free.sizes[i] >= 8 ? 8 : 0;
   for (std::size_t k = 0; k < 2; ++k) points += free.strides[k][i] == 1 || free.strides[k][i] == 0 ? 4 : 0;
@@ -203,7 +205,7 @@ std::function<void(const T*, const T*, T*, void*)> make_loops(const LoopsPlan& p
   if (!runs_side_by_side(plan)) return one_by_one<T>(plan);
   const std::size_t last = plan.free.rank() - 1;
   if (plan.free.strides[0][last] != 1 || plan.free.strides[1][last] != 0) return side_by_side<T>(plan);
-  // The loops know a scalar times a vector, not the reverse: the operands change places.
+  // side_by_side is specialised for a scalar times a vector, not for the reverse: exchange the operands.
   LoopsPlan swapped = plan;
   std::swap(swapped.free.strides[0], swapped.free.strides[1]);
   std::swap(swapped.sums.strides[0], swapped.sums.strides[1]);

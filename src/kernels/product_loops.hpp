@@ -1,4 +1,4 @@
-/// Products by plain loops: integers, vectors, elementwise and outer products, and what is too small for BLAS.
+/// Products by plain loops: integers, dot products, elementwise and outer products, and products too small for BLAS.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@ struct LoopsPlan {
   int threads = 1;
 };
 
-/// Sorts and merges the axes, and puts innermost those over which the loops run fastest.
+/// Sorts and merges the axes, and moves those over which the loops run fastest to the innermost positions.
 void arrange(LoopsPlan& plan);
 
-/// Nanoseconds on one thread, roughly, of an arranged plan.
+/// An estimate of the nanoseconds on one thread, for an arranged plan.
 double loops_cost(const LoopsPlan& plan);
 
-/// What the sums of long vectors need for their parts.
+/// The scratch for the partial sums of long dot products.
 std::size_t loops_scratch_bytes(const LoopsPlan& plan, std::size_t element_bytes);
 
 template <class T>

@@ -11,23 +11,23 @@ namespace xtape {
 
 namespace {
 constexpr int rows_together = 8;
-constexpr std::int64_t most_rows = 32;            // by a matrix that no cache holds
-constexpr std::int64_t large_matrix = 1 << 20;    // elements
+constexpr std::int64_t most_rows = 32;            // times a matrix that fits no cache
+constexpr std::int64_t large_matrix = 1 << 20;    // elements of a matrix that fits no cache
 constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
-constexpr std::int64_t block_columns = 64;        // the unit in which columns are shared out
-constexpr std::int64_t most_columns = 4096;       // so many sums stay in the first-level cache
+constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
+constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
 
-/// The plan with few rows: if need be, the two operands change places.
+/// The plan with m <= n, with the operands exchanged if necessary.
 GemmPlan with_few_rows(const GemmPlan& plan) {
   return plan.m <= plan.n ? plan : with_sides_swapped(plan);
 }
 
-/// Whether the terms of an element stand side by side in both operands.
+/// Whether the summed terms are contiguous in both operands.
 bool terms_run(const GemmPlan& plan) {
   return plan.k_strides[0] == 1 && plan.k_strides[1] == 1;
 }
-/// Whether the columns of the matrix and of the result stand side by side.
+/// Whether the rows of the matrix and of the result are contiguous.
 bool matrix_columns_run(const GemmPlan& plan) {
   return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
 }
@@ -43,8 +43,8 @@ struct Piece {
   bool add;
 };
 
-/// x * y + z, rounded once. Where xsimd writes it as a product and a sum, the compiler would fuse them here and not
-/// there, and rows would get other bits beside other rows.
+/// x * y + z, rounded once. If xsimd wrote it as a product and a sum, the compiler would fuse them in some places only,
+/// and the bits of a row would depend on the number of rows.
 template <class T>
 xsimd::batch<T> fused(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xsimd::batch<T>& z) {
 #ifdef __AVX512F__
@@ -54,12 +54,12 @@ xsimd::batch<T> fused(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const 
   return xsimd::fma(x, y, z);
 }
 
-/// Tells the memory that a line will be read soon. Beyond the matrix's end this does no harm.
+/// Prefetches a cache line. An address beyond the end of the matrix is harmless.
 inline void will_read(const void* address) {
   __builtin_prefetch(address, 0, 2);
 }
 
-/// Adds `terms` terms, those from `first` on, to all columns of all rows.
+/// Adds the terms [first, first + terms) to all columns of all rows.
 template <class T, int rows, int terms>
 void add_terms(const Piece<T>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
@@ -83,7 +83,7 @@ void add_terms(const Piece<T>& p, std::int64_t first) {
   });
 }
 
-/// Where columns stand side by side: rows of the matrix, times their factors, are added to the rows of the result.
+/// The product if the rows of the matrix are contiguous: adds multiples of the rows of w to the rows of c.
 template <class T, int rows>
 void by_terms(const Piece<T>& p) {
   constexpr int together = rows <= 2 ? 8 : 4;
@@ -92,7 +92,7 @@ void by_terms(const Piece<T>& p) {
   for (; k < p.terms; ++k) add_terms<T, rows, 1>(p, k);
 }
 
-/// `columns` columns from `first` on, each of them the product of two stretches for each row.
+/// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
 template <class T, int rows, int columns>
 void multiply_columns(const Piece<T>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
@@ -122,7 +122,7 @@ void multiply_columns(const Piece<T>& p, std::int64_t first) {
     }
 }
 
-/// Where terms stand side by side: every column of the matrix by every row.
+/// The product if the summed terms are contiguous: a dot product of every row and every column.
 template <class T, int rows>
 void by_columns(const Piece<T>& p) {
   constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;

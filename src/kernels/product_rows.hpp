@@ -1,5 +1,5 @@
-/// Products of few rows by a large matrix, such as a step of one token by a weight. Nearly all their time goes into
-/// reading the matrix, so it is read once, in the order of memory, and never packed.
+/// Products of few rows and a large matrix, such as one decoding step with a weight. Nearly all their time goes into
+/// reading the matrix, so it is read once, in memory order, and never packed.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace xtape {
 
-/// Whether one operand has at most eight rows (or 32, where no cache holds the other) and the other is a matrix to be
-/// read as it lies: either what is added up for a row of the result stands side by side in both operands, or the
-/// columns of the matrix and of the result do.
+/// Whether one operand has at most 8 rows (or 32, if the other fits no cache) and the other is a matrix that can be
+/// read in place: either the summed terms are contiguous in both operands, or the rows of the matrix and of the result
+/// are contiguous.
 bool rows_suit(const GemmPlan& plan);
 
-/// The plan is one that rows_suit. A row's elements have the same bits whatever rows stand beside it.
+/// `plan` must satisfy rows_suit. The bits of a row do not depend on the other rows or on their number.
 template <class T>
 std::function<void(const T* a, const T* b, T* c)> make_rows(const GemmPlan& plan);
 extern template std::function<void(const float*, const float*, float*)> make_rows<float>(const GemmPlan&);

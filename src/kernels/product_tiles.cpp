@@ -11,19 +11,20 @@
 namespace xtape {
 
 namespace {
-constexpr int tile_rows = 14;     // with two registers a row and two of b: 30 of AVX-512's 32
-constexpr int row_registers = 2;  // of a tile's row
+constexpr int tile_rows = 14;     // two registers per row and two for b: 30 of AVX-512's 32
+constexpr int row_registers = 2;  // registers per row of a tile
 constexpr std::int64_t panel_terms =
-    256;                                  // terms of b packed together: 32 KiB a panel, which stay in first-level cache
-constexpr std::int64_t group_rows = 128;  // of a task, that they may share what the second-level cache holds of b
+    256;                                  // terms of b packed together: a panel has 32 KiB, for the first-level cache
+constexpr std::int64_t group_rows = 128;  // rows of a task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
-constexpr std::int64_t products_apart = 16;  // from so many on, a task is a whole product
+constexpr std::int64_t products_apart = 16;  // with this many products or more, a task is a whole product
 
 /// The columns of a panel: as wide as a tile.
 template <class T>
 constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<T>::size);
 
-/// A tile of c: `rows` rows of `registers` registers, over `terms` terms of one panel of b.
+/// Computes a tile of c, `rows` rows of `registers` registers, over `terms` terms of one panel of b; adds to c if
+/// `add`.
 template <class T, int rows, int registers>
 void multiply(std::int64_t terms, const T* a, std::int64_t a_row, std::int64_t a_term, const T* panel, T* c,
               std::int64_t c_row, bool add) {
@@ -53,7 +54,7 @@ void multiply(std::int64_t terms, const T* a, std::int64_t a_row, std::int64_t a
 template <class T>
 using Multiply = void (*)(std::int64_t, const T*, std::int64_t, std::int64_t, const T*, T*, std::int64_t, bool);
 
-/// multiply for 1, 2, … rows.
+/// The instances of multiply for 1, 2, … rows.
 template <class T, int registers, int... i>
 constexpr std::array<Multiply<T>, sizeof...(i)> by_rows(std::integer_sequence<int, i...> /*rows*/) {
   return {multiply<T, i + 1, registers>...};
@@ -72,7 +73,7 @@ class Tiles {
         packed_(plan.sums.count() * plan.k * panels_ * panel_width<T>) {
     std::int64_t groups =
         std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
-    if (groups > 1) groups = groups / 2 * 2;  // an odd one would leave one of two threads idle
+    if (groups > 1) groups = groups / 2 * 2;  // an odd number would leave one of two threads idle
     rows_ = ceiling(plan.m, groups);
     row_groups_ = ceiling(plan.m, rows_);
     panel_groups_ = ceiling(panels_, group_panels);
@@ -120,7 +121,7 @@ class Tiles {
   }
 
  private:
-  /// A task is a whole product, whose b is packed by the thread that has it.
+  /// Whether a task is a whole product, whose b is packed by the thread that runs it.
   bool whole_products() const { return plan_.outer.count() >= products_apart; }
   std::size_t bytes_of(std::int64_t products) const { return static_cast<std::size_t>(products * packed_) * sizeof(T); }
 
@@ -130,8 +131,9 @@ class Tiles {
     return at;
   }
 
-  /// Calls visit(at, first, terms, before) for each stretch of summed terms: where in a and b the product lies to which
-  /// they belong, the first term and how many, and how many elements are packed before them.
+  /// Calls visit(at, first, terms, before) for each block of summed terms: `at` are the offsets in a and b of the
+  /// product to which the terms belong, `first` the first term, `terms` their number, `before` the number of elements
+  /// that are packed before them.
   template <class Visit>
   void for_blocks(const Visit& visit) const {
     for (std::int64_t s = 0; s < plan_.sums.count(); ++s) {
@@ -143,7 +145,7 @@ class Tiles {
     }
   }
 
-  /// Panel `p` of b, term after term, with zeros where a register that is used ends beyond b.
+  /// Packs panel `p` of b, one term after the other, with zeros beyond the last column of b.
   void pack(const T* b, std::int64_t p, T* packed) const {
     const std::int64_t columns = std::min(panel_width<T>, plan_.n - p * panel_width<T>);
     constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
@@ -153,7 +155,7 @@ class Tiles {
       T* to = packed + before + p * terms * panel_width<T>;
       if (columns % width != 0) std::fill_n(to, terms * panel_width<T>, T{});
       if (step == 1) {
-        const auto copy = [&](auto constant) {  // of the compiler, where it can be: no call for each row
+        const auto copy = [&](auto constant) {  // a compile-time count avoids a call to memcpy for each row
           const std::int64_t count = constant;
           for (std::int64_t k = 0; k < terms; ++k) std::copy_n(from + k * row, count, to + k * panel_width<T>);
         };
@@ -165,7 +167,7 @@ class Tiles {
           copy(columns);
         return;
       }
-      constexpr std::int64_t square = 16;  // a line of the cache is read whole before the next
+      constexpr std::int64_t square = 16;  // a cache line is read completely before the next
       for (std::int64_t begin = 0; begin < terms; begin += square)
         for (std::int64_t j = 0; j < columns; ++j)
           for (std::int64_t k = begin; k < std::min(terms, begin + square); ++k)
@@ -173,7 +175,7 @@ class Tiles {
     });
   }
 
-  /// One group of rows and panels of c.
+  /// Computes one group of rows and panels of c.
   void fill(const T* a, const T* packed, T* c, std::int64_t group) const {
     const std::int64_t top = group / panel_groups_ * rows_;
     const std::int64_t rows = std::min(rows_, plan_.m - top);
@@ -182,7 +184,7 @@ class Tiles {
     const std::int64_t bands = ceiling(rows, tile_rows);
     bool add = plan_.accumulate;
     for_blocks([&](const std::array<std::int64_t, 2>& at, std::int64_t first, std::int64_t terms, std::int64_t before) {
-      for (std::int64_t band = 0; band < bands; ++band) {  // of even height, give or take a row
+      for (std::int64_t band = 0; band < bands; ++band) {  // the heights of bands differ by at most one row
         const std::int64_t begin = top + rows * band / bands, end = top + rows * (band + 1) / bands;
         const T* x = a + at[0] + begin * plan_.m_strides[0] + first * plan_.k_strides[0];
         for (std::int64_t p = left; p < right; ++p)
@@ -193,7 +195,7 @@ class Tiles {
     });
   }
 
-  /// A tile of c, of which the first `columns` columns exist.
+  /// Computes a tile of c, of which the first `columns` columns exist.
   void tile(std::int64_t rows, const T* a, const T* panel, std::int64_t terms, T* c, std::int64_t columns,
             bool add) const {
     constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
@@ -215,7 +217,7 @@ class Tiles {
 
   GemmPlan plan_;
   std::int64_t panels_, blocks_;
-  std::int64_t packed_;  ///< Elements of b when packed.
+  std::int64_t packed_;  ///< Elements of packed b, for one product.
   std::int64_t rows_ = 0, row_groups_ = 0, panel_groups_ = 0;
 };
 }  // namespace
@@ -223,9 +225,9 @@ class Tiles {
 bool tiles_suit(const GemmPlan& given) {
   if (xsimd::batch<float>::size < 16) return false;
   const GemmPlan plan = with_columns_running(given);
-  constexpr std::int64_t most_packed = 1 << 20;  // elements of b: more do not stay in any cache
-  constexpr std::int64_t far = 4096;             // a step of a after which hardly anything read before is still at hand
-  constexpr std::int64_t one_register = 16;      // of columns: tiles so narrow lose to BLAS
+  constexpr std::int64_t most_packed = 1 << 20;  // elements of b; more do not stay in any cache
+  constexpr std::int64_t far = 4096;             // with strides this large in a, few cache lines are reused
+  constexpr std::int64_t one_register = 16;      // columns; such narrow tiles are slower than BLAS
   const std::int64_t packed_at_once = plan.outer.count() >= products_apart ? 1 : plan.outer.count();
   return plan.m >= 4 && plan.n > one_register && plan.k >= 8 && std::abs(plan.k_strides[0]) < far &&
          packed_at_once * plan.sums.count() * plan.k * plan.n <= most_packed;

@@ -1,18 +1,18 @@
-/// Batches of matrix products tile by tile in registers: for sizes at which BLAS spends its time on calls and packing.
-/// The ideas are those of Goto and van de Geijn (2008, Anatomy of high-performance matrix multiplication), but for one
-/// thing: only b is packed, a is read where it lies.
+/// Batches of matrix products in register tiles, for sizes at which BLAS spends its time on calls and packing. After
+/// Goto and van de Geijn (2008, Anatomy of high-performance matrix multiplication), except that only b is packed; a is
+/// read in place.
 #pragma once
 
 #include "product_gemm.hpp"
 
 namespace xtape {
 
-/// Whether tiles beat BLAS here. Never where registers are narrower than AVX-512's: BLAS picks its kernels when it is
-/// loaded, these are compiled in.
+/// Whether tiles are faster than BLAS. Never if the build's registers are narrower than AVX-512's: BLAS selects its
+/// kernels for the processor when it is loaded, the tiles are fixed at compile time.
 bool tiles_suit(const GemmPlan& plan);
 
-/// The plan is one that gemm_can. Every element is summed in an order that depends on the number of terms alone. If the
-/// operand that is packed is the fixed one, it is packed once.
+/// `plan` must satisfy gemm_can. The order in which the terms of an element are summed depends on their number only. If
+/// the packed operand is the fixed one, it is packed once, by `prepare`.
 template <class T>
 MatrixProducts<T> make_tiles(const GemmPlan& plan);
 extern template MatrixProducts<float> make_tiles<float>(const GemmPlan&);

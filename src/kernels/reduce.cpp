@@ -11,12 +11,12 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t lanes = 64;   // partial results side by side in registers
-constexpr std::int64_t few_lanes = 8;  // the same for short rows
-constexpr std::int64_t in_line_lanes = 16;  // elements of a lane that are added one after the other, as NumPy does
+constexpr std::int64_t lanes = 64;   // independent partial results, in registers
+constexpr std::int64_t few_lanes = 8;  // as `lanes`, for short rows
+constexpr std::int64_t in_line_lanes = 16;  // elements of a lane that are combined sequentially, as in NumPy
 constexpr std::int64_t strip = 512;  // columns that are combined together, in the first-level cache
-constexpr std::int64_t in_line_rows = 32;   // rows that are added one after the other before going pairwise
-constexpr std::int64_t chunk_elements = std::int64_t{1} << 15;  // elements behind a partial result, about
+constexpr std::int64_t in_line_rows = 32;   // rows that are combined sequentially; more are combined pairwise
+constexpr std::int64_t chunk_elements = std::int64_t{1} << 15;  // elements per partial result, approximately
 
 struct Add {
   template <class T>
@@ -70,7 +70,8 @@ struct And {
   }
 };
 
-/// Line after line of `width` neighbours, one on top of the other, into `partial`, whose elements are a local array.
+/// Combines `lines` lines of `width` adjacent elements sequentially, lane by lane, into `partial`, a local array that
+/// the compiler keeps in registers.
 template <std::int64_t width, class In, class Out, class Combine>
 [[gnu::always_inline]] inline void in_line(const In* in, std::int64_t lines, Out (&partial)[width], Combine combine) {
   std::fill(partial, partial + width, Combine::template start<Out>());
@@ -81,7 +82,7 @@ template <std::int64_t width, class In, class Out, class Combine>
   }
 }
 
-/// More lines, in blocks that are brought together in a balanced tree.
+/// As in_line for many lines: combines them in blocks, and the blocks in a balanced tree.
 template <std::int64_t width, class In, class Out, class Combine>
 void in_blocks(const In* in, std::int64_t lines, Out (&result)[width], Combine combine) {
   alignas(64) Out second[width];
@@ -100,7 +101,7 @@ void in_blocks(const In* in, std::int64_t lines, Out (&result)[width], Combine c
   for (std::int64_t lane = 0; lane < width; ++lane) result[lane] = combine(result[lane], second[lane]);
 }
 
-/// All of `partial`, after the rest of a row that fills no line has joined it, brought together pairwise.
+/// Combines the last elements of a row, which do not fill a line, with `partial`, then all of `partial` pairwise.
 template <std::int64_t width, class In, class Out, class Combine>
 [[gnu::always_inline]] inline Out joined(Out (&partial)[width], const In* rest, std::int64_t count, Combine combine) {
   for (std::int64_t lane = 0; lane < count; ++lane)
@@ -110,7 +111,7 @@ template <std::int64_t width, class In, class Out, class Combine>
   return partial[0];
 }
 
-/// Neighbouring elements in `width` lanes.
+/// Reduces contiguous elements in `width` lanes.
 template <std::int64_t width, class In, class Out, class Combine>
 inline Out reduce_by_lanes(const In* row, std::int64_t size, Combine combine) {
   const std::int64_t lines = size / width;
@@ -119,12 +120,12 @@ inline Out reduce_by_lanes(const In* row, std::int64_t size, Combine combine) {
     in_line(row, lines, partial, combine);
     return joined(partial, row + lines * width, size - lines * width, combine);
   }
-  alignas(64) Out blocks[width];  // another array: the compiler keeps the first in registers
+  alignas(64) Out blocks[width];  // a separate array, so that the compiler keeps `partial` in registers
   in_blocks(row, lines, blocks, combine);
   return joined(blocks, row + lines * width, size - lines * width, combine);
 }
 
-/// Neighbouring elements, at most a chunk of them.
+/// Reduces contiguous elements, at most one chunk.
 template <class In, class Out, class Combine>
 Out reduce_row(const In* row, std::int64_t size, Combine combine) {
   if (size >= 2 * lanes) return reduce_by_lanes<lanes, In, Out>(row, size, combine);
@@ -134,7 +135,7 @@ Out reduce_row(const In* row, std::int64_t size, Combine combine) {
   return result;
 }
 
-/// At most `strip` columns side by side of `size` rows that are `step` apart.
+/// Reduces at most `strip` adjacent columns over `size` rows that are `step` elements apart.
 template <class In, class Out, class Combine>
 void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int64_t columns, Out* out,
                     Combine combine) {
@@ -148,7 +149,8 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
     }
     return;
   }
-  // Halves of whole blocks, so that the sums form a balanced tree. The depth is that of a chunk's blocks: a few.
+  // Each half is a whole number of blocks, so that the sums form a balanced tree. Its depth is the logarithm of the
+  // number of blocks in a chunk, which is small.
   const std::int64_t first = (size / 2 + in_line_rows - 1) / in_line_rows * in_line_rows;
   reduce_columns(in, first, step, columns, out, combine);
   alignas(64) Out second[strip];
@@ -156,7 +158,7 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
   for (std::int64_t j = 0; j < columns; ++j) out[j] = combine(out[j], second[j]);
 }
 
-/// Reduces chunk after chunk of the middle of `in`: out is [outer, chunks, inner].
+/// Reduces each chunk of the middle of `in` separately; out[outer, chunks, inner].
 template <class In, class Out, class Combine>
 void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::int64_t chunks, Out* out, int threads,
                    Combine combine) {
@@ -181,10 +183,10 @@ void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::
                });
 }
 
-/// How many rows of the middle make a partial result.
+/// The number of rows of the middle per partial result.
 std::int64_t chunk_of(const Middle& extent) {
   const std::int64_t wide = std::clamp<std::int64_t>(extent.inner, 1, strip);
-  // Wide arrays have strips enough for all threads; their columns stay whole until they are long.
+  // Wide arrays have enough strips for all threads, so their chunks are longer.
   const std::int64_t elements = extent.outer * extent.inner >= 64 * strip ? 8 * chunk_elements : chunk_elements;
   return std::max<std::int64_t>(in_line_rows, elements / wide);
 }

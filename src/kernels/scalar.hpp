@@ -1,4 +1,4 @@
-/// From a dtype known at run time to a C++ scalar type.
+/// Dispatches from a dtype known at run time to a C++ scalar type.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ auto with_scalar(Dtype dtype, const F& f) {
   return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
 }
 
-/// What sums, differences and products of T are computed in. Those of integers wrap, as NumPy's do; C++ says so of
-/// unsigned integers alone.
+/// The type in which sums, differences and products of T are computed. Integers wrap, as in NumPy; C++ defines that for
+/// unsigned integers only.
 template <class T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 

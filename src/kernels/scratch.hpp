@@ -1,4 +1,4 @@
-/// Sizes of pieces, and of scratch that is made of several.
+/// Rounded divisions for pieces of work and scratch memory.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace xtape {
 
-/// How many pieces of `each` cover `count`.
+/// The number of pieces of size `each` that cover `count`.
 constexpr std::int64_t ceiling(std::int64_t count, std::int64_t each) {
   return (count + each - 1) / each;
 }
 
-/// So many bytes up to the next cache line, where something else may begin.
+/// `bytes` rounded up to a multiple of the cache line, 64 bytes.
 constexpr std::size_t whole_lines(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }

@@ -13,13 +13,13 @@ namespace xtape {
 namespace {
 constexpr std::int64_t columns_at_once = 16;
 
-/// Threads times operands times this many elements are wanted where the axis is not the last.
+/// The scratch elements per thread and operand if the axis is not the last.
 std::int64_t gathered_elements(const AxisExtent& extent) {
   return (extent.length * columns_at_once + 15) / 16 * 16;
 }
 
-/// Calls row(in, out, length) on every row. Where the axis is not the last, some neighbouring rows are gathered into
-/// scratch first, so that every cache line is used whole, worked on in place, and put back.
+/// Calls row(in, out, length) on every row. If the axis is not the last, adjacent rows are first gathered into scratch,
+/// so that cache lines are used completely; they are processed there and then copied to `out`.
 template <class T, std::size_t operands, class Row>
 void for_rows(const std::array<const T*, operands>& in, T* out, const AxisExtent& extent, void* scratch, int threads,
               const Row& row) {
@@ -62,7 +62,7 @@ void for_rows(const std::array<const T*, operands>& in, T* out, const AxisExtent
   });
 }
 
-/// The largest element, or 0 for a row of -inf, which exp(x - it) then maps to zeros.
+/// The largest element m, or 0 for a row of -inf, so that exp(x - m) is then 0 and not NaN.
 template <class T>
 T finite_max(const T* x, std::int64_t count) {
   const T largest = max_of_lanes(x, count);
@@ -96,14 +96,14 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
                [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm); });
 }
 
-/// Writes x * factor, or -inf where the mask is true. Dense rows under a mask of stride 0 or 1 are what attention has,
-/// and loops over them become vector instructions.
+/// Writes x * factor, or -inf where the mask is true. The loops for dense rows with a mask stride of 0 or 1, which
+/// attention uses, are vectorised.
 template <class T>
 void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask, std::int64_t mask_step, T* y,
                     std::int64_t count) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   if (x_step == 1 && mask_step == 1) {
-    // As bytes: compilers do not turn loops that read bool into vector instructions.
+    // As bytes: compilers do not vectorise loops that read bool.
     const auto* masked = reinterpret_cast<const unsigned char*>(mask);
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) y[i] = masked[i] != 0 ? lowest : x[i] * factor;
@@ -176,11 +176,11 @@ void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mas
   rows.merge();
   if (rows.rank() == 0) rows.add(1, {0, 0});
   const std::size_t last = rows.rank() - 1;
-  // Some rows are masked before the first of them is read again: a processor reads at once neither what it has just
-  // written in narrower registers, nor what has left the first-level cache.
+  // Several rows are masked before the first of them is read again: reading data that was just written through narrower
+  // registers stalls. They must be few enough to stay in the first-level cache.
   const std::int64_t at_once = std::max<std::int64_t>(1, 2048 / length);
   parallel_for(threads, rows.count(), rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t r = begin; r < finish;) {  // rows that lie evenly
+    for (std::int64_t r = begin; r < finish;) {  // `run` rows with a constant stride
       const std::int64_t first = r % rows.sizes[last];
       const std::int64_t run = std::min({rows.sizes[last] - first, finish - r, at_once});
       const auto [x_start, mask_start] = rows.offsets(r / rows.sizes[last], last);

@@ -1,7 +1,7 @@
-/// Softmax and its kin along one axis of dense arrays.
+/// Softmax and log-softmax along one axis of dense arrays, and their gradients.
 ///
-/// An array is seen as (outer, length, inner), the axis in the middle. Outputs may be any of the inputs. A row whose
-/// elements are all -inf gives zeros (log_softmax: -inf).
+/// An array is viewed as (outer, length, inner), with the axis in the middle. An output may be any of the inputs. A row
+/// whose elements are all -inf gives zeros (log_softmax: -inf).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct AxisExtent {
   static AxisExtent of(const Shape& shape, std::size_t axis);
 };
 
-/// What the functions below want for `scratch` when they read `operands` arrays of elements of `element` bytes.
+/// The bytes of `scratch` for the functions below, if they read `operands` arrays of elements of `element` bytes.
 std::size_t softmax_scratch(const AxisExtent& extent, int operands, std::size_t element, int threads);
 
 /// y = exp(x - max x) / sum exp(x - max x).
@@ -37,7 +37,7 @@ void softmax_grad(const T* y, const T* dy, T* dx, T scale, const AxisExtent& ext
 template <class T>
 void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, void* scratch, int threads);
 
-/// y = softmax(scale * x) along the last axis, taking x as -inf where `mask` is true. Both layouts have one shape,
+/// y = softmax(scale * x) along the last axis, with -inf for x where `mask` is true. Both layouts have the same shape
 /// and any strides; y is dense.
 template <class T>
 void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mask, const Layout& mask_layout, T* y,

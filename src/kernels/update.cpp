@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-/// Puts f(i, lanes, weights, gradient), a register of each, in place of the weights.
+/// Replaces the weights by f(i, lanes, weights, gradient), one register at a time.
 template <class T, class F>
 void for_each_weight(T* weights, const T* gradient, std::int64_t count, const F& f) {
   for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
@@ -58,7 +58,7 @@ void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_
 
 template <class T>
 double square_sum(const T* values, std::int64_t count) {
-  constexpr std::int64_t parallel = 32;  // sums under way at once: enough to hide the latency of their additions
+  constexpr std::int64_t parallel = 32;  // independent sums, which hide the latency of the additions
   constexpr std::int64_t block = 4096;
   double total = 0;
   for (std::int64_t first = 0; first < count; first += block) {

@@ -1,4 +1,4 @@
-/// What optimisers do to a stretch of an array, in one pass over it.
+/// Updates of optimisers, in one pass over a range of elements.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ struct AdamStep {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double decay = 0;        ///< Of Adam.
-  double shrink = 1;       ///< Of AdamW: 1 - rate * weight decay.
+  double decay = 0;        ///< Adam's weight decay, as an L2 penalty.
+  double shrink = 1;       ///< AdamW's decoupled weight decay: 1 - rate * weight decay.
   double correction1 = 1;  ///< 1 - beta1^updates.
   double correction2 = 1;  ///< 1 - beta2^updates.
 };
 template <class T>
 void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_t count, const AdamStep& step);
 
-/// The sum of squares, in double.
+/// The sum of squares, computed in double.
 template <class T>
 double square_sum(const T* values, std::int64_t count);
 

@@ -1,7 +1,7 @@
-/// Loops over dense arrays, and the transcendental functions they apply, several elements at a time.
+/// Vectorised loops over dense arrays, and transcendental functions for them.
 ///
-/// Every element is computed by the same instructions wherever it stands, a loop's tail included: cutting an array into
-/// pieces elsewhere changes no bit of the result.
+/// Every element is computed by the same instructions, also in the tail of a loop. The result therefore does not depend
+/// on how an array is cut into pieces.
 #pragma once
 
 #include <array>
@@ -14,8 +14,7 @@
 
 namespace xtape::vector_math {
 
-/// Calls f(batch...) on the elements of `in`, one register at a time, and stores what it returns to `out`, which may be
-/// one of `in`.
+/// out = f(in...), one register at a time. `out` may be one of `in`.
 template <class T, std::size_t n, class F>
 void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, const F& f) {
   using Batch = xsimd::batch<T>;
@@ -28,7 +27,7 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   std::int64_t i = 0;
   for (; i + width <= count; i += width) call(in, i, all).store_unaligned(out + i);
   if (i == count) return;
-  // The tail goes through whole registers too, padded with ones: no function traps or is slow there.
+  // The tail is also computed in full registers, padded with ones, for which no function traps or is slow.
   std::array<std::array<T, Batch::size>, n> padded;
   std::array<const T*, n> from;
   for (std::size_t k = 0; k < n; ++k) {
@@ -41,8 +40,8 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   for (std::int64_t j = i; j < count; ++j) out[j] = result[static_cast<std::size_t>(j - i)];
 }
 
-/// f(x), lane by lane with f of a scalar for float64 numbers of at least `limit` in size and for NaN: with a batch, xsimd
-/// turns them into integers on its way, which is undefined where no integer is so large.
+/// f(x). For float64, lanes with |x| >= limit or NaN use the scalar f: xsimd's batch version converts them to integers,
+/// which is undefined for such large numbers.
 template <class T, class F>
 xsimd::batch<T> within(const xsimd::batch<T>& x, T limit, const F& f) {
   using Batch = xsimd::batch<T>;
@@ -56,7 +55,7 @@ xsimd::batch<T> within(const xsimd::batch<T>& x, T limit, const F& f) {
   return Batch::load_unaligned(computed.data());
 }
 
-/// e^x, but 0 or infinity a little too early at both ends: where the result is subnormal or nearly infinite.
+/// e^x, except that a subnormal result may be 0 and a result near the largest number may be infinity.
 template <class T>
 xsimd::batch<T> clipped_exp(const xsimd::batch<T>& x) {
   return within(x, T{746}, [](const auto& part) { return xsimd::exp(part); });
@@ -77,11 +76,12 @@ xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
   return within(x, T{373}, [](const auto& part) { return xsimd::tanh(part); });
 }
 
-/// e^x. xsimd's version ends too early at both sides, where the result is nearly infinite and where it is subnormal.
+/// e^x. Corrects xsimd's version, which gives infinity or 0 too early, for results near the largest number and for
+/// subnormal ones.
 template <class T>
 xsimd::batch<T> exp(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
-  constexpr T near = sizeof(T) == 4 ? 87 : 708, beyond = sizeof(T) == 4 ? 104 : 746;  // from there on 0 or infinity
+  constexpr T near = sizeof(T) == 4 ? 87 : 708, beyond = sizeof(T) == 4 ? 104 : 746;  // from `beyond` on, 0 or infinity
   const Batch y = clipped_exp(x);
   const Batch size = xsimd::abs(x);
   const auto at_an_end = (size > Batch(near)) & (size < Batch(beyond));
@@ -90,7 +90,7 @@ xsimd::batch<T> exp(const xsimd::batch<T>& x) {
   return xsimd::select(at_an_end, root * root, y);
 }
 
-/// e^x - 1. Where x is large, xsimd's version ends too early as its exponential does.
+/// e^x - 1. For large x, xsimd's version gives infinity too early, as its exponential does.
 template <class T>
 xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
@@ -127,7 +127,7 @@ xsimd::batch<T> erf(const xsimd::batch<T>& x) {
   }
 }
 
-/// 1 / (1 + e^-x), from the exponential of a negative number alone, so that nothing overflows.
+/// 1 / (1 + e^-x), computed from the exponential of -|x|, which does not overflow.
 template <class T>
 xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
@@ -162,11 +162,11 @@ xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
   return xsimd::fma(x, density, below);
 }
 
-inline constexpr double gelu_scale = M_SQRT2 * M_2_SQRTPI * 0.5;  ///< The root of 2/pi.
+inline constexpr double gelu_scale = M_SQRT2 * M_2_SQRTPI * 0.5;  ///< sqrt(2 / pi).
 inline constexpr double gelu_cubic = 0.044715;
 
-/// GPT-2's approximation of gelu: x/2 * (1 + tanh(u)) with u = gelu_scale * (x + gelu_cubic x^3). As (1 + tanh u)/2 is
-/// sigmoid(2u), one exponential is enough.
+/// GPT-2's approximation of gelu: x/2 * (1 + tanh(u)) with u = gelu_scale * (x + gelu_cubic x^3). (1 + tanh u)/2 is
+/// computed as sigmoid(2u), with one exponential.
 template <class T>
 xsimd::batch<T> gelu_tanh(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;

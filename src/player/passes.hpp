@@ -4,7 +4,6 @@
 
 #include "cost.hpp"
 #include "program.hpp"
-#include "xtape/lowering.hpp"
 
 namespace xtape {
 

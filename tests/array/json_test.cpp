@@ -63,20 +63,19 @@ TEST_CASE("a byte-order mark in front of JSON is skipped") {
   CHECK(json.caret_at(json.begin_of(json.root()["a"])) == "    {\"a\": 1}\n          ^");
   CHECK(error_of("\xEF\xBB\xBF{\"a\" 1}") ==
         "a.json, line 1, column 6: ':' belongs here after the key \"a\", not a number\n    {\"a\" 1}\n         ^");
-  CHECK(error_of("\xEF\xBB\xBF") == "a.json is empty: JSON text holds a value");
-  CHECK(
-      error_of(std::string("\xFF\xFE{\0}\0", 6)).find("a.json, line 1, column 1: this is UTF-16: JSON text is UTF-8") ==
-      0);
+  CHECK(error_of("\xEF\xBB\xBF") == "a.json is empty: JSON text must contain a value");
+  CHECK(error_of(std::string("\xFF\xFE{\0}\0", 6))
+            .find("a.json, line 1, column 1: this is UTF-16: JSON text must be UTF-8") == 0);
 }
 
 TEST_CASE("an empty JSON text is said to be empty") {
-  CHECK(error_of("") == "a.json is empty: JSON text holds a value");
-  CHECK(error_of(" \n\t\r\n") == "a.json is empty: JSON text holds a value");
+  CHECK(error_of("") == "a.json is empty: JSON text must contain a value");
+  CHECK(error_of(" \n\t\r\n") == "a.json is empty: JSON text must contain a value");
 }
 
 TEST_CASE("NUL bytes in JSON, and text behind them, are errors with their place") {
   CHECK(error_of(std::string("{}\n\0{", 5)) ==
-        "a.json, line 2, column 1: a NUL byte has no meaning in JSON text\n    \xEF\xBF\xBD{\n    ^");
+        "a.json, line 2, column 1: a NUL byte is not allowed in JSON text\n    \xEF\xBF\xBD{\n    ^");
   CHECK(error_of(std::string("{}\0", 3)).find("a.json, line 1, column 3: a NUL byte") == 0);
   CHECK(error_of(std::string("\0", 1)).find("a.json, line 1, column 1: a NUL byte") == 0);
 }
@@ -90,28 +89,28 @@ TEST_CASE("mistakes in JSON say what belongs there and what was found") {
         "a.json, line 3, column 3: ',' or '}' belongs here after the value of \"a\", not a string\n      \"b\": 2\n    "
         "  ^");
   CHECK(message("{\"a\": 1") ==
-        "a.json, line 1, column 8: ',' or '}' belongs here after the value of \"a\", and the text ends");
+        "a.json, line 1, column 8: ',' or '}' belongs here after the value of \"a\", but the text ends");
   CHECK(message("{\"a\": 1,}") == "a.json, line 1, column 9: a key in \"\" belongs here after the comma, not '}'");
   CHECK(message("{a: 1}") ==
-        "a.json, line 1, column 2: this is no JSON value: an object, an array, a string in \"\", a number, true, false "
-        "or null is");
+        "a.json, line 1, column 2: this is not a JSON value: use an object, an array, a string in \"\", a number, "
+        "true, false or null");
   CHECK(message("{1: 1}") == "a.json, line 1, column 2: a key in \"\" or '}' belongs here, not a number");
   CHECK(message("{\"a\" 1}") == "a.json, line 1, column 6: ':' belongs here after the key \"a\", not a number");
   CHECK(message("{\"a\": }") == "a.json, line 1, column 7: a value belongs here after the key \"a\", not '}'");
   CHECK(message("{\"a\":\n\n") ==
-        "a.json, line 1, column 6: a value belongs here after the key \"a\", and the text ends");
+        "a.json, line 1, column 6: a value belongs here after the key \"a\", but the text ends");
   CHECK(message("[1 2]") == "a.json, line 1, column 4: ',' or ']' belongs here, not a number");
   CHECK(message("[1,,2]") == "a.json, line 1, column 4: a value belongs here after the comma, not ','");
   CHECK(message("[1,]") == "a.json, line 1, column 4: a value belongs here after the comma, not ']'");
   CHECK(message("[}") == "a.json, line 1, column 2: a value or ']' belongs here, not '}'");
   CHECK(message("[1}") == "a.json, line 1, column 3: ',' or ']' belongs here, not '}'");
   CHECK(message("]") == "a.json, line 1, column 1: a value belongs here, not ']'");
-  CHECK(message("{} {}") == "a.json, line 1, column 4: nothing belongs behind the end of the value, not '{'");
+  CHECK(message("{} {}") == "a.json, line 1, column 4: nothing may follow the end of the value, not '{'");
   CHECK(message("[1, tru]") ==
-        "a.json, line 1, column 5: this is no JSON value: an object, an array, a string in \"\", a number, true, false "
-        "or null is");
-  CHECK(message("[1x]").find("a.json, line 1, column 3: this is no JSON value") == 0);
-  CHECK(message("[NaN]").find("a.json, line 1, column 2: this is no JSON value") == 0);
+        "a.json, line 1, column 5: this is not a JSON value: use an object, an array, a string in \"\", a number, "
+        "true, false or null");
+  CHECK(message("[1x]").find("a.json, line 1, column 3: this is not a JSON value") == 0);
+  CHECK(message("[NaN]").find("a.json, line 1, column 2: this is not a JSON value") == 0);
   CHECK(message("[-]") == "a.json, line 1, column 3: this is not JSON: invalid number; expected digit after '-'");
   CHECK(message("[\"a\", \"b\n\"]") == "a.json, line 1, column 7: this string has no end");
   CHECK(message("[\"a\", \"b") == "a.json, line 1, column 7: this string has no end");
@@ -120,7 +119,7 @@ TEST_CASE("mistakes in JSON say what belongs there and what was found") {
   CHECK(message("[\"\\ud800\"]").find("a.json, line 1, column 9: this is not JSON: invalid string: surrogate") == 0);
   CHECK(message("[\"a\x01\"]").find("a.json, line 1, column 4: this is not JSON: invalid string: control character") ==
         0);
-  CHECK(message("/* no */ {}").find("a.json, line 1, column 1: this is no JSON value") == 0);
+  CHECK(message("/* no */ {}").find("a.json, line 1, column 1: this is not a JSON value") == 0);
 }
 
 TEST_CASE("bytes in JSON that are not UTF-8 are named, and shown as what they are not") {
@@ -132,14 +131,14 @@ TEST_CASE("bytes in JSON that are not UTF-8 are named, and shown as what they ar
 
 TEST_CASE("a number that no float64 holds is an error with its place") {
   CHECK(error_of("{\"a\": -1e400}") ==
-        "a.json, line 1, column 7: the number -1e400 is out of range: float64 ends at 1.8e308\n    {\"a\": -1e400}\n   "
-        "       ^");
+        "a.json, line 1, column 7: the number -1e400 is out of range: the largest float64 is 1.8e308\n"
+        "    {\"a\": -1e400}\n          ^");
   CHECK(JsonText("9223372036854775807", "a.json", JsonErrors::file).root().get<std::int64_t>() == INT64_MAX);
 }
 
 TEST_CASE("a key that stands twice is an error that names both lines") {
   CHECK(error_of("{\"n\": 1,\n\"m\": {\"n\": 1},\n\"n\": 2}") ==
-        "a.json, line 3, column 1: the key \"n\" stands twice in one object: first in line 1\n    \"n\": 2}\n    ^");
+        "a.json, line 3, column 1: the key \"n\" appears twice in one object, first in line 1\n    \"n\": 2}\n    ^");
   CHECK(error_of("{\"n\": {\"n\": 1}, \"m\": [{\"n\": 1}, {\"n\": 1}]}") == "");
 }
 

@@ -148,15 +148,15 @@ TEST_CASE("a file that lies is refused, and says why") {
     return error_of(scratch);
   };
   const std::string four(4, '\0');
-  CHECK(refused("") == "it has 0 bytes, and a header needs 8 at least");
+  CHECK(refused("") == "it has 0 bytes, but a header needs at least 8");
   CHECK(refused(file_of("{}", "", ~std::uint64_t{0})) ==
-        "it says that its header has 18446744073709551615 bytes, but 2 follow");
+        "the header length, 18446744073709551615 bytes, exceeds the 2 bytes that follow, or the limit of 100 MiB");
   CHECK(refused(file_of("{\"a\":", ""))
-            .starts_with("its header, line 1, column 6: a value belongs here after the key \"a\", and the text ends"));
+            .starts_with("its header, line 1, column 6: a value belongs here after the key \"a\", but the text ends"));
   CHECK(refused(file_of("[1, 2]", "")) == "its header is not a JSON object");
   CHECK(refused(file_of(R"({"a": 3})", "")) == "array 'a' has no dtype, shape and data_offsets");
   CHECK(refused(file_of(one("\"F8\"", "[1]", "[0,1]"), four)) ==
-        "array 'a' has the dtype \"F8\", which xtape does not know");
+        "array 'a' has the dtype \"F8\", which xtape does not support");
   CHECK(refused(file_of(one("\"F32\"", "[-1]", "[0,4]"), four)) ==
         "array 'a' has a shape that is not a list of at most 10 sizes");
   CHECK(refused(file_of(one("\"F32\"", "[1,1,1,1,1,1,1,1,1,1,1]", "[0,4]"), four)) ==
@@ -164,19 +164,20 @@ TEST_CASE("a file that lies is refused, and says why") {
   CHECK(refused(file_of(one("\"F32\"", "[1]", "[0,4,8]"), four)) ==
         "array 'a' has data_offsets that are not two integers");
   CHECK(refused(file_of(one("\"F32\"", "[1]", "[4,0]"), four)) ==
-        "array 'a' should lie in bytes 4 to 0, but 4 follow the header");
+        "array 'a' has data_offsets 4 to 0, which are not a range within the 4 bytes after the header");
   CHECK(refused(file_of(one("\"F32\"", "[2]", "[0,8]"), four)) ==
-        "array 'a' should lie in bytes 0 to 8, but 4 follow the header");
-  CHECK(refused(file_of(one("\"F32\"", "[3]", "[0,4]"), four)) == "array 'a' of shape (3,) takes 12 bytes, but has 4");
+        "array 'a' has data_offsets 0 to 8, which are not a range within the 4 bytes after the header");
+  CHECK(refused(file_of(one("\"F32\"", "[3]", "[0,4]"), four)) ==
+        "array 'a' of shape (3,) takes 12 bytes, but its data_offsets span 4");
   CHECK(refused(file_of(one("\"F32\"", "[4611686018427387904,4611686018427387904]", "[0,4]"), four)) ==
-        "array 'a' has too large a shape");
+        "array 'a' has a shape that is too large");
   CHECK(refused(file_of(one("\"F32\"", "[0,4611686018427387904,4611686018427387904]", "[0,0]"), four)) ==
-        "array 'a' has too large a shape");
+        "array 'a' has a shape that is too large");
   const std::string a = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   const std::string b = R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]})";
   CHECK(refused(file_of("{" + a + "," + b + "}", four + four)) == "arrays 'a' and 'b' overlap");
   CHECK(refused(file_of("{" + a + "," + a + "}", four))
-            .starts_with("its header, line 1, column 55: the key \"a\" stands twice in one object"));
+            .starts_with("its header, line 1, column 55: the key \"a\" appears twice in one object"));
   CHECK(refused(file_of(std::string(100000, '['), "")) != "");
 }
 

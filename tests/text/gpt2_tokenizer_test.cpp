@@ -169,7 +169,7 @@ TEST_CASE("what is wrong with the files is said, with the file and the line") {
   vocabulary_is_wrong(R"({"a": 0, "b": -1})", "the token of \"b\" is -1");
   vocabulary_is_wrong(R"({"a": 0, "b": "1"})", "the token of \"b\" is \"1\"");
   vocabulary_is_wrong(R"({"a": 0, "b": 0})", "the token of \"b\" is 0, which is that of \"a\" as well");
-  vocabulary_is_wrong(R"({"a": 0, "a": 1})", ", line 1, column 10: the key \"a\" stands twice");
+  vocabulary_is_wrong(R"({"a": 0, "a": 1})", ", line 1, column 10: the key \"a\" appears twice");
   Json lacking = vocabulary_of_bytes();
   lacking.erase("ÿ");
   vocabulary_is_wrong(lacking.dump(), "there is no piece \"ÿ\", which stands for the byte 255");

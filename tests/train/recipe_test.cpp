@@ -262,7 +262,7 @@ TEST_CASE("a recipe that is no JSON, or of the wrong structure, is one error wit
     }
     return "nothing";
   };
-  CHECK(error("") == "wrong.json is empty: JSON text holds a value");
+  CHECK(error("") == "wrong.json is empty: JSON text must contain a value");
   CHECK(error(std::string("\xEF\xBB\xBF") + tiny::recipe) == "nothing");
   CHECK(error(std::string(tiny::recipe) + std::string(1, '\0') + "\"").find("a NUL byte") != std::string::npos);
   CHECK(error(std::string(20000, '[')).find("nested more than 256 deep") != std::string::npos);
