@@ -31,7 +31,7 @@ reversing=(--set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set 
 expect 0 "^reversed: step 4 .* exact match [0-9.]+ % of 5$" "step 4 of 4" train "$recipes/reversing.json" --out reversed "${reversing[@]}" \
   --set data.pairs=pairs.tsv
 echo "no tab" >>pairs.tsv
-expect 2 "" "pairs.tsv, line 50: a row has 2 fields parted by tabs, and this line has 1" train "$recipes/reversing.json" --out none \
+expect 2 "" "pairs.tsv, line 50: a row must have 2 fields separated by tabs, got 1" train "$recipes/reversing.json" --out none \
   "${reversing[@]}" --set data.pairs=pairs.tsv
 
 # Labels.
@@ -50,7 +50,7 @@ expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
 holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
 expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
 echo "a label alone" >>labelled.tsv
-expect 2 "" "labelled.tsv, line 81: a row has 2 fields" eval classes
+expect 2 "" "labelled.tsv, line 81: a row must have 2 fields" eval classes
 
 # A run whose data the program once made itself.
 cp -r sorted sums

@@ -51,7 +51,7 @@ expect 2 "" "is a folder of one text: xtape generate is for those" translate "$l
 mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
 expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json does not know.*: 'sliding_window'$" show odd
 rm odd/tokenizer.model
-expect 2 "" "odd has no tokenizer: neither vocab.json and merges.txt, nor tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
+expect 2 "" "odd has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
 
 # T5: translated as transformers does, trained further, written again.
 t5=$source/tests/golden/t5

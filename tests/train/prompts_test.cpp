@@ -83,14 +83,14 @@ TEST_CASE("a text without the end of a prompt is told, and ways to split that sa
   const Recipe recipe = tiny::load(directory);
   directory.write("sums.txt", "1+1=2\n1+1\n" + tiny::sums_text());
   CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "run"),
-                       doctest::Contains("sums.txt, text 2: there is no '=' that ends a prompt"), Error);
+                       doctest::Contains("sums.txt, text 2: there is no '=' to end the prompt"), Error);
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"data.split", "0.5"}}),
                        doctest::Contains("'data.held_out' and 'split' say the same"), DefinitionError);
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"data.prompt_end", ""}}),
                        doctest::Contains("'measure' is for pairs, and for documents with a 'prompt_end'"),
                        DefinitionError);
   const Recipe all = tiny::load(directory, {{"data.held_out", "102"}});
-  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), doctest::Contains("the training split has no row: "),
+  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), doctest::Contains("the training split has no rows: "),
                        Error);
 }
 

@@ -80,8 +80,8 @@ TEST_CASE("what is wrong with a table is told with its file and line") {
     return "nothing";
   };
   CHECK(complaint({}, "German\tx\tein\nDutch\tx\teen\n") ==
-        directory / "valid.tsv" + ", line 2: 'Dutch' is none of the 3 labels of the training split");
-  CHECK(complaint({}, "German\tein\n").find("valid.tsv, line 1: a row has 3 fields parted by tabs") !=
+        directory / "valid.tsv" + ", line 2: 'Dutch' is not one of the 3 labels of the training split");
+  CHECK(complaint({}, "German\tein\n").find("valid.tsv, line 1: a row must have 3 fields separated by tabs") !=
         std::string::npos);
   CHECK(complaint({{"data.header", "true"}}, "German\tx\tein\nDutch\tx\teen\n").find("valid.tsv, line 2: 'Dutch'") !=
         std::string::npos);
