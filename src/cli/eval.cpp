@@ -57,7 +57,7 @@ void evaluate(const EvalArguments& arguments) {
   Run run = of_the_input([&] {
     Run opened = Run::open(arguments.run, parse_settings(arguments.set), CheckpointChoice::parse(arguments.checkpoint));
     if (arguments.test && opened.recipe().data.test.empty())
-      throw WrongInput(arguments.run + " has no test split: --set data.test_… names its files");
+      throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_…=FILE");
     if (arguments.source.empty()) opened.batches();
     return opened;
   });

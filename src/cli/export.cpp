@@ -19,7 +19,7 @@ struct ExportArguments {
 };
 
 void write(const ExportArguments& arguments) {
-  if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " exists already");
+  if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " already exists");
   if (is_hugging_face(arguments.source)) {
     save_hugging_face(open_folder(arguments.source), arguments.folder, arguments.source);
   } else {

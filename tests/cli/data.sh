@@ -41,7 +41,7 @@ done >labelled.tsv
 expect 0 "^classes: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/classify_texts.json" --out classes --set data.table=labelled.tsv \
   --set epochs=20 --set batch.size=8
 expect 0 "^accuracy 1$" "" eval classes
-expect 2 "" "classes has no test split: --set data.test_… names its files" eval classes --test
+expect 2 "" "classes has no test split: give its files with --set data.test_…=FILE" eval classes --test
 printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
 holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
 holds "with probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
@@ -57,7 +57,7 @@ cp -r sorted sums
 sed -i '/"data": {/,/}/c\  "data": {"kind": "adder", "digits": 1, "held_out": 20},' sums/recipe.json
 sed -i 's/"measure": \[/"measure_": [/; /"measure_"/,/\]/d' sums/recipe.json
 expect 0 "^2*1*=*" "" generate sums --prompt 21= --tokens 3
-expect 2 "" "data of kind 'adder' is made by a program of its own: examples/data/sums FOLDER 1 20 writes its files" train sums --resume
+expect 2 "" "data of kind 'adder' is no longer generated here: examples/data/sums FOLDER 1 20 writes its files" train sums --resume
 expect 2 "" "--set data.folder=FOLDER" eval sums
 cp -r reversed dates
 sed -i '/"data": {/,/}/c\  "data": {"kind": "dates"},' dates/recipe.json

@@ -19,7 +19,7 @@ expect 0 "^validation_loss [0-3]\." "" eval run
 expect 0 "^folder$" "" export run folder
 holds "the folder is whole" [ -s folder/config.json -a -s folder/model.safetensors -a -s folder/generation_config.json ]
 expect 0 "^9,424 parameters$" "" show folder
-expect 2 "" "folder exists already" export run folder
+expect 2 "" "folder already exists" export run folder
 expect 0 "^run2: step 1 " "step 0 of 1" train gpt2_finetune --from folder --out run2 "${small[@]}" --set steps=1
 expect 0 "^adapted: step 20 " "of them trained, step 0 of 20" train gpt2_lora_finetune --from "$folders/half" --out adapted "${small[@]}"
 expect 2 "" "missing: h.0.attn.c_attn.lora_a" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'

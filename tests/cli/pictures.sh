@@ -70,7 +70,7 @@ expect 2 "" "--head is a number from 1 to 2, as this attention has 2 heads; it i
 expect 2 "" "a head is mean, all or a number, not 'first'" attention odd --source say --head first --out no.svg
 expect 2 "" "the source is empty" attention odd --source "" --out no.svg
 expect 2 "" "not UTF-8" attention odd --source "$(printf '\xff')" --out no.svg
-expect 2 "" "no sentence pairs" attention text --source t --target h --out no.svg
+expect 2 "" "not sentence pairs" attention text --source t --target h --out no.svg
 expect 2 "" "pictures are SVG: their names end in .svg, not as 'no.png'" attention odd --source say --out no.png
 expect 2 "" "cannot write 'missing/no.svg'" attention odd --source say --out missing/no.svg
 cp -r odd without
@@ -106,7 +106,7 @@ expect 2 "" "needs values above 0, and those of 'loss' in running are not" plot 
 expect 0 "" "" plot running --out one.svg
 sed -i 1s/loss/lo\"ss/ running/metrics.jsonl
 echo '{"step":2,"loss":1}' >>running/metrics.jsonl
-expect 2 "" "running/metrics.jsonl, line 1: this is no measurement" plot running --out no.svg
+expect 2 "" "running/metrics.jsonl, line 1: this is not a measurement" plot running --out no.svg
 
 # A gnuplot that is missing, and ones that fail: without a word, and with half a picture.
 mkdir bin

@@ -18,8 +18,8 @@ expect 0 "^perplexity [0-9.]+" "" eval run
 expect 0 "^run: nothing is left to do after step 20$" "step 20 of 20" train run --resume
 expect 0 "^step 20$" "" eval run --checkpoint average:2
 expect 0 "^exact_match [0-9.]+" "" eval run --checkpoint best
-expect 2 "" "holds 2 checkpoints, not the 3 to be averaged" eval run --checkpoint average:3
-expect 2 "" "a checkpoint is last, best, average:N or the number of a step, not 'first'" eval run --checkpoint first
+expect 2 "" "has 2 checkpoints, fewer than the 3 to average" eval run --checkpoint average:3
+expect 2 "" "a checkpoint must be last, best, average:N or the number of a step, not 'first'" eval run --checkpoint first
 
 # Every line has an answer, in its place, whatever it holds.
 { echo "duzentos e um"; echo; printf '\xff\xfe\n'; echo "palavra desconhecida"; printf 'sete %.0s' $(seq 2000); echo; echo "dois"; } >source

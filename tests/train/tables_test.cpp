@@ -108,7 +108,7 @@ TEST_CASE("columns that make no sense are refused, with the key") {
         std::string::npos);
   CHECK(complaint(R"({"a": "label", "b": "label"})").find("'data.columns.b' is a second column of labels") !=
         std::string::npos);
-  CHECK(complaint(R"({"a": "skip"})").find("'data.columns' names no column") != std::string::npos);
+  CHECK(complaint(R"({"a": "skip"})").find("'data.columns' must have a column") != std::string::npos);
   CHECK(complaint(R"({"tokens": "text"})").find("the data knows no 'labels'") != std::string::npos);
 }
 
