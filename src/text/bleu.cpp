@@ -69,9 +69,9 @@ Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<s
   if (options.tokenize != "13a" && options.tokenize != "none")
     throw Error("BLEU: tokenize must be \"13a\" or \"none\", got \"" + options.tokenize + "\"");
   if (hypotheses.size() != references.size())
-      throw Error("BLEU: needs one reference for each hypothesis, got " + std::to_string(hypotheses.size()) +
-                  " lines of hypotheses and " + std::to_string(references.size()) + " of references");
-    if (hypotheses.empty()) throw Error("BLEU: there are no lines to score");
+    throw Error("BLEU: needs one reference for each hypothesis, got " + std::to_string(hypotheses.size()) +
+                " lines of hypotheses and " + std::to_string(references.size()) + " of references");
+  if (hypotheses.empty()) throw Error("BLEU: there are no lines to score");
   const auto words_of = [&](const std::vector<std::string>& lines, std::size_t i, const char* what) {
     try {
       const std::string line = options.lowercase ? lower_cased(lines[i]) : lines[i];

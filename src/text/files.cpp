@@ -36,8 +36,8 @@ std::string read_compressed(const std::string& path) {
     if (gzdirect(file.get()) != 0) continue;  // not compressed; and a pipe has no offset
     const auto packed = static_cast<std::size_t>(std::max<z_off_t>(0, gzoffset(file.get())));
     if (text.size() > unpacked_in_any_case && text.size() / most_unpacked_times > packed)
-      fail(path, "its first " + std::to_string(packed) + " bytes unpack to " + std::to_string(text.size()) +
-                     ", over " + std::to_string(most_unpacked_times) + " times as much, too much for a text");
+      fail(path, "its first " + std::to_string(packed) + " bytes unpack to " + std::to_string(text.size()) + ", over " +
+                     std::to_string(most_unpacked_times) + " times as much, too much for a text");
   }
   // If the file ends too early, gzread returns the data up to there, and only gzerror reports the error.
   int state = Z_OK;

@@ -135,8 +135,7 @@ std::string trained(const std::vector<std::string>& lines, const SentencePieceOp
   const std::string message = message_of(status);
   const std::string highest = number_behind("a value <= ", message);
   if (!highest.empty())
-    throw Error("the text has too few words for " + size + " " + options.model + " pieces; the maximum is " +
-                highest);
+    throw Error("the text has too few words for " + size + " " + options.model + " pieces; the maximum is " + highest);
   const std::string lowest = number_behind(size + " vs ", message);
   if (!lowest.empty())
     throw Error(size + " pieces are too few for all characters of the text; the minimum is " + lowest);

@@ -38,8 +38,8 @@ Batch Batches::blank() const {
 
 TextSplit split_text(const std::string& text, double fraction) {
   if (!(fraction > 0 && fraction <= 1))
-      throw Error("the training split must be a fraction in (0, 1] of the text, got " + std::to_string(fraction));
-    // The split counts characters, not bytes.
+    throw Error("the training split must be a fraction in (0, 1] of the text, got " + std::to_string(fraction));
+  // The split counts characters, not bytes.
   const auto starts_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
   const auto characters = std::count_if(text.begin(), text.end(), starts_character);
   auto left = static_cast<std::ptrdiff_t>(std::floor(static_cast<double>(characters) * fraction));

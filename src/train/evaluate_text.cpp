@@ -62,8 +62,8 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
     throw Error("a window needs at least 2 tokens, one to read and one to predict, not " +
                 std::to_string(options.context));
   if (options.stride < 1 || options.stride > options.context)
-    throw Error("the stride of windows must be 1 to their length of " + std::to_string(options.context) +
-                ", not " + std::to_string(options.stride));
+    throw Error("the stride of windows must be 1 to their length of " + std::to_string(options.context) + ", not " +
+                std::to_string(options.stride));
   if (tokens.size() < 2)
     throw Error("a text of " + std::to_string(tokens.size()) + " tokens has no token to predict: it needs at least 2");
   train::Evaluator evaluator(model);

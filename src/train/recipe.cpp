@@ -154,8 +154,8 @@ void read_lengths(Section& root, Recipe& recipe) {
     root.fail("measure", R"(must be a list of "bleu" and "exact_match", not )" + measures.dump());
   for (const Json& measure : measures) {
     if (measure != "bleu" && measure != "exact_match")
-        root.fail("measure", R"(must be a list of "bleu" and "exact_match", without )" + measure.dump());
-      if (!recipe.data.has_answers()) root.fail("measure", "needs pairs, or documents with a 'prompt_end'");
+      root.fail("measure", R"(must be a list of "bleu" and "exact_match", without )" + measure.dump());
+    if (!recipe.data.has_answers()) root.fail("measure", "needs pairs, or documents with a 'prompt_end'");
     (measure == "bleu" ? recipe.measure_bleu : recipe.measure_exact_match) = true;
   }
 }
@@ -191,9 +191,8 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     recipe.tokenizer.path = recipe.from;
   }
   if (recipe.tokenizer.kind == "gpt2" && recipe.data.kind != "text")
-    root.fail("tokenizer",
-              "is \"gpt2\", which has no padding and start tokens: it needs data of kind 'text', not '" +
-                  recipe.data.kind + "'");
+    root.fail("tokenizer", "is \"gpt2\", which has no padding and start tokens: it needs data of kind 'text', not '" +
+                               recipe.data.kind + "'");
   train::read_batch(root.section("batch"), recipe);
   recipe.trainer.optimizer = train::read_optimizer(root.section("optimizer"));
   read_lengths(root, recipe);

@@ -89,7 +89,8 @@ void Texts::split(const Recipe::Data& data) {
 }
 
 const Texts::Split& Texts::evaluated(bool on_test) const {
-  if (on_test && test_.files.empty()) throw Error("the data has no test split: give its files with --set data.test_…=FILE");
+  if (on_test && test_.files.empty())
+    throw Error("the data has no test split: give its files with --set data.test_…=FILE");
   return on_test ? test_ : validation_;
 }
 

@@ -107,8 +107,7 @@ void Section::done() const {
     const std::string known = did_you_mean(key, asked_);
     std::string list;
     for (const std::string& each : asked_) list += (list.empty() ? "" : ", ") + each;
-    fail(key, known.empty() ? "is not a known key; known: " + list : "is not a known key" + known,
-         true);
+    fail(key, known.empty() ? "is not a known key; known: " + list : "is not a known key" + known, true);
   }
 }
 

@@ -45,7 +45,7 @@ expect 2 "" "classes has no test split: give its files with --set data.test_…=
 printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
 holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
 holds "with probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
-expect 2 "" "reversed is no run on a table of one text and one label in each row" classify reversed
+expect 2 "" "reversed is not a run on a table with one text and one label per row" classify reversed
 expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
 holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
 expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1

@@ -47,7 +47,7 @@ holds "tokenizers go along" cmp -s trained-nested/tokenizer.json "$llama/nested/
 holds "of sentencepiece, too" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
 holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/config.json
 holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
-expect 2 "" "is a folder of one text: xtape generate is for those" translate "$llama/flat"
+expect 2 "" "has a model that continues texts: use xtape generate" translate "$llama/flat"
 mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
 expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json does not know.*: 'sliding_window'$" show odd
 rm odd/tokenizer.model
@@ -69,7 +69,7 @@ holds "it has learnt something" [ "$(translations run-t5)" = "$(cat pairs/train.
 expect 0 "^trained-t5$" "" export run-t5 trained-t5
 holds "what is exported translates as the run does" [ "$(translations run-t5)" = "$(translations trained-t5)" ]
 holds "with its tokenizer" cmp -s trained-t5/spiece.model "$t5/relu/spiece.model"
-expect 2 "" "is a folder of sentence pairs: xtape translate is for those" generate "$t5/relu" --prompt a --tokens 1
+expect 2 "" "has a model that translates: use xtape translate" generate "$t5/relu" --prompt a --tokens 1
 expect 0 "^[0-9 ]+$" "" tokenize "$t5/relu" <<<"translate"
 expect 0 "^gated-again$" "" export "$t5/gated" gated-again
 

@@ -24,8 +24,8 @@ if limited --version; then
 else
   skips 1
 fi
-expect 2 "" "whole is a run already: --resume continues it" train "$recipe" --out whole "${small[@]}"
-expect 2 "" "whole is a run: --resume continues it" train whole
+expect 2 "" "whole is a run already: use --resume to continue it" train "$recipe" --out whole "${small[@]}"
+expect 2 "" "whole is a run: use --resume to continue it" train whole
 expect 0 "whole: step 40 " "step 40 of 40" train whole --resume --set steps=40
 expect 0 "^validation_loss [0-9.]+" "" eval whole
 expect 0 "^exact_match [0-9.]+" "" eval whole
@@ -56,7 +56,7 @@ done
 kill -INT $training
 wait $training
 holds "Ctrl-C exits with 130" [ $? = 130 ]
-holds "Ctrl-C says how to go on" grep -q "xtape train parts --resume continues" err
+holds "Ctrl-C says how to go on" grep -q "to continue: xtape train parts --resume" err
 holds "Ctrl-C leaves the last step's checkpoint" \
   [ "$(ls parts/checkpoints | tail -1 | sed 's/^0*//')" = "$(losses parts | tail -1 | grep -o 'step":[0-9]*' | cut -d: -f2)" ]
 # The schedule ends with the steps, so the run to compare with has as many.

@@ -26,7 +26,7 @@ for signal in "INT 130 interrupted" "TERM 143 terminated" "HUP 129 hung.up"; do
   kill -"$name" $training
   wait $training
   holds "SIG$name exits with $code" [ $? = "$code" ]
-  holds "SIG$name is told" grep -q "^xtape: $word at step $(last_step "by$name"); xtape train by$name --resume" err
+  holds "SIG$name is told" grep -q "^xtape: $word at step $(last_step "by$name"); to continue: xtape train by$name --resume" err
   holds "SIG$name saves the last step" [ "$(last_checkpoint "by$name")" = "$(last_step "by$name")" ]
 done
 trap '' HUP # as nohup does

@@ -123,9 +123,9 @@ TEST_CASE("what a folder's files say of special tokens") {
 
 TEST_CASE("a folder without a tokenizer says which files were looked for") {
   const Folder folder;
-  CHECK_THROWS_WITH_AS(
-      load_tokenizer(folder.path()),
-      Contains("vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json"), FileError);
+  CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()),
+                       Contains("vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json"),
+                       FileError);
   folder.write("tokenizer.model", "no model");
   CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()), Contains("tokenizer.model: these 8 bytes are not"), FileError);
 }
@@ -165,8 +165,7 @@ TEST_CASE("a tokenizer.json that asks for what is not done here is refused, with
   refused("\"normalizer\" must be null", [](auto& json) { json["normalizer"] = {{"type", "NFC"}}; });
   refused("\"dropout\" is not supported", [](auto& json) { json["model"]["dropout"] = 0.5; });
   refused("there is no \"pre_tokenizer\"", [](auto& json) { json["pre_tokenizer"] = nullptr; });
-  refused("a second word pattern",
-          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["use_regex"] = true; });
+  refused("a second word pattern", [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["use_regex"] = true; });
   refused("\"Digits\" is not supported",
           [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["type"] = "Digits"; });
   refused("\"add_prefix_space\" must be false",

@@ -34,8 +34,7 @@ TEST_CASE("a table has as many fields in every line, in quotation marks where co
   CHECK(table[0] == Strings{"a, b", "say \"hi\"", "plain \"x\""});
   CHECK(table[1] == Strings{"3", "4", ""});
   CHECK_THROWS_WITH_AS(read_table(path, {.columns = 1, .delimiter = ','}),
-                       doctest::Contains("line 1: a row must have 1 fields separated by ',', got more"),
-                       FileError);
+                       doctest::Contains("line 1: a row must have 1 fields separated by ',', got more"), FileError);
   CHECK_THROWS_WITH_AS(read_table(file(folder, "a,b\n\"a,b\n"), commas),
                        doctest::Contains("line 2: a quotation mark is not closed"), FileError);
   CHECK(read_table(file(folder, "\"a\t1\n"))[0] == Strings{"\"a"});  // tabs need no marks

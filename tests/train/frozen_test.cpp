@@ -196,8 +196,7 @@ TEST_CASE("recipes name frozen weights") {
   };
   refused({{"frozen", "here.*"}}, "--set frozen: 'frozen' must be a list of strings, not \"here.*\"");
   refused({{"frozen", "[1]"}}, "'frozen' must be a list of strings, not [1]");
-  refused({{"frozen", R"(["a"])"}, {"trainable", R"(["b"])"}},
-          "'trainable' and 'frozen' exclude each other");
+  refused({{"frozen", R"(["a"])"}, {"trainable", R"(["b"])"}}, "'trainable' and 'frozen' exclude each other");
   refused({{"trainable", "[]"}}, "'trainable' names no weight to train");
   CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory, {{"frozen", R"(["hre.*"])"}}), directory / "other"),
                        doctest::Contains("no weight of model 'tiny' matches 'hre.*'"), DefinitionError);

@@ -87,8 +87,7 @@ TEST_CASE("a text without the end of a prompt is told, and ways to split that sa
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"data.split", "0.5"}}),
                        doctest::Contains("'data.held_out' and 'split' exclude each other"), DefinitionError);
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"data.prompt_end", ""}}),
-                       doctest::Contains("'measure' needs pairs, or documents with a 'prompt_end'"),
-                       DefinitionError);
+                       doctest::Contains("'measure' needs pairs, or documents with a 'prompt_end'"), DefinitionError);
   const Recipe all = tiny::load(directory, {{"data.held_out", "102"}});
   CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), doctest::Contains("the training split has no rows: "),
                        Error);
