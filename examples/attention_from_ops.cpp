@@ -1,5 +1,5 @@
-// Attention made from ops: scaled dot products (Vaswani et al., 2017) with and without a mask, and the additive kind
-// (Bahdanau et al., 2015), on numbers small enough to follow by hand.
+// Attention built from ops: scaled dot-product attention (Vaswani et al., 2017) with and without a mask, and additive
+// attention (Bahdanau et al., 2015), on inputs small enough to check by hand.
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>
@@ -14,7 +14,7 @@ struct Attended {
   Var weights;  // [queries, keys]
 };
 
-/// weights = softmax(scores), where nothing is read of a key whose place in `hidden` [queries, keys] is true.
+/// weights = softmax(scores). The weight is 0 where `hidden` [queries, keys] is true.
 Attended attend(const Var& scores, const Var& values, const Var& hidden) {
   const Var weights = softmax(masked_fill(scores, hidden, -INFINITY));
   return {einsum("qk,kd->qd", weights, values), weights};
@@ -25,7 +25,7 @@ Attended dot_product(const Var& q, const Var& k, const Var& v, const Var& hidden
   return attend(einsum("qd,kd->qk", q, k) / std::sqrt(static_cast<double>(q.shape().back())), v, hidden);
 }
 
-/// scores = v' tanh(W q + U k): every query beside every key.
+/// scores = v' tanh(W q + U k), for every pair of a query and a key.
 Attended additive(const Var& q, const Var& k, const Var& w, const Var& u, const Var& v, const Var& hidden) {
   const Var query = expand_dims(einsum("qd,dh->qh", q, w), 1);
   const Var key = expand_dims(einsum("kd,dh->kh", k, u), 0);
@@ -58,7 +58,7 @@ int main() {
   const Var x = tape.input("x", {3, 3}, Dtype::float64);
   const Var one = tape.input("one", {1, 3}, Dtype::float64);
   const Var later = iota(tape, {3, 3}, 0) < iota(tape, {3, 3}, 1);  // keys that come after the query
-  const Var padding = iota(tape, {1, 3}, 1) >= 2;                   // the last key stands for nothing
+  const Var padding = iota(tape, {1, 3}, 1) >= 2;                   // the last key is padding
   const Var none = zeros(tape, {1, 1}, Dtype::boolean);
 
   const Attended plain = dot_product(x, x, x, none);

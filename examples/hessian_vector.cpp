@@ -1,5 +1,5 @@
-// Products of the Hessian with vectors: the gradient of a gradient, since gradients are ordinary nodes of the tape.
-// Newton's method on Rosenbrock's function finds its minimum, (1, 1), in a few steps.
+// Hessian-vector products, computed as the gradient of a gradient, which works because gradients are ordinary nodes of
+// the tape. Newton's method uses them to find the minimum (1, 1) of Rosenbrock's function in a few steps.
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>
@@ -14,7 +14,7 @@ int main() {
   const Var vy = tape.input("vy", {}, Dtype::float64);
   const Var f = square(1 - x) + 100 * square(y - square(x));
   const Vars df = grad(f, {x, y});
-  const Vars hv = grad(df[0] * vx + df[1] * vy, {x, y});  // H v, without H
+  const Vars hv = grad(df[0] * vx + df[1] * vy, {x, y});  // H v, without computing H
   Player player(tape, {f, df[0], df[1], hv[0], hv[1]});
 
   double at[] = {-1.2, 1.0};

@@ -1,4 +1,4 @@
-// Fits y = x w + b by gradient descent: record once, differentiate once, play many times.
+// Fits y = x w + b by gradient descent. Records once, differentiates once, and plays many times.
 #include <iostream>
 #include <random>
 #include <xtape/xtape.hpp>
@@ -6,7 +6,7 @@
 using namespace xtape;
 
 int main() {
-  // Data: 256 points of a known plane, with some noise.
+  // Data: 256 points on a known plane, with noise.
   const std::vector<float> slope = {1.5F, -2.0F, 0.5F};
   const float offset = 0.25F;
   std::mt19937 generator(1);
@@ -21,7 +21,7 @@ int main() {
     }
   }
 
-  // Weights live in a store, outside the tape: the player reads them at every play.
+  // The weights are in a store outside the tape. The player reads them at every play.
   Store store;
   Array weight = store.add("weight", Array(Dtype::float32, {3, 1}));
   Array bias = store.add("bias", Array(Dtype::float32, {1}));

@@ -1,4 +1,5 @@
-// Trains a small GPT-2 (models/gpt2.json) on a text, character by character, in a loop of its own, then lets it go on.
+// Trains a small GPT-2 (models/gpt2.json) on the characters of a text, with its own training loop instead of Trainer,
+// then generates text from a prompt.
 // usage: train_gpt2 [TEXT [STEPS]]
 #include <iostream>
 #include <string>
@@ -31,7 +32,7 @@ Model small_gpt2(const CharacterTokenizer& tokenizer, std::int64_t block_size) {
   return Model::load("gpt2", options);
 }
 
-/// The training step as nodes on a tape: the mean loss, and its gradient by each weight.
+/// The training step on a tape: the mean loss, and its gradient by each weight.
 struct TrainingStep {
   Tape tape{Mode::train};
   NamedVars inputs;
@@ -77,7 +78,7 @@ int main(int argc, char** argv) try {
                 static_cast<std::uint64_t>(i));
     gradients.clear();
     for (const Var& gradient : step.gradients) gradients.push_back(player.view(gradient));
-    optimizer.update(gradients, 3e-3, 1, 1);  // the learning rate, no scale, clipped to a norm of 1
+    optimizer.update(gradients, 3e-3, 1, 1);  // learning rate 3e-3, no scaling, clipped to a norm of 1
     if (i % 20 == 0) std::cout << "step " << i << " loss " << player.scalar(step.loss) << std::endl;
   }
 

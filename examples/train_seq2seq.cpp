@@ -1,8 +1,8 @@
-// Trains GRUs with additive attention (models/gru_attention.json) to read dates as people write them in six languages,
-// counts the held-out ones that come out right, and draws where the decoder looked while it wrote one.
+// Trains GRUs with additive attention (models/gru_attention.json) to convert dates as people write them in six
+// languages to ISO 8601. Counts the held-out dates that are converted correctly, and draws the attention for one.
 // usage: train_seq2seq FOLDER [STEPS]
-// FOLDER holds training.tsv and validation.tsv, a line written<TAB>iso for each date, as data/dates FOLDER 20000 200
-// writes them.
+// FOLDER has training.tsv and validation.tsv, with a line written<TAB>iso for each date. The command
+// `data/dates FOLDER 20000 200` writes them.
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>
@@ -22,7 +22,7 @@ Model small_model(const Tokenizer& source, const Tokenizer& target) {
   return Model::load("gru_attention", options);
 }
 
-/// A row for each token written, a column for each one read: the darker, the more attention.
+/// Prints a row for each token written and a column for each token read. Darker characters mean more attention.
 void draw_attention(Model& model, const Tokenizer& source, const Tokenizer& target, const Tokens& read,
                     const Tokens& written) {
   const std::string shades = " .:-=+*#%@";
@@ -50,7 +50,7 @@ int main(int argc, char** argv) try {
 
   const PairTexts training_texts = read_pairs(folder + "/training.tsv");
   const PairTexts held_out = read_pairs(folder + "/validation.tsv");
-  const auto unknown = CharacterTokenizer::Unknown::token;  // a held-out date might have a letter of its own
+  const auto unknown = CharacterTokenizer::Unknown::token;  // held-out dates may have characters not seen in training
   const CharacterTokenizer source(training_texts.source, unknown, true);
   const CharacterTokenizer target(training_texts.target, unknown, true);
   const RowBatches batches(pairs_of(training_texts, source, target), pairs_of(held_out, source, target), {});

@@ -1,8 +1,8 @@
-// Trains a small Transformer (models/transformer.json) to translate Portuguese number words into English ones, and
-// translates some that it has not seen by beam search.
+// Trains a small Transformer (models/transformer.json) to translate Portuguese number words into English ones, then
+// translates some held-out ones with beam search.
 // usage: train_transformer FOLDER [STEPS]
-// FOLDER holds training.tsv and validation.tsv, a line portuguese<TAB>english for each number, as data/number_words
-// FOLDER 20000 200 writes them.
+// FOLDER has training.tsv and validation.tsv, with a line portuguese<TAB>english for each number. The command
+// `data/number_words FOLDER 20000 200` writes them.
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>
@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
   const std::string folder = argv[1];
   fit.steps = argc > 2 ? std::stoi(argv[2]) : 800;
 
-  // Pad, start and end are the tokens 0, 2 and 3 in word tokenizers, which is what search expects.
+  // The padding, start and end tokens of word tokenizers are 0, 2 and 3, which are the defaults of SearchOptions.
   const PairTexts training_texts = read_pairs(folder + "/training.tsv");
   const PairTexts held_out = read_pairs(folder + "/validation.tsv");
   const WordTokenizer source(training_texts.source);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Builds into build/ (or the directory given): release, for the processor of this machine. More words go to meson setup.
+# Makes a release build for the processor of this machine. usage: build.sh [DIRECTORY (build) [OPTION…]]
+# The options are passed to `meson setup`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 directory=${1:-build}

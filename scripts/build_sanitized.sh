@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds targets with clang++ under sanitizers: sanitize.sh and fuzz.sh share these builds.
-# usage: build_sanitized.sh address|thread TARGET…   into build-address/ or build-thread/; JOBS says with how many compilers
+# Builds targets with clang++ and sanitizers into build-address/ or build-thread/. Used by sanitize.sh and fuzz.sh.
+# usage: build_sanitized.sh address|thread TARGET…   JOBS sets the number of parallel compilers
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=$1
@@ -8,7 +8,7 @@ shift
 build=build-$kind
 bash scripts/setup.sh clang libclang-rt-14-dev libomp-dev
 
-# Without any optimisation the kernels would take hours.
+# Without optimisation the kernels would run for hours.
 options=(-Db_lundef=false -Doptimization=1)
 if [ "$kind" = address ]; then options+=(-Db_sanitize=address,undefined); else options+=(-Db_sanitize=thread); fi
 cache=$(command -v ccache || true)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds everything with clang++, warnings being errors, into build-clang/, then runs the suites named (those of the core
-# where none is). usage: clang.sh [SUITE…]; "all" runs every suite.
+# Builds everything with clang++ into build-clang/, with warnings as errors, then runs the given suites (default: the
+# core suites). usage: clang.sh [SUITE…]; "all" runs every suite.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE

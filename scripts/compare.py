@@ -1,4 +1,4 @@
-"""Runs two benchmarks alternately and prints the ratios. Called by compare.sh."""
+"""Runs two benchmarks alternately and prints the ratios of their results. Called by compare.sh."""
 import argparse, json, statistics, subprocess, sys
 
 
@@ -18,7 +18,7 @@ def main():
     parser.add_argument("--only", default="gpt-char,gpt-baby,gpt2-124m,transformer,gru-attention,lstm-attention")
     parser.add_argument("--steps", default="9")
     parser.add_argument("--threads", default="2")
-    parser.add_argument("--compile", action="store_true", help="theirs through torch.compile")
+    parser.add_argument("--compile", action="store_true", help="run PyTorch with torch.compile")
     words = parser.parse_args()
 
     rows = []
@@ -38,7 +38,7 @@ def main():
         mb = [max(line["peak_mb"] for line in side) for side in (ours, theirs)]
         planned = ours[-1].get("planned_peak_mb", "")
         print(f"{name:14} {ms[0]:10.1f} {ms[1]:10.1f} {ms[0] / ms[1]:6.2f} {mb[0]:9} {planned:8} {mb[1]:9} {mb[0] / mb[1]:7.2f}")
-    print(f"\nmedians of {words.rounds} rounds in turn; ratios below 1: xtape is faster, or smaller. Peer: {rows[0][2][0]['peer']}")
+    print(f"\nmedians of {words.rounds} alternating rounds; ratios below 1: xtape is faster or smaller. Peer: {rows[0][2][0]['peer']}")
 
 
 if __name__ == "__main__":

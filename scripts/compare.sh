@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs our training benchmark and PyTorch's in turn, on this machine, and prints the ratios of time and peak memory.
+# Alternately runs the training benchmarks of xtape and PyTorch, and prints the ratios of time and peak memory.
 # usage: compare.sh PATH/TO/torch_bench.py [--rounds N] [--only NAME,NAME] [--steps N] [--threads N] [--compile]
-# The script may also be named by TORCH_BENCH, and the Python that has torch by PYTHON.
+# TORCH_BENCH can also give the path of the script, and PYTHON the Python that has torch.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs `meson setup` where the directory is not set up yet; silent unless it fails. usage: configure.sh DIRECTORY [OPTION…]
+# Runs `meson setup` if the directory is not set up yet. Prints nothing unless it fails. usage: configure.sh DIRECTORY
+# [OPTION…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ ! -f "$1/build.ninja" ] || exit 0

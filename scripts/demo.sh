@@ -1,6 +1,6 @@
 #!/bin/bash
-# Trains a Transformer, defined in models/transformer.json, to translate Portuguese number words into English, then
-# translates some of the numbers that it has not seen.
+# Trains the Transformer of models/transformer.json to translate Portuguese number words into English, then translates
+# some held-out numbers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/setup.sh

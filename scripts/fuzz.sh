@@ -1,9 +1,9 @@
 #!/bin/bash
-# Feeds whatever reads files and texts with inputs that libFuzzer makes up, under AddressSanitizer and UBSan.
+# Fuzzes all code that reads files and texts with libFuzzer, under AddressSanitizer and UBSan.
 # usage: fuzz.sh [MINUTES] [TARGET…]
-#   MINUTES (10)  how long in all, JOBS (2) targets at a time, each for its share
-#   TARGET        of tests/fuzz/readers; all of them where none is named
-# Begins with the inputs of tests/fuzz/corpus, keeps what it finds in build-address/corpus, and writes inputs that crash to
+#   MINUTES (10)  the total time; JOBS (2) targets run in parallel, each for an equal share
+#   TARGET        a target of tests/fuzz/readers (default: all)
+# Starts from the inputs of tests/fuzz/corpus, keeps new inputs in build-address/corpus, and writes inputs that crash to
 # build-address/crashes. The last line is "N executions, N crashes"; the exit code is 1 if there are crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +25,7 @@ touch "$build/begun"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
-run() { # run TARGET: goes on after a crash until its time is over
+run() { # run TARGET: restarts the target after a crash until its time is over
   local target=$1 end=$((SECONDS + seconds)) left
   mkdir -p "$build/corpus/$target"
   : >"$build/logs/$target"
@@ -33,7 +33,7 @@ run() { # run TARGET: goes on after a crash until its time is over
     XTAPE_FUZZ_TARGET=$target "$build/tests/fuzz_readers" -max_total_time="$left" -timeout=20 -rss_limit_mb=4096 \
       -max_len=4096 -print_final_stats=1 -verbosity=0 -artifact_prefix="$build/crashes/$target-" \
       "$build/corpus/$target" "tests/fuzz/corpus/$target" >>"$build/logs/$target" 2>&1 && break
-    grep -q "stat::number_of_executed_units" "$build/logs/$target" || break  # it does not even begin
+    grep -q "stat::number_of_executed_units" "$build/logs/$target" || break  # the target failed to start
   done
 }
 for target in "${targets[@]}"; do

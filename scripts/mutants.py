@@ -1,30 +1,30 @@
 #!/usr/bin/env python3
-"""Plants the faults of tests/mutants.txt one at a time and says which test notices each.
+"""Plants the faults of tests/mutants.txt one at a time and reports which test detects each.
 
 usage: mutants.py [--check] [--only N,N…] [--tapes COMMAND] [--minutes N] [--jobs N]
 
-A copy of the last commit, in build-mutants/, is built once; then each fault is written into its file there, the suites of
-its layer are built again and run until one fails. What no suite notices is left to the fuzzer of tapes for two minutes.
-  --check    only looks whether every text of the table is found exactly once (the suite "mutants")
-  --only     these entries of the table, by number from 1
-  --tapes    the fuzzer's command, run in the copy's build directory; none: ''
-  --minutes  how long it runs for each fault
-  --jobs     how many compilers run at once
-The exit code is 1 if nothing noticed some fault. A fault that does not compile, and a table that does not fit the
-sources, end the run."""
+A copy of the last commit, in build-mutants/, is built once. Then each fault is written into its file there, and the
+suites of its layer are built and run until one fails. If no suite fails, the fuzzer of tapes runs for two minutes.
+  --check    only check that every text of the table is found exactly once (the suite "mutants")
+  --only     the entries of the table to use, by number from 1
+  --tapes    the fuzzer's command, run in the copy's build directory; '' for no fuzzer
+  --minutes  the fuzzer's time for each fault
+  --jobs     the number of parallel compilers
+The exit code is 1 if a fault is not detected. A fault that does not compile, or a table that does not fit the sources,
+ends the run."""
 import argparse, collections, os, pathlib, re, shlex, subprocess, sys, time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPY = ROOT / "build-mutants" / "copy"
 BUILD = ROOT / "build-mutants" / "build"
-# The suites that judge a layer, the quickest to notice first.
+# The suites that test a layer, the quickest to detect faults first.
 SUITES = {
     "kernels": ["kernels", "ops", "player"],
     "ops": ["ops", "recording", "player"],
     "grad": ["grad", "ops", "recording"],
     "player": ["player", "recording", "ops"],
 }
-SLOWEST = 600  # seconds that a suite may take: a fault may also make it hang
+SLOWEST = 600  # the time limit of a suite in seconds: a fault may make it hang
 FAILED_CASE = re.compile(r"^TEST CASE:\s*(.*)$", re.M)
 
 Mutant = collections.namedtuple("Mutant", "number layer file description text fault")
@@ -38,27 +38,27 @@ def read_table(path):
             continue
         head = re.fullmatch(r"(\w+) (\S+): (.+)", lines[0])
         if not head or head[1] not in SUITES or len(lines) != 3 or lines[1][:1] != "-" or lines[2][:1] != "+":
-            sys.exit(f"{path}: this is no entry:\n{block}")
+            sys.exit(f"{path}: not a valid entry:\n{block}")
         number += 1
         entries.append(Mutant(number, head[1], head[2], head[3], lines[1][1:].strip(), lines[2][1:].strip()))
     return entries
 
 
 def source(root, mutant):
-    """The file's text, and how often the entry's text stands in it."""
+    """The file's text, and the number of occurrences of the entry's text in it."""
     path = root / mutant.file
     text = path.read_text() if path.exists() else ""
     return text, text.count(mutant.text)
 
 
 def check(table):
-    """How many entries do not fit the sources."""
+    """Prints the entries that do not fit the sources, and returns their number."""
     bad = 0
     for mutant in table:
         found = source(ROOT, mutant)[1]
         if found != 1 or mutant.text == mutant.fault:
             bad += 1
-            print(f"FAILED: {mutant.number}: {mutant.file}: this is found {found} times, not once: {mutant.text}")
+            print(f"FAILED: {mutant.number}: {mutant.file}: found {found} times, not once: {mutant.text}")
     print(f"{len(table) - bad} passed, {bad} failed")
     return bad
 
@@ -92,7 +92,7 @@ def build(suites, jobs, fuzzer):
 
 
 def run(suite):
-    """Empty where the suite passes; else what failed."""
+    """A description of the failure; empty if the suite passes."""
     try:
         code, output = quiet([BUILD / "tests" / f"{suite}_test", "--abort-after=1"], cwd=BUILD, timeout=SLOWEST)
     except subprocess.TimeoutExpired:
@@ -100,24 +100,24 @@ def run(suite):
     if code == 0:
         return ""
     cases = FAILED_CASE.findall(output)
-    return f"{suite}: {cases[-1].strip() if cases else 'dies'}" + (f" (signal {-code})" if code < 0 else "")
+    return f"{suite}: {cases[-1].strip() if cases else 'crashes'}" + (f" (signal {-code})" if code < 0 else "")
 
 
 def run_tapes(command, minutes):
     try:
         code, _ = quiet(shlex.split(command), cwd=BUILD, timeout=60 * minutes + SLOWEST)
     except subprocess.TimeoutExpired:
-        return "tapes: hang"
+        return "tapes: hangs"
     return "tapes" if code != 0 else ""
 
 
 def judge(mutant, words, fuzzer):
-    """What noticed the mutant; empty for nothing."""
+    """The test that detects the mutant; empty if none does."""
     path = COPY / mutant.file
     original, _ = source(COPY, mutant)
     path.write_text(original.replace(mutant.text, mutant.fault))
     try:
-        # Suite after suite: most faults are seen by the first, and linking the others would take longer than it.
+        # Builds one suite at a time: the first one detects most faults, and linking all takes longer than running it.
         for suite in SUITES[mutant.layer]:
             code, output = build([suite], words.jobs, "")
             if code != 0:
@@ -153,22 +153,22 @@ def main():
     make_copy()
     for mutant in chosen:
         if source(COPY, mutant)[1] != 1:
-            sys.exit(f"{mutant.number}: {mutant.file}: this is not found exactly once: {mutant.text}")
+            sys.exit(f"{mutant.number}: {mutant.file}: not found exactly once: {mutant.text}")
     fuzzer = words.tapes.split()[0] if words.tapes else ""
     code, output = build(sorted({suite for mutant in chosen for suite in SUITES[mutant.layer]}), words.jobs, fuzzer)
     if code != 0:
         sys.exit(f"the copy does not build\n{output[-4000:]}")
     for suite in sorted({suite for mutant in chosen for suite in SUITES[mutant.layer]}):
         if run(suite):
-            sys.exit(f"suite {suite} fails without any fault")
+            sys.exit(f"suite {suite} fails without a fault")
     noticed = 0
     for mutant in chosen:
         start = time.time()
         by = judge(mutant, words, fuzzer)
         noticed += bool(by)
-        print(f"{mutant.number:2} {mutant.file}: {mutant.description}: {by or 'NOTICED BY NOTHING'} "
+        print(f"{mutant.number:2} {mutant.file}: {mutant.description}: {by or 'NOT DETECTED'} "
               f"({time.time() - start:.0f} s)", flush=True)
-    print(f"{noticed} of {len(chosen)} noticed")
+    print(f"{noticed} of {len(chosen)} detected")
     return 0 if noticed == len(chosen) else 1
 
 

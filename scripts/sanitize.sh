@@ -1,9 +1,9 @@
 #!/bin/bash
-# Builds everything under sanitizers, by clang++, and runs the suites named, or all; a report fails the suite.
+# Builds with clang++ and sanitizers, and runs the given suites (default: all). A sanitizer report is a failure.
 # usage: sanitize.sh [address|thread] [SUITE…]
 #   address (the default)  AddressSanitizer, its leak detection, and UBSan, in build-address/
 #   thread                 ThreadSanitizer, in build-thread/
-# JOBS (all processors) says how many compilers run at once, PATIENCE (10) how much longer than usual a suite may take.
+# JOBS (all processors) is the number of parallel compilers; PATIENCE (10) multiplies the time limit of a suite.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
@@ -12,9 +12,9 @@ case "${1:-}" in address | thread) kind=$1; shift ;; esac
 build=build-$kind
 bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
-# A suite is a program of its own, or a script about the program xtape. Five have no meaning here: "install" and "docs" build outside
-# programs, which know nothing of sanitizers, against the library; "faults" defines calls of the C library itself, as the
-# sanitizers do; "layers" and "mutants" read sources.
+# A suite is a test program, or a script that tests the program xtape. Five suites do not run here: "install" and
+# "docs" build external programs without sanitizers against the library; "faults" replaces functions of the C library,
+# as the sanitizers also do; "layers" and "mutants" only read sources.
 if [ $# -gt 0 ]; then
   suites=("$@")
 else
@@ -28,9 +28,9 @@ for suite in "${suites[@]}"; do
 done
 bash scripts/build_sanitized.sh "$kind" "${targets[@]}"
 
-# OpenBLAS stays on the thread that calls it: its own threads are not instrumented, and nothing of ours counts on them.
+# OpenBLAS uses only the calling thread, because its own threads are not instrumented. No test depends on its threads.
 export OPENBLAS_NUM_THREADS=1
-# Reports go to files: no test can swallow them, and where one stops nothing the rest is still seen.
+# Reports go to files, so that no test can discard them and reports that do not end the program are also found.
 reports=$PWD/$build/reports
 rm -rf "$reports"
 mkdir "$reports"
@@ -39,7 +39,8 @@ if [ "$kind" = address ]; then
   export ASAN_OPTIONS=$common:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
   export UBSAN_OPTIONS=$common:halt_on_error=0:print_stacktrace=1
 else
-  # The OpenMP library is not instrumented. Archer, which comes with it, tells ThreadSanitizer what its regions order.
+  # The OpenMP library is not instrumented. Its tool Archer informs ThreadSanitizer of the synchronisation of parallel
+  # regions.
   libraries=$(dirname "$(readlink -f "$(command -v clang++)")")/../lib
   export OMP_TOOL_LIBRARIES=$libraries/libarcher.so
   export TSAN_OPTIONS=$common:ignore_noninstrumented_modules=1

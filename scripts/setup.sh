@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs what the build needs and this machine lacks (Debian packages), and the packages named besides. Says what it does;
-# silent when nothing is missing. usage: setup.sh [PACKAGE…]
+# Installs the missing Debian packages of the build, and the given packages. Prints nothing if none is missing.
+# usage: setup.sh [PACKAGE…]
 set -euo pipefail
 
 packages=(g++ meson ninja-build pkg-config cmake libxtensor-dev libxtensor-blas-dev libxsimd-dev libopenblas-openmp-dev
@@ -9,7 +9,7 @@ packages=(g++ meson ninja-build pkg-config cmake libxtensor-dev libxtensor-blas-
 
 missing=()
 for package in "${packages[@]}"; do
-  # pkg-config may be provided by pkgconf.
+  # pkgconf may provide pkg-config.
   if [ "$package" = pkg-config ] && command -v pkg-config >/dev/null; then continue; fi
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing+=("$package")
@@ -21,13 +21,13 @@ if [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null; then
   as_root=(sudo)
 else
-  echo "setup: these packages are missing, and installing them needs root or sudo: ${missing[*]}" >&2
+  echo "setup: missing packages, which need root or sudo to install: ${missing[*]}" >&2
   exit 1
 fi
 install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
 
 echo "setup: installing ${missing[*]}" >&2
-# The package lists are fetched only where those at hand do not do.
+# The package lists are updated only if the installation fails with the present ones.
 install "${missing[@]}" 2>/dev/null || {
   echo "setup: updating the package lists" >&2
   "${as_root[@]}" apt-get update -qq >/dev/null

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Sets up, builds, runs every test suite. The last line is "N passed, N failed", and ", N skipped" behind it where this
-# machine lacks what a case needs; the exit code is 1 if anything failed.
+# Installs packages, builds, and runs every test suite. The last line is "N passed, N failed", with ", N skipped"
+# if this machine lacks something that a case needs. The exit code is 1 if anything failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
@@ -10,6 +10,6 @@ give_up() {
   echo "0 passed, 1 failed"
   exit 1
 }
-bash scripts/setup.sh || give_up "the set-up failed"
+bash scripts/setup.sh || give_up "the setup failed"
 bash scripts/build.sh build || give_up "the build failed"
 python3 tests/run.py build

@@ -1,6 +1,6 @@
-// The languages of dates, as tables. A text must have one meaning whatever its language. "mar" is the third month of
-// English, Spanish, Portuguese and Italian, so that French, Spanish and Italian, whose Tuesday it would also be, have
-// no short weekdays; and numbers alone are always a day, a month and a year, unless four digits come first.
+// Tables of the languages of dates. A text must have the same meaning in all languages. "mar" is the third month in
+// English, Spanish, Portuguese and Italian, so French, Spanish and Italian, where it also means Tuesday, have no short
+// weekdays. Numbers alone are always a day, a month and a year, unless four digits come first.
 #include "date_forms.hpp"
 
 namespace dataset {

@@ -1,9 +1,12 @@
-// Writes dates from 1900 to 2099 as people write them in numbers, English, German, French, Spanish, Portuguese and
-// Italian, and as ISO 8601 has them, written<TAB>2000-05-03, a date a line, for models/recipes/dates_gru.json and
-// dates_lstm.json: FOLDER/training.tsv, and FOLDER/validation.tsv, whose dates train in no form. No text means two
-// dates: numbers alone are a day, a month and a year, unless the year comes first with four digits; two digits are a
-// year from 1970 to 2069; a weekday that is named is the right one. usage: dates FOLDER [TRAINING (100000) [HELD_OUT
-// (2000)]] g++ -std=c++20 -O2 dates.cpp date_forms.cpp date_languages.cpp -o dates
+// Writes data for models/recipes/dates_gru.json and dates_lstm.json: dates from 1900 to 2099, one
+// written<TAB>2000-05-03 per line. Dates are written in numbers, English, German, French, Spanish, Portuguese and
+// Italian, and in ISO 8601. The dates of FOLDER/validation.tsv are not in FOLDER/training.tsv in any form. No text is
+// ambiguous: numbers alone are a day, a month and a year, unless the year comes first with four digits; a year of two
+// digits is in 1970 to 2069; a named weekday is the right one.
+//
+// usage: dates FOLDER [TRAINING (100000) [HELD_OUT (2000)]]
+//
+// g++ -std=c++20 -O2 dates.cpp date_forms.cpp date_languages.cpp -o dates
 #include <iostream>
 
 #include "date_forms.hpp"
@@ -14,7 +17,7 @@ using namespace dataset;
 using std::chrono::days;
 using std::chrono::sys_days;
 
-/// The date of that number, counted from the first one, in a form drawn for the line of that counter.
+/// A line for the date with index `number`, counted from first_date. `counter` determines the drawn language and form.
 std::string line_of(std::uint32_t number, std::uint64_t counter) {
   constexpr std::uint64_t language_stream = 9, form_stream = 10, case_stream = 11;
   const std::chrono::year_month_day date = sys_days(first_date) + days(number);
@@ -27,7 +30,7 @@ std::string line_of(std::uint32_t number, std::uint64_t counter) {
 
 int main(int argc, char** argv) try {
   if (argc < 2 || argc > 4) throw std::invalid_argument("usage: dates FOLDER [TRAINING [HELD_OUT]]");
-  constexpr std::int64_t most = 10000000;  // several times as many as there are different ones
+  constexpr std::int64_t most = 10000000;  // several times the number of different lines
   const auto training = static_cast<std::uint64_t>(number_argument(argc, argv, 2, 100000, 1, most));
   const auto held_out = static_cast<std::uint64_t>(number_argument(argc, argv, 3, 2000, 1, dates_count - 1));
   constexpr std::uint64_t stream = 8;
@@ -37,7 +40,7 @@ int main(int argc, char** argv) try {
   for (std::uint64_t i = 0; i < held_out; ++i) lines.push_back(line_of(order[i], i));
   write_lines(argv[1], "validation.tsv", lines);
   lines.clear();
-  // The other dates train in turn, each time in another form.
+  // Training iterates over the other dates, and draws a new form each time.
   for (std::uint64_t i = 0; i < training; ++i) lines.push_back(line_of(order[held_out + i % others], held_out + i));
   write_lines(argv[1], "training.tsv", lines);
   return 0;

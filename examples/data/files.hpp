@@ -1,4 +1,4 @@
-// What the programs share that write data: draws that are the same everywhere, and files.
+// Shared code of the data programs: platform-independent random draws, and files.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A number in [0, bound): draw number `counter` of a stream.
+/// Random number `counter` of a stream, in [0, bound).
 inline std::uint64_t draw_below(std::uint64_t bound, std::uint64_t stream, std::uint64_t counter) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(mix(mix(mix(0) ^ stream) ^ counter)) * bound) >> 64);
 }
 
-/// The numbers [0, count) shuffled.
+/// A random permutation of the numbers [0, count).
 inline std::vector<std::uint32_t> shuffled(std::uint32_t count, std::uint64_t stream) {
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0U);
@@ -34,7 +34,7 @@ inline std::vector<std::uint32_t> shuffled(std::uint32_t count, std::uint64_t st
   return order;
 }
 
-/// Writes the lines to `folder`/`name`.
+/// Writes the lines to `folder`/`name`; creates the folder.
 inline void write_lines(const std::string& folder, const std::string& name, const std::vector<std::string>& lines) {
   std::filesystem::create_directories(folder);
   std::ofstream file(folder + "/" + name, std::ios::binary);
@@ -42,7 +42,8 @@ inline void write_lines(const std::string& folder, const std::string& name, cons
   if (!file.flush()) throw std::runtime_error("cannot write " + folder + "/" + name);
 }
 
-/// The number that argument `place` is, from `low` to `high`; `otherwise` where it is not there.
+/// Argument `place` as a number; `otherwise` if it is missing. Throws std::invalid_argument if it is not in `low` to
+/// `high`.
 inline std::int64_t number_argument(int argc, char** argv, int place, std::int64_t otherwise, std::int64_t low,
                                     std::int64_t high) {
   if (place >= argc) return otherwise;
@@ -50,8 +51,8 @@ inline std::int64_t number_argument(int argc, char** argv, int place, std::int64
   const bool digits = !text.empty() && text.size() < 18 && text.find_first_not_of("0123456789") == std::string::npos;
   const std::int64_t number = digits ? std::stoll(text) : -1;
   if (number < low || number > high)
-    throw std::invalid_argument("argument " + std::to_string(place) + " is a whole number from " + std::to_string(low) +
-                                " to " + std::to_string(high) + ", not '" + text + "'");
+    throw std::invalid_argument("argument " + std::to_string(place) + " must be a whole number from " +
+                                std::to_string(low) + " to " + std::to_string(high) + ", not '" + text + "'");
   return number;
 }
 

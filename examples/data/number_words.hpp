@@ -1,4 +1,4 @@
-// Numbers in Portuguese words and in English ones.
+// Numbers in Portuguese and English words.
 #pragma once
 
 #include <array>
@@ -48,11 +48,11 @@ inline std::string portuguese_words(std::size_t number) {
   const std::string words = number < 2000 ? "mil" : portuguese_words(number / 1000) + " mil";
   const std::size_t rest = number % 1000;
   if (rest == 0) return words;
-  // "e" joins what follows where that is one part itself: below a hundred, or whole hundreds.
+  // "e" follows the thousands if the rest is below a hundred or a multiple of a hundred.
   return words + (rest < 100 || rest % 100 == 0 ? " e " : " ") + portuguese_words(rest);
 }
 
-inline constexpr std::int64_t number_words_end = 1000000;  ///< The first number that has no words here.
+inline constexpr std::int64_t number_words_end = 1000000;  ///< The first number that is not supported.
 
 struct NumberWords {
   std::string portuguese;  ///< As written in Brazil: "mil duzentos e trinta e quatro".

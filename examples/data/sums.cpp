@@ -1,7 +1,10 @@
-// Writes sums of two numbers, such as 47+85=132, a line each, for models/recipes/adder.json: FOLDER/training.txt, and
-// FOLDER/validation.txt, which holds others.
-// usage: sums FOLDER [DIGITS (2) [HELD_OUT (2000) [reversed] [padded]]]
+// Writes data for models/recipes/adder.json: one sum of two numbers per line, such as 47+85=132. FOLDER/training.txt
+// and FOLDER/validation.txt have no sum in common.
+//
+// usage: sums FOLDER [DIGITS (2) [HELD_OUT (2000, or a fifth of all sums if that is less) [reversed] [padded]]]
+//
 // reversed: the sum has its last digit first; padded: numbers have leading zeros.
+//
 // g++ -std=c++20 -O2 sums.cpp -o sums
 #include <algorithm>
 #include <iostream>
@@ -27,7 +30,7 @@ int main(int argc, char** argv) try {
   bool padded = false;
   for (int i = 4; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word != "reversed" && word != "padded") throw std::invalid_argument("unknown word '" + word + "'");
+    if (word != "reversed" && word != "padded") throw std::invalid_argument("unknown argument '" + word + "'");
     (word == "reversed" ? reversed : padded) = true;
   }
   constexpr std::uint64_t stream = 3;

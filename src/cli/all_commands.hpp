@@ -1,11 +1,11 @@
-/// All commands at once, for main().
+/// Registration of all commands, for main().
 #pragma once
 
 #include "commands.hpp"
 
 namespace xtape::cli {
 
-/// Calls add_NAME of every file listed in src/cli/meson.build, in that order.
+/// Calls add_NAME for every command listed in src/cli/meson.build, in that order.
 void add_commands(CLI::App& program);
 
 }  // namespace xtape::cli

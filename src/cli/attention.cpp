@@ -1,4 +1,4 @@
-/// xtape attention: what a run's model attends to, as a picture.
+/// xtape attention: draws the attention weights of a run's model.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -20,12 +20,12 @@ struct AttentionArguments {
   std::optional<std::string> target;
   std::string out;
   std::string which;
-  std::int64_t layer = 0;  // 0: the last
+  std::int64_t layer = 0;  // 0: the last one
   std::string head = "mean";
 };
 
-/// The attention that is asked for: `which`, or else the first, which is the decoder's to the source where there is
-/// one.
+/// The attention named `which`, or, if it is empty, the first. The first one is the decoder's attention to the source,
+/// if there is one.
 const Attention& chosen(const std::vector<Attention>& all, const std::string& which) {
   if (which.empty()) return all.front();
   std::vector<std::string> names;
@@ -38,11 +38,11 @@ const Attention& chosen(const std::vector<Attention>& all, const std::string& wh
   throw WrongInput("there is no attention '" + which + "'" + did_you_mean(which, names) + "; this model has " + list);
 }
 
-/// A number from 1 to `count`.
+/// Returns `number` if it is in 1 to `count`, otherwise throws WrongInput.
 std::int64_t counted(const std::string& option, std::int64_t number, std::int64_t count, const std::string& what) {
   if (number >= 1 && number <= count) return number;
-  throw WrongInput(option + " is a number from 1 to " + std::to_string(count) + ", as this attention has " +
-                   std::to_string(count) + " " + what + "; it is not " + std::to_string(number));
+  throw WrongInput(option + " must be 1 to " + std::to_string(count) + ", because this attention has " +
+                   std::to_string(count) + " " + what + "; got " + std::to_string(number));
 }
 
 std::vector<double> weights_of(const Attention& attention, std::int64_t layer, std::int64_t head) {
@@ -97,25 +97,25 @@ void draw_attention(const AttentionArguments& arguments) {
 }  // namespace
 
 void add_attention(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("attention", "Draw what a run's model attends to, as heat maps");
+  CLI::App* command = program.add_subcommand("attention", "Draw the attention weights of a run's model as heat maps");
   const auto arguments = std::make_shared<AttentionArguments>();
   command->add_option("RUN", arguments->run, "A run directory")->required();
   add_checkpoint(*command, arguments->checkpoint);
-  command->add_option("--source", arguments->source, "What is read; of a run that generates text, the text")
+  command->add_option("--source", arguments->source, "The source sentence; for a run that generates text, the text")
       ->required();
   command->add_option("--target", arguments->target,
-                      "What is written (default: the run's own translation, searched as its recipe says)");
+                      "The target sentence (default: the run's translation, with the search of its recipe)");
   add_picture(*command, arguments->out);
   command->add_option("--which", arguments->which,
-                      "Which of the model's attentions: cross (the target's to the source), encoder, decoder, or what "
-                      "else its function `attention` gives (default: the first)");
-  command->add_option("--layer", arguments->layer, "Which layer, counted from 1 (default: the last)")
+                      "The attention to draw: cross (of the target to the source), encoder, decoder, or another result "
+                      "of the model's function `attention` (default: the first)");
+  command->add_option("--layer", arguments->layer, "The layer, counted from 1 (default: the last)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--head", arguments->head, "mean: over all heads; all: each on its own; N: one, counted from 1")
+  command->add_option("--head", arguments->head, "mean: over all heads; all: one map per head; N: one, counted from 1")
       ->capture_default_str()
       ->check([](const std::string& head) {
         const bool number = head.size() < 10 && head.find_first_not_of("0123456789") == std::string::npos;
-        return number || head == "mean" || head == "all" ? "" : "a head is mean, all or a number, not '" + head + "'";
+        return number || head == "mean" || head == "all" ? "" : "must be mean, all or a number, not '" + head + "'";
       });
   command->callback([arguments] { draw_attention(*arguments); });
 }

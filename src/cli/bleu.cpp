@@ -17,7 +17,7 @@ struct BleuArguments {
   BleuOptions options;
 };
 
-/// One line, as sacreBLEU writes it.
+/// Prints one line in the format of sacreBLEU.
 void print(const Bleu& bleu) {
   const double ratio = bleu.reference_length == 0
                            ? 0
@@ -35,13 +35,13 @@ void print(const Bleu& bleu) {
 void add_bleu(CLI::App& program) {
   CLI::App* command = program.add_subcommand("bleu", "Score a translation against its reference by BLEU");
   const auto arguments = std::make_shared<BleuArguments>();
-  command->add_option("HYP", arguments->hypotheses, "The translation, a text file, one sentence a line; may be a .gz")
+  command->add_option("HYP", arguments->hypotheses, "The translation: a text file, one sentence per line, plain or .gz")
       ->required();
-  command->add_option("REF", arguments->references, "The reference translation, likewise")->required();
+  command->add_option("REF", arguments->references, "The reference translation, in the same format")->required();
   command
-      ->add_option("--tokenize", arguments->options.tokenize, "How words are cut: 13a, or none (by white space alone)")
+      ->add_option("--tokenize", arguments->options.tokenize, "The tokenization: 13a, or none (split at white space)")
       ->capture_default_str();
-  command->add_flag("--lowercase", arguments->options.lowercase, "Case does not count");
+  command->add_flag("--lowercase", arguments->options.lowercase, "Ignore case");
   command->callback([arguments] {
     print(of_the_input([&] {
       return corpus_bleu(read_lines(arguments->hypotheses), read_lines(arguments->references), arguments->options);

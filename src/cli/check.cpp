@@ -1,4 +1,4 @@
-/// xtape check: whether a definition is right, by recording all of its functions, and by playing what generates.
+/// xtape check: checks a definition by recording all of its functions, and with --play by playing `logits`.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -19,7 +19,7 @@ struct CheckArguments {
   bool play = false;
 };
 
-/// Sizes that were not given: small, and different from each other, so that a mixed-up axis shows.
+/// The sizes `given`, and small sizes for the others, which differ from each other so that swapped axes are errors.
 NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
   constexpr std::int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19};
   NamedSizes sizes;
@@ -32,20 +32,20 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
   return sizes;
 }
 
-/// Plays `logits`, which generating and searching take, and says what came of it.
+/// Plays `logits` step by step and as a whole, and returns a description of the result.
 std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   constexpr const char* function = "logits";
   Model model = load_model(arguments, false);
   const std::vector<std::string> functions = model.functions();
   if (std::find(functions.begin(), functions.end(), function) == functions.end())
-    return "nothing to play: there is no function 'logits' to generate from";
+    return "nothing to play: there is no function 'logits'";
   decode::draw_weights(model);
   const decode::StepCheck check = decode::check_steps(model, function, given);
   if (!check.unfit.empty()) return "nothing to play: 'logits' " + check.unfit;
   std::ostringstream said;
-  said << "played 'logits' on " << check.rows << " rows of " << check.tokens << " tokens: in pieces of";
+  said << "played 'logits' on " << check.rows << " rows of " << check.tokens << " tokens: pieces of";
   for (std::size_t i = 0; i < check.pieces.size(); ++i) said << (i == 0 ? " " : ", ") << check.pieces[i];
-  said << " as for the whole (they differ by " << check.difference << ")";
+  said << " tokens give the same as the whole (difference " << check.difference << ")";
   return said.str();
 }
 
@@ -70,8 +70,7 @@ void check(const CheckArguments& arguments) {
   const std::string played =
       arguments.play
           ? play(arguments.definition, given)
-          : "recorded, not played: with --play, what generates is also played step by step, and compared with "
-            "the whole";
+          : "recorded, not played: with --play, 'logits' is also played step by step, and compared with the whole";
   std::cout << path << ": " << model.functions().size() << " functions, " << grouped(model.parameter_count())
             << " parameters, no mistake found\n"
             << played << "\n";
@@ -80,14 +79,14 @@ void check(const CheckArguments& arguments) {
 }  // namespace
 
 void add_check(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("check", "Check a definition: every name, and every shape by recording");
+  CLI::App* command = program.add_subcommand("check", "Check a definition: all names, and all shapes by recording");
   const auto arguments = std::make_shared<CheckArguments>();
   add_definition(*command, arguments->definition);
   command->add_option("--with", arguments->with,
-                      "Sizes to record for, such as b=2,t=8, where the small ones do not fit");
+                      "Sizes to record for, such as b=2,t=8 (default: different small primes)");
   command->add_flag("--play", arguments->play,
-                    "Play 'logits' on random weights and tokens, step by step as generating does, and compare with the "
-                    "whole; in float64 unless --dtype says otherwise");
+                    "Play 'logits' on random weights and tokens, step by step as generation does, and compare with the "
+                    "whole; in float64 unless --dtype is given");
   command->callback([arguments, command] {
     if (arguments->play && command->count("--dtype") == 0) arguments->definition.dtype = "float64";
     of_the_input([&] { check(*arguments); });

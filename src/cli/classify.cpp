@@ -1,4 +1,4 @@
-/// xtape classify: the labels of lines of the standard input, by a run on texts and labels.
+/// xtape classify: labels lines of the standard input with the model of a run on texts and labels.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -13,32 +13,32 @@ namespace xtape::cli {
 namespace {
 
 constexpr std::size_t texts_at_once = 64;
-constexpr std::int64_t length_unit = 16;  // lengths are multiples of this, so that few players are planned
+constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of this, so that few players are planned
 
 struct ClassifyArguments {
   std::string run;
   std::string checkpoint = "last";
 };
 
-/// The name of the input that takes texts.
+/// The name of the input for texts.
 std::string text_input(const Run& run, const std::string& name) {
   std::vector<std::string> texts;
   for (const Column& column : run.recipe().data.columns)
     if (column.kind == Column::Kind::text && !column.name.empty()) texts.push_back(column.name);
   if (texts.size() != 1 || run.labels().empty())
-    throw WrongInput(name + " is no run on a table of one text and one label in each row");
+    throw WrongInput(name + " is not a run on a table with one text and one label per row");
   return texts[0];
 }
 
-/// A line for each text: its most likely label, and how likely that is.
+/// Prints a line for each text: its most likely label and the probability of the label.
 void classify(Run& run, const std::string& input, const std::vector<Tokens>& texts) {
   const Array tokens = token_array(texts, std::max(0, run.tokenizer().pad()), length_unit);
   const Store results = run.model().play("logits", {{input, tokens}});
   const Array logits = results[0].value;
   const auto classes = static_cast<std::int64_t>(run.labels().size());
   if (logits.shape() != Shape{static_cast<std::int64_t>(texts.size()), classes} || logits.dtype() != Dtype::float32)
-    throw WrongInput("the function 'logits' gives " + to_string(logits.shape()) + " for " +
-                     std::to_string(texts.size()) + " texts, and there are " + std::to_string(classes) + " labels");
+    throw WrongInput("the function 'logits' returns " + to_string(logits.shape()) + " for " +
+                     std::to_string(texts.size()) + " texts and " + std::to_string(classes) + " labels");
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const float* row = logits.as<float>() + static_cast<std::int64_t>(i) * classes;
     const float* best = std::max_element(row, row + classes);

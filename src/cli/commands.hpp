@@ -1,11 +1,11 @@
-/// The program's commands. Each stands in its own file, src/cli/NAME.cpp, listed by name in src/cli/meson.build, and
+/// The program's commands. Each has its own file, src/cli/NAME.cpp, which src/cli/meson.build lists by name. The file
 /// defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that does the
 /// work.
 ///
 /// Conventions of every callback:
 ///  - results go to stdout, progress and errors to stderr;
 ///  - a failure is thrown, never printed: main() prints `what()` once and chooses the exit code (see `exit_code`);
-///  - work that can take long asks `interrupted()` now and then, leaves things in order, and throws Interrupted.
+///  - long work polls `interrupted()`; if it returns true, the callback cleans up and throws Interrupted.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,32 +16,32 @@
 
 namespace xtape::cli {
 
-/// What the program exits with.
+/// The exit codes of the program.
 enum ExitCode : int { done = 0, work_failed = 1, wrong_input = 2, by_signal = 128 };
 
-/// The words on the command line, or the input they name, are wrong: exit code 2.
+/// The command-line arguments, or the input that they name, are wrong: exit code 2.
 class WrongInput : public Error {
  public:
   using Error::Error;
 };
 
-/// The words were right, the work itself failed (a loss that is not finite, a check that does not hold): exit code 1.
+/// The arguments were right, but the work failed, for example because of a non-finite loss: exit code 1.
 class WorkFailed : public Error {
  public:
   using Error::Error;
 };
 
-/// A signal, once everything worth keeping has been kept: exit code 128 + its number, 130 of Ctrl-C.
+/// Thrown after a signal, once all results are saved: exit code 128 + the signal's number, 130 for Ctrl-C.
 class Interrupted : public Error {
  public:
   Interrupted() : Error("interrupted") {}
   using Error::Error;
 };
 
-/// WrongInput and the errors of definitions, files, shapes and dtypes are of the input: 2. All others: 1.
+/// 2 for WrongInput and the errors of definitions, files, shapes and dtypes; see Interrupted; 1 for all others.
 int exit_code(const std::exception& error);
 
-/// Does `work`, whose every error is about what the caller gave.
+/// Calls `work` and turns each of its Errors into WrongInput.
 template <class Work>
 auto of_the_input(const Work& work) {
   try {
@@ -51,15 +51,16 @@ auto of_the_input(const Work& work) {
   }
 }
 
-/// From here on SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag; a second SIGINT or SIGTERM ends the
-/// program at once.
+/// From now on SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag; a second SIGINT or SIGTERM ends the program at
+/// once.
 void catch_interrupt();
 bool interrupted();
-int interrupting_signal();  ///< 0 before one came.
+int interrupting_signal();  ///< The first signal received; 0 if there was none.
 
-/// Before anything is read or written: closed standard streams become /dev/null, and a closed pipe ends the program.
+/// Must be called before any input or output. Opens /dev/null for closed standard streams, lets a closed pipe end the
+/// program, and ignores SIGXFSZ.
 void prepare_streams();
-/// From here on a closed pipe does not end the program: what is printed into it is lost.
+/// From now on a closed pipe does not end the program; output to it is lost.
 void outlive_readers();
 
 }  // namespace xtape::cli

@@ -7,11 +7,11 @@
 namespace xtape::cli {
 
 namespace {
-/// "name=text" in two.
+/// Splits "name=text" at the first '='. Throws WrongInput if there is none, or no name.
 std::pair<std::string, std::string> halves(const std::string& word, const char* option) {
   const std::size_t equal = word.find('=');
   if (equal == 0 || equal == std::string::npos)
-    throw WrongInput(std::string(option) + " takes name=value, not '" + word + "'");
+    throw WrongInput(std::string(option) + " needs name=value, not '" + word + "'");
   return {word.substr(0, equal), word.substr(equal + 1)};
 }
 }  // namespace
@@ -19,7 +19,7 @@ std::pair<std::string, std::string> halves(const std::string& word, const char* 
 void add_definition(CLI::App& command, DefinitionOptions& arguments) {
   command
       .add_option("DEFINITION", arguments.definition,
-                  "A definition's file, the name of an installed one, or a folder with a config.json")
+                  "A definition file, the name of an installed definition, or a folder with a config.json")
       ->required();
   command.add_option("--set", arguments.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
       ->expected(1)
@@ -54,8 +54,8 @@ NamedSizes sizes_of(const std::string& text) {
     std::int64_t size = 0;
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), size);
     if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || size < 0)
-      throw WrongInput("--with takes sizes, such as b=2,t=8; '" + digits + "' is none");
-    if (sizes.has(name)) throw WrongInput("--with gives '" + name + "' twice");
+      throw WrongInput("--with needs sizes, such as b=2,t=8; '" + digits + "' is not a size");
+    if (sizes.has(name)) throw WrongInput("--with has '" + name + "' twice");
     sizes.add(name, size);
     first = comma + 1;
   }

@@ -1,4 +1,4 @@
-/// The words that choose a definition and its hyper-parameters, for the commands that look at one.
+/// The command-line options for a definition and its hyper-parameters.
 #pragma once
 
 #include <string>
@@ -20,15 +20,15 @@ struct DefinitionOptions {
 /// Adds DEFINITION, --set and --dtype.
 void add_definition(CLI::App& command, DefinitionOptions& arguments);
 
-/// The model that the words mean; `initialise` false leaves its weights at zero. Throws WrongInput, DefinitionError or
-/// FileError.
+/// Loads the model that the options specify; with `initialise` false its weights are zero. Throws WrongInput,
+/// DefinitionError or FileError.
 Model load_model(const DefinitionOptions& arguments, bool initialise);
 ModelOptions model_options(const DefinitionOptions& arguments, bool initialise);
 
-/// "b=2,t=8" as sizes. Throws WrongInput.
+/// Parses sizes such as "b=2,t=8". Throws WrongInput if the text is not of this form.
 NamedSizes sizes_of(const std::string& text);
 
-/// 124439808 as "124,439,808".
+/// Formats 124439808 as "124,439,808".
 std::string grouped(std::int64_t number);
 
 }  // namespace xtape::cli

@@ -1,4 +1,4 @@
-/// xtape eval: how good a run's model is on its validation split, or any model of texts on a text.
+/// xtape eval: evaluates a run's model on its validation split, or any language model on a text.
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -13,7 +13,7 @@
 namespace xtape::cli {
 namespace {
 
-constexpr std::int64_t sampled_batches = 20;  // as nanoGPT's published losses are averaged
+constexpr std::int64_t sampled_batches = 20;  // the number of batches of nanoGPT's published losses
 
 struct EvalArguments {
   std::string run;
@@ -34,7 +34,7 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-/// A text of any length, by windows.
+/// Evaluates on a text of any length, in windows.
 void evaluate_on_text(const EvalArguments& arguments) {
   const std::string text = text_of(arguments.text);
   TextModel opened(arguments.run, arguments.checkpoint);
@@ -57,7 +57,7 @@ void evaluate(const EvalArguments& arguments) {
   Run run = of_the_input([&] {
     Run opened = Run::open(arguments.run, parse_settings(arguments.set), CheckpointChoice::parse(arguments.checkpoint));
     if (arguments.test && opened.recipe().data.test.empty())
-      throw WrongInput(arguments.run + " has no test split: --set data.test_… names its files");
+      throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_…=FILE");
     if (arguments.source.empty()) opened.batches();
     return opened;
   });
@@ -82,23 +82,21 @@ void add_eval(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("eval", "Evaluate a run on its whole validation split, or a model on a text");
   const auto arguments = std::make_shared<EvalArguments>();
-  command
-      ->add_option("RUN", arguments->run, "A run directory; with --text also a folder as the Hugging Face Hub has it")
+  command->add_option("RUN", arguments->run, "A run directory; with --text also a Hugging Face model folder")
       ->required();
   add_checkpoint(*command, arguments->checkpoint);
   auto* source =
-      command->add_option("--source", arguments->source, "Evaluate on this text, a sentence a line, plain or .gz …");
-  auto* target =
-      command->add_option("--target", arguments->target, "… and its translation, in place of the validation split");
+      command->add_option("--source", arguments->source, "Evaluate on this text, one sentence per line, plain or .gz");
+  auto* target = command->add_option("--target", arguments->target, "The translation of --source");
   source->needs(target);
   target->needs(source);
-  command->add_flag("--test", arguments->test, "Evaluate on the data's test split in place of the validation split")
+  command->add_flag("--test", arguments->test, "Evaluate on the data's test split instead of the validation split")
       ->excludes(source);
-  auto* text = command->add_option("--text", arguments->text, "Measure the perplexity of this file, in windows …");
-  command->add_option("--context", arguments->context, "… of so many tokens (as many as the model sees) …")
+  auto* text = command->add_option("--text", arguments->text, "Measure the perplexity of this file, in windows");
+  command->add_option("--context", arguments->context, "Tokens in a window (default: the model's context length)")
       ->needs(text)
       ->check(CLI::PositiveNumber);
-  command->add_option("--stride", arguments->stride, "… each so many behind the one before (half the context)")
+  command->add_option("--stride", arguments->stride, "Tokens from one window to the next (default: half of --context)")
       ->needs(text)
       ->check(CLI::PositiveNumber);
   text->excludes(source)->excludes(target);

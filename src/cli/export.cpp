@@ -1,4 +1,4 @@
-/// xtape export: writes a run's model as a folder of the Hugging Face Hub.
+/// xtape export: writes a run's model as a Hugging Face model folder.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -19,7 +19,7 @@ struct ExportArguments {
 };
 
 void write(const ExportArguments& arguments) {
-  if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " exists already");
+  if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " already exists");
   if (is_hugging_face(arguments.source)) {
     save_hugging_face(open_folder(arguments.source), arguments.folder, arguments.source);
   } else {
@@ -33,11 +33,11 @@ void write(const ExportArguments& arguments) {
 
 void add_export(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
-      "export", "Write a run's model as a folder with config.json and model.safetensors, as transformers reads it");
+      "export", "Write a run's model as a folder with config.json and model.safetensors for transformers");
   const auto arguments = std::make_shared<ExportArguments>();
   command
       ->add_option("RUN", arguments->source,
-                   "A run directory, or such a folder: its weights become float32, in one file")
+                   "A run directory, or a Hugging Face model folder, whose weights become float32 in one file")
       ->required();
   command->add_option("FOLDER", arguments->folder, "The folder to write")->required();
   add_checkpoint(*command, arguments->checkpoint);

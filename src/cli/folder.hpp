@@ -1,4 +1,4 @@
-/// Models of folders as the Hugging Face Hub has them.
+/// Models of Hugging Face model folders.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace xtape::cli {
 
-/// Says on the standard error what opening the folder passes over.
+/// Prints warnings to stderr about entries of the folder's config that are ignored.
 void warn_of_folder(const std::string& folder, const std::string& definition = "");
 
-/// Opens the folder's model, and warns.
+/// Opens the folder's model and prints the warnings.
 Model open_folder(const std::string& folder, const ModelOptions& options = {});
 
-/// Whether the model's logits are of a source, too.
+/// Whether the model's function `logits` has an input `source`.
 bool reads_source(const Model& model);
 
 }  // namespace xtape::cli

@@ -28,10 +28,10 @@ struct GenerateArguments {
   GenerateOptions options;
 };
 
-/// When things were done, for --timings.
+/// Times for --timings.
 struct Timings {
   double opened = 0;       // milliseconds since the program's start
-  double first_token = 0;  // the same
+  double first_token = 0;  // milliseconds since the program's start
   std::int64_t tokens = 0;
 
   void count() {
@@ -47,7 +47,7 @@ struct Timings {
   }
 };
 
-/// The prompts as tokens; all of them are looked at before anything is generated.
+/// The prompts as tokens. Throws WrongInput if one is empty or cannot be encoded, before anything is generated.
 std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const TextModel& opened) {
   return of_the_input([&] {
     std::vector<Tokens> encoded;
@@ -65,7 +65,7 @@ void end_line(const std::string& text) {
   if (text.empty() || text.back() != '\n') std::cout << '\n';
 }
 
-/// Text as it is made.
+/// Generates one text and prints it as it is generated.
 void stream_one(TextModel& opened, const std::string& prompt, const Tokens& tokens, GenerateArguments& arguments,
                 Timings& timings) {
   TextStream stream(opened.tokenizer(), tokens.back(), arguments.stops);
@@ -85,7 +85,7 @@ void stream_one(TextModel& opened, const std::string& prompt, const Tokens& toke
   end_line(last);
 }
 
-/// All texts, one after another, when the last is done.
+/// Generates all texts, then prints them one after another.
 void print_many(TextModel& opened, const std::vector<std::string>& prompts, const std::vector<Tokens>& tokens,
                 const GenerateArguments& arguments, Timings& timings) {
   std::vector<TextStream> streams;
@@ -112,9 +112,9 @@ void generate_texts(GenerateArguments arguments) {
   if (!arguments.prompts_file.empty())
     for (const std::string& line : of_the_input([&] { return read_lines(arguments.prompts_file); }))
       arguments.prompts.push_back(line);
-  if (arguments.prompts.empty()) throw WrongInput("there is no prompt: give --prompt TEXT or --prompts FILE");
+  if (arguments.prompts.empty()) throw WrongInput("there is no prompt: use --prompt TEXT or --prompts FILE");
   for (const std::string& stop : arguments.stops)
-    if (stop.empty()) throw WrongInput("--stop needs a text that is not empty");
+    if (stop.empty()) throw WrongInput("--stop must not be empty");
   TextModel opened(arguments.source, arguments.checkpoint);
   Timings timings;
   timings.opened = milliseconds_since(program_start);
@@ -136,33 +136,33 @@ void add_generate(CLI::App& program) {
   CLI::App* command = program.add_subcommand("generate", "Continue texts with the model of a run or of a folder");
   const auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
-  command->add_option("SOURCE", arguments->source, "A run directory, or a folder as the Hugging Face Hub has it")
-      ->required();
+  command->add_option("SOURCE", arguments->source, "A run directory, or a Hugging Face model folder")->required();
   add_checkpoint(*command, arguments->checkpoint);
-  command->add_option("--prompt", arguments->prompts, "A text to continue; may come many times")
-      ->allow_extra_args(false);
-  command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one a line, plain or .gz");
-  command->add_option("--tokens", options.tokens, "How many tokens to generate at most")
+  command->add_option("--prompt", arguments->prompts, "A text to continue; can be repeated")->allow_extra_args(false);
+  command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one per line, plain or .gz");
+  command->add_option("--tokens", options.tokens, "The maximum number of tokens to generate")
       ->required()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--stop", arguments->stops, "End before this text; may come many times")->allow_extra_args(false);
-  command->add_option("--num-samples", options.samples, "How many continuations of each text")
+  command->add_option("--stop", arguments->stops, "Stop before this text; can be repeated")->allow_extra_args(false);
+  command->add_option("--num-samples", options.samples, "The number of continuations of each text")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--batch-size", options.batch_size, "How many texts are continued at a time")
+  command->add_option("--batch-size", options.batch_size, "The number of texts that are continued together")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--temperature", options.sampling.temperature, "Divides the logits; 0: the most likely token")
+  command
+      ->add_option("--temperature", options.sampling.temperature, "Divides the logits; 0: take the most likely token")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--top-k", options.sampling.top_k, "Only the K most likely tokens; 0: all")
+  command->add_option("--top-k", options.sampling.top_k, "Sample from the K most likely tokens; 0: from all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--top-p", options.sampling.top_p, "Only the most likely tokens that together reach P")
+  command
+      ->add_option("--top-p", options.sampling.top_p, "Sample from the most likely tokens whose probabilities reach P")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1.0));
-  command->add_option("--seed", options.sampling.seed, "Of the draws")->capture_default_str();
-  command->add_flag("--timings", arguments->timings, "Say on the standard error how long it took");
+  command->add_option("--seed", options.sampling.seed, "The seed of sampling")->capture_default_str();
+  command->add_flag("--timings", arguments->timings, "Print timings to the standard error");
   command->callback([arguments] { generate_texts(*arguments); });
 }
 

@@ -16,7 +16,7 @@ namespace xtape::cli {
 
 namespace {
 
-/// The character at `at`, which moves behind it, or what is shown in its place.
+/// Returns the character at byte `at`, or the one shown instead of it, and advances `at` past it.
 char32_t shown_character(const std::string& text, std::size_t& at) {
   const std::size_t place = at;
   char32_t character = replacement_character;
@@ -31,7 +31,8 @@ char32_t shown_character(const std::string& text, std::size_t& at) {
   return refused ? replacement_character : character;
 }
 
-/// Between apostrophes nothing has a meaning but the apostrophe, which is written twice.
+/// `text` in apostrophes, with the characters of `doubled` written twice. Between apostrophes, gnuplot interprets only
+/// the apostrophe itself.
 std::string quoted(const std::string& text, const std::string& doubled) {
   std::string string = "'";
   for (std::size_t at = 0; at < text.size();) {
@@ -43,7 +44,8 @@ std::string quoted(const std::string& text, const std::string& doubled) {
   return string + "'";
 }
 
-/// A file without a name: a child reads it, or writes to it, without anybody having to wait for the other.
+/// A temporary file without a name, as a standard stream of the child. With files instead of pipes, neither process has
+/// to wait for the other.
 class Scratch {
  public:
   Scratch() : file_(std::tmpfile(), &std::fclose) {
@@ -69,7 +71,7 @@ class Scratch {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
-/// Runs gnuplot, found on the PATH, without the user's own settings. Whether it ended well.
+/// Runs gnuplot from the PATH, without the user's settings. Returns whether its exit code was 0.
 bool run_gnuplot(const Scratch& in, const Scratch& out, const Scratch& err) {
   posix_spawn_file_actions_t streams;
   posix_spawn_file_actions_init(&streams);
@@ -82,8 +84,7 @@ bool run_gnuplot(const Scratch& in, const Scratch& out, const Scratch& err) {
   pid_t child = 0;
   const int failed = posix_spawnp(&child, name, &streams, nullptr, words, environ);
   posix_spawn_file_actions_destroy(&streams);
-  if (failed == ENOENT)
-    throw WorkFailed("pictures are drawn by gnuplot, which is not installed: apt-get install gnuplot-nox brings it");
+  if (failed == ENOENT) throw WorkFailed("drawing needs gnuplot, which is not installed: apt-get install gnuplot-nox");
   if (failed != 0) throw WorkFailed(std::string("cannot run gnuplot: ") + std::strerror(failed));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
@@ -107,18 +108,16 @@ std::string gnuplot_number(double number) {
 }
 
 double text_width(const std::string& text) {
-  constexpr double narrow = 0.6, wide = 1;  // wide are the scripts of East Asia
+  constexpr double narrow = 0.6, wide = 1;  // wide: East Asian scripts, from U+2E80
   double width = 0;
   for (std::size_t at = 0; at < text.size();) width += shown_character(text, at) < 0x2E80 ? narrow : wide;
   return width;
 }
 
 void add_picture(CLI::App& command, std::string& path) {
-  command.add_option("--out", path, "Where the picture is written: FILE.svg")
-      ->required()
-      ->check([](const std::string& file) {
-        return file.ends_with(".svg") ? "" : "pictures are SVG: their names end in .svg, not as '" + file + "'";
-      });
+  command.add_option("--out", path, "The picture to write: FILE.svg")->required()->check([](const std::string& file) {
+    return file.ends_with(".svg") ? "" : "pictures are SVG files: the name must end in .svg, not '" + file + "'";
+  });
 }
 
 void draw_svg(const std::string& script, int width, int height, const std::string& path) {

@@ -1,4 +1,4 @@
-/// Pictures, drawn by the program gnuplot.
+/// Pictures, drawn by the external program gnuplot.
 #pragma once
 
 #include <string>
@@ -7,24 +7,25 @@
 
 namespace xtape::cli {
 
-/// `text` as a string in a gnuplot script, to be shown as it stands. Control characters are shown by their pictures
-/// (␊), what is not UTF-8 as U+FFFD: neither may stand in an SVG file.
+/// `text` as a string of a gnuplot script, to be shown literally. Control characters become their pictures (␊), and
+/// bytes that are not UTF-8 become U+FFFD, because an SVG file must not contain either.
 std::string gnuplot_string(const std::string& text);
 
-/// The same as the label of a tic, which gnuplot reads as a format.
+/// The same for the label of a tic, which gnuplot interprets as a format, so '%' is doubled.
 std::string gnuplot_tic(const std::string& text);
 
-/// A number as gnuplot reads it.
+/// Formats a number for a gnuplot script.
 std::string gnuplot_number(double number);
 
-/// How wide text of one pixel's size is about, in pixels: nobody knows the font before the picture is shown.
+/// The approximate width of text in units of its font size. It is a guess, because the viewer of the SVG file chooses
+/// the font.
 double text_width(const std::string& text);
 
 /// Adds --out FILE.svg.
 void add_picture(CLI::App& command, std::string& path);
 
-/// Runs gnuplot on `script` and puts the picture, of so many pixels, to `path`, whole or not at all. Throws WorkFailed
-/// where gnuplot is not installed or fails, FileError where the file cannot be written.
+/// Runs gnuplot on `script` and writes the picture, `width` × `height` pixels, to `path` atomically. Throws WorkFailed
+/// if gnuplot is not installed or fails, and FileError if the file cannot be written.
 void draw_svg(const std::string& script, int width, int height, const std::string& path);
 
 }  // namespace xtape::cli

@@ -10,9 +10,9 @@ namespace xtape::cli {
 
 namespace {
 
-constexpr std::size_t longest_label = 30;  // characters; longer tokens are cut
+constexpr std::size_t longest_label = 30;  // characters; longer labels are truncated
 
-/// In a line of labels all have room, whatever they are.
+/// Truncates a label to longest_label characters and an ellipsis.
 std::string shortened(const std::string& label) {
   std::size_t characters = 0;
   for (std::size_t at = 0; at < label.size(); ++at) {
@@ -28,21 +28,22 @@ double widest(const std::vector<std::string>& labels) {
   return width;
 }
 
-/// Where everything lies, in pixels from the upper left corner: gnuplot, which knows no font of an SVG, cannot tell.
+/// The layout of the picture, in pixels from the upper left corner. It is computed here because gnuplot does not know
+/// the size of text in an SVG file.
 struct Places {
   double cell, font;             // a cell's side, and the size of labels
-  double across, down;           // a map without its labels
-  double column_step, row_step;  // from one map to the next
-  double side;                   // where everything begins
-  double left, top;              // of the first map
-  std::size_t columns, rows;     // of maps
-  double width, height;          // of the picture
-  double bar, bar_height;        // the colour bar: its left side
+  double across, down;           // width and height of a map without its labels
+  double column_step, row_step;  // distance from one map to the next
+  double side;                   // left margin that centres the maps below a wide title
+  double left, top;              // corner of the first map
+  std::size_t columns, rows;     // the grid of maps
+  double width, height;          // size of the picture
+  double bar, bar_height;        // the colour bar: left side and height
 };
 
 constexpr double title_font = 15, name_font = 13, edge = 14;
 
-/// As many columns of maps as make the whole about half as wide again as high; an unfilled last row is a pity.
+/// The number of columns of maps for an aspect ratio near 3:2, with few empty positions in the last row.
 std::size_t columns_for(std::size_t count, double width, double height) {
   std::size_t best = 1;
   double least = INFINITY;
@@ -67,7 +68,7 @@ Places places_of(const HeatMaps& maps) {
   p.font = one ? 13 : std::min(12.0, p.cell * 0.7);
   p.across = p.cell * static_cast<double>(maps.columns.size());
   p.down = p.cell * static_cast<double>(maps.rows.size());
-  const double below = widest(maps.columns) * p.font * 0.71 + p.font;  // of labels at 45 degrees
+  const double below = widest(maps.columns) * p.font * 0.71 + p.font;  // height of labels rotated by 45 degrees
   const double beside = widest(maps.rows) * p.font + 8;
   const double map_title = one ? 0 : p.font + 12;
   p.column_step = p.across + 16;
@@ -83,13 +84,13 @@ Places places_of(const HeatMaps& maps) {
   const double wide = p.bar + 14 + 44 + edge;
   p.width = std::max(wide, text_width(maps.title) * title_font + 2 * edge);
   p.height = std::max(bottom + below + name_font + 10, p.top + p.bar_height) + edge;
-  p.side = (p.width - wide) / 2;  // 0 unless the title is what is widest
+  p.side = (p.width - wide) / 2;  // 0 unless the title is wider than the maps
   p.left += p.side;
   p.bar += p.side;
   return p;
 }
 
-/// A distance in pixels as a part of the picture's width or, from below, of its height.
+/// A position in pixels as a fraction of the picture's width, or of its height from the bottom.
 std::string x_at(const Places& p, double x) {
   return gnuplot_number(x / p.width);
 }
@@ -104,7 +105,7 @@ std::string tics(const std::vector<std::string>& labels) {
   return "(" + list + ")";
 }
 
-/// The top of the scale: the greatest value, rounded up to a tenth.
+/// The upper end of the colour scale: the largest value, rounded up to a tenth, at least 0.1.
 double top_of(const HeatMaps& maps) {
   double most = 0;
   for (const HeatMaps::Map& map : maps.maps)
@@ -112,7 +113,7 @@ double top_of(const HeatMaps& maps) {
   return std::max(0.1, std::ceil(most * 10 - 1e-4) / 10);
 }
 
-/// What all maps share. Of the colours each is darker than the one before by about as much.
+/// Writes the settings that all maps share. The steps of the palette have about equal differences in lightness.
 void write_frame(std::ostream& out, const HeatMaps& maps, const Places& p) {
   const auto font = [](double size) { return " font '," + gnuplot_number(size) + "'"; };
   const double middle = p.left + (static_cast<double>(p.columns) * p.column_step - 16) / 2;
@@ -142,7 +143,7 @@ void write_map(std::ostream& out, const HeatMaps& maps, std::size_t number, cons
   out << "set lmargin at screen " << x_at(p, left) << "\nset rmargin at screen " << x_at(p, left + p.across)
       << "\nset tmargin at screen " << y_at(p, top) << "\nset bmargin at screen " << y_at(p, top + p.down) << '\n';
   if (maps.maps.size() > 1) out << "set title " << gnuplot_string(map.title) << font << " offset 0,-0.6\n";
-  // Labels stand at the outer maps alone.
+  // Only the maps of the first column and the last row have labels.
   const bool lowest = number + p.columns >= maps.maps.size();
   out << (lowest ? "set xtics " + tics(maps.columns) + " rotate by 45 right offset 0.3,0" + font : "unset xtics")
       << '\n'
@@ -150,7 +151,7 @@ void write_map(std::ostream& out, const HeatMaps& maps, std::size_t number, cons
   for (std::size_t i = 0; i < map.values.size(); ++i)
     out << i % maps.columns.size() << ' ' << i / maps.columns.size() << ' ' << gnuplot_number(map.values[i]) << '\n';
   out << "END\nplot $map using 1:2:(0.5):(0.5):3 with boxxyerror fillstyle solid noborder fillcolor palette\n"
-      << "unset colorbox\nunset label 1\nunset label 2\nunset label 3\n";  // once is enough
+      << "unset colorbox\nunset label 1\nunset label 2\nunset label 3\n";  // drawn with the first map only
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 constexpr int caught[] = {SIGINT, SIGTERM, SIGHUP};
 volatile sig_atomic_t received = 0;
 
-/// The first signal is noted. The next SIGINT or SIGTERM ends the program. A SIGHUP does not: systemd sends one right
-/// after SIGTERM, and under nohup it means nothing.
+/// Records the first signal. The next SIGINT or SIGTERM ends the program; further SIGHUPs are ignored, because systemd
+/// may send one right after SIGTERM.
 void on_signal(int signal) {
   if (received == 0) received = signal;
   ::signal(SIGINT, SIG_DFL);
@@ -27,7 +27,7 @@ void catch_interrupt() {
   action.sa_flags = SA_RESTART;
   for (const int each : caught) {
     struct sigaction before {};
-    // Under nohup the program outlives its terminal.
+    // nohup sets SIGHUP to be ignored; this is kept, so that the program outlives its terminal.
     if (each == SIGHUP && sigaction(each, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     sigaction(each, &action, nullptr);
   }
@@ -42,14 +42,15 @@ int interrupting_signal() {
 }
 
 void prepare_streams() {
-  // What is opened later must not become the standard output of a program that was started without one.
+  // Opens /dev/null for closed standard streams. Otherwise a file opened later would get such a descriptor and receive
+  // the program's output.
   for (int stream = open("/dev/null", O_RDWR); stream >= 0; stream = open("/dev/null", O_RDWR)) {
     if (stream <= STDERR_FILENO) continue;
     close(stream);
     break;
   }
-  signal(SIGPIPE, SIG_DFL);  // who only prints ends with whoever reads it
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
+  signal(SIGPIPE, SIG_DFL);  // a command that only prints ends when its reader does
+  signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a write error, like a full disk
 }
 
 void outlive_readers() {

@@ -12,13 +12,13 @@
 namespace xtape::cli {
 
 namespace {
-/// Whether there is input, or its end, within so many milliseconds.
+/// Whether input, or its end, is available within this time.
 bool ready_within(int milliseconds) {
   pollfd input = {STDIN_FILENO, POLLIN, 0};
   return poll(&input, 1, milliseconds) > 0;
 }
 
-/// Ctrl-C ends the waiting: reading itself would go on after it.
+/// Waits for input; throws Interrupted on Ctrl-C. A blocking read() would be restarted after the signal.
 void wait_for_input() {
   while (!ready_within(100))
     if (interrupted()) throw Interrupted();
@@ -30,7 +30,7 @@ void add(std::vector<std::string>& lines, std::string line) {
 }
 }  // namespace
 
-/// Moves whole lines from what has been read. False where more of them could be had.
+/// Moves whole lines from pending_ to `lines`. Returns whether `lines` has `most` lines.
 bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
   while (lines.size() < most) {
     const std::size_t end = pending_.find('\n', std::max(at_, looked_));

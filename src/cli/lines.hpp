@@ -1,4 +1,4 @@
-/// Lines of the standard input as they come.
+/// Lines of the standard input, as they arrive.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@ namespace xtape::cli {
 
 class InputLines {
  public:
-  /// At least one line, and those that are there without waiting, up to `most`; none at the end of the input. A last
-  /// line without a line end is a line; "\r\n" ends one too. Throws Interrupted where Ctrl-C comes while it waits.
+  /// Waits for a line, then returns the lines that are available without waiting, at most `most`; none at the end of
+  /// the input. A last line needs no line end; "\r\n" also ends a line. Throws Interrupted if Ctrl-C comes while it
+  /// waits.
   std::vector<std::string> next(std::size_t most);
 
  private:
   bool take(std::vector<std::string>& lines, std::size_t most);
   std::string pending_;
-  std::size_t at_ = 0;      // where the next line begins in it
-  std::size_t looked_ = 0;  // up to where it is known to hold no further line end
+  std::size_t at_ = 0;      // index in pending_ where the next line begins
+  std::size_t looked_ = 0;  // index in pending_ before which there is no line end
   bool ended_ = false;
 };
 

@@ -1,4 +1,4 @@
-/// The `xtape` program: parses arguments, calls the library, turns errors into exit codes.
+/// The `xtape` program: parses arguments, calls the library, and turns errors into exit codes.
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,26 +24,27 @@ int exit_code(const std::exception& error) {
 
 namespace {
 
-/// OpenBLAS reads these two when it is loaded, before main(), and either can halve its speed. So the program starts
-/// itself again without them. XTAPE_KEEP_BLAS_ENV keeps them, for measuring.
+/// Restarts the program without the variables OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE if they are set. Either can halve
+/// the speed of OpenBLAS, which reads them when it is loaded, before main(). XTAPE_KEEP_BLAS_ENV keeps them, for
+/// measurements.
 void leave_blas_its_choice(char** arguments) {
   if (std::getenv("XTAPE_KEEP_BLAS_ENV") != nullptr) return;
   if (std::getenv("OPENBLAS_CORETYPE") == nullptr && std::getenv("OPENBLAS_L2_SIZE") == nullptr) return;
   unsetenv("OPENBLAS_CORETYPE");
   unsetenv("OPENBLAS_L2_SIZE");
   execv("/proc/self/exe", arguments);
-  // Where that cannot be done the work is only slower.
+  // If the restart fails, the program continues, only slower.
 }
 
 std::string version() {
   return std::string("xtape " XTAPE_VERSION "\n") + blas_description();
 }
 
-/// What is wrong with the arguments. CLI11 calls a mistyped command a missing one, and speaks of what is missing before
-/// it does of an option that does not exist.
+/// The error message for wrong arguments. It replaces CLI11's message in two cases: CLI11 reports a mistyped command as
+/// a missing one, and reports a missing argument before an unknown option.
 std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   for (const std::string& word : program.remaining(true))
-    if (!program.get_subcommands().empty() && word.rfind("-", 0) == 0) return "there is no option '" + word + "' here";
+    if (!program.get_subcommands().empty() && word.rfind("-", 0) == 0) return "there is no option '" + word + "'";
   const std::vector<std::string> left = program.remaining();
   if (!program.get_subcommands().empty() || left.empty()) return error.what();
   std::vector<std::string> names;
@@ -56,7 +57,7 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
 int run(int count, char** arguments) {
   const GuardedTerminal output(std::cout, STDOUT_FILENO);
   const GuardedTerminal messages(std::cerr, STDERR_FILENO);
-  CLI::App program("Models as JSON definitions, trained and played on an explicit tape.", "xtape");
+  CLI::App program("Train, evaluate and use models that are defined in JSON files.", "xtape");
   program.set_version_flag("--version", version);
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "Print the help of every command");
@@ -72,8 +73,7 @@ int run(int count, char** arguments) {
       program.exit(error);  // --help and --version
       return done;
     }
-    std::cerr << "xtape: " << complaint(program, error)
-              << "\nxtape --help and xtape COMMAND --help say what is understood\n";
+    std::cerr << "xtape: " << complaint(program, error) << "\nTry xtape --help or xtape COMMAND --help\n";
     return wrong_input;
   } catch (const std::bad_alloc&) {
     std::cerr << "xtape: not enough memory\n";

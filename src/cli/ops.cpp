@@ -1,4 +1,4 @@
-/// xtape ops: the reference page of all ops, or of one.
+/// xtape ops: prints the reference page of all ops, or of one.
 #include <iostream>
 #include <memory>
 
@@ -12,7 +12,7 @@ void print_one(const std::string& name) {
   OpTable table;
   try {
     table.add(builtin_ops().at(name));
-  } catch (const Error& error) {  // Names the nearest op.
+  } catch (const Error& error) {  // the message suggests the nearest op
     throw WrongInput(error.what());
   }
   write_reference(table, std::cout);

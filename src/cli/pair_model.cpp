@@ -9,7 +9,7 @@ namespace xtape::cli {
 PairModel::PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads) {
   of_the_input([&] {
     if (is_hugging_face(path)) {
-      if (checkpoint != "last") throw WrongInput("--checkpoint is for runs: " + path + " is a folder of one model");
+      if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
       open_folder_of_pairs(path, threads);
       return;
     }
@@ -24,12 +24,12 @@ PairModel::PairModel(const std::string& path, const std::string& checkpoint, std
 
 void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threads) {
   model_ = open_folder(path);
-  if (!reads_source(*model_)) throw WrongInput(path + " is a folder of one text: xtape generate is for those");
+  if (!reads_source(*model_)) throw WrongInput(path + " has a model that continues texts: use xtape generate");
   tokenizers_ = {load_tokenizer(path), load_target_tokenizer(path), {}};
   if (tokenizers_.target->start() < 0 || tokenizers_.target->end() < 0)
     throw WrongInput(path +
-                     " does not say what a target starts and ends with: \"decoder_start_token_id\" and "
-                     "\"eos_token_id\" of config.json do");
+                     " has no start or end token for targets: config.json needs \"decoder_start_token_id\" and "
+                     "\"eos_token_id\"");
   PlayerOptions playing;
   if (threads > 0) playing.threads = static_cast<int>(threads);
   model_->set_player_options(16, playing);

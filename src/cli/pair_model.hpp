@@ -1,4 +1,4 @@
-/// Models that translate: those of runs, and those of folders as the Hugging Face Hub has them.
+/// A model that translates, of a run or of a Hugging Face model folder.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace xtape::cli {
 
 class PairModel {
  public:
-  /// `path` is a run, whose checkpoint is chosen, or a folder. Throws WrongInput where it is neither, or none that
-  /// translates. `threads` above 0: so many play.
+  /// `path` is a run, opened with the given checkpoint, or a folder. `threads` sets the number of threads if it is
+  /// above 0. Throws WrongInput if the path is neither, or its model does not translate.
   PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads);
 
   SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }

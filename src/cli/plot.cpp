@@ -1,4 +1,4 @@
-/// xtape plot: how trainings went, as curves over their updates.
+/// xtape plot: draws metrics of runs as curves over the updates.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -27,16 +27,16 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-/// One run's curves.
+/// The curves of one run.
 struct Curves {
   std::string name;
   Points updates, evaluations;
-  std::optional<Point> best;  // that of `--checkpoint best`
+  std::optional<Point> best;  // the evaluation of `--checkpoint best`
 };
 
-constexpr std::size_t most_points = 1000;  // of a line: more could not be seen, and would fill the file
+constexpr std::size_t most_points = 1000;  // per curve: more would not be visible, and would make the file large
 
-/// The numbers of `key` in the order of steps.
+/// The points of the lines that have `key`, in the order of the file.
 Points points_of(const std::vector<train::Measured>& lines, const std::string& key) {
   Points points;
   for (const train::Measured& line : lines)
@@ -44,7 +44,8 @@ Points points_of(const std::vector<train::Measured>& lines, const std::string& k
   return points;
 }
 
-/// The step of the lowest perplexity, or else of the lowest loss: what a training takes for its best. -1: none.
+/// The step of the lowest perplexity or, without perplexities, of the lowest loss, as the trainer chooses its best one;
+/// -1 if there are no evaluations.
 std::int64_t best_step(const std::vector<train::Measured>& lines) {
   Points evaluations = points_of(lines, "perplexity");
   if (evaluations.empty()) evaluations = points_of(lines, "validation_loss");
@@ -53,8 +54,8 @@ std::int64_t best_step(const std::vector<train::Measured>& lines) {
   return best == evaluations.end() ? -1 : best->step;
 }
 
-/// Each point the mean of its neighbours, a hundredth of all to either side. Where the curve begins there are as few
-/// behind a point as before it, so that a steep fall does not start too low.
+/// A moving average over 1 % of all points to either side. Near the beginning the window is symmetric and smaller, so
+/// that the average of a steeply falling curve does not start too low.
 Points smoothed(const Points& points) {
   Points means;
   std::vector<double> sums = {0};
@@ -67,7 +68,7 @@ Points smoothed(const Points& points) {
   return means;
 }
 
-/// At most about so many points; of each stretch the lowest and the highest.
+/// About most_points points at most: the minimum and the maximum of each range of points.
 Points thinned(const Points& points) {
   const std::size_t stretch = 2 * ((points.size() + most_points - 1) / most_points);
   if (stretch <= 2) return points;
@@ -98,20 +99,20 @@ std::string name_of(const std::string& run) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   std::string list;
   for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
-  throw WrongInput(run + " has measured no '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + list);
+  throw WrongInput(run + " has no metric '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + list);
 }
 
 Curves curves_of(const std::string& run, const PlotArguments& arguments) {
   const std::filesystem::path file = std::filesystem::path(run) / "metrics.jsonl";
   if (!path_exists(file.string()))
-    throw WrongInput(run + (path_exists(run + "/recipe.json") ? " has no metrics: it was not trained yet"
+    throw WrongInput(run + (path_exists(run + "/recipe.json") ? " has no metrics: it has not been trained yet"
                                                               : " is not a run: it has no metrics.jsonl"));
   const std::vector<train::Measured> lines = train::read_metrics(file.string());
-  if (lines.empty()) throw WrongInput(run + " has no metrics: not one update is written down");
+  if (lines.empty()) throw WrongInput(run + " has no metrics: no update has been recorded");
   Curves curves{name_of(run), {}, {}, {}};
   const std::int64_t best = best_step(lines);
   for (const train::Measured& line : lines) {
-    // The loss has two keys, that of updates and that of evaluations.
+    // The loss has one key for updates and another for evaluations.
     const bool evaluation = line.find("validation_loss") != nullptr || line.find("perplexity") != nullptr;
     const double* value = line.find(evaluation && arguments.metric == "loss" ? "validation_loss" : arguments.metric);
     if (value == nullptr || (arguments.log && *value <= 0)) continue;
@@ -120,13 +121,13 @@ Curves curves_of(const std::string& run, const PlotArguments& arguments) {
   }
   if (curves.updates.empty() && curves.evaluations.empty()) {
     if (arguments.log && !points_of(lines, arguments.metric).empty())
-      throw WrongInput("--log needs values above 0, and those of '" + arguments.metric + "' in " + run + " are not");
+      throw WrongInput("--log needs values above 0, but '" + arguments.metric + "' in " + run + " has none");
     refuse_metric(run, arguments.metric, lines);
   }
   return curves;
 }
 
-/// Colours of runs, apart for colour-blind eyes too: a light and a full shade.
+/// The colours of a run, a light and a full shade. Colour-blind readers can distinguish the runs.
 struct Colour {
   const char *light, *full;
 };
@@ -141,7 +142,7 @@ class Drawing {
     const Colour& colour = colours[added_++ % std::size(colours)];
     const std::string full = std::string(" linecolor rgb '") + colour.full + "'";
     const bool validates = words_.metric == "loss" && !curves.updates.empty();  // both kinds in one picture
-    // A learning rate is what it is; other numbers vary from update to update.
+    // The learning rate has no noise; other metrics vary from update to update and are smoothed.
     if (!curves.updates.empty() && words_.metric == "learning_rate") {
       front(curves.updates, "lines linewidth 2" + full, title(name, ""));
     } else if (!curves.updates.empty()) {
@@ -157,7 +158,7 @@ class Drawing {
           title(name, "best: " + rounded(curves.best->value) + " at update " + std::to_string(curves.best->step)));
   }
 
-  /// Curves to the left, and the legend, which would hide them elsewhere, to their right.
+  /// Draws the curves on the left and the legend on their right, where it does not hide them.
   void draw(const std::string& path) const {
     constexpr double left = 96, right = 816, top = 20, bottom = 464, height = 520;  // of the curves; in pixels
     constexpr double legend = right + 20, sample = 60, font = 13;
@@ -183,7 +184,7 @@ class Drawing {
     std::snprintf(text, sizeof text, "%.4g", value);
     return text;
   }
-  /// What the legend says: the run's name where there are several, and what of it.
+  /// An entry of the legend: the run's name if there are several runs, and `what`.
   std::string title(const std::string& name, const std::string& what) const {
     if (words_.runs.size() == 1) return what.empty() ? words_.metric : what;
     return what.empty() ? name : name + ", " + what;
@@ -203,8 +204,8 @@ class Drawing {
 
   const PlotArguments& words_;
   std::ostringstream data_;
-  std::string behind_, front_;  // the light lines of all runs lie behind everything else
-  double widest_title_ = 0;     // in letters' sizes
+  std::string behind_, front_;  // gnuplot draws `behind_`, the light lines of all runs, first
+  double widest_title_ = 0;     // in units of the font size
   std::size_t added_ = 0, blocks_ = 0;
 };
 
@@ -226,16 +227,16 @@ void plot(const PlotArguments& arguments) {
 }  // namespace
 
 void add_plot(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("plot", "Draw how the loss of runs fell, or another of their metrics");
+  CLI::App* command = program.add_subcommand("plot", "Draw the loss, or another metric, of runs over their updates");
   const auto arguments = std::make_shared<PlotArguments>();
   command->add_option("RUN", arguments->runs, "Run directories, drawn in one picture")->required();
   add_picture(*command, arguments->out);
   command
       ->add_option("--metric", arguments->metric,
-                   "What is drawn: loss, learning_rate, gradient_norm, tokens_per_s, and of evaluations perplexity, "
-                   "accuracy, bleu, exact_match, where the run measured it")
+                   "The metric to draw: loss, learning_rate, gradient_norm, tokens_per_s; of evaluations, if the run "
+                   "measured it: perplexity, accuracy, bleu, exact_match")
       ->capture_default_str();
-  command->add_flag("--log", arguments->log, "A logarithmic scale");
+  command->add_flag("--log", arguments->log, "Use a logarithmic scale");
   command->callback([arguments] { plot(*arguments); });
 }
 

@@ -1,4 +1,4 @@
-/// xtape profile: where the time of a recipe's updates goes.
+/// xtape profile: measures the time of a recipe's updates by op or by module.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -21,7 +21,7 @@ struct ProfileArguments {
   bool json = false;
 };
 
-/// What the steps of one op, or of one site, come to; then what happens outside the player.
+/// Totals of the steps of one op or one module, or of work outside the player.
 struct Row {
   std::string name;
   double seconds = 0;
@@ -54,7 +54,7 @@ std::vector<Row> rows_outside(const TrainingProfile& profile) {
   return {{"(optimizer)", profile.optimizer_seconds}, {"(batches)", profile.batch_seconds}, {"(rest)", rest}};
 }
 
-/// 10^9 in a second; 0 where there is nothing to speak of.
+/// `amount` per second, in units of 10^9; 0 if `seconds` is 0.
 double rate(double amount, double seconds) {
   return seconds > 0 ? amount / seconds / 1e9 : 0;
 }
@@ -69,7 +69,7 @@ void print_table(const TrainingProfile& profile, const std::vector<Row>& rows) {
   const auto cell = [](const std::string& text, std::size_t width) {
     return std::string(width - std::min(width, text.size()), ' ') + text;
   };
-  std::cout << number(1e3 * profile.seconds / updates, 3) << " ms an update, the mean of " << profile.updates << '\n'
+  std::cout << number(1e3 * profile.seconds / updates, 3) << " ms per update, the mean of " << profile.updates << '\n'
             << "        ms   share    calls  GFLOP/s    GB/s\n";
   for (const Row& row : rows)
     std::cout << cell(number(1e3 * row.seconds / updates, 3), 10)
@@ -81,7 +81,7 @@ void print_table(const TrainingProfile& profile, const std::vector<Row>& rows) {
               << cell(row.bytes > 0 ? number(rate(row.bytes, row.seconds), 1) : "", 8) << "  " << row.name << '\n';
 }
 
-/// How often each rule was applied, and what was in the way where it nearly was.
+/// Prints how often each rule was applied, and each near miss with its reason.
 void print_rules(const TrainingProfile& profile) {
   std::map<std::string, std::int64_t> applied;
   for (const Plan::Fusion& fusion : profile.fusions)
@@ -132,16 +132,17 @@ void profile_recipe(const ProfileArguments& arguments) {
 }  // namespace
 
 void add_profile(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("profile", "Measure where the time of a recipe's updates goes");
+  CLI::App* command = program.add_subcommand("profile", "Measure the time of a recipe's updates by op");
   const auto arguments = std::make_shared<ProfileArguments>();
   command->add_option("RECIPE", arguments->recipe, "A recipe file")->required();
   add_settings(*command, arguments->set);
-  command->add_option("--steps", arguments->steps, "Updates to measure, after as many to warm up")
+  command->add_option("--steps", arguments->steps, "The number of updates to measure, after as many to warm up")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", arguments->threads, "How many (default: all cores)")->check(CLI::PositiveNumber);
-  command->add_flag("--sites", arguments->sites, "By parts of the definition in place of ops");
-  command->add_flag("--json", arguments->json, "As JSON");
+  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--sites", arguments->sites, "Group by modules of the definition instead of ops");
+  command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments] { profile_recipe(*arguments); });
 }
 

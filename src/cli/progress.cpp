@@ -35,7 +35,7 @@ void Progress::step(std::int64_t step, double loss, std::int64_t tokens) {
   tokens_ += tokens;
   const Clock::time_point now = Clock::now();
   const double since = std::chrono::duration<double>(now - last_).count();
-  // A terminal is rewritten ten times a second; a log gets twenty lines in all.
+  // On a terminal at most ten times a second; in a log about twenty lines in total.
   const bool due = terminal_ ? since > 0.1 : step % std::max<std::int64_t>(1, steps_ / 20) == 0;
   if (!due && step < steps_) return;
   const double elapsed = std::chrono::duration<double>(now - start_).count();

@@ -1,4 +1,4 @@
-/// How far long work has come: one line that rewrites itself on a terminal, plain lines elsewhere. On stderr.
+/// Reports the progress of long work on stderr: on a terminal as one line that is rewritten, elsewhere as plain lines.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// After step number `step`, with its loss and how many tokens it saw.
+  /// Reports step number `step`, its loss and its number of tokens.
   void step(std::int64_t step, double loss, std::int64_t tokens);
-  /// A line that stays.
+  /// Prints a line that is not overwritten.
   void note(const std::string& text);
 
  private:
@@ -24,7 +24,7 @@ class Progress {
   void clear();
   std::int64_t steps_;
   bool terminal_;
-  bool shown_ = false;  // whether the terminal's line has text in it
+  bool shown_ = false;  // whether the terminal's progress line is shown
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = start_;
   std::int64_t first_step_ = -1;

@@ -25,7 +25,7 @@ Array converted(const Array& from) {
   return to;
 }
 
-/// The array in the dtype that the function wants, where only a width differs.
+/// Converts the array to the dtype of the input if only the width differs.
 Array fitting(const Array& array, const FunctionInput& input) {
   if (array.dtype() == input.dtype) return array;
   if (array.dtype() == Dtype::float32 && input.dtype == Dtype::float64) return converted<float, double>(array);
@@ -43,17 +43,17 @@ std::vector<Array> arrays_for(const Signature& signature, const std::string& pat
   for (const FunctionInput& input : signature.inputs) {
     names.push_back(input.name);
     const Array* array = file.find(input.name);
-    if (array == nullptr) throw WrongInput("'" + path + "' holds no array '" + input.name + "'");
+    if (array == nullptr) throw WrongInput("'" + path + "' has no array '" + input.name + "'");
     arrays.push_back(fitting(*array, input));
   }
   for (const Store::Entry& entry : file)
     if (std::find(names.begin(), names.end(), entry.name) == names.end())
-      throw WrongInput("'" + path + "' holds '" + entry.name + "', which is no input of the function" +
+      throw WrongInput("'" + path + "' has '" + entry.name + "', which is not an input of the function" +
                        did_you_mean(entry.name, names));
   return arrays;
 }
 
-/// The gradients of the first result by every weight and floating input, under grad.NAME.
+/// The gradients of the first result by every weight and floating input, named grad.NAME.
 NamedVars gradients(Tape& tape, const Model& model, const NamedVars& inputs, const NamedVars& results) {
   const Var& first = results[0].value;
   if (first.rank() != 0 || !is_floating(first.dtype()))
@@ -70,7 +70,7 @@ NamedVars gradients(Tape& tape, const Model& model, const NamedVars& inputs, con
   return named;
 }
 
-/// What is to be played on what.
+/// A recorded function and the arrays for its inputs.
 struct Work {
   Tape tape;
   std::vector<Array> arrays;
@@ -116,18 +116,18 @@ void add_run(CLI::App& program) {
   const auto arguments = std::make_shared<RunArguments>();
   add_definition(*command, arguments->definition);
   command->add_option("FUNCTION", arguments->function, "The function to play")->required();
-  command->add_option("--in", arguments->in, "Its inputs by name, as safetensors")->required();
-  command->add_option("--out", arguments->out, "Where its results are written, as safetensors")->required();
-  command->add_option("--weights", arguments->weights, "The weights, as safetensors; without it they are initialised");
+  command->add_option("--in", arguments->in, "A safetensors file with its inputs by name")->required();
+  command->add_option("--out", arguments->out, "The safetensors file to write its results to")->required();
+  command->add_option("--weights", arguments->weights,
+                      "A safetensors file with the weights (default: initial weights)");
   command->add_option("--mode", arguments->mode, "train, eval or predict")->capture_default_str();
   command->add_flag(
       "--grad", arguments->grad,
-      "Write grad.NAME too: the gradients of the first result, which must be a scalar, by every weight and "
+      "Also write grad.NAME: the gradients of the first result, which must be a scalar, by every weight and "
       "every floating input");
-  command->add_option("--seed", arguments->definition.seed, "Of initial weights and of random ops")
+  command->add_option("--seed", arguments->definition.seed, "The seed of initial weights and random ops")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "How many threads play (0: as many as there are)")
-      ->capture_default_str();
+  command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")->capture_default_str();
   command->callback([arguments] { run(*arguments); });
 }
 

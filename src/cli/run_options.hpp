@@ -1,4 +1,4 @@
-/// Words that several commands on runs take.
+/// Options that several commands on runs have.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace xtape::cli {
 
-/// --set key=value, any number of times.
+/// Adds --set key=value, which can be repeated.
 inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
   command.add_option("--set", set, "Change the recipe: key=value, such as optimizer.weight_decay=0 or hyper.n_layer=6")
       ->allow_extra_args(false);
 }
 
-/// --checkpoint last|best|average:N|STEP.
+/// Adds --checkpoint last|best|average:N|STEP.
 inline CLI::Option* add_checkpoint(
     CLI::App& command, std::string& checkpoint,
     const std::string& about =
-        "Whose weights: last, best, average:N (the mean of the last N) or the number of a step") {
+        "The checkpoint to load: last, best, average:N (the mean of the last N) or the number of a step") {
   return command.add_option("--checkpoint", checkpoint, about)
       ->capture_default_str()
       ->check([](const std::string& text) {

@@ -1,4 +1,4 @@
-/// xtape show: a definition's hyper-parameters, functions, modules and weights; with --tape, what a function records.
+/// xtape show: prints a definition's hyper-parameters, functions, modules and weights, or the tape of a function.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -16,7 +16,7 @@ struct ShowArguments {
   bool grad = false;
 };
 
-/// Modules that repeat alike are printed once, with a star for the number.
+/// Equal modules of a list are printed once, with a star instead of the index.
 struct Shown {
   ModuleSummary module;
   std::string path;
@@ -122,12 +122,13 @@ void show(const ShowArguments& arguments) {
 }  // namespace
 
 void add_show(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("show", "Print a definition's modules and weights, or what it records");
+  CLI::App* command = program.add_subcommand("show", "Print a definition's modules and weights, or a function's tape");
   const auto arguments = std::make_shared<ShowArguments>();
   add_definition(*command, arguments->definition);
   auto* tape = command->add_option("--tape", arguments->tape, "Print the tape of this function instead");
   command->add_option("--with", arguments->with, "The sizes to record for, such as b=2,t=8")->needs(tape);
-  command->add_flag("--grad", arguments->grad, "With the gradients of the first result by all weights")->needs(tape);
+  command->add_flag("--grad", arguments->grad, "Also record the gradients of the first result by all weights")
+      ->needs(tape);
   command->add_option("--mode", arguments->mode, "train, eval or predict")->capture_default_str()->needs(tape);
   command->add_option("--format", arguments->format, "text, json or dot")
       ->capture_default_str()

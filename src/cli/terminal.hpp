@@ -1,12 +1,12 @@
-/// What the program shows on a terminal.
+/// Safe output to a terminal.
 #pragma once
 
 #include <ostream>
 
 namespace xtape::cli {
 
-/// While it lives, what is written to `stream` passes through `escaped` where the file behind it is a terminal:
-/// generated text, and texts from files, cannot steer it. A pipe or file gets every byte as it is.
+/// During its lifetime, output to `stream` passes through `escaped` if `file`, its file descriptor, is a terminal, so
+/// that generated text and texts from files cannot send control sequences to it. Output to a pipe or file is unchanged.
 class GuardedTerminal {
  public:
   GuardedTerminal(std::ostream& stream, int file);

@@ -8,12 +8,11 @@ namespace xtape::cli {
 TextModel::TextModel(const std::string& path, const std::string& checkpoint) {
   of_the_input([&] {
     if (is_hugging_face(path)) {
-      if (checkpoint != "last") throw WrongInput("--checkpoint is for runs: " + path + " is a folder of one model");
+      if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
       model_ = open_folder(path);
-      if (reads_source(*model_))
-        throw WrongInput(path + " is a folder of sentence pairs: xtape translate is for those");
+      if (reads_source(*model_)) throw WrongInput(path + " has a model that translates: use xtape translate");
       tokenizer_ = load_tokenizer(path);
-      constexpr std::int64_t context_of_most = 1024;  // where the model does not say how far its positions go
+      constexpr std::int64_t context_of_most = 1024;  // the default for models without a maximum position
       context_ = context_of_most;
       for (const char* name : {"n_positions", "max_positions"})
         if (model_->hyper().has(name)) context_ = model_->hyper().integer(name);
@@ -21,10 +20,9 @@ TextModel::TextModel(const std::string& path, const std::string& checkpoint) {
       return;
     }
     run_ = Run::open(path, {}, CheckpointChoice::parse(checkpoint));
-    if (run_->recipe().data.has_pairs())
-      throw WrongInput(path + " is a run on sentence pairs: xtape translate is for those");
+    if (run_->recipe().data.has_pairs()) throw WrongInput(path + " is a run on sentence pairs: use xtape translate");
     if (run_->recipe().data.kind == "table")
-      throw WrongInput(path + " is a run on a table: it was not trained to go on with texts");
+      throw WrongInput(path + " is a run on a table: it was not trained to continue texts");
     context_ = run_->columns();
     end_token_ = run_->end_token();
   });

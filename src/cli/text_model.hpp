@@ -1,4 +1,4 @@
-/// Models that go on with texts: those of runs, and those of folders as the Hugging Face Hub has them.
+/// A model that continues texts, of a run or of a Hugging Face model folder.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@ namespace xtape::cli {
 
 class TextModel {
  public:
-  /// `path` is a run, whose checkpoint is chosen, or a folder. Throws WrongInput where it is neither, or a run on
-  /// sentence pairs.
+  /// `path` is a run, opened with the given checkpoint, or a folder. Throws WrongInput if it is neither, or its model
+  /// does not continue texts.
   TextModel(const std::string& path, const std::string& checkpoint);
 
   Model& model() { return run_ ? run_->model() : *model_; }
-  /// Of a text to be continued.
+  /// The tokens of a text to be continued.
   Tokens prompt(const std::string& text) const { return run_ ? run_->prompt(text) : prompt_of(*tokenizer_, text); }
   const Tokenizer& tokenizer() const { return run_ ? run_->tokenizer() : *tokenizer_; }
-  std::int64_t context() const { return context_; }      ///< The most tokens that it sees at once.
-  std::int32_t end_token() const { return end_token_; }  ///< -1 where there is none.
+  std::int64_t context() const { return context_; }      ///< The context length, in tokens.
+  std::int32_t end_token() const { return end_token_; }  ///< -1 if there is none.
 
  private:
   std::optional<Run> run_;

@@ -1,4 +1,4 @@
-/// xtape tokenize: text to a run's tokens and back.
+/// xtape tokenize: converts text to tokens and back.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -29,7 +29,7 @@ Tokens numbers_of(const std::string& line) {
     } catch (const std::exception&) {
       read = 0;
     }
-    if (read != word.size()) throw WrongInput("'" + word + "' is not the number of a token");
+    if (read != word.size()) throw WrongInput("'" + word + "' is not a token number");
     tokens.push_back(number);
   }
   return tokens;
@@ -47,7 +47,7 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const T
   return text;
 }
 
-/// The tokenizer of a run, or of a folder as the Hugging Face Hub has them.
+/// The tokenizer of a run, or of a Hugging Face model folder.
 std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& arguments) {
   namespace fs = std::filesystem;
   if (fs::is_directory(arguments.run) && !fs::exists(fs::path(arguments.run) / "recipe.json"))
@@ -79,17 +79,15 @@ void tokenize(const TokenizeArguments& arguments) {
 }  // namespace
 
 void add_tokenize(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "tokenize", "Turn lines of the standard input into the numbers of a run's tokens, or back");
+  CLI::App* command =
+      program.add_subcommand("tokenize", "Convert lines of the standard input to token numbers, or back");
   const auto arguments = std::make_shared<TokenizeArguments>();
-  command
-      ->add_option("RUN", arguments->run,
-                   "A run directory, or a folder with a tokenizer's files as the Hugging Face Hub has it")
+  command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face folder with tokenizer files")
       ->required();
-  auto* pieces = command->add_flag("--pieces", arguments->pieces, "Write the tokens as text in place of numbers");
+  auto* pieces = command->add_flag("--pieces", arguments->pieces, "Write the tokens as text instead of numbers");
   command->add_flag("--detokenize", arguments->detokenize, "Read numbers and write text")->excludes(pieces);
   command->add_flag("--target", arguments->target,
-                    "With the target's tokenizer, where source and target have their own");
+                    "Use the target's tokenizer (default: the source's, if they differ)");
   command->callback([arguments] { tokenize(*arguments); });
 }
 

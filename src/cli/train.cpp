@@ -1,4 +1,4 @@
-/// xtape train: trains by a recipe, or continues a run.
+/// xtape train: trains a new run from a recipe, or continues a run.
 #include "xtape/train.hpp"
 
 #include <algorithm>
@@ -57,9 +57,9 @@ Run continued(const TrainArguments& arguments) {
   if (is_run(arguments.recipe) && (arguments.out.empty() || arguments.out == arguments.recipe))
     return Run::resume(arguments.recipe, settings_of(arguments), checkpoint);
   if (arguments.out.empty())
-    throw WrongInput("--resume needs the run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
+    throw WrongInput("--resume needs a run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
   Run run = Run::resume(arguments.out, settings_of(arguments), checkpoint);
-  // The run has the recipe's settings, such as where the data is; only the name is to be compared.
+  // The run has its own settings, such as the data's directory, so only the names of the recipes are compared.
   const std::string file = find_definition(arguments.recipe, "recipes");
   const std::string name = JsonNode(read_file(file), file, JsonErrors::definition).at("name").text();
   if (name != run.recipe().name)
@@ -68,11 +68,11 @@ Run continued(const TrainArguments& arguments) {
 }
 
 Run begun(const TrainArguments& arguments) {
-  if (is_run(arguments.recipe)) throw WrongInput(arguments.recipe + " is a run: --resume continues it");
+  if (is_run(arguments.recipe)) throw WrongInput(arguments.recipe + " is a run: use --resume to continue it");
   const Recipe recipe = Recipe::load(arguments.recipe, settings_of(arguments));
   const std::string out = arguments.out.empty() ? default_directory(recipe.name) : arguments.out;
   if (path_exists(out))
-    throw WrongInput(out + (is_run(out) ? " is a run already: --resume continues it" : " exists already"));
+    throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it" : " already exists"));
   Run run = Run::create(recipe, out);
   if (!recipe.from.empty()) warn_of_folder(recipe.from, recipe.definition);
   return run;
@@ -94,7 +94,7 @@ std::string sentence(const Evaluation& evaluation) {
   return line;
 }
 
-/// How many updates the recipe will make, unless patience ends it before.
+/// The number of updates of the recipe, unless patience ends the training earlier.
 std::int64_t steps_of(Run& run) {
   const Trainer::FitOptions& fit = run.recipe().fit;
   if (fit.epochs == 0) return fit.steps;
@@ -103,7 +103,7 @@ std::int64_t steps_of(Run& run) {
   return fit.steps == 0 ? steps : std::min(steps, fit.steps);
 }
 
-/// What a signal's name is to those who read messages.
+/// The word for the received signal in messages.
 std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
@@ -112,7 +112,7 @@ void train(const TrainArguments& arguments) {
   outlive_readers();
   Run run = of_the_input([&] {
     Run made = arguments.resume ? continued(arguments) : begun(arguments);
-    made.trainer();  // plans the step: what is wrong with the definition shows here
+    made.trainer();  // plans the training step, which throws the errors of the definition
     return made;
   });
   std::int64_t trained = 0;
@@ -141,38 +141,39 @@ void train(const TrainArguments& arguments) {
   bool finished = false;
   try {
     finished = run.train(callbacks);
-  } catch (const FileError& error) {  // not of the input: the disk is full, the directory gone
+  } catch (const FileError& error) {  // not an input error: the disk is full, or the directory was removed
     throw WorkFailed(error.what());
   }
-  const std::string goes_on =
-      " at step " + std::to_string(run.trainer().step()) + "; xtape train " + run.directory() + " --resume continues";
+  const std::string goes_on = " at step " + std::to_string(run.trainer().step()) + "; to continue: xtape train " +
+                              run.directory() + " --resume";
   if (!finished && interrupted()) throw Interrupted(interruption() + goes_on);
   if (!finished) {
-    std::cout << run.directory() << ": the time is over" << goes_on << '\n';
+    std::cout << run.directory() << ": the time limit was reached" << goes_on << '\n';
     return;
   }
   std::cout << run.directory() << ": "
-            << (last ? sentence(*last) : "nothing is left to do after step " + std::to_string(run.trainer().step()))
+            << (last ? sentence(*last) : "nothing to do: already at step " + std::to_string(run.trainer().step()))
             << '\n';
 }
 
 }  // namespace
 
 void add_train(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("train", "Train by a recipe, or continue a run");
+  CLI::App* command = program.add_subcommand("train", "Train a model from a recipe, or continue a run");
   const auto arguments = std::make_shared<TrainArguments>();
   command->add_option("RECIPE", arguments->recipe, "A recipe file, or with --resume a run directory")->required();
   command->add_option("--out", arguments->out, "The run directory (default: runs/NAME-DATE)");
   add_settings(*command, arguments->set);
-  command->add_option("--seed", arguments->seed, "Of the initial weights, the data order and dropout");
-  command->add_option("--threads", arguments->threads, "How many (default: all cores)");
-  command->add_option("--minutes", arguments->minutes, "Stop after this time, with a checkpoint to continue from")
+  command->add_option("--seed", arguments->seed, "The seed of the initial weights, the data order and dropout");
+  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)");
+  command->add_option("--minutes", arguments->minutes, "Stop after this time, and write a checkpoint")
       ->check(CLI::NonNegativeNumber);
   auto* from =
       command->add_option("--from", arguments->from, "Start from the model of this folder: short for --set from=…");
   auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")->excludes(from);
   add_checkpoint(*command, arguments->checkpoint,
-                 "With --resume: which one, last, best or the number of a step; later ones are set aside")
+                 "With --resume: the checkpoint to continue from: last, best or the number of a step; later ones are "
+                 "renamed")
       ->needs(resume);
   command->callback([arguments] { train(*arguments); });
 }

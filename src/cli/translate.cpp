@@ -1,4 +1,4 @@
-/// xtape translate: lines of the standard input, translated by the model of a run or of a folder.
+/// xtape translate: translates lines of the standard input with the model of a run or of a folder.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace xtape::cli {
 namespace {
 
-constexpr std::size_t lines_at_once = 1024;  // sorted by length among themselves, so that batches waste little
+constexpr std::size_t lines_at_once = 1024;  // these are batched by length, which reduces padding
 
 struct TranslateArguments {
   std::string run;
@@ -43,7 +43,7 @@ SearchOptions options_of(const TranslateArguments& arguments, SearchOptions opti
   return options;
 }
 
-/// One line a translation; with n-best, `line ||| text ||| score`.
+/// Prints one line per translation; with --n-best above 1, `line ||| text ||| score` for each candidate.
 void write(std::int64_t number, const Translation& translation, const TranslateArguments& arguments) {
   if (!translation.problem.empty()) std::cerr << "line " << number << ": " << translation.problem << '\n';
   if (arguments.n_best == 1) {
@@ -74,24 +74,27 @@ void add_translate(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "translate", "Translate the lines of the standard input with the model of a run or of a folder");
   const auto arguments = std::make_shared<TranslateArguments>();
-  command->add_option("RUN", arguments->run, "A run directory, or a folder as the Hugging Face Hub has it")->required();
+  command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face model folder")->required();
   add_checkpoint(*command, arguments->checkpoint);
-  command->add_option("--beam", arguments->beam, "How many hypotheses are followed; 1: greedy (default: the recipe's)")
+  command->add_option("--beam", arguments->beam, "The beam size; 1: greedy (default: the recipe's)")
       ->check(CLI::PositiveNumber);
   command->add_option("--length-penalty", arguments->length_penalty,
-                      "Its exponent alpha; 0: none (default: the recipe's)");
-  command->add_option("--penalty", arguments->penalty_kind, "wu: ((5+L)/6)^alpha; power: L^alpha; none")
+                      "The exponent alpha of the length penalty; 0: none (default: the recipe's)");
+  command
+      ->add_option("--penalty", arguments->penalty_kind,
+                   "The length penalty: wu, ((5+L)/6)^alpha; power, L^alpha; none (default: the recipe's)")
       ->check(CLI::IsMember({"wu", "power", "none"}));
-  command->add_option("--max-length", arguments->max_length, "The most tokens of a translation (default: the recipe's)")
+  command
+      ->add_option("--max-length", arguments->max_length,
+                   "The maximum number of tokens of a translation (default: the recipe's)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--n-best", arguments->n_best, "Write this many candidates a line: line ||| text ||| score")
+  command->add_option("--n-best", arguments->n_best, "Write this many candidates per line, as line ||| text ||| score")
       ->check(CLI::PositiveNumber);
-  command->add_option("--batch", arguments->batch, "Sentences that are translated together")
+  command->add_option("--batch", arguments->batch, "The number of sentences that are translated together")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", arguments->threads, "How many (default: all cores)");
-  command->add_flag("--uncached", arguments->uncached,
-                    "Read the whole prefix again for every token: slow, for measuring");
+  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)");
+  command->add_flag("--uncached", arguments->uncached, "Do not cache keys, values and states: slow, for measurements");
   command->callback([arguments] { translate(*arguments); });
 }
 

@@ -1,4 +1,4 @@
-/// How large batches may be.
+/// The limits of a batch's size.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace xtape {
 
-/// Throws Error unless a batch of so many rows and columns has 1 to most_batch_tokens tokens.
+/// Throws Error unless `rows` and `columns` are at least 1 and rows × columns is at most most_batch_tokens.
 inline void check_batch_size(std::int64_t rows, std::int64_t columns) {
-  if (rows < 1 || columns < 1) throw Error("a batch has at least one row of one token");
+  if (rows < 1 || columns < 1) throw Error("a batch must have at least one row of one token");
   if (rows > most_batch_tokens / columns)
     throw Error("a batch of " + std::to_string(rows) + " rows of " + std::to_string(columns) +
-                " tokens is too large: it has at most " + std::to_string(most_batch_tokens) + " tokens");
+                " tokens is too large: the limit is " + std::to_string(most_batch_tokens) + " tokens");
 }
 
 }  // namespace xtape

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t orders = 4;
 using Counts = std::array<std::int64_t, orders>;
 
-/// How often each n-gram of one length occurs. Words hold no spaces, so that a space between them keeps them apart.
+/// Counts each n-gram of length `order`. Words contain no spaces, so a space separates them.
 std::unordered_map<std::string, std::int64_t> ngrams(const std::vector<std::string>& words, std::size_t order) {
   std::unordered_map<std::string, std::int64_t> counts;
   for (std::size_t first = 0; first + order <= words.size(); ++first) {
@@ -26,7 +26,7 @@ std::unordered_map<std::string, std::int64_t> ngrams(const std::vector<std::stri
   return counts;
 }
 
-/// Adds the n-grams of one line to `total`, and those that the reference holds as often to `matched`.
+/// Adds the n-grams of one line to `total`, and the clipped matches with the reference to `matched`.
 void count(const std::vector<std::string>& hypothesis, const std::vector<std::string>& reference, Counts& matched,
            Counts& total) {
   for (std::size_t order = 1; order <= orders; ++order) {
@@ -39,8 +39,9 @@ void count(const std::vector<std::string>& hypothesis, const std::vector<std::st
   }
 }
 
-/// Sets the precisions and the score from the counts. No order may be without a precision for the score to be above 0;
-/// an order without a match gets half of what one match would be, the next such order a quarter, and so on.
+/// Sets the precisions and the score from the counts (Papineni et al., 2002). The score is 0 without a matched unigram,
+/// or if an order has no n-grams. Smoothing "exp" of sacreBLEU: the first order without a match counts as half a match,
+/// the next such order as a quarter, and so on.
 void set_score(const Counts& matched, const Counts& total, Bleu& bleu) {
   if (matched[0] == 0) return;
   double sum = 0;
@@ -54,7 +55,7 @@ void set_score(const Counts& matched, const Counts& total, Bleu& bleu) {
   bleu.score = bleu.brevity_penalty * std::exp(sum / orders);
 }
 
-/// Of text that is much shorter than its reference.
+/// exp(1 - reference / hypothesis) for a hypothesis that is shorter than its reference, otherwise 1.
 double brevity_penalty(std::int64_t hypothesis, std::int64_t reference) {
   if (hypothesis >= reference) return 1;
   if (hypothesis == 0) return 0;
@@ -66,11 +67,11 @@ double brevity_penalty(std::int64_t hypothesis, std::int64_t reference) {
 Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                  const BleuOptions& options) {
   if (options.tokenize != "13a" && options.tokenize != "none")
-    throw Error("BLEU's words are cut by \"13a\" or \"none\", not by \"" + options.tokenize + "\"");
+    throw Error("BLEU: tokenize must be \"13a\" or \"none\", got \"" + options.tokenize + "\"");
   if (hypotheses.size() != references.size())
-    throw Error("BLEU compares line with line, but there are " + std::to_string(hypotheses.size()) +
+    throw Error("BLEU: needs one reference for each hypothesis, got " + std::to_string(hypotheses.size()) +
                 " lines of hypotheses and " + std::to_string(references.size()) + " of references");
-  if (hypotheses.empty()) throw Error("there are no lines to give a BLEU score to");
+  if (hypotheses.empty()) throw Error("BLEU: there are no lines to score");
   const auto words_of = [&](const std::vector<std::string>& lines, std::size_t i, const char* what) {
     try {
       const std::string line = options.lowercase ? lower_cased(lines[i]) : lines[i];

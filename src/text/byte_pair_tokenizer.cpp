@@ -1,4 +1,4 @@
-// Byte-level byte-pair encoding as a tokenizer.json says it.
+// Byte-level byte-pair encoding, read from a tokenizer.json.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// Whether an entry asks for nothing.
+/// Whether an entry is missing, null, false or "".
 bool is_unset(const JsonNode& object, const char* key) {
   if (!object.has(key)) return true;
   const Json& value = object.at(key).json();
@@ -22,26 +22,26 @@ std::int32_t read_token(const JsonNode& node) {
   return static_cast<std::int32_t>(node.integer(0, most_pieces - 1));
 }
 
-/// The parts of a sequence, or the part itself.
+/// The elements of a "Sequence", or the node itself if it is not one.
 std::vector<JsonNode> parts_of(const JsonNode& node, const char* list) {
   return node.at("type").text() == "Sequence" ? node.at(list).elements() : std::vector<JsonNode>{node};
 }
 
-/// The one pattern of words.
+/// The word pattern of "pre_tokenizer", of which exactly one is supported.
 WordPattern read_pattern(const JsonNode& json) {
-  if (is_unset(json, "pre_tokenizer")) json.fail("there is no \"pre_tokenizer\": bytes are cut into words by one");
+  if (is_unset(json, "pre_tokenizer")) json.fail("there is no \"pre_tokenizer\" to split text into words");
   const JsonNode all = json.at("pre_tokenizer");
   std::optional<WordPattern> pattern;
   bool bytes = false;
   const auto add = [&](const JsonNode& part, const auto& make) {
-    if (pattern) part.fail("a second pattern of words is not applied here");
+    if (pattern) part.fail("a second word pattern is not supported");
     pattern = make();
   };
   for (const JsonNode& part : parts_of(all, "pretokenizers")) {
     const std::string& type = part.at("type").text();
     if (type == "Split") {
       if (part.at("behavior").text() != "Isolated" || (part.has("invert") && part.at("invert").flag()))
-        part.fail("words are cut with the behavior \"Isolated\" alone");
+        part.fail("only the behavior \"Isolated\", without \"invert\", is supported");
       const JsonNode regex = part.at("pattern").at("Regex");
       add(part, [&] {
         try {
@@ -53,14 +53,14 @@ WordPattern read_pattern(const JsonNode& json) {
     } else if (type == "ByteLevel") {
       bytes = true;
       if (part.has("add_prefix_space") && part.at("add_prefix_space").flag())
-        part.fail("a space is never put before a text here: \"add_prefix_space\" must be false");
+        part.fail("a space before the text is not supported: \"add_prefix_space\" must be false");
       if (!part.has("use_regex") || part.at("use_regex").flag()) add(part, [] { return WordPattern::gpt2(); });
     } else {
-      part.fail("\"" + type + "\" is not known here: byte-level BPE has \"Split\" and \"ByteLevel\"");
+      part.fail("pre-tokenizer \"" + type + "\" is not supported; supported: \"Split\", \"ByteLevel\"");
     }
   }
-  if (!bytes) all.fail("byte-level BPE is what is read here, and there is no \"ByteLevel\" among these");
-  if (!pattern) all.fail("there is no pattern that cuts text into words");
+  if (!bytes) all.fail("there is no \"ByteLevel\" pre-tokenizer; only byte-level BPE is supported");
+  if (!pattern) all.fail("there is no pattern that splits text into words");
   return *pattern;
 }
 
@@ -70,7 +70,7 @@ std::vector<std::string> read_pieces(const JsonNode& vocabulary) {
     const auto token = static_cast<std::size_t>(read_token(node));
     if (token >= pieces.size()) pieces.resize(token + 1);
     if (!pieces[token].empty())
-      node.fail("the token of " + Json(piece).dump() + " is that of " + Json(pieces[token]).dump() + " as well");
+      node.fail("the pieces " + Json(piece).dump() + " and " + Json(pieces[token]).dump() + " have the same token");
     pieces[token] = piece;
   }
   return pieces;
@@ -83,22 +83,22 @@ struct BytePairTokenizer::Data {
   std::unordered_map<std::string, std::int32_t> added;
   std::unordered_map<std::int32_t, std::string> added_pieces;
   std::set<std::int32_t> special;
-  std::string first;  // what a text begins with
+  std::string first;  // the special token that a text begins with; "" if there is none
   std::int64_t size = 0;
 
   void read_model(const JsonNode& json) {
     if (!is_unset(json, "normalizer"))
-      json.at("normalizer").fail("texts are taken as they are: \"normalizer\" must be null");
+      json.at("normalizer").fail("normalising texts is not supported: \"normalizer\" must be null");
     const JsonNode model = json.at("model");
-    // Older files do not say the type.
+    // Older files do not have the type.
     const std::string type = model.has("type") ? model.at("type").text() : "BPE";
     const bool by_bytes = type == "BPE" && is_unset(model, "byte_fallback");
     if (!by_bytes)
-      model.fail("byte-level BPE is what is read of a tokenizer.json, not " +
+      model.fail("only byte-level BPE is supported in a tokenizer.json, not " +
                  (type == "BPE" ? "BPE with byte_fallback" : type) +
-                 "; where there is a tokenizer.model or spiece.model, put it beside the file");
+                 "; if there is a tokenizer.model or spiece.model, put it into the same folder");
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
-      if (!is_unset(model, key)) model.at(key).fail("\"" + std::string(key) + "\" is not known here: it must be null");
+      if (!is_unset(model, key)) model.at(key).fail("\"" + std::string(key) + "\" is not supported: it must be null");
     WordPattern pattern = read_pattern(json);
     try {
       pairs = std::make_unique<BytePairs>(read_pieces(model.at("vocab")), std::move(pattern));
@@ -116,7 +116,7 @@ struct BytePairTokenizer::Data {
     std::string left, right;
     if (node.is_array()) {
       const std::vector<JsonNode> sides = node.elements();
-      if (sides.size() != 2) node.fail("a merge is two pieces");
+      if (sides.size() != 2) node.fail("a merge must be a list of two pieces");
       left = sides[0].text();
       right = sides[1].text();
     } else {
@@ -136,7 +136,7 @@ struct BytePairTokenizer::Data {
     for (const JsonNode& each : json.at("added_tokens").elements()) {
       const std::int32_t token = read_token(each.at("id"));
       const std::string& content = each.at("content").text();
-      if (content.empty()) each.at("content").fail("a token that is added has a text");
+      if (content.empty()) each.at("content").fail("the text of an added token must not be empty");
       added.emplace(content, token);
       added_pieces.emplace(token, content);
       if (each.has("special") && each.at("special").flag())
@@ -147,7 +147,8 @@ struct BytePairTokenizer::Data {
     }
   }
 
-  /// What a text begins with, by the template of a single one. What else belongs around it is not for texts that go on.
+  /// Reads the special token that a text begins with from the template for single texts. The other special tokens of
+  /// the template are ignored: they do not apply to a text that is to be continued.
   void read_template(const JsonNode& json) {
     if (is_unset(json, "post_processor")) return;
     for (const JsonNode& part : parts_of(json.at("post_processor"), "processors")) {

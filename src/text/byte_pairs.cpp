@@ -24,8 +24,8 @@ BytePairs::BytePairs(std::vector<std::string> pieces, WordPattern pattern)
     const std::string& symbol = symbol_of(static_cast<std::uint8_t>(byte));
     const std::int32_t token = token_of(symbol);
     if (token < 0)
-      throw Error("there is no piece \"" + symbol + "\", which stands for the byte " + std::to_string(byte) +
-                  ": without it not every text can be encoded");
+      throw Error("there is no piece \"" + symbol + "\" for the byte " + std::to_string(byte) +
+                  ": without it some texts cannot be encoded");
     of_byte_[static_cast<std::size_t>(byte)] = token;
   }
   for (const std::string& piece : pieces_) bytes_.push_back(bytes_of_symbols(piece));
@@ -39,7 +39,7 @@ void BytePairs::add_merge(const std::string& left, const std::string& right) {
   };
   const std::int32_t first = known(left), second = known(right);
   if (!merges_.add(first, second, known(left + right)))
-    throw Error("the merge \"" + left + " " + right + "\" comes again");
+    throw Error("the merge \"" + left + " " + right + "\" is repeated");
 }
 
 std::int32_t BytePairs::token_of(const std::string& piece) const {
@@ -48,15 +48,15 @@ std::int32_t BytePairs::token_of(const std::string& piece) const {
 }
 
 Tokens BytePairs::encode(std::string_view text) const {
-  // Where another thread is at the words that all know, this call keeps its own.
+  // If another thread is using the shared cache, this call uses its own instead of waiting.
   const std::unique_lock<std::mutex> lock(seen_mutex_, std::try_to_lock);
   SeenWords own;
   SeenWords& words = lock ? seen_ : own;
   Tokens tokens;
-  std::vector<std::size_t> places(in_text_.size(), 0);  // where each comes next
+  std::vector<std::size_t> places(in_text_.size(), 0);  // byte index of the next occurrence of each text in in_text_
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = text.find(in_text_[i].first);
   for (std::size_t at = 0;;) {
-    // The first of what is to be found, of several at one place the longest.
+    // The text whose next occurrence is first; of several at the same byte, the longest.
     std::size_t next = in_text_.size();
     for (std::size_t i = 0; i < in_text_.size(); ++i) {
       if (places[i] < at) places[i] = text.find(in_text_[i].first, at);

@@ -1,4 +1,4 @@
-/// Byte-level byte-pair encoding: what GPT-2's two files and a tokenizer.json have in common.
+/// Byte-level byte-pair encoding, shared by the readers of GPT-2's two files and of tokenizer.json.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace xtape {
 
-/// Tokens of words that have been seen. Long words come seldom again, and are left out.
+/// A cache of words and their tokens. Words of more than 64 bytes rarely recur and are not cached; 2^17 words clear it.
 class SeenWords {
  public:
   const Tokens* find(std::string_view word) const;
@@ -29,22 +29,22 @@ class SeenWords {
 
 class BytePairs {
  public:
-  /// `pieces` by token, as the files write them; a number that is none has "". Throws Error where the piece of a byte
-  /// is missing.
+  /// `pieces` are indexed by token and spelled as in the files; "" for an unused token. Throws Error if a byte has no
+  /// piece.
   explicit BytePairs(std::vector<std::string> pieces, WordPattern pattern = WordPattern::gpt2());
 
-  /// The next merge. Throws Error where the vocabulary has no such pieces, or the merge is there already.
+  /// Adds the merge of the next rank. Throws Error if a piece is not in the vocabulary, or the merge was added before.
   void add_merge(const std::string& left, const std::string& right);
-  /// Words that are pieces become them, whatever the merges say.
+  /// From now on a word that is a piece becomes that piece, without applying merges.
   void take_whole_words() { whole_words_ = true; }
-  /// `text`, wherever it stands, becomes `token` before anything is cut.
+  /// Every occurrence of `text` becomes `token` before the text is split into words.
   void find_in_text(const std::string& text, std::int32_t token) { in_text_.emplace_back(text, token); }
 
   Tokens encode(std::string_view text) const;
-  /// The token of a piece; -1 where it is none.
+  /// The token of a piece; -1 if there is no such piece.
   std::int32_t token_of(const std::string& piece) const;
   const std::vector<std::string>& pieces() const { return pieces_; }
-  /// The bytes that a token stands for.
+  /// The bytes of a token.
   const std::string& bytes_of(std::int32_t token) const { return bytes_[static_cast<std::size_t>(token)]; }
 
  private:

@@ -1,4 +1,4 @@
-/// The characters by which GPT-2's files write bytes.
+/// The characters that represent bytes in GPT-2's files.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace xtape {
 
-/// The symbol of a byte, as UTF-8: the character of that number where Latin-1 prints one, for the others those from
-/// U+0100 on, in order ("Ġ" is the space).
+/// The symbol of a byte, in UTF-8. A byte that is a printable Latin-1 character is that character; the other bytes are
+/// U+0100 and following, in order ("Ġ" is the space).
 const std::string& symbol_of(std::uint8_t byte);
 
-/// The bytes that the symbols of a text stand for; the text itself where a character in it is none of them.
+/// The bytes that `symbols` represents; `symbols` itself if it contains a character that is not a symbol.
 std::string bytes_of_symbols(const std::string& symbols);
 
 }  // namespace xtape

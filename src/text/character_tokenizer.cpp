@@ -11,7 +11,7 @@ namespace xtape {
 
 CharacterTokenizer::CharacterTokenizer(const std::string& text, Unknown unknown, bool special_tokens)
     : unknown_(unknown), special_tokens_(special_tokens) {
-  std::vector<bool> seen;  // as far as the characters go
+  std::vector<bool> seen;  // by code point, up to the largest so far
   for (std::size_t at = 0; at < text.size();) {
     const char32_t character = next_character(text, at);
     if (character >= seen.size()) seen.resize(character + 1);
@@ -64,7 +64,7 @@ Tokens CharacterTokenizer::encode(const std::string& text) const {
     } else {
       throw Error("character " + describe_character(character) + " at byte " + std::to_string(place) +
                   " is not among the " + std::to_string(characters_.size()) +
-                  " characters that the tokenizer knows from the training text");
+                  " characters of the tokenizer, which come from the training text");
     }
   }
   return tokens;

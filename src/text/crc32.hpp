@@ -1,4 +1,4 @@
-/// What tells a tokenizer's file from another.
+/// The checksum that identifies a tokenizer's file.
 #pragma once
 
 #include <zlib.h>

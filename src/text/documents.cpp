@@ -1,4 +1,4 @@
-// Files of several texts, each a row of its own.
+// Files of several texts, each of which becomes a row.
 #include <algorithm>
 
 #include "xtape/text.hpp"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* end_of_text = "<|endoftext|>";
 
-/// Does `read`; its errors name the file.
+/// Calls `read` and adds the file's path to its errors.
 template <class Read>
 void of_file(const std::string& path, const Read& read) {
   try {
@@ -24,11 +24,11 @@ void of_file(const std::string& path, const Read& read) {
   }
 }
 
-/// The pieces of a vocabulary file by their tokens.
+/// The pieces of a vocabulary file, indexed by token.
 std::vector<std::string> read_vocabulary(const std::string& text, const std::string& path) {
   const JsonNode json(text, path, JsonErrors::file);
   if (!json.is_object() || json.json().empty())
-    json.fail("a vocabulary is an object that gives every piece its token: {\"!\": 0, \"\\\"\": 1, …}");
+    json.fail("a vocabulary must be an object of pieces and their tokens: {\"!\": 0, \"\\\"\": 1, …}");
   const auto entries = json.entries();
   if (entries.size() > std::numeric_limits<std::int32_t>::max()) json.fail("there are too many pieces");
   std::vector<std::string> pieces(entries.size());
@@ -38,10 +38,10 @@ std::vector<std::string> read_vocabulary(const std::string& text, const std::str
     const JsonNode& token = entry.second;
     const auto named = [&] { return "the token of " + Json(piece).dump() + " is " + token.json().dump(); };
     if (!token.json().is_number_unsigned() || token.json().get<std::uint64_t>() >= entries.size())
-      token.fail(named() + "; the tokens of " + std::to_string(entries.size()) + " pieces are the numbers from 0 to " +
+      token.fail(named() + "; the tokens of " + std::to_string(entries.size()) + " pieces must be the numbers 0 to " +
                  std::to_string(entries.size() - 1));
     const std::size_t number = token.json();
-    if (given[number]) token.fail(named() + ", which is that of " + Json(pieces[number]).dump() + " as well");
+    if (given[number]) token.fail(named() + ", but " + Json(pieces[number]).dump() + " has the same token");
     given[number] = true;
     pieces[number] = piece;
   }
@@ -51,7 +51,7 @@ std::vector<std::string> read_vocabulary(const std::string& text, const std::str
 }  // namespace
 
 struct Gpt2Tokenizer::Data {
-  std::string vocabulary_file, merges_file;  // as they were read, to be saved
+  std::string vocabulary_file, merges_file;  // the contents of the files, for saving
   std::unique_ptr<BytePairs> pairs;
   std::int32_t end = -1;
 
@@ -66,7 +66,7 @@ struct Gpt2Tokenizer::Data {
       const std::string place = "line " + std::to_string(number) + ": ";
       const std::size_t space = line.find(' ');
       if (space == std::string::npos || space == 0 || space + 1 == line.size() || line.rfind(' ') != space)
-        throw Error(place + "a merge is two pieces with a space between them, not \"" + line + "\"");
+        throw Error(place + "a merge must be two pieces separated by a space, got \"" + line + "\"");
       try {
         pairs->add_merge(line.substr(0, space), line.substr(space + 1));
       } catch (const Error& error) {
@@ -86,7 +86,7 @@ Gpt2Tokenizer::Gpt2Tokenizer(const std::string& vocabulary, const std::string& m
   of_file(merges, [&] { data->read_merges(); });
   data->end = data->pairs->token_of(end_of_text);
   if (options_.end_in_text && data->end < 0)
-    throw FileError(vocabulary + ": there is no piece \"" + end_of_text + "\" to be found in texts");
+    throw FileError(vocabulary + ": there is no piece \"" + end_of_text + "\", which end_in_text needs");
   if (options_.end_in_text) data->pairs->find_in_text(end_of_text, data->end);
   data_ = data;
 }
@@ -123,7 +123,7 @@ std::int32_t Gpt2Tokenizer::end() const {
 }
 
 std::string Gpt2Tokenizer::to_json() const {
-  // The pieces are in the files; what stands here tells other files, or a part of these, from them.
+  // The pieces themselves are in the files; the checksums detect files that are different or incomplete.
   const Json json = {{"xtape", 1},
                      {"kind", "gpt2"},
                      {"pieces", size()},

@@ -10,13 +10,13 @@ namespace xtape {
 
 namespace {
 
-/// White space is Unicode's White_Space, written out: PCRE2's \s takes U+180E for a space, too.
+/// Unicode's property White_Space, written out, because PCRE2's \s also includes U+180E.
 #define SPACES R"(\x09-\x0D\x20\x85\xA0\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})"
 constexpr const char* gpt2_pattern =
     "'s|'t|'re|'ve|'m|'ll|'d"
     R"(| ?\p{L}++| ?\p{N}++| ?[^)" SPACES R"(\p{L}\p{N}]++|[)" SPACES "]+(?![^" SPACES "])|[" SPACES "]++";
 
-/// The pattern with the white space that is meant.
+/// The pattern with \s and \S replaced by classes of Unicode's White_Space.
 std::string with_spaces(const std::string& pattern) {
   std::string text;
   bool in_class = false;
@@ -48,15 +48,16 @@ std::shared_ptr<const void> compiled_pattern(const std::string& text) {
   if (made == nullptr) {
     PCRE2_UCHAR message[120];
     pcre2_get_error_message(error, message, sizeof message);
-    throw Error("the pattern of words is no regular expression: " +
+    throw Error("the word pattern is not a valid regular expression: " +
                 std::string(reinterpret_cast<const char*>(message)));
   }
-  // Where PCRE2 was built without its compiler to machine code, it interprets the pattern.
+  // The result is ignored: if PCRE2 was built without its JIT compiler, it interprets the pattern.
   pcre2_jit_compile(made, PCRE2_JIT_COMPLETE);
   return {made, [](pcre2_code* code) { pcre2_code_free(code); }};
 }
 
-/// The text with U+0001, which is a mark of one byte, for each byte that is not UTF-8; empty where all of it is.
+/// The text with U+0001, which is one byte and matches as punctuation, for each byte that is not UTF-8; empty if all
+/// of it is UTF-8.
 std::string masked(std::string_view text) {
   std::string copy;
   for (std::size_t at = 0; at < text.size();) {
@@ -105,10 +106,10 @@ std::string_view Gpt2Words::next() {
                          PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY | options, match_->data, nullptr);
     };
     int found = match(0);
-    // Machine code has a small stack; the interpreter takes what it needs.
+    // The JIT's stack is limited; the interpreter allocates the memory that it needs.
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = match(PCRE2_NO_JIT);
     if (found < 0 && found != PCRE2_ERROR_NOMATCH)
-      throw Error("PCRE2 failed to cut the text at byte " + std::to_string(at_) + ": error " + std::to_string(found));
+      throw Error("PCRE2 failed to split the text at byte " + std::to_string(at_) + ": error " + std::to_string(found));
     found_begin_ = found > 0 ? pcre2_get_ovector_pointer(match_->data)[0] : text_.size();
     found_end_ = found > 0 ? pcre2_get_ovector_pointer(match_->data)[1] : text_.size();
   }

@@ -1,4 +1,4 @@
-/// How byte-pair encodings cut text into words before they merge bytes within them.
+/// The pre-tokenization of byte-pair encodings: text is split into words, and merges apply within a word only.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,14 @@
 
 namespace xtape {
 
-/// A regular expression for words, compiled.
+/// A compiled regular expression for words.
 class WordPattern {
  public:
-  /// As Hugging Face's tokenizers write it: \s is Unicode's white space, classes are Unicode's. Throws Error, with the
-  /// place, where it is none.
+  /// In the syntax of Hugging Face's tokenizers: \s is Unicode white space, and classes are Unicode classes. Throws
+  /// Error if the pattern is not UTF-8 or not a valid regular expression.
   explicit WordPattern(const std::string& pattern);
-  /// GPT-2's: contractions, and letters, numbers or other marks in a row, each with a space before it or none; white
-  /// space.
+  /// The pattern of GPT-2: contractions; runs of letters, of digits or of other characters, with an optional space
+  /// before each; white space.
   static const WordPattern& gpt2();
   const void* compiled() const { return compiled_.get(); }
 
@@ -22,25 +22,25 @@ class WordPattern {
   std::shared_ptr<const void> compiled_;
 };
 
-/// The words of a text one after the other, nothing between them: what the pattern finds, and what lies between. Bytes
-/// that are not UTF-8 count as marks. Text and pattern must outlive it.
+/// Iterates over the words of a text: the matches of the pattern and the text between them, without gaps. Bytes that
+/// are not UTF-8 count as punctuation. The text and the pattern must outlive this object.
 class Gpt2Words {
  public:
   explicit Gpt2Words(std::string_view text, const WordPattern& pattern = WordPattern::gpt2());
   ~Gpt2Words();
   Gpt2Words(const Gpt2Words&) = delete;
   Gpt2Words& operator=(const Gpt2Words&) = delete;
-  /// Empty behind the last one.
+  /// The next word; empty after the last one.
   std::string_view next();
 
  private:
   struct Match;
   const WordPattern& pattern_;
   std::string_view text_;
-  std::string masked_;     // the text with a mark for each byte that is not UTF-8; empty where all of it is
-  std::string_view seen_;  // the one of the two that the pattern is matched with
+  std::string masked_;     // the text with U+0001 for each byte that is not UTF-8; empty if all of it is UTF-8
+  std::string_view seen_;  // masked_ or text_: the one that the pattern is matched with
   std::size_t at_ = 0;
-  std::size_t found_begin_ = 0, found_end_ = 0;  // of what was found behind the last word
+  std::size_t found_begin_ = 0, found_end_ = 0;  // the latest match; it ends at or before at_ once it is used up
   std::unique_ptr<Match> match_;
 };
 

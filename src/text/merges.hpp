@@ -1,4 +1,4 @@
-/// Byte-pair encoding: which two tokens become one, and in which order.
+/// Byte-pair encoding: the merges of two tokens into one, by rank.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 
 namespace xtape {
 
-/// A list of merges (Sennrich, Haddow, Birch, 2016), the first ones first.
+/// A list of merges in order of rank (Sennrich, Haddow, Birch, 2016, "Neural Machine Translation of Rare Words with
+/// Subword Units").
 class Merges {
  public:
-  /// The next merge: `left` and `right` become `token`. False where they have one already.
+  /// Adds the merge of the next rank: `left` and `right` become `token`. Returns false if the pair already has a merge.
   bool add(std::int32_t left, std::int32_t right, std::int32_t token);
-  /// Makes the earliest merge that there is, the leftmost of equals, until there is none: O(n log n).
+  /// Applies the merge of the lowest rank, the leftmost of equals, until no merge applies. O(n log n).
   void apply(Tokens& tokens) const;
 
  private:

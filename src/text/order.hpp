@@ -1,4 +1,4 @@
-/// The data order: what is drawn, as a function of seed, stream and counter alone.
+/// The data order: random draws that depend on seed, stream and counter alone.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,16 @@
 
 namespace xtape {
 
-/// What numbers are drawn for. Each kind of draw has a stream of its own.
+/// The streams of random numbers, one for each kind of draw.
 namespace streams {
 inline constexpr std::uint64_t text_rows = 1, text_sample = 2, rows_sample = 6;
-inline constexpr std::uint64_t epochs = 1000;  ///< And upwards: those of every epoch.
+inline constexpr std::uint64_t epochs = 1000;  ///< The first of the streams of epochs; each epoch has two.
 }  // namespace streams
 
-/// A number in [0, bound), from the counter's bits.
+/// A random number in [0, bound).
 std::uint64_t draw_below(std::uint64_t bound, std::uint64_t seed, std::uint64_t stream, std::uint64_t counter);
 
-/// The numbers [0, count) shuffled.
+/// A random permutation of the numbers [0, count).
 std::vector<std::uint32_t> shuffled(std::uint32_t count, std::uint64_t seed, std::uint64_t stream);
 
 }  // namespace xtape

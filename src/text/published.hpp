@@ -1,4 +1,4 @@
-/// Tokenizers of folders as the Hugging Face Hub has them.
+/// Tokenizers of model folders in the format of the Hugging Face Hub.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace xtape {
 Json json_of(const PublishedTokens& published);
 PublishedTokens read_published(const JsonNode& node);
 
-/// How a token without a piece is shown.
+/// The text that is shown for a token without a piece.
 std::string unnamed_piece(std::int32_t token);
 
-/// The tokenizer of a folder; null where it has none of the files that are known here. `target`: for what a decoder
-/// writes.
+/// The tokenizer of a folder, from tokenizer.model, spiece.model or tokenizer.json; null if it has none of these.
+/// `target`: for the text that a decoder produces, which starts with the decoder's start token.
 std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool target);
 
 }  // namespace xtape

@@ -18,26 +18,26 @@ bool has_numbers(const std::vector<Column>& columns) {
   return std::any_of(columns.begin(), columns.end(), [](const Column& c) { return c.kind == Column::Kind::number; });
 }
 
-/// A stretch of a split's rows in the order of their lengths, and the shape of the batch that they make.
+/// A range of a split's rows, sorted by length, and the shape of the batch that they form.
 struct Cut {
   std::size_t first = 0;
   std::size_t count = 0;
   std::int64_t rows = 0;
-  std::vector<std::int64_t> lengths;  // of the texts in each column; 0 of what is no text
+  std::vector<std::int64_t> lengths;  // padded length of the texts, by column; 0 for labels and numbers
 
   std::int64_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
   std::int64_t elements() const { return rows * std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}); }
 };
 
-/// Rows, sorted by length and cut into batches. Which of the rows of one length come first may vary, but never the
-/// lengths: shapes are the same in every epoch.
+/// Rows, sorted by length and cut into batches. The order of rows of equal lengths may vary, but the sequence of
+/// lengths does not, so the batches have the same shapes in every epoch.
 class Split {
  public:
   Split(DataRows rows, const RowBatchesOptions& options, const std::string& name) : rows_(std::move(rows)) {
-    if (rows_.rows.empty()) throw Error("the " + name + " split has no row");
-    if (rows_.columns.empty()) throw Error("rows have at least one column");
+    if (rows_.rows.empty()) throw Error("the " + name + " split has no rows");
+    if (rows_.columns.empty()) throw Error("rows must have at least one column");
     for (const std::vector<Cell>& row : rows_.rows) {
-      if (row.size() != columns().size()) throw Error("a row has a cell for each column");
+      if (row.size() != columns().size()) throw Error("a row must have one cell for each column");
       for (std::size_t i = 0; i < row.size(); ++i) lengths_.push_back(length_of(columns()[i], row[i], options.bucket));
     }
     std::vector<std::uint32_t> order(size());
@@ -49,12 +49,12 @@ class Split {
 
   const std::vector<Column>& columns() const { return rows_.columns; }
   const std::vector<Cut>& cuts() const { return cuts_; }
-  /// The places of the rows, by length.
+  /// The indices of the rows, sorted by length.
   const std::vector<std::uint32_t>& places() const { return places_; }
   const std::vector<Cell>& row(std::uint32_t place) const { return rows_.rows[place]; }
   std::size_t size() const { return rows_.rows.size(); }
 
-  /// By the lengths of the last column, then of the one before it; equal ones keep their order.
+  /// Sorts stably by the length of the last column, then of the column before it, and so on.
   void sort(std::vector<std::uint32_t>& order) const {
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       for (std::size_t i = columns().size(); i > 0; --i)
@@ -66,17 +66,17 @@ class Split {
  private:
   static std::int64_t length_of(const Column& column, const Cell& cell, std::int64_t bucket) {
     if (column.kind == Column::Kind::label || column.kind == Column::Kind::number) return 0;
-    if (cell.tokens.size() < 2) throw Error("a text has at least its start and its end token");
-    // A target is read without its last token, and predicted without its first.
+    if (cell.tokens.size() < 2) throw Error("a text must have at least its start and its end token");
+    // The inputs are the target without its last token; the predictions are the target without its first.
     return rounded_up(cell.tokens.size() - (column.kind == Column::Kind::target ? 1 : 0), bucket);
   }
   std::int64_t length(std::uint32_t place, std::size_t column) const {
     return lengths_[place * columns().size() + column];
   }
 
-  /// As many rows from `first` on as the options put into one batch.
+  /// The batch that begins at `first`: as many rows as the options allow.
   Cut cut(const std::vector<std::uint32_t>& order, std::size_t first, const RowBatchesOptions& options) const {
-    constexpr std::int64_t unit = 8;  // rows by tokens are whole multiples of this, so that there are fewer shapes
+    constexpr std::int64_t unit = 8;  // with `tokens`, the rows are a multiple of this where possible: fewer shapes
     Cut made{first, 0, 0, std::vector<std::int64_t>(columns().size(), 0)};
     for (std::size_t i = first; i < order.size(); ++i) {
       Cut next = made;
@@ -96,12 +96,12 @@ class Split {
   }
 
   DataRows rows_;
-  std::vector<std::int64_t> lengths_;  // row by row, of each column
+  std::vector<std::int64_t> lengths_;  // [rows, columns]
   std::vector<Cut> cuts_;
   std::vector<std::uint32_t> places_;
 };
 
-/// Row `row` of the batch's array: the elements from `first` to `last`, then `filling`.
+/// Writes row `row` of the batch's array: the elements from `first` to `last`, then `filling`.
 template <class To, class Iterator>
 void write(const Array& array, std::int64_t row, Iterator first, Iterator last, To filling) {
   Array to = array;
@@ -115,20 +115,20 @@ struct RowBatches::Data {
   RowBatchesOptions options;
   Split training;
   Split validation;
-  Cut largest;  // that of the most elements
+  Cut largest;  // the one with the most elements
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  // The order of the epoch that was last asked for: a batch needs all of it.
+  // The shuffled order of the epoch requested last. It is kept because each batch needs the order of the whole epoch.
   std::uint64_t epoch = 0;
-  std::vector<std::uint32_t> epoch_places;   // of rows; empty before the first
-  std::vector<std::uint32_t> epoch_batches;  // of cuts
+  std::vector<std::uint32_t> epoch_places;   // indices of rows; empty before the first epoch
+  std::vector<std::uint32_t> epoch_batches;  // indices of cuts
 
   Data(DataRows train, DataRows validate, const RowBatchesOptions& the_options)
       : options(the_options),
         training(std::move(train), options, "training"),
         validation(std::move(validate), options, "validation") {
     if (training.columns().size() != validation.columns().size())
-      throw Error("the training split and the validation split have other columns");
+      throw Error("the training split and the validation split must have the same columns");
     for (const Split* split : {&training, &validation})
       for (const Cut& cut : split->cuts()) {
         rows = std::max(rows, cut.rows);
@@ -189,7 +189,7 @@ struct RowBatches::Data {
     return same && arrays == batch.size();
   }
 
-  /// Of no cell: a row that the cut has none for.
+  /// Writes one cell of row `row`; null writes padding and ignored targets, for rows that the batch has no data for.
   void write_cell(const Column& column, const Cell* cell, std::int64_t row, const Batch& batch) const {
     static const Cell none;
     const Cell& from = cell != nullptr ? *cell : none;
@@ -221,7 +221,7 @@ struct RowBatches::Data {
 
 RowBatches::RowBatches(DataRows training, DataRows validation, const RowBatchesOptions& options) {
   if (options.rows < 1 || options.tokens < 0 || options.bucket < 1 || options.bucket > most_batch_tokens)
-    throw Error("a batch has at least one row, and lengths are rounded up to multiples of 1 to " +
+    throw Error("a batch must have at least one row, `tokens` must not be negative, and `bucket` must be 1 to " +
                 std::to_string(most_batch_tokens));
   data_ = std::make_unique<Data>(std::move(training), std::move(validation), options);
 }

@@ -1,4 +1,4 @@
-// From texts to rows of tokens, labels and numbers, and to arrays.
+// Conversion of texts to rows of tokens, labels and numbers, and to arrays.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace xtape {
 namespace {
 using Cell = DataRows::Cell;
 
-/// As messages show a field, which may be long.
+/// Quotes a field for messages, at most 100 bytes of it.
 std::string shown(const std::string& text) {
   constexpr std::size_t most = 100;
   return "'" + (text.size() > most ? text.substr(0, most) + "…" : text) + "'";
@@ -21,7 +21,7 @@ bool holds_text(const Column& column) {
   return column.kind == Column::Kind::text || column.kind == Column::Kind::target;
 }
 
-/// Prompt and answer are encoded apart, so that what is generated begins where the prompt's own tokens end.
+/// Encodes prompt and answer separately: generation also starts from the tokens of the prompt alone.
 Cell target_cell(const ColumnTexts& column, const std::string& text) {
   if (column.prompt_end.empty()) return {framed(*column.tokenizer, text), {}, 0};
   const PromptSplit split = split_prompt(text, column.prompt_end);
@@ -37,7 +37,7 @@ Cell label_cell(const std::vector<std::string>& labels, const std::string& text)
   check_utf8(text);
   const auto found = std::lower_bound(labels.begin(), labels.end(), text);
   if (found == labels.end() || *found != text)
-    throw Error(shown(text) + " is none of the " + std::to_string(labels.size()) + " labels of the training split");
+    throw Error(shown(text) + " is not one of the " + std::to_string(labels.size()) + " labels of the training split");
   return {{static_cast<std::int32_t>(found - labels.begin())}, {}, 0};
 }
 
@@ -64,7 +64,7 @@ Cell cell_of(const ColumnTexts& column, std::size_t row) {
 
 PromptSplit split_prompt(const std::string& text, const std::string& prompt_end) {
   const std::size_t found = text.find(prompt_end);
-  if (found == std::string::npos) throw Error("there is no '" + prompt_end + "' that ends a prompt");
+  if (found == std::string::npos) throw Error("there is no '" + prompt_end + "' to end the prompt");
   const std::size_t end = found + prompt_end.size();
   return {text.substr(0, end), text.substr(end)};
 }
@@ -99,7 +99,7 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
     if (each.tokenizer != nullptr) made.columns.back().pad = each.tokenizer->pad();
   }
   const auto fits = [&](const Cell& cell, const ColumnTexts& column) {
-    // The end, or start and end: only what an encoder reads may lack the start.
+    // The number of special tokens: start and end, or the end alone if an encoder's tokenizer has no start token.
     const std::size_t frame = column.column.kind == Column::Kind::text && column.tokenizer->start() < 0 ? 1 : 2;
     return cell.tokens.size() > frame &&
            (max_length == 0 || cell.tokens.size() <= static_cast<std::size_t>(max_length) + frame);

@@ -19,8 +19,8 @@ namespace {
 using sentencepiece::SentencePieceProcessor;
 using sentencepiece::util::Status;
 
-/// Lines in memory, as the library's trainer can take them. It ends the program, or crashes, at words of some ten
-/// thousand characters, and takes the NUL character for the end of a sentence.
+/// Iterates over lines in a form that is safe for the library's trainer, which aborts or crashes on words of about ten
+/// thousand characters, and treats a NUL character as the end of a sentence.
 class Lines : public sentencepiece::SentenceIterator {
  public:
   explicit Lines(const std::vector<std::string>& lines) : lines_(lines) { Next(); }
@@ -28,7 +28,7 @@ class Lines : public sentencepiece::SentenceIterator {
   const std::string& value() const override { return sentence_; }
   Status status() const override { return {}; }
 
-  /// A sentence is what is left of a line, up to a word that is too long.
+  /// Reads the next sentence: the rest of a line, ending early if a word gets too long. Drops NUL characters.
   void Next() override {
     constexpr int longest_word = 256;  // characters; pieces have 16 at most
     done_ = line_ == lines_.size();
@@ -54,14 +54,14 @@ class Lines : public sentencepiece::SentenceIterator {
   bool done_ = false;
 };
 
-/// The library's message without the place in its sources: "file.cc(line) [condition] message".
+/// The library's message without its prefix: "file.cc(line) [condition] message".
 std::string message_of(const Status& status) {
   const std::string message = status.message();
   const std::size_t condition = message.rfind("] ");
   return condition == std::string::npos || condition + 2 == message.size() ? message : message.substr(condition + 2);
 }
 
-/// The number behind `words` in the library's message; "" where they are not in it.
+/// The digits after `words` in the library's message; "" if the message does not contain `words`.
 std::string number_behind(const std::string& words, const std::string& message) {
   const std::size_t found = message.find(words);
   if (found == std::string::npos) return "";
@@ -69,12 +69,12 @@ std::string number_behind(const std::string& words, const std::string& message) 
   return message.substr(begin, message.find_first_not_of("0123456789", begin) - begin);
 }
 
-/// Trains a model of that type on the lines.
+/// Trains a model of the given type on the lines.
 Status train(const std::vector<std::string>& lines, const std::string& type, std::int64_t size, bool lower_case,
              std::string& model) {
   Lines sentences(lines);
-  // All lines are read, in their order and by one thread, so that nothing is left to chance. (By itself the library
-  // leaves out lines of more than 4192 bytes.)
+  // The result must be deterministic, so one thread reads all lines in order. (By default the library skips lines of
+  // more than 4192 bytes.)
   return sentencepiece::SentencePieceTrainer::Train(
       {{"model_type", type},
        {"vocab_size", std::to_string(size)},
@@ -96,8 +96,8 @@ void check(const Status& status) {
   if (!status.ok()) throw Error("sentencepiece: " + message_of(status));
 }
 
-/// Whether normalising leaves anything of a line but spaces. The trainer ends the program where it does not: so a model
-/// of the letter "a" is asked, which normalises as the trainer does.
+/// Whether any line contains more than spaces after normalisation. The trainer aborts the program if none does. A model
+/// of the letter "a" checks this, since it normalises as the trainer does.
 bool holds_text(const std::vector<std::string>& lines, bool lower_case) {
   const std::string space = "\u2581";
   std::string model;
@@ -116,11 +116,11 @@ bool holds_text(const std::vector<std::string>& lines, bool lower_case) {
 
 std::string trained(const std::vector<std::string>& lines, const SentencePieceOptions& options) {
   if (options.model != "unigram" && options.model != "bpe")
-    throw Error("a sentencepiece model is \"unigram\" or \"bpe\", not \"" + options.model + "\"");
+    throw Error("a sentencepiece model must be \"unigram\" or \"bpe\", not \"" + options.model + "\"");
   const std::string size = std::to_string(options.vocabulary_size);
   if (options.vocabulary_size <= special_token_count || options.vocabulary_size > most_pieces)
-    throw Error("a vocabulary has " + std::to_string(special_token_count + 1) + " to " + std::to_string(most_pieces) +
-                " pieces, not " + size);
+    throw Error("a vocabulary must have " + std::to_string(special_token_count + 1) + " to " +
+                std::to_string(most_pieces) + " pieces, not " + size);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     try {
       check_utf8(lines[i]);
@@ -135,11 +135,10 @@ std::string trained(const std::vector<std::string>& lines, const SentencePieceOp
   const std::string message = message_of(status);
   const std::string highest = number_behind("a value <= ", message);
   if (!highest.empty())
-    throw Error("the text has too few words for " + size + " " + options.model + " pieces; the most it gives is " +
-                highest);
+    throw Error("the text has too few words for " + size + " " + options.model + " pieces; the maximum is " + highest);
   const std::string lowest = number_behind(size + " vs ", message);
   if (!lowest.empty())
-    throw Error(size + " pieces are too few to hold every character of the text; it needs at least " + lowest);
+    throw Error(size + " pieces are too few for all characters of the text; the minimum is " + lowest);
   throw Error("training a sentencepiece model failed: " + message);
 }
 
@@ -175,7 +174,7 @@ Tokens SentencePieceTokenizer::encode(const std::string& text) const {
 }
 
 std::string SentencePieceTokenizer::decode(const Tokens& tokens) const {
-  Tokens written;  // what has a piece
+  Tokens written;  // the tokens that have a piece
   for (const std::int32_t token : tokens) {
     check_token(token);
     if (token < processor_->GetPieceSize()) written.push_back(token);
@@ -211,12 +210,12 @@ bool SentencePieceTokenizer::begins() const {
   return published_.begins;
 }
 std::int32_t SentencePieceTokenizer::token_of(const std::string& piece) const {
-  const int token = processor_->PieceToId(piece);  // that of the unknown where it is none
+  const int token = processor_->PieceToId(piece);  // the unknown token if there is no such piece
   return processor_->IdToPiece(token) == piece ? token : -1;
 }
 
 std::string SentencePieceTokenizer::to_json() const {
-  // The pieces are the model's; what stands here tells another model, or a part of this one, from it.
+  // The pieces themselves are in the model; size and checksum detect a model that is different or incomplete.
   nlohmann::ordered_json json = {{"xtape", 1},
                                  {"kind", "sentencepiece"},
                                  {"pieces", processor_->GetPieceSize()},

@@ -1,4 +1,4 @@
-/// The special tokens: where a vocabulary has them, they stand before everything else, with these numbers and names.
+/// The special tokens. A vocabulary that has them begins with them, with these numbers and names.
 #pragma once
 
 #include <cstdint>

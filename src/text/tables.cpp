@@ -1,4 +1,4 @@
-// Files of rows: a line each, cut into fields.
+// Files of rows, one per line, split into fields.
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -8,7 +8,7 @@ namespace {
   throw FileError(path + ", line " + std::to_string(line) + ": " + message);
 }
 
-/// The first fields of a line, at most `most` of them; the rest of the line follows as one more.
+/// The first `most` fields of a line; if there are more, the rest of the line is one more element.
 std::vector<std::string> fields_of(const std::string& line, char delimiter, std::size_t most) {
   std::vector<std::string> fields;
   std::size_t at = 0;
@@ -19,7 +19,7 @@ std::vector<std::string> fields_of(const std::string& line, char delimiter, std:
         if (line[at] == '"') ++at;
         field += line[at];
       }
-      if (at == line.size()) throw Error("a quotation mark has no other one");
+      if (at == line.size()) throw Error("a quotation mark is not closed");
       ++at;
     }
     const std::size_t end = fields.size() == most ? line.size() : std::min(line.find(delimiter, at), line.size());
@@ -43,7 +43,7 @@ TableTexts read_table(const std::string& path, const TableOptions& options) {
     if (fields.size() < options.columns || (fields.size() > options.columns && !options.more)) {
       const std::string parted = options.delimiter == '\t' ? "tabs" : std::string("'") + options.delimiter + "'";
       fail(path, i + 1,
-           "a row has " + std::to_string(options.columns) + " fields parted by " + parted + ", and this line has " +
+           "a row must have " + std::to_string(options.columns) + " fields separated by " + parted + ", got " +
                (fields.size() > options.columns ? "more" : std::to_string(fields.size())));
     }
     for (std::size_t column = 0; column < options.columns; ++column) table[column].push_back(std::move(fields[column]));

@@ -9,7 +9,8 @@ namespace xtape {
 
 namespace {
 
-/// Writes tokens[start, start + columns) and the tokens after each to a row; from `end` on there is nothing to predict.
+/// Writes one row: tokens[start, start + columns) and, as targets, the token after each. From `end` on it writes
+/// token 0 and ignored targets.
 void write_block(const Tokens& split, std::int64_t start, std::int64_t end, std::int64_t columns, std::int64_t* tokens,
                  std::int64_t* targets) {
   for (std::int64_t i = 0; i < columns; ++i) {
@@ -20,7 +21,7 @@ void write_block(const Tokens& split, std::int64_t start, std::int64_t end, std:
   }
 }
 
-/// How many tokens have a successor, with which they are paired.
+/// The number of tokens that have a successor, which is their target.
 std::int64_t pairs_of(const Tokens& split) {
   return static_cast<std::int64_t>(split.size()) - 1;
 }
@@ -37,8 +38,8 @@ Batch Batches::blank() const {
 
 TextSplit split_text(const std::string& text, double fraction) {
   if (!(fraction > 0 && fraction <= 1))
-    throw Error("the training split is a fraction in (0, 1] of the text, not " + std::to_string(fraction));
-  // Counted in characters, so that the split does not depend on how many bytes they take.
+    throw Error("the training split must be a fraction in (0, 1] of the text, got " + std::to_string(fraction));
+  // The split counts characters, not bytes.
   const auto starts_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
   const auto characters = std::count_if(text.begin(), text.end(), starts_character);
   auto left = static_cast<std::ptrdiff_t>(std::floor(static_cast<double>(characters) * fraction));

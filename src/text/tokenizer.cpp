@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What Tokenizer::files is given for a tokenizer whose JSON is at `path`.
+/// The argument of Tokenizer::files for a tokenizer whose JSON is at `path`.
 std::string stem_of(const fs::path& path) {
   return (path.extension() == ".json" ? path.stem() : path.filename()).string();
 }
@@ -26,14 +26,14 @@ std::string beside(const fs::path& path, const std::string& name) {
 std::unique_ptr<Tokenizer> character_tokenizer(const JsonNode& json) {
   const std::string& unknown = json.at("unknown").text();
   if (unknown != "error" && unknown != "token")
-    json.at("unknown").fail("\"error\" or \"token\" belongs here, not \"" + unknown + "\"");
+    json.at("unknown").fail("\"unknown\" must be \"error\" or \"token\", not \"" + unknown + "\"");
   return std::make_unique<CharacterTokenizer>(
       json.at("characters").text(),
       unknown == "token" ? CharacterTokenizer::Unknown::token : CharacterTokenizer::Unknown::error,
       json.has("special_tokens") && json.at("special_tokens").flag());
 }
 
-/// What `tokenizer` would be saved as.
+/// The JSON that `tokenizer` would be saved as.
 Json saved(const Tokenizer& tokenizer) {
   return JsonText(tokenizer.to_json(), "the tokenizer", JsonErrors::file).root();
 }
@@ -45,7 +45,7 @@ std::unique_ptr<Tokenizer> word_tokenizer(const JsonNode& json) {
   for (const JsonNode& word : json.at("words").elements()) words.push_back(word.text());
   auto tokenizer = std::make_unique<WordTokenizer>(WordTokenizer::with_vocabulary(words, options));
   if (saved(*tokenizer).at("words") != json.at("words").json())
-    json.at("words").fail("these are single words, none of them a special token");
+    json.at("words").fail("each must be a single word and not a special token");
   return tokenizer;
 }
 
@@ -53,7 +53,7 @@ std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const s
   const std::string file = beside(path, stem_of(path) + ".model");
   const std::string model = read_text(file);
   const std::string another = file + " is not the model that was saved with " + path;
-  // The library trusts a model: one that was damaged must not reach it.
+  // The library does not validate a model, so a damaged one must be rejected here.
   const JsonNode saved_with = json.at("model");
   if (saved_with.at("bytes").json() != model.size() || saved_with.at("crc32").json() != crc32_of(model))
     throw FileError(another);
@@ -84,20 +84,20 @@ std::unique_ptr<Tokenizer> byte_pair_tokenizer(const JsonNode& json, const std::
   return std::make_unique<BytePairTokenizer>(BytePairTokenizer(text, file).with_tokens(published));
 }
 
-/// Of a folder as the Hugging Face Hub has them.
+/// The tokenizer of a model folder in the format of the Hugging Face Hub.
 std::unique_ptr<Tokenizer> folder_tokenizer(const std::string& folder, bool target) {
   const auto path = [&](const char* name) { return (fs::path(folder) / name).string(); };
   const bool two_files = path_exists(path("vocab.json")) || path_exists(path("merges.txt"));
-  // Beside the two files a tokenizer.json says more: words may be cut in another way. A saved tokenizer has that name,
-  // too.
+  // A tokenizer.json next to the two files takes precedence, because it may have another word pattern. The JSON of a
+  // saved tokenizer may have the same file name, but it has no "model".
   const bool says_more =
       two_files && path_exists(path("tokenizer.json")) &&
       JsonNode(read_file(path("tokenizer.json")), path("tokenizer.json"), JsonErrors::file).has("model");
   if (two_files && !says_more) return gpt2_tokenizer(fs::path(folder), Gpt2Options{});
   if (auto tokenizer = published_tokenizer(folder, target)) return tokenizer;
   throw FileError(folder +
-                  " has no tokenizer: neither vocab.json and merges.txt, nor tokenizer.model, spiece.model or "
-                  "tokenizer.json is there");
+                  " has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or "
+                  "tokenizer.json");
 }
 
 std::unique_ptr<Tokenizer> gpt2_tokenizer(const JsonNode& json, const fs::path& path) {

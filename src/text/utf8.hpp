@@ -1,4 +1,4 @@
-/// UTF-8, decoded strictly, and UTF-8 that comes in pieces.
+/// Strict decoding of UTF-8, whole or as a stream.
 #pragma once
 
 #include <string>
@@ -8,36 +8,37 @@
 
 namespace xtape {
 
-/// U+FFFD, which stands for what is no character, or cannot be shown.
+/// U+FFFD, which replaces bytes that are not a character and characters that cannot be shown.
 constexpr char32_t replacement_character = 0xFFFD;
 constexpr std::string_view replacement_text = "\uFFFD";
 
-/// The character at byte `at`, which moves behind it. Throws Error, with the byte's place, where the text is not UTF-8.
+/// Returns the character at byte `at` and advances `at` past it. Throws Error, with the byte's index, if the text is
+/// not UTF-8 there.
 char32_t next_character(const std::string& text, std::size_t& at);
 
-/// Throws as next_character does where not all of the text is UTF-8.
+/// Throws the Error of next_character if the text is not UTF-8.
 void check_utf8(const std::string& text);
 
 /// Appends the character as UTF-8.
 void append_character(std::string& text, char32_t character);
 
-/// For messages: "'é' (U+00E9)"; control characters by number only.
+/// Describes a character in messages: "'é' (U+00E9)"; control characters by number only.
 std::string describe_character(char32_t character);
 
-/// Bytes that come in pieces, as a model's tokens give them, given on as whole characters. What is not UTF-8 becomes
-/// U+FFFD: one for each beginning of a character that did not go on, and one for each byte that begins none (the
-/// substitution that Unicode recommends, section 3.9 of the standard).
+/// Turns a stream of bytes, such as the bytes of a model's tokens, into whole characters. Bytes that are not UTF-8
+/// become U+FFFD: one for each incomplete character, and one for each byte that cannot begin a character (the
+/// substitution recommended in section 3.9 of the Unicode standard).
 class Utf8Stream {
  public:
-  /// The characters that are complete with these bytes; the beginning of one more is held back.
+  /// Returns the characters that these bytes complete, and holds back an incomplete character at the end.
   std::string feed(const std::string& bytes);
-  /// Ends the text: U+FFFD where a character was held back, otherwise nothing. Another text may follow.
+  /// Ends the text. Returns U+FFFD if a character was held back, otherwise "". Another text may follow.
   std::string finish();
 
  private:
-  std::string begun_;      // the beginning of a character
-  int missing_ = 0;        // how many bytes it lacks
-  unsigned char low_ = 0;  // the next of them lies between these
+  std::string begun_;      // the bytes so far of an incomplete character
+  int missing_ = 0;        // the number of bytes that it lacks
+  unsigned char low_ = 0;  // the range of its next byte, both included
   unsigned char high_ = 0;
 };
 

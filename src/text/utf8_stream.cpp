@@ -6,9 +6,9 @@ namespace xtape {
 
 namespace {
 
-/// What must follow the first byte of a character: how many bytes, and between which two the first of them lies, so
-/// that overlong forms, surrogates and numbers beyond the last plane are seen there. No character begins with a byte
-/// of which `count` is -1.
+/// The bytes that must follow the first byte of a character: their number, and the range of the first of them, which
+/// excludes overlong forms, surrogates and numbers above U+10FFFF. `count` is -1 for a byte that cannot begin a
+/// character.
 struct Rest {
   int count;
   unsigned char low = 0x80;

@@ -14,7 +14,7 @@ bool is_special(const std::string& word) {
   return word == pad_name || word == unknown_name || word == start_name || word == end_name;
 }
 
-/// Calls `take` with the words of each line; its errors name the line.
+/// Calls `take` with the words of each line, and adds the line to its errors.
 template <class Take>
 void for_each_line(const std::vector<std::string>& lines, const char* what, const Take& take) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -41,7 +41,7 @@ WordTokenizer::WordTokenizer(const std::vector<std::string>& lines, const WordOp
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
   for (const auto& [word, count] : ranking)
-    // A special token's name that stands in the text is a word like others, but one that cannot be told apart.
+    // The name of a special token in the text gets no word of its own, because the two would have the same spelling.
     if (count >= options.minimum_count && !is_special(word)) add(word);
   fill_up(options.multiple);
 }
@@ -51,7 +51,7 @@ WordTokenizer WordTokenizer::with_vocabulary(const std::vector<std::string>& lin
   tokenizer.lower_case_ = options.lower_case;
   for_each_line(lines, "vocabulary", [&](const std::vector<std::string>& words) {
     if (words.empty()) throw Error("there is no word");
-    if (!is_special(words[0]) && !tokenizer.add(words[0])) throw Error("the word '" + words[0] + "' comes again");
+    if (!is_special(words[0]) && !tokenizer.add(words[0])) throw Error("the word '" + words[0] + "' is repeated");
   });
   tokenizer.fill_up(options.multiple);
   return tokenizer;
@@ -65,7 +65,7 @@ bool WordTokenizer::add(const std::string& word) {
 
 void WordTokenizer::fill_up(std::int64_t multiple) {
   if (multiple < 1 || multiple > most_pieces)
-    throw Error("a vocabulary's size is filled up to a multiple of 1 to " + std::to_string(most_pieces) + ", not of " +
+    throw Error("the multiple of a vocabulary's size must be 1 to " + std::to_string(most_pieces) + ", got " +
                 std::to_string(multiple));
   for (int number = 0; size() % multiple != 0; ++number) add("<fill" + std::to_string(number) + ">");
 }

@@ -10,7 +10,7 @@ namespace xtape {
 
 namespace {
 
-/// The tables of Unicode, whatever the process's own locale is.
+/// A locale with Unicode's character tables, independent of the process's locale.
 locale_t unicode() {
   static const locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   if (locale == nullptr) throw Error("lower-casing needs the system's locale C.UTF-8, which is not installed");
@@ -21,7 +21,7 @@ bool is_letter(char32_t character) {
   return iswalpha_l(static_cast<wint_t>(character), unicode()) != 0;
 }
 
-/// Whether the text has a letter at byte `at`.
+/// Whether the character at byte `at` is a letter.
 bool letter_follows(const std::string& text, std::size_t at) {
   return at < text.size() && is_letter(next_character(text, at));
 }

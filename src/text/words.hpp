@@ -1,4 +1,4 @@
-/// What lies in UTF-8 text: white space, words, letters of two cases.
+/// White space, words and lower case in UTF-8 text.
 #pragma once
 
 #include <string>
@@ -6,13 +6,14 @@
 
 namespace xtape {
 
-/// Unicode's white space, and the four separators of ASCII.
+/// Whether a character is Unicode white space or one of the four ASCII separators (U+001C to U+001F).
 bool is_space(char32_t character);
 
-/// The stretches of `text` between white space. Throws Error where it is not UTF-8.
+/// `text` split at white space. Throws Error if it is not UTF-8.
 std::vector<std::string> words_in(const std::string& text);
 
-/// `text` in lower case, by Unicode's rules that hold in every language. Throws Error where it is not UTF-8.
+/// `text` in lower case, by the language-independent rules of Unicode. Throws Error if it is not UTF-8, or the locale
+/// C.UTF-8 is missing.
 std::string lower_cased(const std::string& text);
 
 }  // namespace xtape

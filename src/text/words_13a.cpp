@@ -7,7 +7,7 @@ namespace xtape {
 
 namespace {
 
-/// In one pass: a line may hold as many of them as it is long.
+/// Replaces every occurrence in one pass, in linear time.
 std::string replaced(const std::string& text, const std::string& what, const std::string& by) {
   std::string result;
   std::size_t from = 0;
@@ -22,14 +22,14 @@ bool is_digit(char c) {
 bool is_stop(char c) {
   return c == '.' || c == ',';
 }
-/// The marks of ASCII that are words of their own wherever they stand: all but ' , - and the full stop.
+/// The ASCII punctuation that is always a separate word: all but ' , - and the full stop.
 bool is_mark(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/// Every pair of neighbours, from the left and without overlap, that `is_pair` accepts: spaces are put before, between
-/// and behind the two as told. All that is asked about is ASCII, so bytes do for characters.
+/// Finds every pair of adjacent bytes that `is_pair` accepts, from the left and without overlap, and writes it as
+/// `before`, first byte, space, second byte, `behind`. Bytes suffice: the predicates test for ASCII characters only.
 template <class IsPair>
 std::string space_pairs(const std::string& text, const IsPair& is_pair, const char* before, const char* behind) {
   std::string spaced;
@@ -57,7 +57,7 @@ std::vector<std::string> words_13a(const std::string& line) {
   std::string spaced = " ";
   for (const char c : text) spaced += is_mark(c) ? std::string{' ', c, ' '} : std::string{c};
   spaced += ' ';
-  // Stops inside a number stay in it. One rule sees what the rule before it has made.
+  // Full stops and commas within numbers are not separated. Each rule applies to the result of the rule before it.
   spaced = space_pairs(
       spaced, [](char a, char b) { return !is_digit(a) && is_stop(b); }, "", " ");
   spaced = space_pairs(

@@ -1,4 +1,4 @@
-/// Words as BLEU counts them.
+/// The tokenization "13a" of BLEU.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace xtape {
 
-/// The words and marks of a line by the rules of NIST's mteval-v13a, as sacreBLEU applies them. Throws Error where it
-/// is not UTF-8.
+/// Splits a line into words and punctuation by the rules of NIST's mteval-v13a, as sacreBLEU implements them. Throws
+/// Error if the line is not UTF-8.
 std::vector<std::string> words_13a(const std::string& line);
 
 }  // namespace xtape

@@ -7,8 +7,8 @@
 namespace xtape::train {
 
 namespace {
-/// Words are compared as they are; other text is cut into words as sacreBLEU does it. Lower-casing tokenizers cannot be
-/// expected to get the case right.
+/// Text of word tokenizers is split at spaces; other text uses sacreBLEU's tokenization "13a". If the tokenizer
+/// lower-cases, the comparison ignores case, because the model cannot reproduce it.
 BleuOptions bleu_options(const TokenizerSettings& settings) {
   if (settings.kind == "words") return {"none", settings.words.lower_case};
   return {"13a", settings.kind == "sentencepiece" && settings.pieces.lower_case};

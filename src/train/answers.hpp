@@ -1,4 +1,4 @@
-/// What a model answers, greedily, and how much of it is right.
+/// Greedy answers of a model, and measures of how many are right.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,18 @@
 
 namespace xtape::train {
 
-/// The tokens of a text that is to be continued: behind the start token, where rows begin with one.
+/// The tokens of a text that is to be continued, after the start token if the data's rows begin with one.
 Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std::string& text);
 
-/// What the model's function `logits(tokens)` says behind each source, a prompt; no more than the longest target needs.
-/// `columns` is how many tokens it sees at once. `between` is called before every token; what it throws ends it.
+/// Continues each prompt (`answers.source`) greedily with the model's function `logits(tokens)`. Generates at most as
+/// many tokens as the longest target needs. `columns` is the context length. `between` is called before every token; an
+/// exception that it throws propagates.
 std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
                                    const PairTexts& answers, std::int64_t columns,
                                    const std::function<void()>& between);
 
-/// Compares what was made with what is right, in the ways that the recipe asks for.
+/// Compares the answers `made` with the `right` ones by the measures that the recipe requests (BLEU, exact match), and
+/// stores the results in `evaluation`.
 void compare(const Recipe& recipe, const std::vector<std::string>& made, const std::vector<std::string>& right,
              Evaluation& evaluation);
 

@@ -7,21 +7,21 @@ namespace xtape::train {
 namespace {
 const char* const function = "attention";
 
-/// What one input of the function is fed, and what stands beside it in the results.
+/// The tokens fed to one input of the function, and their labels in the results.
 struct Read {
   std::string input;
-  std::string text;  // what people call it
+  std::string text;  // "source", "target" or "text"
   Tokens tokens;
   std::vector<std::string> labels;
-  std::vector<std::string> produced;  // of a target: what comes out where a token is read
+  std::vector<std::string> produced;  // of a target: the token that is produced after reading each token
 };
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what) {
   throw Error("the result '" + name + "' of the function 'attention' " + what);
 }
 
-/// Which of the texts each result's queries and keys are. The texts at hand may be of one length, so the function is
-/// recorded, without being played, for lengths that tell them apart.
+/// The texts that the queries and keys of each result belong to, as indices into `reads`. The actual texts may be
+/// equally long, so this records the function, without playing it, with a different length for each text.
 struct Sides {
   std::size_t queries, keys;
 };
@@ -37,10 +37,10 @@ std::vector<Sides> sides_of(const Model& model, const std::vector<Read>& reads) 
     const Shape& shape = var.shape();
     if (shape.size() != 5 || shape[1] != 1 || var.dtype() != Dtype::float32)
       refuse(name,
-             "is " + to_string(var.type()) + " for one row; it should be float32 (layers, 1, heads, queries, keys)");
+             "is " + to_string(var.type()) + " for one row; it must be float32 (layers, 1, heads, queries, keys)");
     const auto side = [&, &result = name](std::size_t axis) {
       const auto found = std::find(lengths.begin(), lengths.end(), shape[axis]);
-      if (found == lengths.end()) refuse(result, "has queries or keys that are none of its inputs' tokens");
+      if (found == lengths.end()) refuse(result, "has queries or keys that do not match the tokens of any input");
       return static_cast<std::size_t>(found - lengths.begin());
     };
     sides.push_back({side(3), side(4)});
@@ -74,7 +74,7 @@ std::vector<Attention> attention(Model& model, const std::vector<Read>& reads) {
 void check_attention(const Model& model) {
   const std::vector<std::string> functions = model.functions();
   if (std::find(functions.begin(), functions.end(), function) == functions.end())
-    throw Error("the definition '" + model.name() + "' has no function 'attention', which gives attention weights");
+    throw Error("the definition '" + model.name() + "' has no function 'attention' to compute attention weights");
 }
 
 std::vector<Attention> attention(Model& model, const Tokenizers& tokenizers, const std::string& source,

@@ -1,4 +1,4 @@
-/// Attention weights beside their tokens.
+/// Attention weights and their tokens.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace xtape::train {
 
-/// Throws Error where the model has no function `attention`.
+/// Throws Error if the model has no function `attention`.
 void check_attention(const Model& model);
 
-/// As Run::attention has it: of a pair, whose target is given as the tokens that are produced, the end token last …
+/// Implements Run::attention for a pair. `produced` are the target's tokens as produced, the end token last.
 std::vector<Attention> attention(Model& model, const Tokenizers& tokenizers, const std::string& source,
                                  const Tokens& produced);
-/// … and of one text.
+/// Implements Run::attention for one text.
 std::vector<Attention> attention(Model& model, const Tokenizer& tokenizer, const std::string& text);
 
-/// The tokens of a target without the start token, which is read and not produced.
+/// The target's tokens and the end token, without the start token, which the model reads but does not produce.
 Tokens produced(const Tokenizer& tokenizer, const std::string& target);
 
 }  // namespace xtape::train

@@ -24,10 +24,10 @@ std::vector<CarriedState> carried_states(const Model& model, const std::string& 
     const Var input = inputs.at(name);
     const Var result = results.at(name);
     const std::string whose = "input '" + name + "' of function '" + function + "' of model '" + model.name() +
-                              "' is also a result, a state that one batch hands to the next; ";
+                              "' is also a result, a state that is carried from one batch to the next; ";
     if (input.type() != result.type())
       throw DefinitionError(whose + "the input is " + to_string(input.type()) + ", the result " +
-                            to_string(result.type()) + ": they must have one type");
+                            to_string(result.type()) + ": their types must be equal");
     if (input.dtype() != model.dtype() && !is_integer(input.dtype()))
       throw DefinitionError(whose + "it must be a float (the model is " + name_of(model.dtype()) + ") or an int, not " +
                             name_of(input.dtype()));
@@ -54,7 +54,7 @@ std::string to_string(const std::vector<CarriedState>& states) {
 std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const std::vector<CarriedState>& states,
                            const Store* before) {
   if (before != nullptr && !are_states(*before, states))
-    throw Error("a batch that goes on from the one before must have rows of the same number: it begins with " +
+    throw Error("a batch that continues the one before must have as many rows: it needs the states " +
                 to_string(states) + ", and that one left other states");
   NamedArrays arrays = batch;
   for (const CarriedState& state : states) arrays.add(state.name, before != nullptr ? before->at(state.name) : state.zeros);

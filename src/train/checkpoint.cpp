@@ -20,10 +20,10 @@ namespace {
 constexpr const char* unfinished = ".writing";
 constexpr const char* carried_file = "/carried.safetensors";
 
-/// Puts directory `from` in the place of `to`; what was there is removed afterwards.
+/// Renames directory `from` to `to`. An existing `to` is replaced and then removed.
 void put_in_place(const std::string& from, const std::string& to) {
   if (path_exists(to)) {
-    // A plain rename does not replace a directory that holds files; the exchange is as indivisible.
+    // A plain rename cannot replace a directory that is not empty; the exchange is also atomic.
     if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
       flush_folder(folder_of(to));
       remove_if_possible(from);
@@ -31,7 +31,8 @@ void put_in_place(const std::string& from, const std::string& to) {
     }
     if (errno != EINVAL && errno != ENOSYS)
       throw FileError("cannot replace '" + to + "': " + std::strerror(errno));
-    // The file system knows no exchange. Where it stops in between, the checkpoint before is the last one.
+    // The file system does not support the exchange. If the process dies between the two renames, the checkpoint before
+    // `to` is the last one.
     const std::string before = to + ".replaced" + unfinished;
     remove_if_possible(before);
     rename_path(to, before);
@@ -59,7 +60,7 @@ void write_checkpoint(const std::string& path, const Store& weights, const Store
     write_state(beside, state);
     put_in_place(beside, path);
   } catch (...) {
-    remove_if_possible(beside);  // it may be what fills the disk
+    remove_if_possible(beside);  // frees its space, as the disk may be full
     throw;
   }
 }
@@ -69,11 +70,11 @@ Store read_carried(const std::string& path, const std::vector<CarriedState>& sta
   const std::string file = path + carried_file;
   if (!path_exists(file))
     throw FileError("checkpoint " + path + " has no " + file.substr(path.size() + 1) +
-                    ": the next batch goes on from carried states, " + to_string(states) +
+                    ": the next batch continues from carried states, " + to_string(states) +
                     ", and the run that wrote it carried none");
   Store carried = load_arrays(file);
   if (!are_states(carried, states))
-    throw FileError(file + " does not hold " + to_string(states) + ": it is of another model or number of rows");
+    throw FileError(file + " does not hold " + to_string(states) + ": the model or the number of rows is different");
   return carried;
 }
 
@@ -106,7 +107,7 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
   const std::vector<std::string> found = checkpoints(directory);
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < found.size(); ++i) {
     if (best >= 0 && step_of_checkpoint(found[i]) == best) continue;
-    // Renamed first, so that one half-removed does not pass for a checkpoint.
+    // Renamed first, so that a partially removed directory does not count as a checkpoint.
     const std::string away = found[i] + unfinished;
     if (std::rename(found[i].c_str(), away.c_str()) == 0) remove_if_possible(away);
   }
@@ -114,7 +115,7 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
 
 void set_aside_after(const std::string& directory, std::int64_t step) {
   const std::vector<std::string> found = checkpoints(directory);
-  // From the last one, so that those that are left are at any time those up to some step.
+  // From the last to the first, so that at any time the remaining checkpoints are all those up to some step.
   for (auto each = found.rbegin(); each != found.rend() && step_of_checkpoint(*each) > step; ++each) {
     const std::string name = *each + ".set-aside";
     std::string aside = name;
@@ -134,8 +135,8 @@ void load_last(const std::vector<std::string>& found, const std::function<void(c
         continue;
       }
       const std::string step = std::to_string(step_of_checkpoint(*each));
-      throw FileError(std::string(error.what()) + "; the checkpoint of step " + step + " is whole: --checkpoint " +
-                      step + " takes it");
+      throw FileError(std::string(error.what()) + "; the checkpoint of step " + step + " is intact: --checkpoint " +
+                      step + " loads it");
     }
     throw;
   }

@@ -1,4 +1,4 @@
-// Which of a run's checkpoints is meant.
+// The choice of one of a run's checkpoints.
 #include <algorithm>
 #include <charconv>
 
@@ -15,7 +15,7 @@ CheckpointChoice CheckpointChoice::parse(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, failed] = std::from_chars(text.data() + (is_average ? average.size() : 0), end, choice.count);
   if (failed == std::errc() && rest == end && choice.count >= 1) return choice;
-  throw Error("a checkpoint is last, best, average:N or the number of a step, not '" + text + "'");
+  throw Error("a checkpoint must be last, best, average:N or the number of a step, not '" + text + "'");
 }
 
 namespace train {
@@ -32,7 +32,7 @@ void write_mean(const std::vector<double>& sums, std::size_t count, Array array)
   for (std::size_t i = 0; i < sums.size(); ++i) array.as<T>()[i] = static_cast<T>(sums[i] / static_cast<double>(count));
 }
 
-/// The mean of the weights that the files hold.
+/// Sets the model's weights to the mean of the weights in the files, computed in double precision.
 void load_average(Model& model, const std::vector<std::string>& files) {
   const Store& weights = model.weights();
   std::vector<std::vector<double>> sums(weights.size());
@@ -55,7 +55,7 @@ std::string steps_of(const std::vector<std::string>& found) {
 
 std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
                        const CheckpointChoice& choice) {
-  if (found.empty()) throw FileError(directory + " holds no checkpoint yet");
+  if (found.empty()) throw FileError(directory + " has no checkpoint yet");
   const auto weights_of = [](const std::string& path) { return path + "/weights.safetensors"; };
   State last;
   if (choice.kind == CheckpointChoice::Kind::last) {
@@ -68,25 +68,25 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
   if (choice.kind == CheckpointChoice::Kind::step) {
     const std::string path = directory + "/" + checkpoint_name(choice.count);
     if (std::find(found.begin(), found.end(), path) == found.end())
-      throw FileError(directory + " holds no checkpoint of step " + std::to_string(choice.count) +
-                      ", but of these: " + steps_of(found));
+      throw FileError(directory + " has no checkpoint of step " + std::to_string(choice.count) +
+                      "; it has those of steps " + steps_of(found));
     model.load_weights(weights_of(path));
     return choice.count;
   }
   last = read_state(found.back());
   if (choice.kind == CheckpointChoice::Kind::best) {
     const std::string best = directory + "/" + checkpoint_name(last.best_step);
-    if (last.best_step < 0) throw FileError(directory + " holds no best checkpoint: nothing has been evaluated yet");
+    if (last.best_step < 0) throw FileError(directory + " has no best checkpoint: nothing has been evaluated yet");
     if (std::find(found.begin(), found.end(), best) == found.end())
-      throw FileError(directory + " does not hold the best checkpoint: step " + std::to_string(last.best_step) +
-                      " was the best, and evaluations come more often than checkpoints (checkpoint_every)");
+      throw FileError(directory + " does not have the best checkpoint: step " + std::to_string(last.best_step) +
+                      " was the best, but it has no checkpoint (see checkpoint_every)");
     model.load_weights(weights_of(best));
     return last.best_step;
   }
   if (found.size() < static_cast<std::size_t>(choice.count))
-    throw FileError(directory + " holds " + std::to_string(found.size()) +
-                    (found.size() == 1 ? " checkpoint, not the " : " checkpoints, not the ") +
-                    std::to_string(choice.count) + " to be averaged");
+    throw FileError(directory + " has " + std::to_string(found.size()) +
+                    (found.size() == 1 ? " checkpoint, fewer than the " : " checkpoints, fewer than the ") +
+                    std::to_string(choice.count) + " to average");
   std::vector<std::string> files;
   for (auto each = found.end() - choice.count; each != found.end(); ++each) files.push_back(weights_of(*each));
   load_average(model, files);
@@ -101,7 +101,7 @@ std::int64_t load_checkpoint(Model& model, const std::string& directory, const C
     try {
       return load_from(found, model, directory, choice);
     } catch (const Error&) {
-      // Where others are there now, a training has replaced them while they were read.
+      // If the list of checkpoints has changed, a training replaced them during the read.
       if (attempt == most || checkpoints(directory) == found) throw;
     }
   }

@@ -1,4 +1,4 @@
-// state.json of a checkpoint.
+// Reading and writing of state.json.
 #include "checkpoint.hpp"
 #include "durable.hpp"
 #include "files.hpp"
@@ -8,7 +8,7 @@ namespace xtape::train {
 
 namespace {
 constexpr const char* state_file = "/state.json";
-constexpr std::int64_t most = std::int64_t{1} << 62;  // so that what is counted on from it fits
+constexpr std::int64_t most = std::int64_t{1} << 62;  // so that counting on does not overflow
 }  // namespace
 
 void write_state(const std::string& path, const State& state) {
@@ -36,7 +36,7 @@ State read_state(const std::string& path) {
   State state;
   state.step = json.at("step").integer(0, most);
   state.cursor = static_cast<std::uint64_t>(json.at("cursor").integer(0, most));
-  if (!json.at("seed").json().is_number_unsigned()) json.at("seed").fail("an integer of at least 0 belongs here");
+  if (!json.at("seed").json().is_number_unsigned()) json.at("seed").fail("the seed must be an integer of at least 0");
   state.seed = json.at("seed").json();
   state.epoch_batches = whole("epoch_batches", state.epoch_batches, 0, most);
   state.evaluated = whole("evaluated", state.evaluated, -1, state.step);

@@ -1,15 +1,15 @@
-/// Evaluating with a evaluator that is kept.
+/// Evaluation with an Evaluator that is reused.
 #pragma once
 
 #include "evaluator.hpp"
 
 namespace xtape::train {
 
-/// Thrown where a training is to end at once, wherever it is; Trainer::fit catches it.
+/// Thrown to end a training at once from anywhere in it; Trainer::fit catches it.
 struct Interruption {};
 
-/// As xtape::evaluate; the evaluator keeps what it has planned for the next time. `between` is called before every
-/// batch; what it throws ends the evaluation.
+/// Does what xtape::evaluate does; the evaluator keeps its plans for the next call. `between` is called before every
+/// batch; an exception that it throws ends the evaluation and propagates.
 Evaluation evaluate(Evaluator& evaluator, const Batches& batches, const std::function<void()>& between = {});
 
 }  // namespace xtape::train

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t tokens_at_once = 1024;
 constexpr std::int64_t not_counted = -1;
 
-/// Windows over a text, as rows of batches.
+/// Cuts a text into windows, which are the rows of batches.
 class Windows {
  public:
   Windows(const Tokens& tokens, const TextWindows& options)
@@ -25,7 +25,7 @@ class Windows {
 
   bool more() const { return counted_ < tokens_.size(); }
 
-  /// The next windows; rows that are left over count nothing.
+  /// The batch of the next windows. Rows after the last window have no targets that count.
   const Batch& next() {
     Array inputs = batch_.at("tokens");
     Array targets = batch_.at("targets");
@@ -51,21 +51,21 @@ class Windows {
   const Tokens& tokens_;
   std::size_t context_, stride_;
   std::int64_t columns_;
-  std::size_t begin_ = 0;    // of the next window
-  std::size_t counted_ = 0;  // tokens before this one have been in a window
+  std::size_t begin_ = 0;    // first token of the next window
+  std::size_t counted_ = 0;  // end of the last window: the tokens before it have been counted
   Batch batch_;
 };
 }  // namespace
 
 TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options) {
   if (options.context < 2)
-    throw Error("a window needs at least 2 tokens, one to see and one to predict, not " +
+    throw Error("a window needs at least 2 tokens, one to read and one to predict, not " +
                 std::to_string(options.context));
   if (options.stride < 1 || options.stride > options.context)
-    throw Error("windows must advance by at least 1 token and at most their " + std::to_string(options.context) +
-                ", not by " + std::to_string(options.stride));
+    throw Error("the stride of windows must be 1 to their length of " + std::to_string(options.context) + ", not " +
+                std::to_string(options.stride));
   if (tokens.size() < 2)
-    throw Error("a text of " + std::to_string(tokens.size()) + " tokens has nothing to be predicted: it needs 2");
+    throw Error("a text of " + std::to_string(tokens.size()) + " tokens has no token to predict: it needs at least 2");
   train::Evaluator evaluator(model);
   Windows windows(tokens, options);
   while (windows.more()) evaluator.add(windows.next());

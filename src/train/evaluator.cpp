@@ -9,7 +9,7 @@ Evaluator::Evaluator(Model& model) : model_(model), measuring_(64, model.player_
   const std::vector<std::string> known = model.functions();
   for (std::size_t i = 0; i < functions.size(); ++i)
     has_[i] = std::find(known.begin(), known.end(), functions[i]) != known.end();
-  has_[loss] = true;  // where it is missing, that is the error to be told
+  has_[loss] = true;  // required: if it is missing, recording it throws the error
 }
 
 Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const {
@@ -43,7 +43,7 @@ void Evaluator::add(const Batch& batch, bool continues) {
 }
 
 Evaluation Evaluator::measured() const {
-  if (sums_[1] == 0) throw Error("there is no target that counts to evaluate on");
+  if (sums_[1] == 0) throw Error("there is nothing to evaluate on: no target counts");
   const auto mean = [&](Measure measure) { return sums_[2 * measure] / sums_[2 * measure + 1]; };
   Evaluation evaluation;
   evaluation.loss = mean(loss);

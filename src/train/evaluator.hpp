@@ -1,4 +1,4 @@
-/// What a model's functions measure on batches, in mode eval.
+/// Measures of a model on batches, in mode eval.
 #pragma once
 
 #include <array>
@@ -9,17 +9,17 @@
 
 namespace xtape::train {
 
-/// Sums `loss`, and `plain_loss` and `accuracy` where the model has them, over batches. All are recorded on one tape,
-/// so that what they share is computed once; a tape for each shape of batches is kept. States carried from one batch to
-/// the next are those of `loss`, and the others take them too.
+/// Sums `loss`, and `plain_loss` and `accuracy` if the model has them, over batches. All are recorded on one tape, so
+/// that shared values are computed once; there is one tape for each batch shape. Carried states are those of `loss`,
+/// and the other functions take them as inputs, too.
 class Evaluator {
  public:
   explicit Evaluator(Model& model);
   void restart() { sums_.fill(0); }
-  /// `continues`: its rows go on from those of the batch before, and carried states from what that one left; else they
-  /// begin with zeros.
+  /// Adds a batch. If `continues`, its rows continue those of the batch before and it starts from that batch's states;
+  /// otherwise it starts from zeros.
   void add(const Batch& batch, bool continues = false);
-  /// Means over everything since the restart. Throws Error where nothing counted.
+  /// The means over all batches since the restart. Throws Error if no target counted.
   Evaluation measured() const;
 
  private:
@@ -34,8 +34,8 @@ class Evaluator {
   Model& model_;
   std::array<bool, 3> has_{};
   Measuring measuring_;
-  std::array<double, 6> sums_{};  // sum and count of each
-  Store left_;                    // carried states, by the last batch
+  std::array<double, 6> sums_{};  // sum and count of each function
+  Store left_;                    // carried states that the last batch left
 };
 
 }  // namespace xtape::train

@@ -11,15 +11,15 @@ Loss loss_of(const Model& model, const NamedVars& results, const std::string& fu
   if (results.size() < 2 || !scalar(results[0].value) || !scalar(results[1].value) ||
       (function == "loss" && !is_floating(results[0].value.dtype())))
     throw DefinitionError("function '" + function + "' of model '" + model.name() +
-                          "' must give two results of one element: a sum over the targets, and the count of what was "
-                          "summed, as cross_entropy does");
+                          "' must have two results of one element, a sum over the targets and their count, as "
+                          "cross_entropy has");
   const std::vector<std::string> carried = carried_names(model, function);
   for (std::size_t i = 2; i < results.size(); ++i)
     if (std::find(carried.begin(), carried.end(), results[i].name) == carried.end())
-      throw DefinitionError("function '" + function + "' of model '" + model.name() + "' gives a result '" +
+      throw DefinitionError("function '" + function + "' of model '" + model.name() + "' has a result '" +
                             results[i].name +
-                            "': besides the sum over the targets and their count, results are states that one batch "
-                            "hands to the next, and have the name of an input");
+                            "': the results after the sum over the targets and their count must be states that are "
+                            "carried to the next batch, which have the name of an input");
   return {results[0].value, results[1].value};
 }
 
@@ -28,7 +28,7 @@ NamedSizes loss_sizes(const Model& model, const Batch& batch) {
   for (const std::string& state : carried)
     if (batch.has(state))
       throw DefinitionError("input '" + state + "' of function 'loss' of model '" + model.name() +
-                            "' is also a result, which makes it a state, but the data has an array of that name");
+                            "' is also a result and thus a carried state, but the data has an array of that name");
   const NamedSizes sizes = decode::data_sizes(model, "loss", batch, carried);
   const Signature& signature = model.signature("loss");
   for (const FunctionInput& input : signature.inputs)

@@ -1,4 +1,4 @@
-/// What the function `loss` of a model, and others like it, give.
+/// The results of the function `loss` of a model, and of `plain_loss` and `accuracy`.
 #pragma once
 
 #include <string>
@@ -7,26 +7,26 @@
 
 namespace xtape::train {
 
-/// The sum and count that a function gives first. Throws DefinitionError where it does not, or gives anything else but
-/// states after them.
+/// The sum over the targets and their count, which are the first two results of the function. Throws DefinitionError if
+/// the function does not have them, or has other results than states after them.
 struct Loss {
   Var sum;
   Var count;
 };
 Loss loss_of(const Model& model, const NamedVars& results, const std::string& function = "loss");
 
-/// `loss`, recorded for one shape of batches.
+/// `loss`, recorded for one batch shape.
 struct RecordedLoss {
   NamedVars inputs, results;
   Loss loss;
   std::vector<CarriedState> states;
 };
-/// The sizes of `loss` for batches of this shape. Throws DefinitionError where the batch is not what `loss` takes.
+/// The sizes of `loss` for batches of this shape. Throws DefinitionError if the batch does not fit its inputs.
 NamedSizes loss_sizes(const Model& model, const Batch& batch);
 RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes);
 
-/// Records `loss` for the largest of the batches and for those with the longest rows, which may be smaller ones, for
-/// the errors that this may throw.
+/// Checks that `loss` can be recorded for the largest batch and for those with the longest rows, which may be other
+/// batches. Throws the errors of recording.
 void check_loss(const Model& model, const Batches& batches);
 
 }  // namespace xtape::train

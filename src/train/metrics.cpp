@@ -8,12 +8,12 @@
 namespace xtape::train {
 
 namespace {
-/// The measurement that a line holds; null where it holds none.
+/// The measurement of a line; null if the line is not one.
 Json measurement(const std::string& line) {
   try {
     Json json = JsonText(line, "", JsonErrors::file).root();
     if (json.is_object() && json.contains("step") && json["step"].is_number_integer()) return json;
-  } catch (const FileError&) {  // cut short, by a crash or because it is being written
+  } catch (const FileError&) {  // cut off by a crash, or still being written
   }
   return nullptr;
 }
@@ -34,7 +34,7 @@ std::vector<Measured> read_metrics(const std::string& path) {
     const Json json = measurement(line);
     if (json.is_null()) {
       if (lines.eof()) break;  // cut off: no line end follows
-      throw FileError(path + ", line " + std::to_string(number) + ": this is no measurement of a training step");
+      throw FileError(path + ", line " + std::to_string(number) + ": this is not a measurement of a training step");
     }
     Measured& one = measured.emplace_back();
     one.step = json["step"];
@@ -47,14 +47,14 @@ std::vector<Measured> read_metrics(const std::string& path) {
 namespace {
 constexpr const char* evaluation_key = "validation_loss";
 
-/// Takes the lines off that a run which goes on from a checkpoint makes again. Gives the path.
+/// Removes the lines that a run which continues from a checkpoint will write again. Returns the path.
 const std::string& cut_back(const std::string& path, std::int64_t step, std::int64_t evaluated) {
   if (!path_exists(path)) return path;
   const std::string text = read_text(path);
   std::istringstream lines(text);
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
-    const Json json = measurement(line);  // a crash may have cut the last line short
+    const Json json = measurement(line);  // null if a crash cut off the line
     if (json.is_null()) continue;
     const auto at = json["step"].get<std::int64_t>();
     const bool again = at > step || (at == step && evaluated < step && json.contains(evaluation_key));

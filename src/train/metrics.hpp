@@ -1,4 +1,4 @@
-/// metrics.jsonl: one JSON object a line, of an update or of an evaluation.
+/// metrics.jsonl: one JSON object per line, for an update or an evaluation.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ namespace xtape::train {
 /// A line of the file.
 struct Measured {
   std::int64_t step = 0;
-  std::vector<std::pair<std::string, double>> numbers;  ///< By their keys. What was not finite is not among them.
-  const double* find(const std::string& key) const;     ///< Null where it was not measured.
+  std::vector<std::pair<std::string, double>> numbers;  ///< By key, without values that were not finite.
+  const double* find(const std::string& key) const;     ///< Null if there is no number of that key.
 };
 
-/// The lines of a metrics file. A last line that is cut off, as it may be while the training goes on, is left out.
-/// Throws FileError where the file cannot be read or another line is no measurement.
+/// The lines of a metrics file, without a last line that is cut off, as it may be while a run is trained. Throws
+/// FileError if the file cannot be read or another line is not a measurement.
 std::vector<Measured> read_metrics(const std::string& path);
 
 class Metrics {
  public:
-  /// Appends to the file. A run that continues from a checkpoint of `step`, whose last evaluation was that of step
-  /// `evaluated`, makes again what came after: these lines are dropped first, and one that a crash cut off. Throws
-  /// FileError, as every write does.
+  /// Opens the file to append to it. A run that continues from a checkpoint of `step`, last evaluated at step
+  /// `evaluated`, repeats the updates and evaluations after it, so their lines are removed first, as is a line that a
+  /// crash cut off. Throws FileError if the file cannot be written, as do all functions of this class.
   Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated = -1);
   void add(const StepReport& report);
   void add(const Evaluation& evaluation);

@@ -1,4 +1,4 @@
-// Optimisers: one pass over weights, gradients and moments for the update, after one over the gradients for their norm.
+// Optimisers. An update is one pass over the gradients for their norm, then one over weights, gradients and moments.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -12,8 +12,8 @@ namespace xtape {
 namespace {
 using OptimizerKind = OptimizerOptions::Kind;
 
-/// Elements that one thread takes at a time. Fixed, so that the norm's bits do not depend on how many threads there
-/// are.
+/// The number of elements that a thread processes at a time. It is fixed, so that the rounding of the norm does not
+/// depend on the number of threads.
 constexpr std::int64_t piece_size = 32768;
 
 void check(const OptimizerOptions& options) {
@@ -32,7 +32,7 @@ void check(const OptimizerOptions& options) {
   if (!(options.weight_decay >= 0)) throw Error("optimizer: weight_decay must not be negative");
 }
 
-/// A stretch of one of the weights.
+/// A range of the elements of one weight.
 struct Piece {
   std::size_t array;
   std::int64_t begin;
@@ -44,12 +44,12 @@ struct Optimizer::Data {
   OptimizerOptions options;
   int threads = 1;
   std::vector<Store::Entry> weights;
-  std::vector<Array> first;   ///< Velocities, or first moments. Empty where there is nothing to remember.
+  std::vector<Array> first;   ///< Velocities or first moments; empty for SGD without momentum.
   std::vector<Array> second;  ///< Second moments.
-  Array updates;              ///< int64 of one element.
+  Array updates;              ///< The number of updates: int64 [1].
   Store state;
   std::vector<Piece> pieces;
-  std::vector<double> square_sums;  ///< Per piece.
+  std::vector<double> square_sums;  ///< Sum of the squared gradient, per piece.
 
   void remember(const char* kind, std::vector<Array>& arrays) {
     for (const Store::Entry& weight : weights)
@@ -74,7 +74,7 @@ struct Optimizer::Data {
     }
   }
 
-  /// Of the weights that have a gradient.
+  /// Calls f(index, piece, T{}) in parallel for every piece of a weight that has a gradient; T is the weight's type.
   template <class F>
   void for_pieces(const std::vector<ArrayView>& gradients, const F& f) const {
     parallel_for(threads, static_cast<std::int64_t>(pieces.size()), 1, [&](std::int64_t begin, std::int64_t finish) {

@@ -14,14 +14,14 @@ using train::Section;
 namespace fs = std::filesystem;
 
 namespace {
-/// Keys that hold paths: relative to the recipe's file, or, from a setting, to the working directory.
+/// Keys of paths. Paths are relative to the recipe's directory, or, in settings, to the working directory.
 constexpr const char* path_keys[] = {
     "definition",       "from",          "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
     "tokenizer.merges", "tokenizer.path"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
-  // A definition without a directory may stand among the installed ones: then its name is kept as it is.
+  // A definition without a directory may be an installed one, so its name is kept if there is no such file.
   if (key == path_keys[0] && !path_exists(whole.string()) && !fs::path(path).has_parent_path()) return path;
   return whole.string();
 }
@@ -46,7 +46,7 @@ void resolve_paths(Json& root, const fs::path& directory, const std::string& pre
       *value = resolved(key, value->get<std::string>(), directory);
 }
 
-/// What the setting's text says: JSON where it is JSON, else itself.
+/// The value of a setting: its text parsed as JSON, or the text itself if it is not JSON.
 Json value_of(const Setting& setting) {
   try {
     return JsonText(setting.value, "--set " + setting.key, JsonErrors::definition).root();
@@ -58,11 +58,11 @@ Json value_of(const Setting& setting) {
 fs::path working_directory() {
   std::error_code failed;
   const fs::path here = fs::current_path(failed);
-  if (failed) throw FileError("the working folder cannot be found: " + failed.message());
+  if (failed) throw FileError("cannot get the working directory: " + failed.message());
   return here;
 }
 
-/// Resolves the paths of the data's files, unless the data has a folder, which they are in.
+/// Resolves the paths of the data's files. If the data has a folder, they stay as they are, relative to it.
 void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
   const bool in_folder = find(root, "data.folder") != nullptr;
   for (const std::string part : {"", "validation_", "test_"})
@@ -73,7 +73,7 @@ void resolve_files(Json& root, const fs::path& directory, const std::vector<Sett
       bool set = false;
       for (const Setting& each : settings) {
         set = set || each.key == key || each.key == "data";
-        if (each.key == key && !value->is_string()) *value = each.value;  // a path that could be read as JSON: "2020"
+        if (each.key == key && !value->is_string()) *value = each.value;  // a path that is also valid JSON, as "2020"
       }
       if (*value == "-")
         *value = train::standard_input;
@@ -89,13 +89,13 @@ void apply(Json& root, const Setting& setting) {
     Json& child = (*object)[setting.key.substr(at, dot - at)];
     if (child.is_null()) child = Json::object();
     if (!child.is_object())
-      throw DefinitionError("--set " + setting.key + ": '" + setting.key.substr(0, dot) + "' holds no keys");
+      throw DefinitionError("--set " + setting.key + ": '" + setting.key.substr(0, dot) + "' is not an object");
     object = &child;
   }
   const fs::path here = working_directory();
   Json& value = (*object)[setting.key.substr(at)];
   value = value_of(setting);
-  // A path is text even where it could be read as JSON, as "2020" could.
+  // A path is always text, even if it is also valid JSON, as "2020" is.
   for (const char* key : path_keys)
     if (setting.key == key) value = resolved(key, setting.value, here);
   resolve_paths(root, here, setting.key + ".");
@@ -110,18 +110,19 @@ HyperSetting read_hyper(const Section& section, const std::string& name, const J
   try {
     model::check_formula(text, train::data_names(data), "\"from\"");
   } catch (const DefinitionError& error) {
-    section.fail(name, std::string("cannot be taken from the data: ") + error.what());
+    section.fail(name, std::string("is not a valid expression over the data: ") + error.what());
   }
   return {name, text, true};
 }
 
-/// How long to train, and what happens on the way.
+/// Reads the length of the training, and the intervals of evaluations and checkpoints.
 void read_lengths(Section& root, Recipe& recipe) {
   root.read("steps", recipe.fit.steps);
   root.read("epochs", recipe.fit.epochs);
   if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) root.fail("", "needs the key 'steps' or 'epochs'");
   const std::string no_epochs =
-      "is for documents, pairs, tables, and text with 'windows' \"consecutive\": this data has no epochs";
+      "needs epochs, which this data does not have: documents, pairs, tables, and text with 'windows' "
+      "\"consecutive\" have them";
   if (recipe.fit.epochs > 0 && !recipe.data.has_epochs()) root.fail("epochs", no_epochs);
   const auto often = [&](const char* key, std::int64_t& every, bool& flag, const std::string& word) {
     const Json& value = root.value(key);
@@ -141,7 +142,7 @@ void read_lengths(Section& root, Recipe& recipe) {
   often("checkpoint_every", recipe.checkpoint_every, recipe.checkpoint_epochs, "epoch");
   root.read("patience", recipe.fit.patience);
   if (recipe.fit.patience > 0 && recipe.fit.evaluate_every == 0 && !recipe.fit.evaluate_epochs)
-    root.fail("patience", "counts evaluations, and there are none before the last update: give 'evaluate_every'");
+    root.fail("patience", "needs evaluations before the last update: give 'evaluate_every'");
   const Json& keep = root.value("keep");
   if (keep == "all") {
     recipe.keep = 0;
@@ -153,8 +154,8 @@ void read_lengths(Section& root, Recipe& recipe) {
     root.fail("measure", R"(must be a list of "bleu" and "exact_match", not )" + measures.dump());
   for (const Json& measure : measures) {
     if (measure != "bleu" && measure != "exact_match")
-      root.fail("measure", R"(is a list of "bleu" and "exact_match", and does not hold )" + measure.dump());
-    if (!recipe.data.has_answers()) root.fail("measure", "is for pairs, and for documents with a 'prompt_end'");
+      root.fail("measure", R"(must be a list of "bleu" and "exact_match", without )" + measure.dump());
+    if (!recipe.data.has_answers()) root.fail("measure", "needs pairs, or documents with a 'prompt_end'");
     (measure == "bleu" ? recipe.measure_bleu : recipe.measure_exact_match) = true;
   }
 }
@@ -167,17 +168,17 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("from", recipe.from);
   if (recipe.from.empty() && !root.has("definition")) root.fail("", "needs the key 'definition' or 'from'");
   root.read("xtape", version);
-  if (version != 1) root.fail("xtape", "must be 1: this program knows no other version");
+  if (version != 1) root.fail("xtape", "must be 1: other versions are not supported");
   root.read("name", recipe.name);
   if (recipe.name.empty() || recipe.name.find('/') != std::string::npos)
-    root.fail("name", "must be a name without '/': run directories are called after it");
+    root.fail("name", "must be a name without '/': run directories are named after it");
   root.read("about", recipe.about);
   root.read("definition", recipe.definition);
   root.read("initialise", recipe.initialise);
   root.read("frozen", recipe.trainer.frozen);
   root.read("trainable", recipe.trainer.trainable);
   if (root.has("frozen") && root.has("trainable"))
-    root.fail("trainable", "says the same as 'frozen', the other way round: give one of them");
+    root.fail("trainable", "and 'frozen' exclude each other: give one of them");
   if (root.has("trainable") && recipe.trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
   recipe.data = train::read_data(root.section("data"));
   const Section hyper = root.section("hyper");
@@ -185,14 +186,13 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     recipe.hyper.push_back(read_hyper(hyper, name, value, recipe.data));
   if (root.has("tokenizer") || recipe.from.empty()) {
     recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
-  } else {  // the one that the model was trained with
+  } else {  // the tokenizer of the folder's model
     recipe.tokenizer.kind = "saved";
     recipe.tokenizer.path = recipe.from;
   }
   if (recipe.tokenizer.kind == "gpt2" && recipe.data.kind != "text")
-    root.fail("tokenizer",
-              "is \"gpt2\", which has no tokens to pad and to start with: it is for data of kind 'text', not '" +
-                  recipe.data.kind + "'");
+    root.fail("tokenizer", "is \"gpt2\", which has no padding and start tokens: it needs data of kind 'text', not '" +
+                               recipe.data.kind + "'");
   train::read_batch(root.section("batch"), recipe);
   recipe.trainer.optimizer = train::read_optimizer(root.section("optimizer"));
   read_lengths(root, recipe);
@@ -214,7 +214,7 @@ Setting Setting::parse(const std::string& text) {
   const std::string key = text.substr(0, equals);
   if (equals == std::string::npos || key.empty() || key.front() == '.' || key.back() == '.' ||
       key.find("..") != std::string::npos)
-    throw DefinitionError("'" + text + "' is not of the form key=value");
+    throw DefinitionError("'" + text + "' must have the form key=value");
   return {key, text.substr(equals + 1)};
 }
 

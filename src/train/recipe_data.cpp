@@ -1,4 +1,4 @@
-// The part of a recipe that says what is trained on.
+// The sections "data" and "batch" of a recipe.
 #include <algorithm>
 #include <filesystem>
 
@@ -12,12 +12,12 @@ using Data = Recipe::Data;
 void read_split(Section& section, Data& data) {
   section.read("split", data.split);
   if (!(data.split > 0 && data.split <= 1))
-    section.fail("split", "must be above 0 and at most 1: the share of the data that trains");
+    section.fail("split", "must be above 0 and at most 1: the fraction of the data that is the training split");
   if (data.has_rows()) section.read("held_out", data.held_out, {.low = 1});
-  if (data.held_out > 0 && section.has("split")) section.fail("held_out", "and 'split' say the same: give one of them");
+  if (data.held_out > 0 && section.has("split")) section.fail("held_out", "and 'split' exclude each other: give one");
 }
 
-/// The files of a part: under the kind's key, or of pairs under "source" and "target".
+/// The files of a split ("", "validation_" or "test_"): under the kind's key, or for pairs under "source" and "target".
 Data::Files read_files(Section& section, const Data& data, const std::string& key, const std::string& part) {
   std::string folder;
   section.read("folder", folder);
@@ -30,7 +30,7 @@ Data::Files read_files(Section& section, const Data& data, const std::string& ke
   read(part + key);
   if (!data.has_pairs()) return files;
   if (!files.empty() && section.has(part + "source"))
-    section.fail(part + "source", "and '" + part + key + "' are two ways to give pairs: give one of them");
+    section.fail(part + "source", "and '" + part + key + "' exclude each other: give one of them");
   for (const char* side : {"source", "target"}) {
     if (section.has(part + "source") || section.has(part + "target")) section.need(part + side);
     read(part + side);
@@ -44,7 +44,7 @@ void read_all_files(Section& section, Data& data) {
   if (data.training.empty())
     section.fail("", "needs the key '" + key + "', a file" +
                          (data.has_pairs() ? " of lines source<TAB>target, or 'source' and 'target', two files" : "") +
-                         ": give it with --set data." + key + "=FILE");
+                         ": use --set data." + key + "=FILE");
   data.validation = read_files(section, data, key, "validation_");
   data.test = read_files(section, data, key, "test_");
   read_split(section, data);
@@ -68,7 +68,7 @@ void document_data(Section& section, Data& data) {
   section.read("prompt_end", data.prompt_end);
 }
 
-/// The columns of a table, in the order of its fields.
+/// Reads the columns of a table, in the order of its fields.
 void read_columns(Section section, Data& data) {
   using Kind = Column::Kind;
   data.table.columns = 0;
@@ -86,12 +86,12 @@ void read_columns(Section section, Data& data) {
     }
     const auto labels = [](const Column& each) { return each.kind == Kind::label; };
     if (column.kind == Kind::label && std::any_of(data.columns.begin(), data.columns.end(), labels))
-      section.fail(name, "is a second column of labels: a table has one at most");
+      section.fail(name, "is a second column of labels: a table can have only one");
     data.table.columns += static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
     data.columns.push_back(std::move(column));
   }
   const auto named = [](const Column& each) { return !each.name.empty(); };
-  if (std::none_of(data.columns.begin(), data.columns.end(), named)) section.fail("", "names no column to be read");
+  if (std::none_of(data.columns.begin(), data.columns.end(), named)) section.fail("", "must have a column to read");
 }
 
 void table_data(Section& section, Data& data) {
@@ -106,7 +106,8 @@ void table_data(Section& section, Data& data) {
   data.table.skip_lines = header ? 1 : 0;
 }
 
-/// Kinds of data that the program once made itself. Runs on them are of use for all that needs no data.
+/// Reads the removed kinds of data, which earlier versions generated. Runs on them still work for everything that needs
+/// no data. Returns false if the kind is not one of them.
 bool read_no_more(const Section& section, Data& data) {
   const auto count = [&](const char* key, std::int64_t otherwise) {
     const auto found = section.json().find(key);
@@ -114,7 +115,7 @@ bool read_no_more(const Section& section, Data& data) {
   };
   const bool sums = data.kind == "adder";
   if (!sums && data.kind != "number_words" && data.kind != "dates") return false;
-  const std::string begin = "data of kind '" + data.kind + "' is made by a program of its own: ";
+  const std::string begin = "data of kind '" + data.kind + "' is no longer generated here: ";
   const std::int64_t first = sums ? count("digits", 2) : count("training", 100000);
   const std::string arguments = " FOLDER " + std::to_string(first) + " " + std::to_string(count("held_out", 2000));
   if (sums) {
@@ -137,7 +138,7 @@ Recipe::Data read_data(Section section) {
   section.need("kind");
   section.read("kind", data.kind);
   if (read_no_more(section, data)) return data;
-  if (data.kind == "parallel") data.kind = "pairs";  // as runs have it that were begun under that name
+  if (data.kind == "parallel") data.kind = "pairs";  // the former name, in recipes of old runs
   if (data.kind != "text" && data.kind != "documents" && data.kind != "pairs" && data.kind != "table")
     section.fail("kind", R"(must be "text", "documents", "pairs" or "table", not ")" + data.kind + "\"");
   read_all_files(section, data);
@@ -161,7 +162,7 @@ std::vector<std::string> data_names(const Recipe::Data& data) {
 }
 
 void read_batch(Section section, Recipe& recipe) {
-  // A row of text has block_size tokens; of other data it is known once the data is.
+  // A row of text has block_size tokens. For other data, the length of rows is known only once the data is read.
   const bool rows = recipe.data.has_rows();
   if (!rows) section.need("size");
   section.read("size", recipe.batch_size,

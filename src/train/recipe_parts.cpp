@@ -7,7 +7,7 @@
 namespace xtape::train {
 
 namespace {
-/// The place of `name` in `names`; fails with the nearest one where it is not there.
+/// The index of `name` in `names`. Fails if it is not there, and suggests the nearest name.
 std::size_t place_of(const std::string& name, const std::vector<std::string>& names, const Section& section) {
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -75,7 +75,7 @@ ScheduleOptions read_schedule(Section section, std::int64_t steps) {
   try {
     rate_at(options, 1);
   } catch (const Error& error) {
-    section.fail("", std::string("makes no sense: ") + error.what());
+    section.fail("", std::string("is wrong: ") + error.what());
   }
   return options;
 }

@@ -1,4 +1,4 @@
-/// The parts of a recipe that have several kinds.
+/// Readers of the sections of a recipe.
 #pragma once
 
 #include "section.hpp"
@@ -6,18 +6,18 @@
 
 namespace xtape::train {
 
-inline constexpr std::int64_t longest_row = 1 << 24;         ///< Tokens that a recipe may ask of a row.
-inline constexpr const char* standard_input = "/dev/stdin";  ///< What the path "-" stands for.
+inline constexpr std::int64_t longest_row = 1 << 24;         ///< The largest row length of a recipe, in tokens.
+inline constexpr const char* standard_input = "/dev/stdin";  ///< The file that the path "-" means.
 
 Recipe::Data read_data(Section section);
-/// What data says about sizes, by the names that {"from": …} takes.
+/// The names of the data's sizes that {"from": …} can refer to.
 std::vector<std::string> data_names(const Recipe::Data& data);
 TokenizerSettings read_tokenizer(Section section);
-/// Sizes of batches, into the recipe, whose data is known.
+/// Reads the batch sizes into the recipe, whose `data` must have been read.
 void read_batch(Section section, Recipe& recipe);
 SearchOptions read_search(Section section);
 OptimizerOptions read_optimizer(Section section);
-/// `steps` is where linear and cosine schedules end unless the section says otherwise.
+/// `steps` is the default of the last step of linear and cosine schedules.
 ScheduleOptions read_schedule(Section section, std::int64_t steps);
 
 }  // namespace xtape::train

@@ -14,7 +14,7 @@
 namespace xtape {
 
 namespace {
-/// The recipe as it stands in the run, beside its definition.
+/// The text of recipe.json in the run, which refers to the run's own definition.
 std::string text_in_run(const Recipe& recipe, const Batches& batches) {
   Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json["definition"] = "definition.json";
@@ -25,7 +25,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches) {
 constexpr const char* lock_file = "lock";
 constexpr const char* checkpoints_folder = "checkpoints";
 
-/// Whether a file or folder of that name is what a crash left of a write: NAME.writing or NAME.writing-PROCESS.
+/// Whether this is the name of a file or folder that a crash left incomplete: NAME.writing or NAME.writing-PROCESS.
 bool is_unfinished(const std::string& name) {
   const std::string mark = ".writing";
   const std::size_t at = name.rfind(mark);
@@ -35,7 +35,7 @@ bool is_unfinished(const std::string& name) {
          (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of("0123456789", 1) == std::string::npos);
 }
 
-/// The files of a new run but metrics and checkpoints, in a folder that may hold what a crash left of an earlier try.
+/// Writes the files of a new run except metrics and checkpoints. Removes the files of an earlier try from the folder.
 void write_files(const Model& model, const Recipe& recipe, const train::Tokenizers& tokenizers, const Batches& batches,
                  const std::string& folder) {
   for (const std::string& name : names_in(folder))
@@ -46,17 +46,18 @@ void write_files(const Model& model, const Recipe& recipe, const train::Tokenize
   write_file(folder + "/recipe.json", text_in_run(recipe, batches));
 }
 
-/// A new run's directory: made beside its place and then renamed, so that there is a whole one or none.
+/// Creates a new run's directory atomically: writes it under a temporary name next to `directory`, then renames it.
 void write_run(const Recipe& recipe, const train::Tokenizers& tokenizers, const Batches& batches,
                const std::string& directory) {
   const Model model = train::new_model(recipe, tokenizers, batches.columns(), false);
   train::check_loss(model, batches);
-  // Only now is there anything to be kept: a mistake above leaves no directory behind.
+  // Nothing is written before here, so that errors in the recipe leave no directory.
   const std::string beside = directory + ".writing";
-  // The lock is the first file that a new run gets, and metrics come only once the run is in its place.
+  // An earlier try is recognised by its lock, which is the first file written, and by having no metrics, which are
+  // written after the rename.
   if (path_exists(beside) && !names_in(beside).empty() &&
       (!path_exists(beside + "/" + lock_file) || path_exists(beside + "/metrics.jsonl")))
-    throw FileError(beside + " is not what an earlier try left, and a new run is made there: move it away");
+    throw FileError(beside + " is needed to create the run, but holds other files: move it away");
   make_folders(beside);
   const FileLock lock(beside + "/" + lock_file, directory);
   try {
@@ -78,8 +79,8 @@ struct Run::Data {
   std::string directory;
   Recipe recipe;
   train::Tokenizers tokenizers;
-  std::optional<train::Texts> texts;  // empty until they are asked for
-  std::unique_ptr<Batches> batches;   // null until they are asked for
+  std::optional<train::Texts> texts;  // empty until needed
+  std::unique_ptr<Batches> batches;   // null until needed
   std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::optional<Predictor> predictor;
@@ -100,12 +101,12 @@ struct Run::Data {
   void acquire() {
     if (lock) return;
     lock.emplace(directory + "/" + lock_file, directory);
-    for (const std::string& name : names_in(directory))  // what crashes left
+    for (const std::string& name : names_in(directory))  // files that crashes left incomplete
       if (is_unfinished(name)) remove_if_possible(directory + "/" + name);
   }
   std::int64_t step() const { return trainer ? trainer->step() : opened; }
 
-  /// What the recipe measures of the model's answers.
+  /// Measures the model's answers as the recipe requests.
   void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {}) {
     if (recipe.measure_bleu || recipe.measure_exact_match)
       measure(evaluation, the_texts().answers(recipe, on_test), between);
@@ -140,7 +141,7 @@ struct Run::Data {
   }
 
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
-    if (!recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs: it has not learnt to translate");
+    if (!recipe.data.has_pairs()) throw Error("this run's data is not sentence pairs: the run cannot translate");
     if (!predictor) predictor.emplace(*model);
     return train::translate(*model, *predictor, tokenizers, lines, options, positions());
   }
@@ -148,7 +149,7 @@ struct Run::Data {
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target) {
     train::check_attention(*model);
     if (!recipe.data.has_pairs()) {
-      if (target) throw Error("this run's data is no sentence pairs: there is a text and no target");
+      if (target) throw Error("this run's data is not sentence pairs: its attention has no target");
       return train::attention(*model, *tokenizers.target, source);
     }
     if (target) return train::attention(*model, tokenizers, source, train::produced(*tokenizers.target, *target));
@@ -158,7 +159,7 @@ struct Run::Data {
     return train::attention(*model, tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
   }
 
-  /// The trainer, continued from a checkpoint.
+  /// A new trainer, continued from a checkpoint if there is one.
   Trainer continued() {
     Trainer made(*model, the_batches(), recipe.trainer);
     const std::vector<std::string> found = train::checkpoints(checkpoints());
@@ -173,7 +174,7 @@ struct Run::Data {
     return made;
   }
 
-  /// Of a trainer that was made before: that nobody has trained the run on since.
+  /// Throws FileError if another process has trained the run further since this trainer was made.
   void check_last_checkpoint() const {
     const std::vector<std::string> found = train::checkpoints(checkpoints());
     if (!found.empty() && train::step_of_checkpoint(found.back()) > trainer->step())
@@ -181,7 +182,7 @@ struct Run::Data {
                       std::to_string(train::step_of_checkpoint(found.back())) + ": open it again");
   }
 
-  /// A checkpoint of the trainer's step, unless there is one, and the metrics up to it.
+  /// Saves a checkpoint of the trainer's step, unless it exists, after flushing the metrics up to it.
   void save(train::Metrics& metrics) {
     lock->check();
     if (trainer->step() == saved) return;
@@ -189,7 +190,7 @@ struct Run::Data {
     try {
       trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()));
     } catch (const FileError&) {
-      lock->check();  // where the run is gone, that is what is to be told
+      lock->check();  // if the run is gone, its error takes precedence
       throw;
     }
     saved = trainer->step();
@@ -239,15 +240,15 @@ std::int32_t Run::end_token() const {
 
 Run Run::create(const Recipe& recipe, const std::string& path) {
   const std::string directory = without_slashes(path);
-  if (path_exists(directory)) throw FileError(directory + " exists already");
+  if (path_exists(directory)) throw FileError(directory + " already exists");
   train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
   std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
   write_run(recipe, tokenizers, *batches, directory);
-  // The run's own definition is what it trains: random numbers depend on the lines of calls, so that another copy of
-  // the definition would draw others after a resume.
+  // The run trains with its own copy of the definition from the start. Random numbers depend on the file and line of a
+  // call, so with another copy they would differ after a resume.
   Run run = open(directory);
-  run.data_->texts = std::move(texts);  // which may have come through a pipe
+  run.data_->texts = std::move(texts);  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
   return run;
 }
@@ -269,7 +270,7 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
 Run Run::resume(const std::string& directory, const std::vector<Setting>& settings,
                 const CheckpointChoice& checkpoint) {
   if (checkpoint.kind == CheckpointChoice::Kind::average)
-    throw Error("a training continues from one checkpoint, not from an average: it has no moments");
+    throw Error("training cannot continue from an average of checkpoints: it has no optimiser state");
   Run run = open(directory, settings, checkpoint);
   if (checkpoint.kind != CheckpointChoice::Kind::last) run.data_->resume = run.data_->opened;
   run.data_->acquire();
@@ -288,7 +289,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   struct Released {
     ~Released() { lock.reset(); }
     std::optional<FileLock>& lock;
-  } const released{d.lock};  // whatever the end
+  } const released{d.lock};  // releases the lock also if an exception is thrown
   Trainer& the_trainer = trainer();
   d.acquire();
   d.check_last_checkpoint();
@@ -305,7 +306,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
       if (callbacks.interrupt && callbacks.interrupt()) throw train::Interruption();
     });
     metrics.add(evaluation);
-    d.saved = -1;  // what it found belongs to the step's checkpoint, even where there is one already
+    d.saved = -1;  // the result belongs into the step's checkpoint, so an existing one is written again
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
   own.stop = [&] {
@@ -316,7 +317,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     return callbacks.stop && callbacks.stop();
   };
   own.interrupt = callbacks.interrupt;
-  // Where an update fails, nothing is written: the last good checkpoint stays the last.
+  // If an update fails, nothing is written, so the last good checkpoint remains the last one.
   const bool finished = the_trainer.fit(d.recipe.fit, own);
   d.save(metrics);
   return finished;
@@ -343,7 +344,7 @@ Evaluation Run::evaluate(bool on_test) {
 
 Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vector<std::string>& target) {
   Data& d = *data_;
-  if (!d.recipe.data.has_pairs()) throw Error("this run's data is no sentence pairs");
+  if (!d.recipe.data.has_pairs()) throw Error("this run's data is not sentence pairs");
   if (source.size() != target.size())
     throw Error(std::to_string(source.size()) + " sources and " + std::to_string(target.size()) + " targets");
   const PairTexts texts = {source, target};

@@ -11,7 +11,7 @@ namespace xtape::train {
 namespace {
 constexpr const char* labels_file = "/labels.json";
 
-/// A table's columns that are read, each with the first of the fields that it takes.
+/// Calls take(column, field) for each column of a table that is read; `field` is the index of its first field.
 template <class Take>
 void for_each_column(const Recipe::Data& data, const Take& take) {
   std::size_t field = 0;
@@ -40,7 +40,7 @@ Texts::Texts(const Recipe& recipe) {
   for (const std::string& file : data.training)
     if (!path_exists(file))
       throw FileError("cannot read " + file +
-                      ": No such file or directory; --set data.folder=DIRECTORY says where it is");
+                      ": No such file or directory; give its directory with --set data.folder=DIRECTORY");
   training_ = read(data, data.training);
   if (data.validation.empty())
     split(data);
@@ -48,7 +48,7 @@ Texts::Texts(const Recipe& recipe) {
     validation_ = read(data, data.validation);
   if (!data.test.empty()) test_ = read(data, data.test);
   if (data.has_rows() && training_.columns[0].empty())
-    throw Error("the training split has no row: " + data.training[0]);
+    throw Error("the training split has no rows: " + data.training[0]);
 }
 
 Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& files) {
@@ -89,7 +89,8 @@ void Texts::split(const Recipe::Data& data) {
 }
 
 const Texts::Split& Texts::evaluated(bool on_test) const {
-  if (on_test && test_.files.empty()) throw Error("the data has no test split: data.test_… names its files");
+  if (on_test && test_.files.empty())
+    throw Error("the data has no test split: give its files with --set data.test_…=FILE");
   return on_test ? test_ : validation_;
 }
 

@@ -1,4 +1,4 @@
-/// What a recipe's data comes to: texts, tokenizers, batches.
+/// The texts, tokenizers and batches of a recipe's data.
 #pragma once
 
 #include <memory>
@@ -9,36 +9,37 @@
 
 namespace xtape::train {
 
-/// A tokenizer for each side of pairs, which may be one and the same; other data has one. And the names of labels.
+/// The tokenizers of a run, and the names of labels. `source` and `target` are the same object unless pairs have two
+/// tokenizers.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source;
   std::shared_ptr<const Tokenizer> target;
-  std::vector<std::string> labels;  ///< Sorted: a name's place is its number.
+  std::vector<std::string> labels;  ///< Sorted; the index of a name is its number.
 };
 
-/// The texts of a recipe's data, read once: files may be pipes.
+/// The texts of a recipe's data. Each file is read once, since it may be a pipe.
 class Texts {
  public:
-  /// Throws FileError where a file cannot be read, Error where files do not fit together.
+  /// Throws FileError if a file cannot be read, and Error if files do not fit together.
   explicit Texts(const Recipe& recipe);
-  /// From the training split alone.
+  /// Makes the tokenizers from the training split alone, or loads them.
   Tokenizers make_tokenizers(const Recipe& recipe) const;
-  /// The batches that the recipe asks for; those of evaluations are of the validation split, or of the test split.
-  /// Throws Error where there is no test split.
+  /// The recipe's batches. Evaluation batches are of the validation split, or, with `on_test`, of the test split.
+  /// Throws Error if there is no test split.
   std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
-  /// What a model is asked and should answer: of pairs, sources and targets; of documents, prompts and what follows.
+  /// The questions and right answers of a split: sources and targets of pairs; prompts and continuations of documents.
   PairTexts answers(const Recipe& recipe, bool on_test) const;
 
  private:
-  /// A split: one text, or rows of texts column by column.
+  /// A split: one text, or rows of texts by column.
   struct Split {
     std::string text;
     TableTexts columns;
-    std::vector<std::string> files;  // of the columns, or of all
-    std::size_t first = 1;           // the number of its first row in them
+    std::vector<std::string> files;  // one per column, or one for all columns
+    std::size_t first = 1;           // the number of its first row in the files
   };
   static Split read(const Recipe::Data& data, const Recipe::Data::Files& files);
-  /// Cuts the validation split off the training split.
+  /// Moves the end of the training split to the validation split.
   void split(const Recipe::Data& data);
   DataRows rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers, std::int64_t max_length) const;
   const Split& evaluated(bool on_test) const;
@@ -48,7 +49,7 @@ class Texts {
 
 RowBatchesOptions row_options(const Recipe& recipe);
 
-/// tokenizer.json, or source_tokenizer.json and target_tokenizer.json; and labels.json.
+/// Save and load tokenizer.json, or source_tokenizer.json and target_tokenizer.json, and labels.json if there are any.
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory);
 Tokenizers load_tokenizers(const std::string& directory);
 

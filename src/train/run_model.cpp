@@ -15,7 +15,7 @@ std::string first_weights(const std::string& directory) {
   return directory + "/start.safetensors";
 }
 
-/// What a recipe sets itself. A run's own definition already holds what its data said.
+/// The hyper-parameters that the recipe sets directly. Those taken from the data are already in a run's definition.
 Settings hyper_of(const Recipe& recipe) {
   Settings hyper;
   for (const HyperSetting& setting : recipe.hyper)
@@ -54,8 +54,8 @@ void play_as_said(const Recipe& recipe, Model& model) {
 void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std::string& from) {
   const Hyper& hyper = model.hyper();
   if (hyper.has("vocab_size") && tokenizer.size() > hyper.integer("vocab_size"))
-    throw Error("the tokenizer has " + std::to_string(tokenizer.size()) + " tokens, and the model of " + from +
-                " knows " + std::to_string(hyper.integer("vocab_size")));
+    throw Error("the tokenizer has " + std::to_string(tokenizer.size()) + " tokens, but the model of " + from +
+                " has only " + std::to_string(hyper.integer("vocab_size")));
 }
 }  // namespace
 
@@ -65,7 +65,7 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t
   Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
                                     : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise);
   if (!recipe.from.empty()) check_vocabulary(model, *tokenizers.target, recipe.from);
-  // A mistake in the recipe's patterns shows before there is a run.
+  // Checks the recipe's patterns before a run is created.
   model::check_weight_patterns(model, "initialise", recipe.initialise);
   trained_weights(model, recipe.trainer);
   play_as_said(recipe, model);

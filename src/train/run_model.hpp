@@ -1,4 +1,4 @@
-/// The model of a run: as its recipe makes it, and as it stands in the run's directory.
+/// The model of a run: creating it from a recipe, and writing and reading it in the run's directory.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace xtape::train {
 
-/// The model that a recipe asks for: one of its definition, whose weights are left at zero without `initialise`, or
-/// that of the folder which it starts from. Throws Error where the tokenizer has more tokens than that one knows.
+/// Creates the model of a recipe: from its definition, with weights of zero unless `initialise`, or from the folder
+/// that the recipe starts from. Throws Error if the tokenizer has more tokens than the folder's model.
 Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t columns, bool initialise);
 
-/// Writes what the run's model is: its definition, and of one that started from a folder its weights and the folder's
-/// words.
+/// Writes the model's definition. If the recipe starts from a folder, also writes its weights and copies the folder's
+/// tokenizer and settings files.
 void write_model(const Model& model, const Recipe& recipe, const std::string& directory);
 
-/// The model of the run in `directory`. Before the first checkpoint it has the weights that the run starts from;
-/// `has_checkpoint` leaves them at zero.
+/// Loads the model of the run in `directory` with the weights that the run starts from, or, with `has_checkpoint`, with
+/// weights of zero.
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint);
 
-/// Where a run that started from a folder keeps that one's words.
+/// The subdirectory for the config and tokenizer files of the folder that the run started from.
 std::string words_folder(const std::string& directory);
 
 }  // namespace xtape::train

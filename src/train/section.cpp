@@ -23,7 +23,7 @@ void Section::fail(const std::string& key, const std::string& message, bool abou
   for (const Setting& each : *settings_)
     if (dotted == each.key || dotted.starts_with(each.key + "."))
       throw DefinitionError(file_->file() + ", --set " + each.key + ": " + text);
-  JsonNode node = *file_;  // as much of the way there as the file has
+  JsonNode node = *file_;  // the deepest node of the path that the file has
   for (const std::string& step : {key_, key})
     if (node.has(step)) node = node.at(step);
   about_key ? node.fail_at_key(text) : node.fail(text);
@@ -55,7 +55,7 @@ void Section::read(const std::string& key, std::int64_t& target, Range range) {
 
 std::int64_t Section::integer(const std::string& key, const Json& value, Range range,
                               const std::string& or_else) const {
-  // Where it does not fit into a std::int64_t, it is unsigned.
+  // nlohmann's parser stores an integer above INT64_MAX as unsigned.
   const bool fits = value.is_number_integer() &&
                     !(value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX});
   const std::int64_t number = fits ? value.get<std::int64_t>() : 0;
@@ -107,8 +107,7 @@ void Section::done() const {
     const std::string known = did_you_mean(key, asked_);
     std::string list;
     for (const std::string& each : asked_) list += (list.empty() ? "" : ", ") + each;
-    fail(key, known.empty() ? "is not a key that means anything here; known: " + list : "is not a known key" + known,
-         true);
+    fail(key, known.empty() ? "is not a known key; known: " + list : "is not a known key" + known, true);
   }
 }
 

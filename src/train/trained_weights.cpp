@@ -6,7 +6,7 @@ namespace xtape::train {
 
 Store trained_weights(const Model& model, const TrainerOptions& options) {
   if (!options.frozen.empty() && !options.trainable.empty())
-    throw Error("weights are named as 'frozen' or as 'trainable', not as both");
+    throw Error("'frozen' and 'trainable' exclude each other: give one of them");
   model::check_weight_patterns(model, "frozen", options.frozen);
   model::check_weight_patterns(model, "trainable", options.trainable);
   Store trained;
@@ -15,7 +15,7 @@ Store trained_weights(const Model& model, const TrainerOptions& options) {
                                   : model::matches_weight(entry.name, options.trainable))
       trained.add(entry.name, entry.value);
   if (trained.empty() && !model.weights().empty())
-    throw DefinitionError("'frozen' names every weight of model '" + model.name() + "': none is left to train");
+    throw DefinitionError("'frozen' matches every weight of model '" + model.name() + "': none is left to train");
   return trained;
 }
 

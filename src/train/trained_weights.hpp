@@ -1,12 +1,12 @@
-/// Which weights of a model are trained.
+/// The weights of a model that are trained.
 #pragma once
 
 #include "xtape/train.hpp"
 
 namespace xtape::train {
 
-/// Those that are not frozen. Throws DefinitionError where a pattern matches no weight, or none is left; Error where
-/// `frozen` and `trainable` are both given.
+/// The weights that are not frozen. Throws DefinitionError if a pattern matches no weight, or no weight is left, and
+/// Error if both `frozen` and `trainable` are given.
 Store trained_weights(const Model& model, const TrainerOptions& options);
 
 }  // namespace xtape::train

@@ -56,14 +56,14 @@ struct Trainer::Data {
   Store trained;
   train::TrainingSteps steps;
   Optimizer optimizer;
-  std::vector<Array> sums;       // of the gradients of all micro-batches; empty where there is one
-  std::vector<ArrayView> parts;  // what the optimiser reads: of nothing where no gradient reaches a weight
-  Store carried;                 // the states that the next update begins with …
-  Store left;                    // … and what the last micro-batch played has left
+  std::vector<Array> sums;       // sums of gradients over micro-batches, by weight; empty if there is one micro-batch
+  std::vector<ArrayView> parts;  // the gradients that the optimiser reads, by weight; null data: no gradient
+  Store carried;                 // the carried states that the next update starts from
+  Store left;                    // the carried states after the last micro-batch
   train::State state;
   std::optional<train::Evaluator> evaluator;
-  std::function<bool()> interrupt;  // of the training at work
-  double batch_seconds = 0;         // of the updates since the trainer, or the last profile, began
+  std::function<bool()> interrupt;  // the callback of fit(), while it runs
+  double batch_seconds = 0;         // of all updates since the trainer was made, or the last profile began
   double optimizer_seconds = 0;
 
   bool continues(std::uint64_t cursor) const { return batches.training_continues(cursor); }
@@ -72,13 +72,14 @@ struct Trainer::Data {
     if (interrupt && interrupt()) throw train::Interruption();
   }
 
-  /// Feeds for the micro-batch at `cursor`, which is in `batch`. The `first` of an update goes on from the last update.
+  /// Feeds for the micro-batch at `cursor`, which is in `batch`. The `first` one of an update starts from the states of
+  /// the last update, the others from those of the micro-batch before.
   std::vector<Feed> feeds(const train::TrainingStep& step, std::uint64_t cursor, bool first) const {
     const Store* before = !continues(cursor) ? nullptr : first ? &carried : &left;
     return train::feeds_of(step.inputs, batch, step.notes.states, before);
   }
 
-  /// Plays the micro-batch at `cursor`; gives its sum of losses and its count.
+  /// Plays the micro-batch at `cursor`, and returns its sum of losses and its count.
   std::pair<double, double> play(std::uint64_t cursor, bool first) {
     const Clock::time_point start = Clock::now();
     batches.training(cursor, batch);
@@ -97,7 +98,7 @@ struct Trainer::Data {
     return {player.scalar(step.notes.loss.sum), player.scalar(step.notes.loss.count)};
   }
 
-  /// Notes whether this evaluation is the best so far, which one that is not finite never is.
+  /// Records an evaluation and whether it is the best so far. A non-finite one is never the best.
   void note(const Evaluation& evaluation) {
     const double measure = evaluation.perplexity.value_or(evaluation.loss);
     state.evaluated = state.step;
@@ -111,7 +112,7 @@ struct Trainer::Data {
     }
   }
 
-  /// Plays the update's micro-batches again, to find the op at fault.
+  /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
     std::string culprit;
     for (std::int64_t i = 0; i < options.accumulate && culprit.empty(); ++i) {
@@ -119,7 +120,7 @@ struct Trainer::Data {
       batches.training(cursor, batch);
       train::TrainingStep& step = steps.of(batch);
       culprit = step.player.first_not_finite(feeds(step, cursor, i == 0), cursor);
-      if (culprit.empty()) play(cursor, i == 0);  // for the states that the next one begins with
+      if (culprit.empty()) play(cursor, i == 0);  // computes the states that the next one starts from
     }
     throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" +
                         (culprit.empty() ? "" : ": " + culprit));
@@ -127,7 +128,7 @@ struct Trainer::Data {
 };
 
 Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
-  if (options.accumulate < 1) throw Error("an update is of at least one micro-batch");
+  if (options.accumulate < 1) throw Error("an update must have at least one micro-batch");
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
   data_->state.epoch_batches = batches.epoch_batches();
@@ -177,7 +178,7 @@ StepReport Trainer::update() {
 
 TrainingProfile Trainer::profile(std::int64_t updates) {
   Data& d = *data_;
-  if (!d.options.profile) throw Error("only a trainer with the option 'profile' measures its ops");
+  if (!d.options.profile) throw Error("profiling needs the trainer's option 'profile'");
   if (updates < 1) throw Error("a profile needs at least one update, not " + std::to_string(updates));
   const std::uint64_t first = d.state.cursor;
   for (std::int64_t i = 0; i < updates; ++i) update();
@@ -219,13 +220,13 @@ std::int64_t Trainer::evaluated_step() const {
 }
 
 bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
-  if (options.steps == 0 && options.epochs == 0) throw Error("a training needs a number of steps or of epochs");
+  if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
   if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
-    throw Error("this data has no epochs: its batches are drawn, not gone through in turn");
+    throw Error("this data has no epochs: its batches are drawn at random");
   const auto report_evaluation = [&] {
     const Evaluation evaluation = evaluate();
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
-    data_->note(evaluation);  // last: the callback may measure more, and be interrupted
+    data_->note(evaluation);  // after the callback, which may measure more and be interrupted
   };
   const auto ended = [&] {
     return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
@@ -236,7 +237,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     ~Asked() { of = nullptr; }
     std::function<bool()>& of;
   };
-  const Asked asked(data_->interrupt, callbacks.interrupt);  // as long as this training lasts
+  const Asked asked(data_->interrupt, callbacks.interrupt);  // set until fit() returns
   try {
     if (data_->state.evaluation_due) report_evaluation();
     while (!ended()) {
@@ -265,7 +266,7 @@ void Trainer::load(const std::string& path) {
   Data& d = *data_;
   train::State state = train::read_state(path);
   if (state.seed != d.options.seed)
-    throw FileError("checkpoint " + path + " is of a run with seed " + std::to_string(state.seed) + ", not " +
+    throw FileError("checkpoint " + path + " is from a run with seed " + std::to_string(state.seed) + ", not " +
                     std::to_string(d.options.seed));
   const std::string file = path + "/optimizer.safetensors";
   const Store moments = load_arrays(file);
@@ -273,7 +274,7 @@ void Trainer::load(const std::string& path) {
     const Array* found = moments.find(entry.name);
     if (found == nullptr || found->dtype() != entry.value.dtype() || found->shape() != entry.value.shape())
       throw FileError(file + " does not hold '" + entry.name + "' as " + name_of(entry.value.dtype()) + " " +
-                      to_string(entry.value.shape()) + ": it is of another optimiser or model");
+                      to_string(entry.value.shape()) + ": it is from another optimiser or model");
   }
   const std::int64_t epoch_batches = d.batches.epoch_batches();
   if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
@@ -281,7 +282,7 @@ void Trainer::load(const std::string& path) {
     const std::uint64_t epochs = state.cursor / static_cast<std::uint64_t>(before);
     if (__builtin_mul_overflow(epochs, static_cast<std::uint64_t>(epoch_batches), &state.cursor))
       throw FileError("checkpoint " + path + " is of epoch " + std::to_string(epochs) +
-                      ": there cannot have been so many");
+                      ", which is too large to be valid");
   }
   state.epoch_batches = epoch_batches;
   Store carried;
@@ -289,7 +290,7 @@ void Trainer::load(const std::string& path) {
     d.batches.training(state.cursor, d.batch);
     carried = train::read_carried(path, d.steps.of(d.batch).notes.states);
   }
-  d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes anything
+  d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes the model
   for (Store::Entry entry : d.optimizer.state()) entry.value.assign(moments.at(entry.name));
   d.carried = std::move(carried);
   d.state = state;

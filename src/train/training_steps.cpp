@@ -25,7 +25,7 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
   for (const std::string& name : trained) by.push_back(model.weight(tape, name));
   const Vars gradients = reached_gradients(recorded.loss.sum, by);
   if (std::all_of(gradients.begin(), gradients.end(), [](const Var& gradient) { return gradient.empty(); }))
-    throw DefinitionError("function 'loss' of model '" + model.name() + "' depends on no weight that is trained");
+    throw DefinitionError("function 'loss' of model '" + model.name() + "' does not depend on any trained weight");
   NamedVars results = recorded.results;
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (!gradients[i].empty()) results.add("gradient of " + trained[i], gradients[i]);

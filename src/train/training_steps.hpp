@@ -1,4 +1,4 @@
-/// The training step of a model, planned once for each shape that batches have.
+/// The training step of a model, planned once for each batch shape.
 #pragma once
 
 #include "function_cache.hpp"
@@ -11,20 +11,20 @@ namespace xtape::train {
 struct TrainingNotes {
   Loss loss;
   std::vector<CarriedState> states;
-  Vars gradients;  ///< Of the sum of losses, by the weights that are trained; empty where it does not depend on one.
+  Vars gradients;  ///< Of the sum of losses, by trained weight; an empty Var for a weight that it does not depend on.
 };
 using TrainingStep = FunctionCache<TrainingNotes>::Function;
 
 class TrainingSteps {
  public:
-  /// Gradients are those of the weights `trained`, in this order.
+  /// `trained` are the weights to differentiate by; gradients have the same order.
   TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained);
-  /// The step for batches of this shape. The steps share memory: what one has computed holds until the next one plays.
+  /// The step for batches of this shape. The steps share memory: a step's values are valid until the next one plays.
   TrainingStep& of(const Batch& batch);
-  void forget_seconds();  ///< Of all steps: see Player.
-  /// What the plans' steps took, those that played since then.
+  void forget_seconds();  ///< Resets the times of all steps; see Player.
+  /// The times of the plans' steps that were played since forget_seconds().
   std::vector<TrainingProfile::Step> profile() const;
-  /// The rules of the plan that was played most since then.
+  /// The fusions of the plan that was played most often since forget_seconds().
   std::vector<Plan::Fusion> fusions() const;
 
  private:

@@ -5,7 +5,7 @@
 namespace xtape::train {
 
 namespace {
-constexpr std::int64_t longest_source = 1000;  // attention over more than this would take all memory
+constexpr std::int64_t longest_source = 1000;  // the limit for a model without one, since attention needs much memory
 }  // namespace
 
 std::vector<Translation> translate(Model& model, Predictor& predictor, const Tokenizers& tokenizers,
@@ -15,11 +15,11 @@ std::vector<Translation> translate(Model& model, Predictor& predictor, const Tok
   options.end = tokenizers.target->end();
   options.pad = tokenizers.source->pad();
   if (positions > 0) options.max_length = std::min(options.max_length, positions);
-  const std::size_t frame = source_of(*tokenizers.source, "").size();  // all that an empty line has
+  const std::size_t frame = source_of(*tokenizers.source, "").size();  // the number of tokens of an empty line
   const auto limit = static_cast<std::size_t>(positions > 0 ? positions : longest_source);
   std::vector<Translation> translations(lines.size());
   std::vector<Tokens> sources;
-  std::vector<std::size_t> places;  // of the sources among the lines
+  std::vector<std::size_t> places;  // the line index of each source
   for (std::size_t i = 0; i < lines.size(); ++i) {
     try {
       Tokens source = source_of(*tokenizers.source, lines[i]);

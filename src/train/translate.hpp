@@ -1,4 +1,4 @@
-/// Lines in, translated lines out.
+/// Translation of lines of text.
 #pragma once
 
 #include "run_data.hpp"
@@ -6,8 +6,8 @@
 
 namespace xtape::train {
 
-/// Translates every line by the model's function `logits(source, tokens)`, which the predictor plays where the options
-/// ask for caches. `positions` is how many tokens the model can read or write at most; 0: no limit of its own.
+/// Translates every line with the model's function `logits(source, tokens)`, played by the predictor if options.cached.
+/// `positions` is the maximum number of tokens that the model can read or write; 0: the model has no limit.
 std::vector<Translation> translate(Model& model, Predictor& predictor, const Tokenizers& tokenizers,
                                    const std::vector<std::string>& lines, SearchOptions options,
                                    std::int64_t positions);

@@ -31,7 +31,7 @@ reversing=(--set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set 
 expect 0 "^reversed: step 4 .* exact match [0-9.]+ % of 5$" "step 4 of 4" train "$recipes/reversing.json" --out reversed "${reversing[@]}" \
   --set data.pairs=pairs.tsv
 echo "no tab" >>pairs.tsv
-expect 2 "" "pairs.tsv, line 50: a row has 2 fields parted by tabs, and this line has 1" train "$recipes/reversing.json" --out none \
+expect 2 "" "pairs.tsv, line 50: a row must have 2 fields separated by tabs, got 1" train "$recipes/reversing.json" --out none \
   "${reversing[@]}" --set data.pairs=pairs.tsv
 
 # Labels.
@@ -41,23 +41,23 @@ done >labelled.tsv
 expect 0 "^classes: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/classify_texts.json" --out classes --set data.table=labelled.tsv \
   --set epochs=20 --set batch.size=8
 expect 0 "^accuracy 1$" "" eval classes
-expect 2 "" "classes has no test split: --set data.test_… names its files" eval classes --test
+expect 2 "" "classes has no test split: give its files with --set data.test_…=FILE" eval classes --test
 printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
 holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
 holds "with probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
-expect 2 "" "reversed is no run on a table of one text and one label in each row" classify reversed
+expect 2 "" "reversed is not a run on a table with one text and one label per row" classify reversed
 expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
 holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
 expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
 echo "a label alone" >>labelled.tsv
-expect 2 "" "labelled.tsv, line 81: a row has 2 fields" eval classes
+expect 2 "" "labelled.tsv, line 81: a row must have 2 fields" eval classes
 
 # A run whose data the program once made itself.
 cp -r sorted sums
 sed -i '/"data": {/,/}/c\  "data": {"kind": "adder", "digits": 1, "held_out": 20},' sums/recipe.json
 sed -i 's/"measure": \[/"measure_": [/; /"measure_"/,/\]/d' sums/recipe.json
 expect 0 "^21=" "" generate sums --prompt 21= --tokens 3
-expect 2 "" "data of kind 'adder' is made by a program of its own: examples/data/sums FOLDER 1 20 writes its files" train sums --resume
+expect 2 "" "data of kind 'adder' is no longer generated here: examples/data/sums FOLDER 1 20 writes its files" train sums --resume
 expect 2 "" "--set data.folder=FOLDER" eval sums
 cp -r reversed dates
 sed -i '/"data": {/,/}/c\  "data": {"kind": "dates"},' dates/recipe.json

@@ -19,7 +19,7 @@ expect 0 "^validation_loss [0-3]\." "" eval run
 expect 0 "^folder$" "" export run folder
 holds "the folder is whole" [ -s folder/config.json -a -s folder/model.safetensors -a -s folder/generation_config.json ]
 expect 0 "^9,424 parameters$" "" show folder
-expect 2 "" "folder exists already" export run folder
+expect 2 "" "folder already exists" export run folder
 expect 0 "^run2: step 1 " "step 0 of 1" train gpt2_finetune --from folder --out run2 "${small[@]}" --set steps=1
 expect 0 "^adapted: step 20 " "of them trained, step 0 of 20" train gpt2_lora_finetune --from "$folders/half" --out adapted "${small[@]}"
 expect 2 "" "missing: h.0.attn.c_attn.lora_a" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
@@ -49,11 +49,11 @@ holds "tokenizers go along" cmp -s trained-nested/tokenizer.json "$llama/nested/
 holds "of sentencepiece, too" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
 holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/config.json
 holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
-expect 2 "" "is a folder of one text: xtape generate is for those" translate "$llama/flat"
+expect 2 "" "has a model that continues texts: use xtape generate" translate "$llama/flat"
 mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
 expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json does not know.*: 'sliding_window'$" show odd
 rm odd/tokenizer.model
-expect 2 "" "odd has no tokenizer: neither vocab.json and merges.txt, nor tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
+expect 2 "" "odd has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
 
 # T5: translated as transformers does, trained further, written again.
 t5=$source/tests/golden/t5
@@ -71,7 +71,7 @@ holds "it has learnt something" [ "$(translations run-t5)" = "$(cat pairs/train.
 expect 0 "^trained-t5$" "" export run-t5 trained-t5
 holds "what is exported translates as the run does" same "$(translations run-t5)" "$(translations trained-t5)"
 holds "with its tokenizer" cmp -s trained-t5/spiece.model "$t5/relu/spiece.model"
-expect 2 "" "is a folder of sentence pairs: xtape translate is for those" generate "$t5/relu" --prompt a --tokens 1
+expect 2 "" "has a model that translates: use xtape translate" generate "$t5/relu" --prompt a --tokens 1
 expect 0 "^[0-9 ]+$" "" tokenize "$t5/relu" <<<"translate"
 expect 0 "^gated-again$" "" export "$t5/gated" gated-again
 

@@ -69,13 +69,13 @@ needs_nothing
 expect 2 "" "is not a run" attention none --source say --out no.svg
 expect 2 "" "there is no attention 'dekoder'; did you mean 'decoder'\?; this model has cross, encoder, decoder" \
   attention odd --source say --which dekoder --out no.svg
-expect 2 "" "--layer is a number from 1 to 2" attention odd --source say --layer 3 --out no.svg
-expect 2 "" "--head is a number from 1 to 2, as this attention has 2 heads; it is not 3" attention odd --source say --head 3 --out no.svg
-expect 2 "" "a head is mean, all or a number, not 'first'" attention odd --source say --head first --out no.svg
+expect 2 "" "--layer must be 1 to 2" attention odd --source say --layer 3 --out no.svg
+expect 2 "" "--head must be 1 to 2, because this attention has 2 heads; got 3" attention odd --source say --head 3 --out no.svg
+expect 2 "" "must be mean, all or a number, not 'first'" attention odd --source say --head first --out no.svg
 expect 2 "" "the source is empty" attention odd --source "" --out no.svg
 expect 2 "" "not UTF-8" attention odd --source "$(printf '\xff')" --out no.svg
-expect 2 "" "no sentence pairs" attention text --source t --target h --out no.svg
-expect 2 "" "pictures are SVG: their names end in .svg, not as 'no.png'" attention odd --source say --out no.png
+expect 2 "" "not sentence pairs" attention text --source t --target h --out no.svg
+expect 2 "" "pictures are SVG files: the name must end in .svg, not 'no.png'" attention odd --source say --out no.png
 expect 2 "" "cannot write 'missing/no.svg'" attention odd --source say --out missing/no.svg
 cp -r odd without
 sed -i '/"attention": {$/{N;s/"attention"\(.*"about"\)/"looks"\1/}' without/definition.json
@@ -100,21 +100,21 @@ mkdir "$(printf 'it'\''s\nodd')" && cp odd/metrics.jsonl odd/recipe.json it*
 expect 0 "" "" plot odd it* --out "a 'name'.svg"
 holds "a run's name stands as it is" shows "a 'name'.svg" "it's␊odd, training"
 needs_nothing
-expect 2 "" "odd has measured no 'perplexty'; did you mean 'perplexity'\?; it has loss, learning_rate" \
+expect 2 "" "odd has no metric 'perplexty'; did you mean 'perplexity'\?; it has loss, learning_rate" \
   plot odd --metric perplexty --out no.svg
 expect 2 "" "none is not a run: it has no metrics.jsonl" plot odd none --out no.svg
 rm it*/metrics.jsonl
-expect 2 "" "has no metrics: it was not trained yet" plot it* --out no.svg
+expect 2 "" "has no metrics: it has not been trained yet" plot it* --out no.svg
 printf '{"step":1,"lo' >running/metrics.jsonl
-expect 2 "" "running has no metrics: not one update" plot running --out no.svg
+expect 2 "" "running has no metrics: no update has been recorded" plot running --out no.svg
 echo '{"step":1,"loss":0}' >running/metrics.jsonl
-expect 2 "" "needs values above 0, and those of 'loss' in running are not" plot running --log --out no.svg
+expect 2 "" "needs values above 0, but 'loss' in running has none" plot running --log --out no.svg
 needs gnuplot command -v gnuplot
 expect 0 "" "" plot running --out one.svg
 needs_nothing
 sed -i 1s/loss/lo\"ss/ running/metrics.jsonl
 echo '{"step":2,"loss":1}' >>running/metrics.jsonl
-expect 2 "" "running/metrics.jsonl, line 1: this is no measurement" plot running --out no.svg
+expect 2 "" "running/metrics.jsonl, line 1: this is not a measurement" plot running --out no.svg
 
 # A gnuplot that is missing, and ones that fail: without a word, and with half a picture.
 mkdir bin

@@ -21,8 +21,8 @@ limited() (ulimit -v 3000000 && ASAN_OPTIONS= UBSAN_OPTIONS= "$xtape" "$@" >out 
 needs "a program without a sanitizer" limited --version
 holds "a limit on address space stops no training" limited train "$recipe" --out limited "${small[@]}" --set steps=10 --threads 2
 needs_nothing
-expect 2 "" "whole is a run already: --resume continues it" train "$recipe" --out whole "${small[@]}"
-expect 2 "" "whole is a run: --resume continues it" train whole
+expect 2 "" "whole is a run already: use --resume to continue it" train "$recipe" --out whole "${small[@]}"
+expect 2 "" "whole is a run: use --resume to continue it" train whole
 expect 0 "whole: step 40 " "step 40 of 40" train whole --resume --set steps=40
 expect 0 "^validation_loss [0-9.]+" "" eval whole
 expect 0 "^exact_match [0-9.]+" "" eval whole
@@ -53,7 +53,7 @@ done
 kill -INT $training
 wait $training
 holds "Ctrl-C exits with 130" [ $? = 130 ]
-holds "Ctrl-C says how to go on" grep -q "xtape train parts --resume continues" err
+holds "Ctrl-C says how to go on" grep -q "to continue: xtape train parts --resume" err
 holds "Ctrl-C leaves the last step's checkpoint" \
   [ "$(ls parts/checkpoints | tail -1 | sed 's/^0*//')" = "$(losses parts | tail -1 | grep -o 'step":[0-9]*' | cut -d: -f2)" ]
 # The schedule ends with the steps, so the run to compare with has as many.
@@ -69,14 +69,14 @@ holds "the last good checkpoint is kept" [ "$(ls broken/checkpoints)" = 00000001
 
 # Wrong words and wrong input: exit 2, and nothing left behind.
 expect 2 "" "'step' is not a known key; did you mean 'steps'" train "$recipe" --out none --set step=3
-expect 2 "" "'schedule' makes no sense" train "$recipe" --out none --set steps=50
+expect 2 "" "'schedule' is wrong" train "$recipe" --out none --set steps=50
 expect 2 "" "n_layer" train "$recipe" --out none --set data.folder=sums --set hyper.n_layers=3
 expect 2 "" "key=value" train "$recipe" --out none --set steps
-expect 2 "" "give it with --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
-expect 2 "" "training.txt: No such file or directory; --set data.folder=DIRECTORY says where it is" train "$recipe" --out none
+expect 2 "" "use --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
+expect 2 "" "training.txt: No such file or directory; give its directory with --set data.folder=DIRECTORY" train "$recipe" --out none
 expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" --out none --set data.text=missing.txt
 expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set data.folder=sums --set hyper.n_embd=9 --set hyper.n_head=2
-expect 2 "" "'epochs' is for documents, pairs" train "$source/models/recipes/shakespeare_char.json" --out none \
+expect 2 "" "'epochs' needs epochs, which this data does not have" train "$source/models/recipes/shakespeare_char.json" --out none \
   --set data.text=words.txt --set epochs=2
 holds "mistakes leave no run behind" [ ! -e none ]
 expect 2 "" "is not a run" train none --out none --resume

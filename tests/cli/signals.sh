@@ -26,7 +26,7 @@ for signal in "INT 130 interrupted" "TERM 143 terminated" "HUP 129 hung.up"; do
   kill -"$name" $training
   wait $training
   holds "SIG$name exits with $code" [ $? = "$code" ]
-  holds "SIG$name is told" grep -q "^xtape: $word at step $(last_step "by$name"); xtape train by$name --resume" err
+  holds "SIG$name is told" grep -q "^xtape: $word at step $(last_step "by$name"); to continue: xtape train by$name --resume" err
   holds "SIG$name saves the last step" same "$(last_step "by$name")" "$(last_checkpoint "by$name")"
 done
 trap '' HUP # as nohup does
@@ -116,10 +116,10 @@ holds "files that may not grow end a training with 2 or 1" [ $code = 2 -o $code 
 holds "by one error" [ "$(grep -c '^xtape: cannot write .*: File too large' err)" = 1 ]
 needs_nothing
 truncate -s 100 piped/checkpoints/00000040/weights.safetensors
-expect 2 "" "00000040/weights.safetensors.*; the checkpoint of step 30 is whole: --checkpoint 30 takes it" train piped --resume
+expect 2 "" "00000040/weights.safetensors.*; the checkpoint of step 30 is intact: --checkpoint 30 loads it" train piped --resume
 expect 2 "" "--checkpoint 30 takes it" generate piped --prompt 3+4= --tokens 4
 expect 0 "^3\+4=" "" generate piped --prompt 3+4= --tokens 4 --checkpoint 30
 expect 0 "^piped: step 40 " "step 40 of 40" train piped --resume --checkpoint 30
 holds "the broken checkpoint is set aside" [ -d piped/checkpoints/00000040.set-aside ]
-expect 2 "" "a checkpoint is last, best, average:N or the number of a step" generate piped --prompt 1 --tokens 1 --checkpoint x
+expect 2 "" "a checkpoint must be last, best, average:N or the number of a step" generate piped --prompt 1 --tokens 1 --checkpoint x
 finish

@@ -36,7 +36,7 @@ holds "the first sample is what one would be" same "$one" "$(head -c "$(wc -c <<
 expect 0 "^folder$" "" export run folder
 cp "$vocabulary/vocab.json" "$vocabulary/merges.txt" folder
 expect 0 "^the rain in spain, näh.$" "" generate folder --prompt "the rain" "${greedy[@]}"
-expect 2 "" "is for runs: folder is a folder of one model" generate folder --prompt a --tokens 1 --checkpoint best
+expect 2 "" "needs a run: folder is a model folder" generate folder --prompt a --tokens 1 --checkpoint best
 
 # Perplexity of a text.
 head -n 40 words.txt >text.txt
@@ -52,8 +52,8 @@ expect 0 "^perplexity [0-9.]+" "" eval folder --text text.txt --context 8 --stri
 expect 2 "" "there is no prompt" generate run --tokens 1
 expect 2 "" "prompt 2 is empty" generate run --tokens 1 --prompt a --prompt ""
 expect 2 "" "No such file" generate run --tokens 1 --prompts missing.txt
-expect 2 "" "stop needs a text" generate run --tokens 1 --prompt a --stop ""
+expect 2 "" "--stop must not be empty" generate run --tokens 1 --prompt a --stop ""
 expect 2 "" "missing.txt" eval run --text missing.txt
-expect 2 "" "at most their 8, not by 9" eval run --text text.txt --context 8 --stride 9
+expect 2 "" "their length of 8, not 9" eval run --text text.txt --context 8 --stride 9
 expect 2 "" "stride.*requires.*text|requires --text" eval run --stride 9
 finish

@@ -15,11 +15,11 @@ expect 0 "^run: step 20 .* perplexity [0-9.]+  accuracy [0-9.]+ %  exact match [
 holds "an epoch, the end and the best one have checkpoints" [ "$(ls run/checkpoints)" = "00000010
 00000020" ]
 expect 0 "^perplexity [0-9.]+" "" eval run
-expect 0 "^run: nothing is left to do after step 20$" "step 20 of 20" train run --resume
+expect 0 "^run: nothing to do: already at step 20$" "step 20 of 20" train run --resume
 expect 0 "^step 20$" "" eval run --checkpoint average:2
 expect 0 "^exact_match [0-9.]+" "" eval run --checkpoint best
-expect 2 "" "holds 2 checkpoints, not the 3 to be averaged" eval run --checkpoint average:3
-expect 2 "" "a checkpoint is last, best, average:N or the number of a step, not 'first'" eval run --checkpoint first
+expect 2 "" "has 2 checkpoints, fewer than the 3 to average" eval run --checkpoint average:3
+expect 2 "" "a checkpoint must be last, best, average:N or the number of a step, not 'first'" eval run --checkpoint first
 
 # Every line has an answer, in its place, whatever it holds.
 { echo "duzentos e um"; echo; printf '\xff\xfe\n'; echo "palavra desconhecida"; printf 'sete %.0s' $(seq 2000); echo; echo "dois"; } >source
@@ -45,7 +45,7 @@ expect 0 "^$" "" translate run <<<""
 expect 2 "" "needs a --beam of at least that, not 1" translate run --n-best 2 <<<"dois"
 expect 2 "" "is not a run" translate none <<<"dois"
 
-expect 2 "" "is a run on sentence pairs: xtape translate" generate run --prompt dois --tokens 3
+expect 2 "" "is a run on sentence pairs: use xtape translate" generate run --prompt dois --tokens 3
 
 # Ctrl-C while it waits for input.
 mkfifo lines
@@ -66,7 +66,7 @@ expect 0 "^[0-9]+ [0-9]+ [0-9]+$" "" tokenize run <line
 "$xtape" tokenize run <line >numbers
 expect 0 "^duzentos e um$" "" tokenize run --detokenize <numbers
 expect 0 "^<unk> <unk> <unk>$" "" tokenize run --target --pieces <line
-expect 2 "" "line 1: 'duzentos' is not the number of a token" tokenize run --detokenize <line
+expect 2 "" "line 1: 'duzentos' is not a token number" tokenize run --detokenize <line
 expect 2 "" "line 1: token 99999" tokenize run --detokenize <<<99999
 
 { printf 'sete %.0s' $(seq 40000); echo; echo "dois"; } >long # longer than what is read at once
@@ -97,7 +97,7 @@ expect 2 "" "No such file|cannot read" train "$recipe" --out none "${parallel[@]
 holds "mistakes leave no run behind" [ ! -e none ]
 
 # Stopped by the clock in the middle of an epoch, and continued: the same bits.
-expect 0 "part: the time is over at step [0-9]+; xtape train part --resume continues" "step" train "$recipe" --out part \
+expect 0 "part: the time limit was reached at step [0-9]+; to continue: xtape train part --resume" "step" train "$recipe" --out part \
   "${small[@]}" --set steps=2000000 --set schedule.steps=40 --set schedule.warmup=1 --seed 3 --minutes 0.02
 step=$(ls part/checkpoints | tail -1 | sed 's/^0*//')
 expect 0 "part: step $((step + 3)) " "step" train part --resume --set steps=$((step + 3))

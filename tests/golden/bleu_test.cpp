@@ -63,9 +63,10 @@ TEST_CASE("BLEU: the signature says how the score was made") {
 
 TEST_CASE("BLEU: what cannot be scored is refused") {
   CHECK_THROWS_WITH_AS(corpus_bleu({"a", "b"}, {"a"}),
-                       "BLEU compares line with line, but there are 2 lines of hypotheses and 1 of references", Error);
-  CHECK_THROWS_WITH_AS(corpus_bleu({}, {}), "there are no lines to give a BLEU score to", Error);
-  CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, {"a"}, {"intl", false}), doctest::Contains("not by \"intl\""), Error);
+                       "BLEU: needs one reference for each hypothesis, got 2 lines of hypotheses and 1 of references",
+                       Error);
+  CHECK_THROWS_WITH_AS(corpus_bleu({}, {}), "BLEU: there are no lines to score", Error);
+  CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, {"a"}, {"intl", false}), doctest::Contains("got \"intl\""), Error);
   CHECK_THROWS_WITH_AS(corpus_bleu({"a", "b"}, {"a", "b\xFF"}),
                        "line 2 of the references: the text is not UTF-8 at byte 1", Error);
 }

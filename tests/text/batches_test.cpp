@@ -174,15 +174,15 @@ TEST_CASE("batches of more tokens than can be are refused, whatever overflows") 
   for (const TextBatchesOptions& options :
        {TextBatchesOptions{INT64_MAX, 8}, {8, INT64_MAX}, {INT64_MAX, INT64_MAX}, {std::int64_t{1} << 62, 4}})
     CHECK_THROWS_WITH_AS(TextBatches(counting(0, 50), counting(50, 40), options),
-                         doctest::Contains("it has at most 2147483648 tokens"), Error);
+                         doctest::Contains("the limit is 2147483648 tokens"), Error);
   const DataRows pairs = {{{"source", Column::Kind::text}, {"target", Column::Kind::target}},
                           {{{{2, 4, 3}, {}, 0}, {{2, 5, 3}, {}, 0}}}};
-  CHECK_THROWS_WITH_AS(RowBatches(pairs, pairs, {.rows = INT64_MAX}), doctest::Contains("at most 2147483648 tokens"),
-                       Error);
+  CHECK_THROWS_WITH_AS(RowBatches(pairs, pairs, {.rows = INT64_MAX}),
+                       doctest::Contains("the limit is 2147483648 tokens"), Error);
   CHECK_THROWS_WITH_AS(RowBatches(pairs, pairs, {.bucket = INT64_MAX}),
-                       doctest::Contains("multiples of 1 to 2147483648"), Error);
-  CHECK_THROWS_WITH_AS(RowBatches(pairs, pairs, {.tokens = INT64_MAX}), doctest::Contains("at most 2147483648 tokens"),
-                       Error);
+                       doctest::Contains("`bucket` must be 1 to 2147483648"), Error);
+  CHECK_THROWS_WITH_AS(RowBatches(pairs, pairs, {.tokens = INT64_MAX}),
+                       doctest::Contains("the limit is 2147483648 tokens"), Error);
 }
 
 TEST_CASE("draws are uniform and a shuffle is a permutation") {

@@ -53,14 +53,14 @@ TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
   CHECK(row(batch.at("tokens"), 0) == Row{2, 4, 5, 6, 4, 5, 0, 0});
   CHECK(row(batch.at("tokens"), 1) == Row(8, 0));
   CHECK(row(batch.at("targets"), 1) == Row(8, -1));
-  CHECK_THROWS_WITH_AS(RowBatches({}, rows, {}), "the training split has no row", Error);
+  CHECK_THROWS_WITH_AS(RowBatches({}, rows, {}), "the training split has no rows", Error);
 }
 
 TEST_CASE("a prompt is given and no target: what follows it is, and the end") {
   CHECK(split_prompt("1+2=3", "=").prompt == "1+2=");
   CHECK(split_prompt("a=b=c", "=").answer == "b=c");
   CHECK(split_prompt("a ### ", " ### ").answer.empty());
-  CHECK_THROWS_WITH_AS(split_prompt("1+2", "="), "there is no '=' that ends a prompt", Error);
+  CHECK_THROWS_WITH_AS(split_prompt("1+2", "="), "there is no '=' to end the prompt", Error);
   const CharacterTokenizer tokenizer("ab=", CharacterTokenizer::Unknown::error, true);  // '=' is 4, 'a' 5, 'b' 6
   const DataRows rows = documents_of({"a=b", "bb=", "=ab"}, tokenizer, 0, "=");
   const RowBatches batches(rows, rows, {.rows = 3, .bucket = 1});
@@ -71,6 +71,6 @@ TEST_CASE("a prompt is given and no target: what follows it is, and the end") {
   CHECK(row(batch.at("tokens"), 1) == Row{2, 6, 6, 4});
   CHECK(row(batch.at("targets"), 1) == Row{-1, -1, -1, 3});
   CHECK(row(batch.at("targets"), 2) == Row{-1, 5, 6, 3});
-  CHECK_THROWS_WITH_AS(documents_of({"a=b", "ab"}, tokenizer, 0, "="), "text 2: there is no '=' that ends a prompt",
+  CHECK_THROWS_WITH_AS(documents_of({"a=b", "ab"}, tokenizer, 0, "="), "text 2: there is no '=' to end the prompt",
                        Error);
 }

@@ -162,17 +162,17 @@ TEST_CASE("what is wrong with the files is said, with the file and the line") {
     CHECK_THROWS_WITH_AS(tokenizer_of(vocabulary, ""), says(message), FileError);
   };
   vocabulary_is_wrong("{\"a\": 0,", ", line 1, column 9: a key in \"\" belongs here");
-  vocabulary_is_wrong("[1, 2]", ", line 1: a vocabulary is an object");
-  vocabulary_is_wrong("{}", "a vocabulary is an object");
+  vocabulary_is_wrong("[1, 2]", ", line 1: a vocabulary must be an object");
+  vocabulary_is_wrong("{}", "a vocabulary must be an object");
   vocabulary_is_wrong(R"({"a": 0, "b": 2})",
-                      "the token of \"b\" is 2; the tokens of 2 pieces are the numbers from 0 to 1");
+                      "the token of \"b\" is 2; the tokens of 2 pieces must be the numbers 0 to 1");
   vocabulary_is_wrong(R"({"a": 0, "b": -1})", "the token of \"b\" is -1");
   vocabulary_is_wrong(R"({"a": 0, "b": "1"})", "the token of \"b\" is \"1\"");
-  vocabulary_is_wrong(R"({"a": 0, "b": 0})", "the token of \"b\" is 0, which is that of \"a\" as well");
+  vocabulary_is_wrong(R"({"a": 0, "b": 0})", "the token of \"b\" is 0, but \"a\" has the same token");
   vocabulary_is_wrong(R"({"a": 0, "a": 1})", ", line 1, column 10: the key \"a\" appears twice");
   Json lacking = vocabulary_of_bytes();
   lacking.erase("ÿ");
-  vocabulary_is_wrong(lacking.dump(), "there is no piece \"ÿ\", which stands for the byte 255");
+  vocabulary_is_wrong(lacking.dump(), "there is no piece \"ÿ\" for the byte 255");
 
   const auto merges_are_wrong = [](const std::string& merges, const std::string& message) {
     const std::string whole = "_merges.txt: " + message;
@@ -181,10 +181,10 @@ TEST_CASE("what is wrong with the files is said, with the file and the line") {
   };
   merges_are_wrong("#version: 0.2\na b\na c\n", "line 3: the vocabulary has no piece \"ac\"");
   merges_are_wrong("a b\nb cd\n", "line 2: the vocabulary has no piece \"cd\"");
-  merges_are_wrong("a b\r\nb c\r\na b\r\n", "line 3: the merge \"a b\" comes again");
+  merges_are_wrong("a b\r\nb c\r\na b\r\n", "line 3: the merge \"a b\" is repeated");
   for (const char* line : {"ab", "a b c", " a", "a ", "a  b", ""})
     merges_are_wrong("a b\n" + std::string(line) + "\nb c\n",
-                     "line 2: a merge is two pieces with a space between them");
+                     "line 2: a merge must be two pieces separated by a space");
 
   CHECK_THROWS_WITH_AS(Gpt2Tokenizer(folder + "/none.json", folder + "/merges.txt"),
                        doctest::Contains("none.json: No such"), FileError);

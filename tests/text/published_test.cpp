@@ -123,9 +123,9 @@ TEST_CASE("what a folder's files say of special tokens") {
 
 TEST_CASE("a folder without a tokenizer says which files were looked for") {
   const Folder folder;
-  CHECK_THROWS_WITH_AS(
-      load_tokenizer(folder.path()),
-      Contains("neither vocab.json and merges.txt, nor tokenizer.model, spiece.model or tokenizer.json"), FileError);
+  CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()),
+                       Contains("vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json"),
+                       FileError);
   folder.write("tokenizer.model", "no model");
   CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()), Contains("tokenizer.model: these 8 bytes are not"), FileError);
 }
@@ -163,21 +163,20 @@ TEST_CASE("a tokenizer.json that asks for what is not done here is refused, with
   refused("not Unigram", [](auto& json) { json["model"]["type"] = "Unigram"; });
   refused("not BPE with byte_fallback", [](auto& json) { json["model"]["byte_fallback"] = true; });
   refused("\"normalizer\" must be null", [](auto& json) { json["normalizer"] = {{"type", "NFC"}}; });
-  refused("\"dropout\" is not known here", [](auto& json) { json["model"]["dropout"] = 0.5; });
+  refused("\"dropout\" is not supported", [](auto& json) { json["model"]["dropout"] = 0.5; });
   refused("there is no \"pre_tokenizer\"", [](auto& json) { json["pre_tokenizer"] = nullptr; });
-  refused("a second pattern of words",
-          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["use_regex"] = true; });
-  refused("\"Digits\" is not known here",
+  refused("a second word pattern", [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["use_regex"] = true; });
+  refused("\"Digits\" is not supported",
           [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["type"] = "Digits"; });
   refused("\"add_prefix_space\" must be false",
           [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["add_prefix_space"] = true; });
   refused("there is no \"ByteLevel\"", [](auto& json) { json["pre_tokenizer"]["pretokenizers"].erase(1); });
   refused("there is no pattern", [](auto& json) { json["pre_tokenizer"]["pretokenizers"].erase(0); });
-  refused("no regular expression",
+  refused("not a valid regular expression",
           [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "("; });
   refused("has no piece \"qq\"", [](auto& json) { json["model"]["merges"].push_back({"qq", "r"}); });
-  refused("comes again", [](auto& json) { json["model"]["merges"].push_back(json["model"]["merges"][0]); });
-  refused("which stands for the byte 97", [](auto& json) { json["model"]["vocab"].erase("a"); });
+  refused("is repeated", [](auto& json) { json["model"]["merges"].push_back(json["model"]["merges"][0]); });
+  refused("for the byte 97", [](auto& json) { json["model"]["vocab"].erase("a"); });
   refused("is that of", [](auto& json) { json["model"]["vocab"]["a"] = 5; });
   refused("an integer from 0", [](auto& json) { json["model"]["vocab"]["a"] = -5; });
   refused("this token is not among", [](auto& json) { json["added_tokens"].erase(0); });

@@ -145,12 +145,13 @@ TEST_CASE("the validation split comes once, and the blank batch is the largest")
 }
 
 TEST_CASE("parts without pairs and sentences without ends are errors") {
-  CHECK_THROWS_WITH_AS(RowBatches({}, some_pairs(3), {}), "the training split has no row", Error);
-  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {}, {}), "the validation split has no row", Error);
+  CHECK_THROWS_WITH_AS(RowBatches({}, some_pairs(3), {}), "the training split has no rows", Error);
+  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {}, {}), "the validation split has no rows", Error);
   CHECK_THROWS_AS(RowBatches(pairs({{{2}, {2, 3}}}), some_pairs(3), {}), Error);
   CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {{{"text", Column::Kind::target}}, {{{{2, 3}, {}, 0}}}}, {}),
-                       doctest::Contains("have other columns"), Error);
-  CHECK_THROWS_WITH_AS(RowBatches({{{"text"}}, {{}}}, some_pairs(3), {}), "a row has a cell for each column", Error);
+                       doctest::Contains("must have the same columns"), Error);
+  CHECK_THROWS_WITH_AS(RowBatches({{{"text"}}, {{}}}, some_pairs(3), {}), "a row must have one cell for each column",
+                       Error);
   CHECK_THROWS_AS(RowBatches(some_pairs(3), some_pairs(3), {.rows = 0}), Error);
 }
 

@@ -80,5 +80,5 @@ TEST_CASE("rows of texts, labels and numbers, as their columns say") {
   const std::vector<std::string> unknown = {"no", "maybe", "yes"};
   others[2].texts = &unknown;
   CHECK_THROWS_WITH_AS(rows_of(others, 0, place),
-                       "row 1, column 2: 'maybe' is none of the 2 labels of the training split", Error);
+                       "row 1, column 2: 'maybe' is not one of the 2 labels of the training split", Error);
 }

@@ -92,7 +92,7 @@ TEST_CASE("a vocabulary size that the text does not support") {
     trained("bpe", 5000);
   } catch (const Error& error) {
     const std::string message = error.what();
-    CHECK(message.find("too few words for 5000 bpe pieces; the most it gives is ") != std::string::npos);
+    CHECK(message.find("too few words for 5000 bpe pieces; the maximum is ") != std::string::npos);
     limit = message.substr(message.rfind(' ') + 1);
   }
   REQUIRE(!limit.empty());
@@ -140,7 +140,7 @@ TEST_CASE("a line of a megabyte without a space is trained on as words of 256 ch
 TEST_CASE("a vocabulary of a size that makes no sense is refused with the range") {
   for (const std::int64_t size : {std::int64_t{-1}, std::int64_t{4}, most_pieces + 1, INT64_MAX})
     CHECK_THROWS_WITH_AS(trained("unigram", size),
-                         ("a vocabulary has 5 to 1048576 pieces, not " + std::to_string(size)).c_str(), Error);
+                         ("a vocabulary must have 5 to 1048576 pieces, not " + std::to_string(size)).c_str(), Error);
 }
 
 TEST_CASE("lines are trained on however long they are") {

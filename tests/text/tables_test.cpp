@@ -22,7 +22,7 @@ TEST_CASE("pairs are lines of a source, a tab and a target; more is not read") {
   CHECK(pairs.target == Strings{"a dog", "", "nothing"});
   const std::string wrong = file(folder, "a\tb\nno tab here\n");
   CHECK_THROWS_WITH_AS(read_pairs(wrong),
-                       (wrong + ", line 2: a row has 2 fields parted by tabs, and this line has 1").c_str(), FileError);
+                       (wrong + ", line 2: a row must have 2 fields separated by tabs, got 1").c_str(), FileError);
   CHECK_THROWS_AS(read_pairs(folder.path() + "/none"), FileError);
 }
 
@@ -34,10 +34,9 @@ TEST_CASE("a table has as many fields in every line, in quotation marks where co
   CHECK(table[0] == Strings{"a, b", "say \"hi\"", "plain \"x\""});
   CHECK(table[1] == Strings{"3", "4", ""});
   CHECK_THROWS_WITH_AS(read_table(path, {.columns = 1, .delimiter = ','}),
-                       doctest::Contains("line 1: a row has 1 fields parted by ',', and this line has more"),
-                       FileError);
+                       doctest::Contains("line 1: a row must have 1 fields separated by ',', got more"), FileError);
   CHECK_THROWS_WITH_AS(read_table(file(folder, "a,b\n\"a,b\n"), commas),
-                       doctest::Contains("line 2: a quotation mark has no other one"), FileError);
+                       doctest::Contains("line 2: a quotation mark is not closed"), FileError);
   CHECK(read_table(file(folder, "\"a\t1\n"))[0] == Strings{"\"a"});  // tabs need no marks
   CHECK(read_table(file(folder, ""), commas)[0].empty());
 }

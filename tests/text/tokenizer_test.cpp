@@ -27,8 +27,8 @@ TEST_CASE("characters of several bytes are one token each") {
 TEST_CASE("an unknown character is an error that says which and where, or one more token") {
   const CharacterTokenizer strict("abc");
   CHECK_THROWS_WITH_AS(strict.encode("ab€"),
-                       "character '€' (U+20AC) at byte 2 is not among the 3 characters that the tokenizer knows from "
-                       "the training text",
+                       "character '€' (U+20AC) at byte 2 is not among the 3 characters of the tokenizer, which come "
+                       "from the training text",
                        Error);
   CHECK_THROWS_WITH_AS(strict.encode("\t"), doctest::Contains("character U+0009 at byte 0"), Error);
   const CharacterTokenizer lenient("abc", CharacterTokenizer::Unknown::token);

@@ -86,9 +86,9 @@ TEST_CASE("a vocabulary is filled up to a multiple") {
   CHECK(WordTokenizer({"a b <fill0>"}, options).pieces({4, 7}) == Strings{"<fill0>", "<fill1>"});
   for (const std::int64_t multiple : {std::int64_t{-1}, most_pieces + 1, std::int64_t{1000000000}, INT64_MAX}) {
     options.multiple = multiple;
-    CHECK_THROWS_WITH_AS(WordTokenizer({"a"}, options),
-                         ("a vocabulary's size is filled up to a multiple of 1 to 1048576, not of " +
-                          std::to_string(multiple)).c_str(), Error);
+    CHECK_THROWS_WITH_AS(
+        WordTokenizer({"a"}, options),
+        ("the multiple of a vocabulary's size must be 1 to 1048576, got " + std::to_string(multiple)).c_str(), Error);
   }
   options.multiple = 0;
   CHECK_THROWS_WITH_AS(WordTokenizer({"a"}, options), doctest::Contains("not of 0"), Error);
@@ -99,7 +99,7 @@ TEST_CASE("a vocabulary can be given") {
   CHECK(tokenizer.size() == 7);
   CHECK(tokenizer.encode("Hund über .") == Tokens{5, 4, 6});
   CHECK_THROWS_WITH_AS(WordTokenizer::with_vocabulary({"a", "b", "a 3"}),
-                       "line 3 of the vocabulary: the word 'a' comes again", Error);
+                       "line 3 of the vocabulary: the word 'a' is repeated", Error);
   CHECK_THROWS_WITH_AS(WordTokenizer::with_vocabulary({"a", " "}), "line 2 of the vocabulary: there is no word", Error);
 }
 

@@ -46,14 +46,14 @@ TEST_CASE("a checkpoint without the states, or with others, is refused and chang
   REQUIRE(wider.epoch_batches() == batches.epoch_batches());
   Trainer three(fresh, wider, options_of());
   CHECK_THROWS_WITH_AS(three.load(directory / "checkpoint"),
-                       doctest::Contains("carried.safetensors does not hold 'h' as float32 (2, 3, 6): it is of another "
-                                         "model or number of rows"),
+                       doctest::Contains("carried.safetensors does not hold 'h' as float32 (2, 3, 6): the model or the "
+                                         "number of rows is different"),
                        FileError);
   tiny::fs::remove(directory / "checkpoint/carried.safetensors");
   Trainer again(fresh, batches, options_of());
   CHECK_THROWS_WITH_AS(again.load(directory / "checkpoint"),
-                       doctest::Contains("has no carried.safetensors: the next batch goes on from carried states, 'h' "
-                                         "as float32 (2, 2, 6)"),
+                       doctest::Contains("has no carried.safetensors: the next batch continues from carried states, "
+                                         "'h' as float32 (2, 2, 6)"),
                        FileError);
   CHECK(again.step() == 0);
   CHECK(same_weights(fresh.weights(), before));

@@ -201,15 +201,15 @@ TEST_CASE("states that do not fit are refused by name") {
   };
   refused(
       with(R"("h": "last"})", R"("h": "last[0]"})"),
-      "input 'h' of function 'loss' of model 'recurrent' is also a result, a state that one batch hands to the next; "
-      "the input is float32 (2, 2, 6), the result float32 (2, 6): they must have one type");
+      "input 'h' of function 'loss' of model 'recurrent' is also a result, a state that is carried from one batch to "
+      "the next; the input is float32 (2, 2, 6), the result float32 (2, 6): their types must be equal");
   refused(with(R"("h": "last"})", R"("hh": "last"})"),
           "function 'loss' of model 'recurrent' takes an input 'h', but the arrays given are tokens, targets");
   refused(with(R"("h": "last"})", R"("h": "last", "more": "last"})"),
-          "gives a result 'more': besides the sum over the targets and their count, results are states");
+          "has a result 'more': the results after the sum over the targets and their count must be states");
   refused(
       with(R"("h": "last"})", R"("h": "last", "targets": "targets"})"),
-      "input 'targets' of function 'loss' of model 'recurrent' is also a result, which makes it a state, but the data "
+      "input 'targets' of function 'loss' of model 'recurrent' is also a result and thus a carried state, but the data "
       "has an array of that name");
   std::string text = with(R"("targets": "int [b, t]", "h")", R"("k": "float [many]", "targets": "int [b, t]", "h")");
   refused(with(R"("h": "last"})", R"("h": "last", "k": "k"})", text),

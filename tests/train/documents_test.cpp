@@ -67,5 +67,5 @@ TEST_CASE("data of texts: its words") {
                        doctest::Contains("'data.separator' must be \"blank_line\" or \"line\""), DefinitionError);
   texts(directory);
   const Recipe all = Recipe::load(path, {{"data.split", "1"}});
-  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), "the validation split has no row", Error);
+  CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), "the validation split has no rows", Error);
 }

@@ -69,10 +69,10 @@ TEST_CASE("the loss of a text is that of every token after what its window holds
 TEST_CASE("windows must hold something to predict") {
   Model model = model_of_texts();
   CHECK_THROWS_WITH_AS(evaluate_text(model, text_of(9), {1, 1}),
-                       "a window needs at least 2 tokens, one to see and one to predict, not 1", Error);
+                       "a window needs at least 2 tokens, one to read and one to predict, not 1", Error);
   CHECK_THROWS_WITH_AS(evaluate_text(model, text_of(9), {4, 5}),
-                       "windows must advance by at least 1 token and at most their 4, not by 5", Error);
+                       "the stride of windows must be 1 to their length of 4, not 5", Error);
   CHECK_THROWS_AS(evaluate_text(model, text_of(9), {4, 0}), Error);
   CHECK_THROWS_WITH_AS(evaluate_text(model, text_of(1), {4, 2}),
-                       "a text of 1 tokens has nothing to be predicted: it needs 2", Error);
+                       "a text of 1 tokens has no token to predict: it needs at least 2", Error);
 }

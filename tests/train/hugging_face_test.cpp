@@ -135,7 +135,7 @@ TEST_CASE("a tokenizer of more tokens than the model knows is refused, and leave
   const Recipe recipe = recipe_for(directory);
   directory.write("words.txt", many + "äöüß" + proverb + many);
   CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "run"),
-                       doctest::Contains(("tokens, and the model of " + published + " knows 97").c_str()), Error);
+                       doctest::Contains(("tokens, but the model of " + published + " has only 97").c_str()), Error);
   CHECK(!tiny::fs::exists(directory / "run"));
 }
 

@@ -37,6 +37,6 @@ TEST_CASE("of metrics only the last line may be cut off") {
   CHECK(train::read_metrics(directory.write("one", "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"lo")).size() == 1);
   CHECK(train::read_metrics(directory.write("none", "{\"st")).empty());
   CHECK_THROWS_WITH_AS(train::read_metrics(directory.write("broken", "{\"step\": 1, \"lo\n{\"step\": 2}\n")),
-                       doctest::Contains("broken, line 1: this is no measurement of a training step"), FileError);
+                       doctest::Contains("broken, line 1: this is not a measurement of a training step"), FileError);
   CHECK_THROWS_AS(train::read_metrics(directory / "missing"), FileError);
 }

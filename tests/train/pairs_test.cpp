@@ -172,7 +172,7 @@ TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
   CHECK(*chosen.evaluate().perplexity == (*best)["perplexity"].get<double>());
   CHECK(chosen.evaluate().step == (*best)["step"]);
   CHECK_THROWS_WITH_AS(Run::open(directory / "run", {}, CheckpointChoice::parse("average:3")),
-                       doctest::Contains("not the 3 to be averaged"), FileError);
+                       doctest::Contains("fewer than the 3 to average"), FileError);
   for (const char* wrong : {"worst", "average", "average:", "average:0", "average:2x", ""})
     CHECK_THROWS_AS(CheckpointChoice::parse(wrong), Error);
 }
@@ -187,7 +187,7 @@ TEST_CASE("checkpoints come after epochs, or as often as they are asked for, whe
   CHECK(Run::create(pairs_recipe(directory, seldom), directory / "steps").train());
   CHECK(names(directory / "steps") == std::vector<std::string>{"00000006", "00000012", "00000014"});
   CHECK_THROWS_WITH_AS(Run::open(directory / "steps", {}, CheckpointChoice::parse("best")),
-                       doctest::Contains("does not hold the best checkpoint: step 4 was the best"), FileError);
+                       doctest::Contains("does not have the best checkpoint: step 4 was the best"), FileError);
 }
 
 TEST_CASE("an evaluation at a step that has a checkpoint already is in it") {

@@ -78,7 +78,7 @@ TEST_CASE("text in consecutive windows has epochs, text from random places has n
   CHECK(recipe.fit.epochs == 3);
   CHECK(recipe.fit.evaluate_epochs);
   CHECK(recipe.checkpoint_epochs);
-  CHECK_THROWS_WITH_AS(with("random"), doctest::Contains("'epochs' is for documents, pairs, tables, and text with"),
+  CHECK_THROWS_WITH_AS(with("random"), doctest::Contains("'epochs' needs epochs, which this data does not have"),
                        DefinitionError);
 }
 
@@ -130,16 +130,16 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("data.kind=words")
             .find("'data.kind' must be \"text\", \"documents\", \"pairs\" or \"table\", not \"words\"") !=
         std::string::npos);
-  CHECK(complaint("data={\"kind\":\"text\"}").find("give it with --set data.text=FILE") != std::string::npos);
+  CHECK(complaint("data={\"kind\":\"text\"}").find("use --set data.text=FILE") != std::string::npos);
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
-  CHECK(complaint("steps.more=3").find("'steps' holds no keys") != std::string::npos);
-  CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' cannot be taken from the data: ") !=
+  CHECK(complaint("steps.more=3").find("'steps' is not an object") != std::string::npos);
+  CHECK(complaint("hyper.width={\"from\":\"sky\"}").find("'hyper.width' is not a valid expression over the data: ") !=
         std::string::npos);
   const std::vector<std::string> on_text = {R"(data={"kind": "text", "text": "a"})"};
   CHECK(complaint("epochs=3", on_text)
-            .find("'epochs' is for documents, pairs, tables, and text with 'windows' \"consecutive\": this data has no "
-                  "epochs") != std::string::npos);
-  CHECK(complaint("evaluate_every=epoch", on_text).find("'evaluate_every' \"epoch\" is for documents, pairs") !=
+            .find("'epochs' needs epochs, which this data does not have: documents, pairs, tables, and text with "
+                  "'windows' \"consecutive\" have them") != std::string::npos);
+  CHECK(complaint("evaluate_every=epoch", on_text).find("'evaluate_every' \"epoch\" needs epochs") !=
         std::string::npos);
   CHECK(complaint(R"(data={"kind":"text","text":"a","windows":"all"})")
             .find("'data.windows' must be \"random\" or \"consecutive\", not \"all\"") != std::string::npos);
@@ -147,7 +147,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
   CHECK(complaint("name=a/b").find("'name' must be a name without '/'") != std::string::npos);
   CHECK(complaint("tokenizer.kind=bytes").find("'tokenizer.kind'") != std::string::npos);
   for (const char* wrong : {"steps", "=3", ".a=3", "a..b=3", "a.=3"})
-    CHECK_THROWS_WITH_AS(Setting::parse(wrong), doctest::Contains("is not of the form key=value"), DefinitionError);
+    CHECK_THROWS_WITH_AS(Setting::parse(wrong), doctest::Contains("must have the form key=value"), DefinitionError);
 }
 
 TEST_CASE("mistakes in the file carry their line; files that are no recipes are refused") {
@@ -228,7 +228,8 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says("data={\"kind\": \"pairs\"}",
        "needs the key 'pairs', a file of lines source<TAB>target, or 'source' and 'target'");
   says("data={\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"a\"}", "needs the key 'target'");
-  says(R"(data={"kind": "pairs", "pairs": "a", "source": "b", "target": "c"})", "are two ways to give pairs");
+  says(R"(data={"kind": "pairs", "pairs": "a", "source": "b", "target": "c"})",
+       "'data.source' and 'pairs' exclude each other");
   says(R"(data={"kind": "pairs", "pairs": "a", "hold_out": 9})",
        "'data.hold_out' is not a known key; did you mean 'held_out'?");
   says(R"(data={"kind": "table", "table": "a"})", "needs the key 'columns'");
@@ -240,9 +241,9 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "m.txt"})",
        "for data of kind 'text', not 'documents'");
   says("batch.tokens=100", "tokens");
-  says(R"(data={"kind": "text", "text": "a"})", "'measure' is for pairs, and for documents with a 'prompt_end'");
+  says(R"(data={"kind": "text", "text": "a"})", "'measure' needs pairs, or documents with a 'prompt_end'");
   says("measure=bleu", "must be a list of");
-  says("measure=[\"blue\"]", "does not hold \"blue\"");
+  says("measure=[\"blue\"]", "without \"blue\"");
   says("keep=0", "must be a whole number from 1 to 1000000000000 or \"all\", not 0");
   says("evaluate_every=\"epochs\"", "must be a whole number from 0 to 1000000000000 or \"epoch\", not \"epochs\"");
   says("steps=0", "needs the key 'steps' or 'epochs'");

@@ -85,7 +85,7 @@ TEST_CASE("a new run that was cut off while it was made is begun again") {
   fs::create_directories(directory / "run.writing/checkpoints");
   write(directory / "run.writing/definition.json", "{cut sh");
   CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory), directory / "run"),
-                       doctest::Contains("run.writing is not what an earlier try left"), FileError);  // it may be a user's
+                       doctest::Contains("run.writing is needed to create the run"), FileError);  // it may be a user's
   write(directory / "run.writing/lock", "");  // the first file that a new run gets
   Run run = Run::create(tiny::load(directory), directory / "run/");
   CHECK(run.directory() == directory / "run");
@@ -153,7 +153,7 @@ TEST_CASE("of a broken last checkpoint the one before is offered, and going back
     break_it(run + "/checkpoints/00000012");
     const std::string error = error_of([&] { Run::resume(run).trainer(); });
     CHECK(error.find(run + "/checkpoints/00000012") != std::string::npos);
-    CHECK(error.find("the checkpoint of step 10 is whole: --checkpoint 10 takes it") != std::string::npos);
+    CHECK(error.find("the checkpoint of step 10 is intact: --checkpoint 10 loads it") != std::string::npos);
     {
       Run again = Run::resume(run, {}, CheckpointChoice::parse("10"));
       CHECK(again.trainer().step() == 10);
@@ -170,7 +170,7 @@ TEST_CASE("any checkpoint can be chosen by its step; training continues from non
   const std::string run = trained(directory);
   CHECK(Run::open(run, {}, CheckpointChoice::parse("5")).evaluate().step == 5);
   CHECK_THROWS_WITH_AS(Run::resume(run, {}, CheckpointChoice::parse("6")),
-                       doctest::Contains("holds no checkpoint of step 6, but of these: 5, 10, 12"), FileError);
+                       doctest::Contains("has no checkpoint of step 6; it has those of steps 5, 10, 12"), FileError);
   CHECK_THROWS_WITH_AS(Run::resume(run, {}, CheckpointChoice::parse("average:2")), doctest::Contains("average"), Error);
   CHECK(names(run).size() == 3);
 }

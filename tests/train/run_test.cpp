@@ -126,7 +126,7 @@ TEST_CASE("mistakes leave no directory behind") {
   CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "run"), doctest::Contains("width"), Error);
   CHECK(!fs::exists(directory / "run"));
   fs::create_directories(directory / "taken");
-  CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory), directory / "taken"), doctest::Contains("exists already"),
+  CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory), directory / "taken"), doctest::Contains("already exists"),
                        FileError);
   CHECK_THROWS_WITH_AS(Run::open(directory / "taken"), doctest::Contains("is not a run"), FileError);
 }

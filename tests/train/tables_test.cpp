@@ -80,8 +80,8 @@ TEST_CASE("what is wrong with a table is told with its file and line") {
     return "nothing";
   };
   CHECK(complaint({}, "German\tx\tein\nDutch\tx\teen\n") ==
-        directory / "valid.tsv" + ", line 2: 'Dutch' is none of the 3 labels of the training split");
-  CHECK(complaint({}, "German\tein\n").find("valid.tsv, line 1: a row has 3 fields parted by tabs") !=
+        directory / "valid.tsv" + ", line 2: 'Dutch' is not one of the 3 labels of the training split");
+  CHECK(complaint({}, "German\tein\n").find("valid.tsv, line 1: a row must have 3 fields separated by tabs") !=
         std::string::npos);
   CHECK(complaint({{"data.header", "true"}}, "German\tx\tein\nDutch\tx\teen\n").find("valid.tsv, line 2: 'Dutch'") !=
         std::string::npos);
@@ -108,7 +108,7 @@ TEST_CASE("columns that make no sense are refused, with the key") {
         std::string::npos);
   CHECK(complaint(R"({"a": "label", "b": "label"})").find("'data.columns.b' is a second column of labels") !=
         std::string::npos);
-  CHECK(complaint(R"({"a": "skip"})").find("'data.columns' names no column") != std::string::npos);
+  CHECK(complaint(R"({"a": "skip"})").find("'data.columns' must have a column") != std::string::npos);
   CHECK(complaint(R"({"tokens": "text"})").find("the data knows no 'labels'") != std::string::npos);
 }
 

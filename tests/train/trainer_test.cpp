@@ -113,7 +113,7 @@ TEST_CASE("a checkpoint of another seed, optimiser or model is refused and chang
   Setup fresh(8);
   const Store before = copy_of(fresh.model.weights());
   CHECK_THROWS_WITH_AS(Trainer(fresh.model, fresh.batches, other_seed).load(directory / "checkpoint"),
-                       doctest::Contains("is of a run with seed 9, not 10"), FileError);
+                       doctest::Contains("is from a run with seed 9, not 10"), FileError);
   Setup wider(8);
   wider.model = Model::parse(tiny::definition, {.hyper = {{"width", "8"}}}, "tiny.json");
   CHECK_THROWS_AS(Trainer(wider.model, wider.batches, options_of()).load(directory / "checkpoint"), FileError);
@@ -151,7 +151,7 @@ TEST_CASE("a profile says where the time of updates goes") {
   Setup setup(8);
   TrainerOptions options = options_of(2);
   CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options).profile(1),
-                       "only a trainer with the option 'profile' measures its ops", Error);
+                       "profiling needs the trainer's option 'profile'", Error);
   options.profile = true;
   Trainer trainer(setup.model, setup.batches, options);
   CHECK_THROWS_AS(trainer.profile(0), Error);
@@ -230,6 +230,6 @@ TEST_CASE("a definition whose functions do not fit the data is refused") {
                          DefinitionError);
   };
   refused(with("\"result\": \"total, count\"", "\"result\": \"total / count\""),
-          "must give two results of one element");
+          "must have two results of one element");
   refused(with("\"targets\": \"int [b, t]\"", "\"targets\": \"int [b]\""), "is int64 of rank 1, got int64 (8, ");
 }

@@ -1,4 +1,4 @@
-// CLI11 takes six seconds a file to compile, and the library's headers two; with this, once.
+// Precompiled header: CLI11 takes six seconds per file to compile, and the library's headers two.
 #ifndef XTAPE_CLI_PCH_HPP
 #define XTAPE_CLI_PCH_HPP
 
