@@ -1,5 +1,5 @@
-// Values printed by two tutorials on attention: one on scaled dot-product attention (PyTorch), and one on GPT-2's
-// masked self-attention (TensorFlow).
+// Values printed by two tutorials on attention: "The Transformer family" on scaled dot-product attention (PyTorch), and
+// one on GPT-2's masked self-attention (TensorFlow).
 #include <doctest/doctest.h>
 
 #include <cmath>
