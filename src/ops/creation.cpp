@@ -189,9 +189,8 @@ const Op& positions_op() {
   static const Op row = of_length(
       "positions",
       "int64 [t]: 0, 1, 2 … t - 1, where t is the size of the argument along `axis`. The values of the argument are "
-      "not "
-      "used. Recorded as iota. In mode predict, if the argument has a past: int64 [b, t] with past[row], past[row] + 1 "
-      "… in each row.",
+      "not used. Recorded as iota. In mode predict, if the argument has a past: int64 [b, t] with past[row], "
+      "past[row] + 1 … in each row.",
       [](std::int64_t t) {
         return ValueType{Dtype::int64, {t}};
       },
@@ -206,11 +205,9 @@ const Op& causal_mask_op() {
   static const Op row = of_length(
       "causal_mask",
       "bool [t, t], true where the second index is larger than the first: each position is kept from seeing later "
-      "ones. "
-      "t is the size of the argument along `axis`; its values are not used. Recorded as a comparison of iotas. In mode "
-      "predict, if the argument has a past: bool [b, 1, t, capacity], for queries at the positions past[row], "
-      "past[row] "
-      "+ 1 … and cached keys. Positions that a cache does not hold yet are masked too.",
+      "ones. t is the size of the argument along `axis`; its values are not used. Recorded as a comparison of iotas. "
+      "In mode predict, if the argument has a past: bool [b, 1, t, capacity], for queries at the positions past[row], "
+      "past[row] + 1 … and cached keys. Positions that a cache does not hold yet are masked too.",
       [](std::int64_t t) {
         return ValueType{Dtype::boolean, {t, t}};
       },

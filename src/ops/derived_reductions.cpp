@@ -31,8 +31,7 @@ const Op& var_op() {
     op.name = "var";
     op.doc =
         "The variance over the axes: the sum of square(x - mean(x)) divided by n - correction, where n is the number "
-        "of "
-        "reduced elements. If n is not larger than the correction, the result is NaN or inf.";
+        "of reduced elements. If n is not larger than the correction, the result is NaN or inf.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = reduction_attributes();
     op.attributes.push_back({"correction", AttributeType::integer,
@@ -77,9 +76,8 @@ const Op& logsumexp_op() {
     Op op;
     op.name = "logsumexp";
     op.doc =
-        "log(sum(exp(x))) over the axes. The largest element is subtracted first, so that exp does not overflow. Where "
-        "all "
-        "elements are -inf, or there are none, the result is -inf and the gradient 0.";
+        "log(sum(exp(x))) over the axes. The largest element is subtracted first, so that exp does not overflow. "
+        "Where all elements are -inf, or there are none, the result is -inf and the gradient 0.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = reduction_attributes();
     op.shape = reduced_type;

@@ -41,8 +41,7 @@ const Op& log_softmax_op() {
     Op op =
         along_axis_row("log_softmax",
                        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
-                       "than log(softmax(x)). "
-                       "A row of -inf gives -inf, and its gradient is the cotangent.",
+                       "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
                        {{"x", Accept::floating}},
                        [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
                          using T = decltype(scalar);

@@ -46,8 +46,7 @@ const Op& softmax_op() {
   static const Op row = [] {
     Op op = along_axis_row("softmax",
                            "y = exp(x - max x) / sum exp(x - max x) along `axis`: numbers that are not negative and "
-                           "sum to 1. A row of -inf "
-                           "(a fully masked row) gives zeros, and its gradient is 0.",
+                           "sum to 1. A row of -inf (a fully masked row) gives zeros, and its gradient is 0.",
                            {{"x", Accept::floating}},
                            [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
                              using T = decltype(scalar);

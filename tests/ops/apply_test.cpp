@@ -1,4 +1,4 @@
-// What apply does with operands and attributes, and the table of ops.
+// apply's handling of operands and attributes, and the op table.
 #include <doctest/doctest.h>
 
 #include "xtape/grad.hpp"
@@ -10,7 +10,7 @@
 using namespace xtape;
 
 namespace {
-/// y = scale x, for the caller's own table or none.
+/// y = scale * x: an op that is in no table, or in a table of the test's own.
 Op scaling(const std::string& name) {
   Op op;
   op.name = name;
@@ -52,7 +52,7 @@ TEST_CASE("mixed operands promote: bool, int32, int64, float") {
                        DtypeError);
 }
 
-TEST_CASE("literals take the dtype of the vars beside them") {
+TEST_CASE("literals take the dtype of the vars that they are used with") {
   CHECK(promoted(Dtype::float64, 1) == Dtype::float64);
   CHECK(promoted(Dtype::float64, 0.5) == Dtype::float64);
   CHECK(promoted(Dtype::float32, 0.1) == Dtype::float32);
@@ -80,7 +80,7 @@ TEST_CASE("a literal that does not fit its integer dtype is an error") {
   CHECK((x + (-2147483647 - 1)).dtype() == Dtype::int32);
 }
 
-TEST_CASE("operands: how many, and of which dtype") {
+TEST_CASE("operands: their number and dtypes are checked") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Var n = tape.input("n", {2}, Dtype::int32);
@@ -94,7 +94,7 @@ TEST_CASE("operands: how many, and of which dtype") {
   CHECK(apply(tape, builtin_ops().at("add"), {1.0, 2})[0].shape() == Shape{});
 }
 
-TEST_CASE("a row's own recording cannot mix dtypes, which one kernel would read as one") {
+TEST_CASE("an op's own recording cannot mix dtypes, since a kernel reads operands as one dtype") {
   Tape tape;
   const Var narrow = tape.input("narrow", {2}, Dtype::int32), wide = tape.input("wide", {2}, Dtype::int64);
   const std::size_t size = tape.size();
@@ -103,7 +103,7 @@ TEST_CASE("a row's own recording cannot mix dtypes, which one kernel would read 
   CHECK(tape.size() == size);
 }
 
-TEST_CASE("shapes that do not fit are named") {
+TEST_CASE("errors name shapes that do not fit") {
   Tape tape;
   const Var a = tape.input("a", {2, 3});
   const Var b = tape.input("b", {4});
@@ -119,7 +119,7 @@ TEST_CASE("shapes that do not fit are named") {
   }
 }
 
-TEST_CASE("attributes: completed, coerced, checked") {
+TEST_CASE("attributes are completed, converted and checked") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Node& node = apply(scale_op(), {x}, {{"scale", std::int64_t{3}}, {"axes", std::int64_t{1}}})[0].node();
@@ -139,7 +139,7 @@ TEST_CASE("attributes: completed, coerced, checked") {
   CHECK_THROWS_AS(node.attributes.get<bool>("none"), Error);
 }
 
-TEST_CASE("a row whose own default does not fit is an error, not a crash") {
+TEST_CASE("an op whose default has the wrong type gives an error, not a crash") {
   static const Op wrong = [] {
     Op op = scaling("wrong");
     op.attributes = {{"scale", AttributeType::number, "The factor.", std::string("two")}};
@@ -150,7 +150,7 @@ TEST_CASE("a row whose own default does not fit is an error, not a crash") {
                        Error);
 }
 
-TEST_CASE("a user's op needs no table: it records, plays and has a gradient") {
+TEST_CASE("a user's op works without a table: recording, playing and its gradient") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Var y = apply(scale_op(), {x}, {{"scale", 3.0}})[0];
@@ -164,7 +164,7 @@ TEST_CASE("a user's op needs no table: it records, plays and has a gradient") {
   CHECK(gradcheck(function, {xt::xarray<double>{1.0, 2.0}}).passed);
 }
 
-TEST_CASE("the table: finding, adding, refusing") {
+TEST_CASE("the op table: finding, adding, refusing") {
   OpTable table = builtin_ops();
   CHECK(table.find("add") != nullptr);
   CHECK(table.find("scale") == nullptr);

@@ -10,7 +10,7 @@ namespace {
 const float nan_value = std::nanf("");
 }
 
-TEST_CASE("op argmax: first of equals, first NaN, golden values, refusals") {
+TEST_CASE("op argmax: the first of equal elements, the first NaN, golden values, refusals") {
   check_golden("ops_pointwise.json", "argmax");
   CHECK(played_on<float>([](const Vars& x) { return argmax(x[0]); },
                          {xt::xarray<float>{{1, 3, 3}, {2, nan_value, nan_value}}})
@@ -23,7 +23,7 @@ TEST_CASE("op argmax: first of equals, first NaN, golden values, refusals") {
   CHECK_THROWS_AS(argmax(tape.input("mask", {2}, Dtype::boolean)), DtypeError);
 }
 
-TEST_CASE("op top_k: falling order, ties in their own order, gradients, golden values, refusals") {
+TEST_CASE("op top_k: descending order, ties keep their order, gradients, golden values, refusals") {
   check_golden("ops_pointwise.json", "top_k");
   Tape tape;
   const Var x = tape.parameter("x", xt::xarray<float>{{1, 5, 5, 2}, {nan_value, 0, 7, -1}});

@@ -72,7 +72,7 @@ TEST_CASE("op pow: the gradient is finite at 0 where PyTorch's is") {
   CHECK(fast(g[1]).to<float>() == xt::xarray<float>{0, 0, 0});
 }
 
-TEST_CASE("op maximum: the greater, half of the gradient to each of two equals, NaN wins") {
+TEST_CASE("op maximum: the larger value, half of the gradient to each of two equal values, NaN stays") {
   check_binary(maximum, [](auto a, auto b) { return a > b ? a : b; });
   check_binary_gradients(maximum);
   check_golden("ops_pointwise.json", "maximum");
@@ -81,7 +81,7 @@ TEST_CASE("op maximum: the greater, half of the gradient to each of two equals, 
   for (std::size_t i = 0; i < 2; ++i) CHECK(std::isnan(y.as<float>()[i]));
 }
 
-TEST_CASE("op minimum: the lesser, half of the gradient to each of two equals, NaN wins") {
+TEST_CASE("op minimum: the smaller value, half of the gradient to each of two equal values, NaN stays") {
   check_binary(minimum, [](auto a, auto b) { return a < b ? a : b; });
   check_binary_gradients(minimum);
   check_golden("ops_pointwise.json", "minimum");
@@ -119,7 +119,7 @@ TEST_CASE("op floor: rounds down") {
         xt::xarray<std::int32_t>{7, -7});
 }
 
-TEST_CASE("op square: products with itself") {
+TEST_CASE("op square: x * x") {
   CHECK(played<std::int32_t>([](const Vars& x) { return square(x[0]); }, {{3, -4}}).to<std::int32_t>() ==
         xt::xarray<std::int32_t>{9, 16});
   check_gradients_at([](const Var& x) { return square(x) * x; }, {1.0, -2.0, 0.0});
@@ -143,7 +143,7 @@ TEST_CASE("arithmetic refuses bool and shapes that do not broadcast, and takes a
         Shape{0, 3});
 }
 
-TEST_CASE("arithmetic on long arrays agrees in every element, whatever the threads") {
+TEST_CASE("arithmetic on long arrays is right in every element for any number of threads") {
   const std::int64_t n = 100003;
   Tape tape;
   Array values(Dtype::float32, {n});
@@ -158,7 +158,7 @@ TEST_CASE("arithmetic on long arrays agrees in every element, whatever the threa
   }
 }
 
-/// What two's complement gives where the result does not fit.
+/// The result in two's complement, which wraps.
 template <class T>
 void check_wrapping() {
   constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
@@ -180,7 +180,7 @@ void check_wrapping() {
   CHECK(fast(scatter_add(x, zeros, ones)).template to<T>() == listed<T>({T(least + 1), 0}));
 }
 
-TEST_CASE("integers wrap where a sum or a product does not fit, as in NumPy") {
+TEST_CASE("integers wrap on overflow, as in NumPy") {
   check_wrapping<std::int32_t>();
   check_wrapping<std::int64_t>();
   constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();

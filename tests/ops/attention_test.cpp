@@ -28,7 +28,7 @@ xt::xarray<bool> causal(std::size_t queries, std::size_t keys) {
   return mask_of({queries, keys}, [=](std::size_t i) { return i % keys > i / keys + (keys - queries); });
 }
 
-/// y and the three gradients, of float64 or of float32; without a mask where `hidden` has no elements.
+/// y and the three gradients, in float64 or float32. If `hidden` has no elements, there is no mask.
 template <class T>
 Vars all_of(Tape& tape, std::size_t queries, std::size_t keys, const xt::xarray<bool>& hidden, double rate) {
   const auto numbers = [&](const std::string& name, const std::vector<std::size_t>& shape, unsigned seed) {
@@ -47,7 +47,7 @@ Vars all_of(Tape& tape, std::size_t queries, std::size_t keys, const xt::xarray<
 }
 }  // namespace
 
-TEST_CASE("op attention: the kernel and that of its gradient agree with products, mask, softmax and dropout") {
+TEST_CASE("op attention: the kernels of the op and its gradient agree with products, mask, softmax and dropout") {
   for (const auto& [queries, keys] : {std::pair<std::size_t, std::size_t>{7, 9}, {150, 150}, {130, 201}, {1, 70}})
     for (double rate : {0.0, 0.3})
       for (const xt::xarray<bool>& hidden :
@@ -73,7 +73,7 @@ TEST_CASE("op attention: heads before positions, and transposed inputs") {
   check_expansion(all, 1e-13);
 }
 
-TEST_CASE("op attention: a query that sees no key gives zeros, and zero gradients") {
+TEST_CASE("op attention: a query whose keys are all masked gives zeros and zero gradients") {
   Tape tape;
   const Vars all = all_of<double>(tape, 4, 6, mask_of({4, 1}, [](std::size_t i) { return i == 2; }), 0);
   const xt::xarray<double> y = fast(all[0]).to<double>(), dq = fast(all[1]).to<double>();
@@ -94,7 +94,7 @@ TEST_CASE("op attention: gradients") {
   check_gradients([](const Vars& v) { return attend(v); }, points);
 }
 
-TEST_CASE("op attention_grad: gradients of its own") {
+TEST_CASE("op attention_grad: its own gradients") {
   check_gradients(
       [](const Vars& v) {
         return apply(builtin_ops().at("attention_grad"), {v[0], v[1], v[2], v[3], v[0].tape().constant(causal(3, 4))},
@@ -104,7 +104,7 @@ TEST_CASE("op attention_grad: gradients of its own") {
        normal_array({1, 3, 1, 3}, 4)});
 }
 
-TEST_CASE("op attention: the letters of its equations are its own") {
+TEST_CASE("op attention: its equations may use any labels") {
   Tape tape;
   const Vars inputs{tape.parameter("q", normal_array({2, 3, 2, 4}, 1)), tape.parameter("k", normal_array({2, 5, 2, 4}, 2)),
                     tape.parameter("v", normal_array({2, 5, 2, 4}, 3))};

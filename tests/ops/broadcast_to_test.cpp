@@ -14,7 +14,7 @@ TEST_CASE("op broadcast_to: repeats axes of size 1 and adds axes in front") {
   CHECK(played_one([](const Vars& v) { return broadcast_to(v[0], {2, 2}); }, {numbers({})})(1, 1) == numbers({})());
 }
 
-TEST_CASE("op broadcast_to: gradients sum over what was repeated") {
+TEST_CASE("op broadcast_to: gradients are summed over repeated axes") {
   check_gradient([](const Vars& v) { return square(broadcast_to(v[0], {2, 2, 3, 3})); }, {numbers({2, 1, 3})});
   check_gradient([](const Vars& v) { return square(broadcast_to(v[0], {2, 3})); }, {numbers({})});
 }

@@ -1,4 +1,4 @@
-// Gradients through checkpoints: the same bits, in less memory.
+// Gradients through checkpoints have the same bits and need less memory.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ struct Net {
   Vars outputs;
 };
 
-/// Layers with dropout, noise and a weight each; the loss and all gradients.
+/// Layers with dropout, noise and a weight each. Gives the loss and all gradients.
 Net net(int layers, std::int64_t width, Apply call) {
   Net result;
   result.x = result.tape.input("x", {8, width});
@@ -121,7 +121,7 @@ TEST_CASE("second derivatives through a checkpoint") {
   CHECK(gradcheck(nested, points, second).passed);
 }
 
-TEST_CASE("a checkpoint of which one result is used, and one that gives its input back") {
+TEST_CASE("a checkpoint with one used result, and one that returns its input") {
   Tape tape;
   const Var x = tape.input("x", {2}, Dtype::float64);
   const Vars results = checkpoint([](const Vars& in) { return Vars{in[0], exp(in[0]), in[0] > 0.0}; }, {x});
@@ -133,7 +133,7 @@ TEST_CASE("a checkpoint of which one result is used, and one that gives its inpu
   CHECK(value<double>(both, {{x, point}})(1) == doctest::Approx(2 * std::exp(1.0)));
 }
 
-TEST_CASE("what a checkpoint uses from outside has its gradient too") {
+TEST_CASE("outside vars that a checkpoint uses have gradients too") {
   Tape tape;
   const Var x = tape.input("x", {}, Dtype::float64);
   const Var outside = square(x);

@@ -10,7 +10,7 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 }
 
-TEST_CASE("op clip: cuts, passes the gradient inside the bounds, refuses crossed bounds") {
+TEST_CASE("op clip: limits values, passes the gradient inside the bounds, refuses low > high") {
   CHECK(played<float>([](const Vars& x) { return clip(x[0], -1, inf); }, {{-3, 0.5f, HUGE_VALF}}).to<float>() ==
         xt::xarray<float>{-1, 0.5f, HUGE_VALF});
   CHECK(std::isnan(played<float>([](const Vars& x) { return clip(x[0], 0, 1); }, {{NAN}}).as<float>()[0]));
@@ -23,9 +23,9 @@ TEST_CASE("op clip: cuts, passes the gradient inside the bounds, refuses crossed
   CHECK_THROWS_WITH_AS(clip(x, 2, 1), "clip: low must not be above high, got low 2 and high 1", Error);
 }
 
-TEST_CASE("op clip: integers stay what they are, exactly, with bounds of any size") {
+TEST_CASE("op clip: integers stay exact with bounds of any size") {
   constexpr auto lowest = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
-  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which a double cannot represent
   const auto clipped = [&](const Literal& low, const Literal& high) {
     return played<std::int64_t>([&](const Vars& x) { return clip(x[0], low, high); }, {{lowest, -5, odd, greatest}})
         .to<std::int64_t>();
@@ -39,7 +39,7 @@ TEST_CASE("op clip: integers stay what they are, exactly, with bounds of any siz
         xt::xarray<std::int32_t>{-9, 7});
   Tape tape;
   const Var x = tape.parameter("x", xt::xarray<std::int64_t>{1, odd});
-  CHECK(evaluate(clip(x, odd - 1, inf)).to<std::int64_t>() == Row{odd - 1, odd});  // as its expansion does
+  CHECK(evaluate(clip(x, odd - 1, inf)).to<std::int64_t>() == Row{odd - 1, odd});  // by its expansion
   const Var i = tape.input("i", {2}, Dtype::int32);
   CHECK_THROWS_WITH_AS(clip(i, 0.5, 2),
                        "clip: low 0.5 does not fit int32, "

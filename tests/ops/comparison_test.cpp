@@ -52,13 +52,13 @@ TEST_CASE("op greater_equal: a >= b") {
   check_comparison(greater_equal, {false, true, true}, false);
 }
 
-TEST_CASE("op logical_and: both") {
+TEST_CASE("op logical_and: true where both are true") {
   CHECK(logic(logical_and) == xt::xarray<bool>{true, false, false, false});
 }
-TEST_CASE("op logical_or: either") {
+TEST_CASE("op logical_or: true where one or both are true") {
   CHECK(logic(logical_or) == xt::xarray<bool>{true, true, true, false});
 }
-TEST_CASE("op logical_not: the other") {
+TEST_CASE("op logical_not: the negation") {
   CHECK(played<bool>([](const Vars& x) { return ~x[0]; }, {{true, false}}).to<bool>() == xt::xarray<bool>{false, true});
 }
 

@@ -5,7 +5,7 @@
 
 using namespace xtape;
 
-TEST_CASE("op concat: puts arrays one after another") {
+TEST_CASE("op concat: joins arrays along an axis") {
   const Doubles a = numbers({2, 3}), b = numbers({2, 1}, 1), c = numbers({2, 2}, 2);
   const auto record = [](const Vars& v) { return concat(v, -1); };
   const auto value = [&](const Shape& i) {
@@ -19,7 +19,7 @@ TEST_CASE("op concat: puts arrays one after another") {
             {a, b}) == made_from({2, 4}, value));
   CHECK(played_one(record, {a, numbers({2, 0})}) == a);
   CHECK(played_one(record, {a}) == a);
-  // What its producers may write straight into must come out right when they have other users too.
+  // The inputs' producers may write directly into the result. The values must be right if they have other users too.
   const auto shared = [](const Vars& v) {
     const Var x = exp(v[0]), y = v[0] * 2.0;
     return Vars{concat({x, y, x}, 0), x, y + x};
@@ -34,7 +34,7 @@ TEST_CASE("op concat: puts arrays one after another") {
              1e-12));
 }
 
-TEST_CASE("op concat: gradients are the parts of the cotangent") {
+TEST_CASE("op concat: the gradients are slices of the cotangent") {
   check_gradient(
       [](const Vars& v) {
         return square(concat({v[0], v[1], v[0]}, 1));
@@ -53,7 +53,7 @@ TEST_CASE("op concat: shapes that do not fit are refused") {
   CHECK_THROWS_AS(concat({}, 0), Error);
 }
 
-TEST_CASE("op stack: puts arrays along a new axis") {
+TEST_CASE("op stack: joins arrays along a new axis") {
   const Doubles a = numbers({2, 3}), b = numbers({2, 3}, 1);
   for (std::int64_t axis : {0, 1, 2, -1}) {
     const auto at = static_cast<std::size_t>(axis < 0 ? 2 : axis);
@@ -71,7 +71,7 @@ TEST_CASE("op stack: puts arrays along a new axis") {
                        "stack: arrays must have one shape, got (2,) and (3,)", ShapeError);
 }
 
-TEST_CASE("op split: cuts an axis into parts") {
+TEST_CASE("op split: splits an axis into parts") {
   const Doubles x = numbers({2, 6});
   const std::vector<Doubles> parts = played([](const Vars& v) { return split(v[0], {1, 0, 5}, 1); }, {x});
   REQUIRE(parts.size() == 3);
@@ -84,7 +84,7 @@ TEST_CASE("op split: cuts an axis into parts") {
   check_gradients(
       [](const Vars& v) {
         const Vars p = split(v[0], {1, 2, 1}, 1);
-        return Vars{square(p[0]), p[2] * p[2] * p[0]};  // nothing depends on the second
+        return Vars{square(p[0]), p[2] * p[2] * p[0]};  // nothing depends on p[1]
       },
       {numbers({2, 4})});
   Tape tape;

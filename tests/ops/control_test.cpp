@@ -12,7 +12,7 @@ TEST_CASE("op stop_gradient: the value passes, the gradient does not") {
   CHECK(fast(grad(sum(stop_gradient(x)), {x})[0]).to<float>() == xt::xarray<float>{0, 0});
 }
 
-TEST_CASE("op cache: its argument, unless it has a past") {
+TEST_CASE("op cache: gives its argument unless that has a past") {
   for (Mode mode : {Mode::train, Mode::eval, Mode::predict}) {
     Tape tape(mode);
     const Var x = tape.parameter("x", listed<float>({2, 3}));
@@ -23,7 +23,7 @@ TEST_CASE("op cache: its argument, unless it has a past") {
   const Var tokens = tape.input("tokens", {2, 3}, Dtype::int64);
   const Var source = tape.input("source", {2, 3});
   tape.set_past(tokens, tape.input("past", {2}, Dtype::int64), 8);
-  CHECK(cache(source).id() == source.id());  // it is not computed from the tokens
+  CHECK(cache(source).id() == source.id());  // it does not depend on the tokens
   CHECK(tape.states().empty());
   CHECK_THROWS_WITH_AS(cache(tokens, 0),
                        "cache: axis 0 is the axis of the rows: the pieces must follow one another along another axis",
@@ -44,7 +44,7 @@ TEST_CASE("op cache: its argument, unless it has a past") {
   CHECK(tape.states().size() == 2);
 }
 
-TEST_CASE("op cache: a piece goes where its row's past ends, in place, and never beyond the capacity") {
+TEST_CASE("op cache: a piece is written in place after its row's past, and never beyond the capacity") {
   for (const bool in_place : {true, false}) {
     Tape tape(Mode::predict);
     const Var x = tape.input("x", {3, 2, 2, 1});  // pieces of two along axis 2
@@ -75,7 +75,7 @@ TEST_CASE("op cache: a piece goes where its row's past ends, in place, and never
   }
 }
 
-TEST_CASE("op cache: with a state and a past of one's own") {
+TEST_CASE("op cache: with a state and a past given by the caller") {
   const Op& row = builtin_ops().at("cache");
   Tape tape;
   const Var x = reshape(tape.constant(xt::xarray<float>{5, 6}), {2, 1});

@@ -6,7 +6,7 @@
 using namespace xtape;
 
 namespace {
-/// Two rows of two tokens, of which none and three stand behind.
+/// Two rows of two tokens with pasts of 0 and 3 tokens.
 struct Predicting {
   Tape tape{Mode::predict};
   Var tokens = tape.input("tokens", {2, 2}, Dtype::int64);
@@ -30,7 +30,7 @@ TEST_CASE("op zeros: zeros of every dtype") {
   CHECK(fast(zeros(tape, {})).to<float>()() == 0);
 }
 
-TEST_CASE("op ones: ones of every dtype, and as expanded") {
+TEST_CASE("op ones: ones of every dtype, also by the expansion") {
   Tape tape;
   const Array y = fast(ones(tape, {100000}, Dtype::int32));
   for (std::int64_t i = 0; i < 100000; ++i) REQUIRE(y.as<std::int32_t>()[i] == 1);
@@ -73,7 +73,7 @@ TEST_CASE("op positions: 0, 1, 2 … along an axis of the tokens") {
   CHECK_THROWS_AS(positions(tokens, 2), ShapeError);
   Predicting predicting;
   CHECK(predicting.played(positions(predicting.tokens)).to<std::int64_t>() == xt::xarray<std::int64_t>{{0, 1}, {3, 4}});
-  CHECK(positions(predicting.source).type() == ValueType{Dtype::int64, {2}});  // not computed from the tokens
+  CHECK(positions(predicting.source).type() == ValueType{Dtype::int64, {2}});  // does not depend on the tokens
   CHECK_THROWS_AS(positions(predicting.tokens, 0), ShapeError);
   CHECK_THROWS_AS(positions(transpose(concat({predicting.tokens, predicting.tokens}, 1))), ShapeError);
 }
@@ -97,9 +97,9 @@ TEST_CASE("op causal_mask: true where the key comes after the query") {
   CHECK(causal_mask(predicting.source).shape() == Shape{2, 2});
 }
 
-TEST_CASE("op full: integers are exact, and a value that does not fit is an error that says what would") {
+TEST_CASE("op full: integers are exact, and the error for a value that does not fit names a dtype that does") {
   Tape tape;
-  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which a double cannot represent
   CHECK(*fast(full(tape, {}, odd, Dtype::int64)).as<std::int64_t>() == odd);
   CHECK(*evaluate(full(tape, {}, odd, Dtype::int64)).as<std::int64_t>() == odd);
   CHECK(*fast(full(tape, {}, 3000000000, Dtype::int64)).as<std::int64_t>() == 3000000000);

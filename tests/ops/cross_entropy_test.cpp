@@ -15,7 +15,7 @@ TEST_CASE("op cross_entropy: gives PyTorch's values for ignored classes and smoo
   check_golden("ops_norms.json", "cross_entropy");
 }
 
-TEST_CASE("op cross_entropy: the kernel and that of its gradient agree with the expansions") {
+TEST_CASE("op cross_entropy: the kernels of the op and its gradient agree with the expansions") {
   for (double smoothing : {0.0, 0.1})
     for (std::int64_t excluded : {-1, 2})
       for (std::int64_t ignore : {-100, 0}) {
@@ -41,7 +41,7 @@ TEST_CASE("op cross_entropy: the gradients of a language model's last layer") {
   CHECK(fast(count).to<std::int64_t>()() == 5);
 }
 
-TEST_CASE("op cross_entropy: gradients, the second ones through the saved log of the sum too") {
+TEST_CASE("op cross_entropy: gradients; second derivatives also through the saved logsumexp") {
   for (double smoothing : {0.0, 0.2})
     check_gradients(
         [&](const Vars& v) {
@@ -51,7 +51,7 @@ TEST_CASE("op cross_entropy: gradients, the second ones through the saved log of
         {normal_array({2, 3, 5}, 1)});
 }
 
-TEST_CASE("op cross_entropy_grad: gradients of its own, each input by itself") {
+TEST_CASE("op cross_entropy_grad: its own gradients, for each input separately") {
   check_gradients(
       [&](const Vars& v) {
         const Var classes = v[0].tape().constant(targets);
@@ -61,7 +61,7 @@ TEST_CASE("op cross_entropy_grad: gradients of its own, each input by itself") {
       {normal_array({2, 3, 5}, 1), normal_array({2, 3}, 2), xt::xarray<double>(1.5)});
 }
 
-TEST_CASE("op cross_entropy: nothing but ignored targets, and no targets, give zeros") {
+TEST_CASE("op cross_entropy: only ignored targets, or no targets, give zeros") {
   Tape tape;
   const xt::xarray<std::int32_t> all_ignored{7, 7};
   const Var x = tape.parameter("x", normal_array({2, 3}, 1));
@@ -75,7 +75,7 @@ TEST_CASE("op cross_entropy: nothing but ignored targets, and no targets, give z
   check_expansion({no_sum, no_count}, 0);
 }
 
-TEST_CASE("op cross_entropy: the class left out of smoothing may be masked") {
+TEST_CASE("op cross_entropy: the class excluded from smoothing may be masked") {
   Tape tape;
   xt::xarray<double> values = normal_array({2, 3, 5}, 1);
   for (std::size_t i = 0; i < 6; ++i) values.data()[i * 5] = -std::numeric_limits<double>::infinity();
@@ -100,7 +100,7 @@ TEST_CASE("op cross_entropy: mistakes") {
                        "cross_entropy: smoothing_excludes is class 3, but the logits have 3 classes", Error);
 }
 
-TEST_CASE("op cross_entropy: smoothing that excludes the only class has nowhere to go") {
+TEST_CASE("op cross_entropy: smoothing that excludes the only class is refused") {
   Tape tape;
   const Var x = tape.input("x", {2, 1});
   const Var t = tape.input("t", {2}, Dtype::int64);
@@ -110,7 +110,7 @@ TEST_CASE("op cross_entropy: smoothing that excludes the only class has nowhere 
   CHECK_NOTHROW(cross_entropy(x, t, -100, 0, 0));
 }
 
-TEST_CASE("op cross_entropy: a target that is no class is an error when played, and the player plays on") {
+TEST_CASE("op cross_entropy: a target that is not a class is an error when played, and the player can play again") {
   Tape tape;
   const Var x = tape.parameter("x", normal_array({2, 3}, 1));
   const Var t = tape.input("t", {2}, Dtype::int64);

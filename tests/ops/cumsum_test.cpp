@@ -15,7 +15,7 @@ TEST_CASE("op cumsum: axes, both directions, gradients, golden values") {
         xt::xarray<std::int64_t>{6, 5, 3});
 }
 
-TEST_CASE("op cumsum: int32 and bool are summed as int64, as sum does") {
+TEST_CASE("op cumsum: int32 and bool are summed as int64, as by sum") {
   const Array y = played<std::int32_t>([](const Vars& x) { return cumsum(x[0]); }, {{2000000000, 2000000000, -5}});
   CHECK(y.to<std::int64_t>() == xt::xarray<std::int64_t>{2000000000, 4000000000, 3999999995});
   const Array counts = played<bool>([](const Vars& x) { return cumsum(x[0], 0, true); }, {{true, false, true}});

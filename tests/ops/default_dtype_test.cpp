@@ -1,4 +1,4 @@
-// The dtype of floats that nothing else says.
+// The default dtype: the dtype of floats where no var determines it.
 #include <cmath>
 
 #include "play.hpp"
@@ -24,7 +24,7 @@ TEST_CASE("the default dtype is float32 at first, and must be a float") {
   CHECK(tape.default_dtype() == Dtype::float64);
 }
 
-TEST_CASE("literals alone take the default dtype") {
+TEST_CASE("literals without vars take the default dtype") {
   Tape tape = in_float64();
   const Var mask = tape.input("mask", {2}, Dtype::boolean);
   CHECK(where(mask, 1.0, 0.0).dtype() == Dtype::float64);
@@ -35,16 +35,16 @@ TEST_CASE("literals alone take the default dtype") {
   CHECK(*third.as<double>() == 1.0 / 3.0);
 }
 
-TEST_CASE("division, functions and means of integers give the default dtype, to its last digit") {
+TEST_CASE("division, functions and means of integers are computed in the default dtype") {
   Tape tape = in_float64();
   const Var i = tape.constant(xt::xarray<std::int64_t>{67108865LL * 67108865LL, 3});
-  CHECK(*fast(sqrt(i)).as<double>() == 67108865.0);  // float32 has no such number
+  CHECK(*fast(sqrt(i)).as<double>() == 67108865.0);  // not representable in float32
   CHECK(fast(i / 3).as<double>()[1] == 1.0);
   CHECK(*fast(mean(i)).as<double>() == (67108865.0 * 67108865.0 + 3) / 2);
   CHECK(fast(iota(tape, {4}) / 3).to<double>() == xt::xarray<double>{0, 1.0 / 3, 2.0 / 3, 1});
   CHECK(softmax(i).dtype() == Dtype::float64);
   const Var narrow = tape.input("narrow", {2}, Dtype::float32);
-  CHECK((narrow / i).dtype() == Dtype::float32);  // a var says more than the default
+  CHECK((narrow / i).dtype() == Dtype::float32);  // a float var takes precedence over the default
 }
 
 TEST_CASE("arrays made without a dtype have the default dtype") {
@@ -84,7 +84,7 @@ TEST_CASE("bodies of checkpoints and scans, and their gradients, have the tape's
   CHECK(bodies >= 3);
 }
 
-TEST_CASE("what a player expands has the tape's default dtype") {
+TEST_CASE("ops that a player expands have the tape's default dtype") {
   Tape tape = in_float64();
   const Var hits = one_hot(iota(tape, {2}), 2);
   Player player(tape, {hits, logsumexp(iota(tape, {3}))});

@@ -14,7 +14,7 @@ TEST_CASE("op diag_embed: puts vectors on diagonals, zeros elsewhere") {
   CHECK(shape_of(played_one([](const Vars& v) { return diag_embed(v[0]); }, {numbers({2, 0})})) == Shape{2, 0, 0});
 }
 
-TEST_CASE("op diag_embed: an infinity stays on the diagonal and makes no NaN beside it") {
+TEST_CASE("op diag_embed: an infinity stays on the diagonal and does not give NaN next to it") {
   const Doubles x{1, std::numeric_limits<double>::infinity()};
   const Doubles y = played_one([](const Vars& v) { return diag_embed(v[0]); }, {x});
   CHECK(y == Doubles{{1, 0}, {0, std::numeric_limits<double>::infinity()}});
@@ -44,7 +44,7 @@ TEST_CASE("op diagonal: gradients go back to the diagonal") {
   check_gradient([](const Vars& v) { return square(diagonal(v[0], 2, 0)); }, {numbers({3, 2, 3})});
 }
 
-TEST_CASE("op diagonal: needs two axes of one size") {
+TEST_CASE("op diagonal: needs two axes of equal size") {
   Tape tape;
   const Var x = tape.input("x", {2, 3, 2});
   CHECK_THROWS_WITH_AS(diagonal(x, 0, 1), "diagonal: needs two axes of one size, got axes 0 and 1 of (2, 3, 2)",

@@ -23,7 +23,7 @@ TEST_CASE("op mod: the remainder has the sign of the divisor") {
   CHECK(y.to<std::int32_t>() == xt::xarray<std::int32_t>{0, 0, 2});
 }
 
-TEST_CASE("op mod: exact multiples leave a zero of the divisor's sign, infinite divisors what Python says") {
+TEST_CASE("op mod: exact multiples give a zero of the divisor's sign, and infinite divisors are as in Python") {
   const Array y = played<double>([](const Vars& x) { return mod(x[0], x[1]); },
                                  {{-6, 6, -1, 1, 5}, {3, -3, inf, -inf, inf}});
   CHECK(y.to<double>() == xt::xarray<double>{0, 0, inf, -inf, 5});
@@ -31,7 +31,7 @@ TEST_CASE("op mod: exact multiples leave a zero of the divisor's sign, infinite 
   CHECK(std::signbit(y.as<double>()[1]));
 }
 
-TEST_CASE("op floor_divide: quotients rounded down, as Python's") {
+TEST_CASE("op floor_divide: quotients are rounded down, as in Python") {
   check_binary(floor_divide, [](auto a, auto b) {
     return std::floor(static_cast<double>(a) / static_cast<double>(b));
   });
@@ -46,7 +46,7 @@ TEST_CASE("op floor_divide: quotients rounded down, as Python's") {
   CHECK(grad(sum(floor_divide(x, 2) * x), {x})[0].shape() == Shape{2});
 }
 
-TEST_CASE("op floor_divide: integers are divided exactly, and neither 0 nor -1 stops the process") {
+TEST_CASE("op floor_divide: integers are divided exactly, and divisors 0 and -1 do not trap") {
   constexpr auto lowest = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
   const auto divide = [](const Vars& x) { return floor_divide(x[0], x[1]); };
   const Array y = played<std::int64_t>(divide, {{greatest, lowest, -7, 7, 7, lowest, lowest, 5},
@@ -57,4 +57,3 @@ TEST_CASE("op floor_divide: integers are divided exactly, and neither 0 nor -1 s
   CHECK(played<std::int32_t>(divide, {{lowest32, lowest32, -1}, {-1, 0, 3}}).to<std::int32_t>() ==
         xt::xarray<std::int32_t>{lowest32, 0, -1});
 }
-

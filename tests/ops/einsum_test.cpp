@@ -10,8 +10,7 @@
 using namespace xtape;
 
 namespace {
-/// The sum over every letter, one term after another. `explicit_equation` has a result and no ellipsis; axes of size 1
-/// repeat.
+/// The sum over every label, term by term. `explicit_equation` has a result and no ellipsis; axes of size 1 broadcast.
 Doubles naive(const std::string& explicit_equation, const std::vector<Doubles>& operands) {
   const std::size_t arrow = explicit_equation.find("->");
   std::vector<std::string> terms(1);
@@ -99,7 +98,7 @@ std::vector<Doubles> points_of(const Example& example) {
 }
 }  // namespace
 
-TEST_CASE("op einsum: agrees with the sum written out") {
+TEST_CASE("op einsum: agrees with explicit loops") {
   for (const Example& example : examples) {
     CAPTURE(example.equation);
     const std::vector<Doubles> points = points_of(example);
@@ -114,7 +113,7 @@ TEST_CASE("op einsum: first and second gradients") {
   }
 }
 
-TEST_CASE("op einsum: operands under any strides") {
+TEST_CASE("op einsum: operands with any strides") {
   const Doubles a = numbers({4, 3, 2}), b = numbers({5, 4, 2}, 1);
   const auto record = [](const Vars& x) {
     return Vars{transpose(einsum("hqe,hke->qkh", transpose(x[0], {2, 1, 0}), transpose(x[1], {2, 0, 1})))};
@@ -139,7 +138,7 @@ TEST_CASE("op einsum: integers multiply exactly") {
   CHECK(value<std::int64_t>(product) == xt::xarray<std::int64_t>{{19, 10}, {7'000'000'064, 8'000'000'038}});
 }
 
-TEST_CASE("op einsum: integers keep their dtype where a letter stands in one operand alone") {
+TEST_CASE("op einsum: integers keep their dtype if a label is in one operand only") {
   Tape tape;
   const Var a = tape.parameter("a", xt::xarray<std::int32_t>{{2147483647, 1}, {5, -7}});
   const Var b = tape.parameter("b", xt::xarray<std::int32_t>{3, 4});
@@ -158,10 +157,11 @@ TEST_CASE("op einsum: many operands are multiplied in a cheap order") {
   const std::size_t before = tape.size();
   einsum("ij,jk,k->i", a, b, c);
   REQUIRE(tape.size() == before + 2);
-  CHECK(tape.node(before).outputs[0].shape == Shape{100});  // the vector first, never matrix by matrix
+  CHECK(tape.node(before).outputs[0].shape ==
+        Shape{100});  // the vector is multiplied first, so no product of two matrices is made
 }
 
-TEST_CASE("op einsum: axes may be named by words") {
+TEST_CASE("op einsum: axis labels may be words") {
   Tape tape;
   const auto numbers = [&](const char* name, const Shape& shape) { return tape.input(name, shape, Dtype::float64); };
   const Var q = numbers("q", {2, 3, 4, 5}), k = numbers("k", {2, 6, 4, 5}), v = numbers("v", {5});
@@ -170,8 +170,9 @@ TEST_CASE("op einsum: axes may be named by words") {
   CHECK(equation_of(einsum("b query head d, b key head d -> b head query key", q, k)) ==
         equation_of(einsum("bqhd,bkhd->bhqk", q, k)));
   CHECK(einsum("... width, width -> ...", q, v).shape() == Shape{2, 3, 4});
-  CHECK(einsum("b same say d, b sum say d -> sum same", q, k).shape() == Shape{6, 3});  // one first letter
-  CHECK(einsum("bqhd, bkhd -> bhqk", q, k).shape() == Shape{2, 4, 3, 6});                  // letters as ever
+  CHECK(einsum("b same say d, b sum say d -> sum same", q, k).shape() ==
+        Shape{6, 3});                                                      // names with the same first letter
+  CHECK(einsum("bqhd, bkhd -> bhqk", q, k).shape() == Shape{2, 4, 3, 6});  // letters, with spaces
   CHECK_THROWS_WITH_AS(einsum("b query head d, b key head d", q, k),
                        doctest::Contains("has words as axis labels, so it needs '->'"), ShapeError);
   CHECK_THROWS_WITH_AS(einsum("b query head d, b key head 2 -> b", q, k),
@@ -180,7 +181,7 @@ TEST_CASE("op einsum: axes may be named by words") {
                        doctest::Contains("; k is key, h is head"), ShapeError);
 }
 
-TEST_CASE("op einsum: mistakes are named") {
+TEST_CASE("op einsum: errors name the mistake") {
   Tape tape;
   const Var a = tape.input("a", {2, 3}), b = tape.input("b", {4, 5}), m = tape.input("m", {2, 3}, Dtype::boolean);
   CHECK_THROWS_WITH_AS(einsum("ij,jk->ik", a, b),
@@ -215,7 +216,7 @@ TEST_CASE("op einsum_add: adds a product to an array") {
   const std::vector<Doubles> points{numbers({3, 4}), numbers({2, 4}, 1), numbers({2, 3}, 2)};
   CHECK(near(played(record, points)[0], points[2] + naive("ij,kj->ki", points), 1e-12));
   check_gradients(record, points);
-  // Where the addend is not free to be overwritten, it must stay what it was.
+  // If the addend must not be overwritten, it keeps its values.
   const auto both = [&](const Vars& x) {
     const Var addend = exp(x[2]);
     return Vars{record({x[0], x[1], addend})[0], addend};
@@ -231,7 +232,7 @@ TEST_CASE("op einsum_add: adds a product to an array") {
                   ShapeError);
 }
 
-TEST_CASE("op einsum: sums of products are made in place") {
+TEST_CASE("op einsum: sums of products are computed in place") {
   const auto record = [](const Vars& x) { return Vars{x[2] * 2.0 + einsum("ij,jk->ik", x[0], x[1])}; };
   const std::vector<Doubles> points{numbers({3, 4}), numbers({4, 2}, 1), numbers({3, 2}, 2)};
   CHECK(near(played(record, points)[0], 2 * points[2] + naive("ij,jk->ik", points), 1e-12));

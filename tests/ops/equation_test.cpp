@@ -1,18 +1,18 @@
-// Axes of einsum that are named by words, in letters.
+// Translation of einsum's words to letters.
 #include <doctest/doctest.h>
 
 #include "equation.hpp"
 
 using namespace xtape;
 
-TEST_CASE("an equation of letters stays as it is") {
+TEST_CASE("an equation of letters is unchanged") {
   for (const std::string text : {"bqd,bkd->bqk", "bqd, bkd -> bqk", "...i,io->...o", "ij", "ij,jk", "->", ","}) {
     CHECK(in_letters(text).text == text);
     CHECK(in_letters(text).names.empty());
   }
 }
 
-TEST_CASE("words become letters, each its own, one for each name") {
+TEST_CASE("each word becomes a letter, different words different letters") {
   const LetteredEquation made = in_letters("b query h d, b key h d -> b h query key");
   const Equation equation = parse_equation(made.text, {{2, 3, 4, 5}, {2, 6, 4, 5}});
   const std::string& q = equation.operands[0];
@@ -25,7 +25,7 @@ TEST_CASE("words become letters, each its own, one for each name") {
   CHECK(made.names.find(std::string{q[1]} + " is query") != std::string::npos);
 }
 
-TEST_CASE("a word that is no name is refused, and an equation of words without a result") {
+TEST_CASE("a word that is not a valid name is refused, and so is an equation of words without a result") {
   CHECK_THROWS_AS(in_letters("b 2q, b k -> b"), ShapeError);
   CHECK_THROWS_WITH_AS(in_letters("b q, b k"), doctest::Contains("->"), ShapeError);
 }

@@ -1,6 +1,6 @@
-// Every op of the table with extreme numbers in every slot of its integer attributes, on small arrays and on broadcasts
-// of very many elements: a call is recorded with types that arrays can have, or refused with an Error. What is small
-// plays.
+// Every op of the table with extreme numbers in every element of its integer attributes, on small arrays and on
+// broadcasts of very many elements. A call is either recorded with types that arrays can have or refused with an Error.
+// Small results are also played.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -27,10 +27,10 @@ constexpr Dtype f32 = Dtype::float32, i64 = Dtype::int64, flag = Dtype::boolean;
 using Types = std::vector<ValueType>;
 using Sizes = std::vector<std::int64_t>;
 
-/// A call that is right: what the extremes take the place of, slot by slot.
+/// A valid call. The extremes replace its integers, one at a time.
 struct Sample {
-  Attributes attributes;  ///< Those without a default, and lists whose default has no slots.
-  Types inputs = {};      ///< Where they are not all (3, 3).
+  Attributes attributes;  ///< Those without a default, and lists whose default is empty.
+  Types inputs = {};      ///< Empty if all have shape (3, 3).
 };
 
 const Attributes loss{};
@@ -93,7 +93,7 @@ Sample sample_of(const Op& op) {
   return sample;
 }
 
-/// The attribute with an extreme in each of its slots in turn; nothing where it has no numbers.
+/// The attribute with an extreme in place of each of its numbers in turn; empty if it has no numbers.
 std::vector<Attribute> with_extremes(const Attribute& attribute) {
   std::vector<Attribute> all;
   for (const std::int64_t extreme : extremes) {
@@ -114,7 +114,7 @@ std::vector<Attribute> with_extremes(const Attribute& attribute) {
   return all;
 }
 
-/// A broadcast of one element that has 2^56 of them, about; sizes that were equal stay so.
+/// A broadcast of one element to about 2^56 elements. Equal sizes stay equal.
 Shape enlarged(const Shape& shape, std::size_t most_axes) {
   Shape large = shape;
   for (std::int64_t& size : large)
@@ -127,7 +127,7 @@ struct Recorded {
   Vars inputs, results;
 };
 
-/// Records the call and the gradients of its float results, on inputs of these types or on broadcasts.
+/// Records the call and the gradients of its float results, on inputs of these types or on large broadcasts.
 Recorded recorded(const Op& op, const Types& types, const Attributes& attributes, bool large) {
   Recorded made;
   std::size_t most_axes = 1;
@@ -149,12 +149,14 @@ Recorded recorded(const Op& op, const Types& types, const Attributes& attributes
   return made;
 }
 
-/// The elements of all values on the tape, after a check of each: no size is negative, and it has less than 2^63 bytes.
+/// The number of elements of all values on the tape. Checks that no size is negative and no value has 2^63 or more
+/// bytes.
 double elements_of(const Tape& tape) {
   double elements = 0;
   for (std::size_t i = 0; i < tape.size(); ++i)
     for (const ValueType& type : tape.node(i).outputs) {
-      long double bytes = static_cast<long double>(size_of(type.dtype)), count = 1;  // 64 bits of fraction
+      long double bytes = static_cast<long double>(size_of(type.dtype)),
+                  count = 1;  // long double has 64 bits of precision
       for (const std::int64_t size : type.shape) {
         CHECK(size >= 0);
         count *= static_cast<long double>(size);
@@ -166,7 +168,7 @@ double elements_of(const Tape& tape) {
   return elements;
 }
 
-/// Plays by both paths. Both play and agree, or both refuse: an Error is an answer, too. Whether they play.
+/// Plays by both paths. Either both play and agree, or both throw an Error. Returns whether they play.
 bool play(const Recorded& made) {
   std::vector<Array> values;
   std::vector<Feed> feeds;
@@ -191,7 +193,7 @@ bool play(const Recorded& made) {
   }
   CHECK(played.size() != 1);
   if (played.size() < 2) return false;
-  for (std::size_t i = 0; i < played[0].size(); ++i) CHECK(near(played[0][i], played[1][i], 1e-4));  // of float32
+  for (std::size_t i = 0; i < played[0].size(); ++i) CHECK(near(played[0][i], played[1][i], 1e-4));  // tolerance of float32
   return true;
 }
 
@@ -227,7 +229,7 @@ TEST_CASE("every op refuses extreme attributes, or records types that arrays can
             if (!large && elements < 1e5)
               played += play(made);
             else if (!made.results.empty())
-              Player(made.tape, made.results);  // is planned, or refused
+              Player(made.tape, made.results);  // either plans or throws Error
           } catch (const Error&) {
           } catch (const std::exception& error) {
             FAIL_CHECK("not an Error of ours: " << error.what());
@@ -235,7 +237,7 @@ TEST_CASE("every op refuses extreme attributes, or records types that arrays can
         }
       }
     }
-    if (slots > 0) CHECK(play(recorded(*row, sample.inputs, sample.attributes, false)));  // the sample itself is right
+    if (slots > 0) CHECK(play(recorded(*row, sample.inputs, sample.attributes, false)));  // the sample itself is valid
     all_slots += slots;
   }
   CHECK(all_slots > 700);

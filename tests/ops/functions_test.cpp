@@ -21,7 +21,7 @@ double units_apart(T got, double wanted) {
   return std::abs(static_cast<double>(got) - wanted) / static_cast<double>(unit);
 }
 
-/// Compares with the C library in many points of [low, high], in float32 against its float64.
+/// Compares with the C library at many points of [low, high]; float32 is compared with the library's double.
 void check_accuracy(Unary op, Reference reference, double low, double high, double units) {
   const auto check = [&](auto scalar, double limit) {
     using T = decltype(scalar);
@@ -72,7 +72,7 @@ void check_magnitudes(Unary op, long double (*reference)(long double), double un
   check(double{});
 }
 
-/// The values at points of delicate nature.
+/// The values at special points.
 void check_points(Unary op, Reference reference) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const xt::xarray<float> points{0,    -0.0f, 1,     -1,     1e-30f,     -1e-30f,     1e-5f,
@@ -103,7 +103,7 @@ TEST_CASE("op rsqrt: accuracy, gradients, golden values") {
       rsqrt, [](double x) { return 1 / std::sqrt(x); }, 0, 100, "rsqrt");
 }
 
-TEST_CASE("op exp: accuracy up to the greatest float, gradients, golden values") {
+TEST_CASE("op exp: accuracy up to the largest float, gradients, golden values") {
   check_function(exp, std::exp, -80, 80, "exp");
   CHECK(std::isfinite(played<float>([](const Vars& x) { return exp(x[0]); }, {{88.7f}}).as<float>()[0]));
   const Array y = played<float>([](const Vars& x) { return exp(x[0]); }, {{88.0f, 88.5f, 88.7f, 88.8f}});
@@ -111,7 +111,7 @@ TEST_CASE("op exp: accuracy up to the greatest float, gradients, golden values")
     CHECK(close(y.as<float>()[i], std::exp(xt::xarray<float>{88.0f, 88.5f, 88.7f, 88.8f}(i)), 1e-6));
 }
 
-TEST_CASE("op exp: right at every magnitude, up to the last number and down to subnormal ones") {
+TEST_CASE("op exp: right at every magnitude, from subnormal numbers to the largest float") {
   check_magnitudes(exp, std::exp, 2);
   const auto check = [](auto scalar, std::initializer_list<double> list) {
     using T = decltype(scalar);
@@ -126,13 +126,13 @@ TEST_CASE("op exp: right at every magnitude, up to the last number and down to s
   check(double{}, {709.5, 709.78, -708.5, -720, -744, -745, -746.5});
 }
 
-TEST_CASE("op expm1: right at every magnitude, up to the last number") {
+TEST_CASE("op expm1: right at every magnitude, up to the largest float") {
   check_magnitudes(expm1, std::expm1, 3);
   CHECK(units_apart(*played<double>([](const Vars& x) { return expm1(x[0]); }, {{709.7}}).as<double>(),
                     std::expm1(709.7)) <= 3);
 }
 
-TEST_CASE("op log: right at every magnitude, of subnormal numbers too") {
+TEST_CASE("op log: right at every magnitude, also for subnormal numbers") {
   check_magnitudes(log, std::log, 1.5);
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("op tanh: right at every magnitude") {
   check_magnitudes(tanh, std::tanh, 2);
 }
 
-TEST_CASE("op exp, expm1, tanh, sin, cos: infinities and NaN are as the C library has them, and so are their neighbours") {
+TEST_CASE("op exp, expm1, tanh, sin, cos: infinities, NaN and elements next to them are as in the C library") {
   constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const auto points = listed({0.5, inf, -0.5, -inf, nan, 1.0, -800.0, 800.0, 1e300, -1e300, 0.0, 2.0});
   const auto check = [&](Var (*op)(const Argument&), double (*expected)(double)) {
@@ -182,11 +182,11 @@ TEST_CASE("op exp, expm1, tanh, sin, cos: infinities and NaN are as the C librar
   check(cos, std::cos);
 }
 
-TEST_CASE("op pow: right at every magnitude, of subnormal numbers too") {
+TEST_CASE("op pow: right at every magnitude, also for subnormal numbers") {
   check_magnitudes([](const Argument& x) { return pow(x, 0.25); }, [](long double x) { return std::pow(x, 0.25L); }, 1.5);
 }
 
-TEST_CASE("op logsumexp: right where its sum is subnormal") {
+TEST_CASE("op logsumexp: right if its sum is subnormal") {
   const Array y = played<double>([](const Vars& x) { return logsumexp(x[0]); }, {{-1e308, -740, -742}});
   CHECK(close(*y.as<double>(), -740 + std::log1p(std::exp(-2.0)), 1e-15));
 }
@@ -284,7 +284,7 @@ TEST_CASE("op gelu_grad: gradients of both its inputs") {
         {listed({-2.0, -0.3, 0.0, 1.5}), listed({0.7, -1.1, 2.0, 0.4})});
 }
 
-TEST_CASE("functions turn integers into float32 and give the same bits wherever an element stands") {
+TEST_CASE("functions convert integers to float32, and an element gives the same bits at any index") {
   Tape tape;
   const Var counts = tape.parameter("counts", xt::xarray<std::int64_t>{1, 4});
   CHECK(sqrt(counts).dtype() == Dtype::float32);

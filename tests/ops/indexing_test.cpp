@@ -67,7 +67,7 @@ TEST_CASE("op gather: element by element, as torch.gather") {
   CHECK(checks(function, {x}));
 }
 
-TEST_CASE("op index_add: slices added in place of their indices") {
+TEST_CASE("op index_add: adds slices at their indices") {
   const auto function = [](const Vars& v) {
     return Vars{index_add(v[0], v[0].tape().constant(Indices{1, 0, 1}), v[1])};
   };
@@ -78,7 +78,7 @@ TEST_CASE("op index_add: slices added in place of their indices") {
   CHECK(checks(function, {counting({2, 2}), counting({3, 2})}));
 }
 
-TEST_CASE("op scatter_add: elements added in place of their indices") {
+TEST_CASE("op scatter_add: adds elements at their indices") {
   const auto function = [](const Vars& v) {
     return Vars{scatter_add(v[0], v[0].tape().constant(Indices{{1, 1, 0}}), v[1], 1)};
   };
@@ -89,7 +89,7 @@ TEST_CASE("op scatter_add: elements added in place of their indices") {
                {counting({2, 3}), counting({2, 2})}));
 }
 
-TEST_CASE("op one_hot: ones where the indices say, zeros for what is outside") {
+TEST_CASE("op one_hot: ones at the indices, zeros for indices out of range") {
   Tape tape;
   const xt::xarray<float> expected{{0, 0, 1}, {1, 0, 0}, {0, 0, 0}};
   CHECK(value<float>(one_hot(tape.constant(Indices{2, 0, 7}), 3)) == expected);
@@ -127,7 +127,7 @@ TEST_CASE("indexing checks its shapes") {
   CHECK(take(x, tape.input("none", {0}, Dtype::int64)).shape() == Shape{0, 2});
 }
 
-TEST_CASE("a product and an embedding's gradient add up in one array") {
+TEST_CASE("a product and an embedding's gradient are summed in one array") {
   Tape tape;
   const Var table = tape.parameter("table", ArrayView(counting({5, 4})));
   const Var indices = tape.input("indices", {3}, Dtype::int64);

@@ -18,7 +18,7 @@ TEST_CASE("op layer_norm: gives PyTorch's values for any epsilon, with and witho
   check_golden("ops_norms.json", "layer_norm", 1e-11, 5e-5);
 }
 
-TEST_CASE("op layer_norm: the kernel and that of its gradient agree with the expansions") {
+TEST_CASE("op layer_norm: the kernels of the op and its gradient agree with the expansions") {
   for (const std::vector<std::size_t>& shape : {std::vector<std::size_t>{9}, {40, 33}, {2, 3, 64}, {0, 4}, {3, 1}})
     for (std::size_t count : {1u, 2u, 3u}) {
       Tape tape;
@@ -41,7 +41,7 @@ TEST_CASE("op layer_norm: the kernel and that of its gradient agree with the exp
     }
 }
 
-TEST_CASE("op layer_norm: gradients, the second ones through mean and rstd too") {
+TEST_CASE("op layer_norm: gradients; second derivatives also through mean and rstd") {
   for (std::size_t count : {1u, 2u, 3u}) {
     std::vector<xt::xarray<double>> points = {normal_array({3, 5}, 1), normal_array({5}, 2, 1), normal_array({5}, 3)};
     points.resize(count);
@@ -49,7 +49,7 @@ TEST_CASE("op layer_norm: gradients, the second ones through mean and rstd too")
   }
 }
 
-TEST_CASE("op layer_norm_grad: gradients of its own, each input by itself") {
+TEST_CASE("op layer_norm_grad: its own gradients, for each input separately") {
   const Op& row = builtin_ops().at("layer_norm_grad");
   const std::vector<xt::xarray<double>> points = {normal_array({3, 5}, 1), normal_array({3, 5}, 2),
                                                   normal_array({3}, 3), normal_array({3}, 4, 2), normal_array({5}, 5)};

@@ -6,7 +6,7 @@
 using namespace xtape;
 
 namespace {
-/// The matrix product of the last two axes, the others broadcast, written out.
+/// The matrix product along the last two axes, the others broadcast, by explicit loops.
 Doubles naive(const Doubles& a, const Doubles& b, const Shape& result) {
   return made_from(result, [&](const Shape& index) {
     const std::size_t rank = index.size();
@@ -28,7 +28,7 @@ Var product(const Vars& x) {
 }
 }  // namespace
 
-TEST_CASE("op matmul: matrices and batches of them, as NumPy") {
+TEST_CASE("op matmul: matrices and batches of them, as in NumPy") {
   struct Example {
     Shape a, b, result;
   };
@@ -44,7 +44,7 @@ TEST_CASE("op matmul: matrices and batches of them, as NumPy") {
   }
 }
 
-TEST_CASE("op matmul: vectors lose their axis") {
+TEST_CASE("op matmul: the result does not have the axes of vectors") {
   const Doubles v = numbers({3}), m = numbers({3, 2}, 1), batch = numbers({4, 2, 3}, 2);
   CHECK(near(played_one(product, {v, m}),
              made_from({2}, [&](const Shape& i) { return v(0) * m(0, i[0]) + v(1) * m(1, i[0]) + v(2) * m(2, i[0]); }),

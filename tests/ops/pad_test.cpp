@@ -5,7 +5,7 @@
 
 using namespace xtape;
 
-TEST_CASE("op pad: puts a value around an array") {
+TEST_CASE("op pad: adds elements around an array") {
   const Doubles x = numbers({2, 3});
   const auto record = [](const Vars& v) { return pad(v[0], {1, 0}, {2, 1}, -0.5); };
   CHECK(played_one(record, {x}) == made_from({5, 4}, [&](const Shape& i) {
@@ -31,7 +31,7 @@ TEST_CASE("op pad: sizes that do not fit are refused") {
   CHECK_THROWS_AS(pad(x, {0, -1}, {0, 0}), ShapeError);
 }
 
-TEST_CASE("op shift_right: moves on by one, but not when predicting") {
+TEST_CASE("op shift_right: shifts by one, except in mode predict") {
   const Doubles x = numbers({2, 3, 2});
   CHECK(played_one([](const Vars& v) { return shift_right(v[0]); }, {x}) == made_from({2, 3, 2}, [&](const Shape& i) {
           return i[1] == 0 ? 0.0 : element(x, {i[0], i[1] - 1, i[2]});
@@ -59,7 +59,7 @@ TEST_CASE("op tile: repeats an array along its axes") {
         }));
   CHECK(played_one([](const Vars& v) { return tile(v[0], {1, 1, 1}); }, {x}) == x);
   CHECK(shape_of(played_one([](const Vars& v) { return tile(v[0], {2, 0, 1}); }, {x})) == Shape{4, 0, 3});
-  const Doubles many = numbers({2, 1, 2, 1, 2, 1, 2});  // more axes than can be repeated at once
+  const Doubles many = numbers({2, 1, 2, 1, 2, 1, 2});  // more axes than one round can repeat
   CHECK(played_one(
             [](const Vars& v) {
               return tile(v[0], {2, 2, 1, 2, 2, 1, 2});
@@ -74,7 +74,7 @@ TEST_CASE("op tile: repeats an array along its axes") {
 }
 
 TEST_CASE("op pad: the value of integers is exact, or an error") {
-  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which a double cannot represent
   Tape tape;
   const Var seven = tape.constant(xt::xarray<std::int64_t>{7});
   const Var padded = pad(seven, {1}, {0}, odd);

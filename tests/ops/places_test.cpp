@@ -1,4 +1,4 @@
-// Calls recorded from C++: where they stand, what their literals are, and what does not compile.
+// Calls recorded from C++: their source locations, their literals, and code that must not compile.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -51,13 +51,13 @@ struct Joins<T, std::void_t<decltype(std::declval<T>() && std::declval<T>())>> :
 TEST_CASE("a var has no truth value: conditions of vars do not compile") {
   static_assert(!std::is_constructible_v<bool, Var>);
   static_assert(!Negates<Var>::value && !Chooses<Var>::value && !Joins<Var>::value);
-  static_assert(Negates<bool>::value && Chooses<bool>::value && Joins<bool>::value);  // what the checks look for
+  static_assert(Negates<bool>::value && Chooses<bool>::value && Joins<bool>::value);  // the checks detect each of these
   CHECK(Var().empty());
   Tape tape;
-  CHECK_FALSE(tape.input("x", {0}).empty());  // it is of the handle, not of the elements
+  CHECK_FALSE(tape.input("x", {0}).empty());  // empty() is about the handle, not the elements
 }
 
-TEST_CASE("numbers of every arithmetic type stand beside a var, on either side") {
+TEST_CASE("numbers of every arithmetic type may be used with a var, on either side") {
   Tape tape;
   const Var x = tape.input("x", {2}, Dtype::int64);
   const Array two(Dtype::int64, {2});
@@ -109,7 +109,7 @@ TEST_CASE("literals are recorded exactly") {
   CHECK(evaluate(tape.constant(true, Dtype::int32)).as<std::int32_t>()[0] == 1);
 }
 
-TEST_CASE("literals that the dtype cannot hold are refused by name") {
+TEST_CASE("literals that the dtype cannot hold are refused, and the error names them") {
   Tape tape;
   const Var x = tape.input("x", {1}, Dtype::int64), narrow = tape.input("narrow", {1}, Dtype::int32);
   const std::string range = ", which holds the integers from -2147483648 to 2147483647";
@@ -126,7 +126,7 @@ TEST_CASE("literals that the dtype cannot hold are refused by name") {
   CHECK(tape.size() == 2);
 }
 
-TEST_CASE("the place of a call is the program's line") {
+TEST_CASE("the source location of a call is the program's line") {
   Tape tape;
   Caller at;
   const auto is_here = [&](const Var& var) {
@@ -160,7 +160,7 @@ TEST_CASE("the place of a call is the program's line") {
   at = Caller::here(), is_here(cross_entropy(x, argmax(x)).first);
 }
 
-TEST_CASE("a gradient's nodes stand where the forward call stands, or where grad is called") {
+TEST_CASE("a gradient's nodes have the source location of the forward call, or of the call of grad") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Var y = exp(x);
@@ -171,14 +171,14 @@ TEST_CASE("a gradient's nodes stand where the forward call stands, or where grad
     const Node& node = tape.node(i);
     const std::string place = to_string(node.site);
     if (node.op->inputs.empty())
-      CHECK(place == to_string(at));  // the seed
+      CHECK(place == to_string(at));  // the seed of the cotangents
     else
       CHECK((place == place_of(y) || place == place_of(z)));
   }
   CHECK(place_of(gradients[0]) == place_of(y));
 }
 
-TEST_CASE("the parts of a cell and of a checkpoint stand on their own lines") {
+TEST_CASE("calls in a cell or a checkpoint have their own source locations") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
   Caller inside, outside;
@@ -200,7 +200,7 @@ TEST_CASE("the parts of a cell and of a checkpoint stand on their own lines") {
   CHECK(std::string(step.node(step.size() - 1).site.op->name) == "tanh");
 }
 
-TEST_CASE("the program's line is no part of a site's key, which random numbers use") {
+TEST_CASE("a site's key, which random numbers use, does not depend on the program's line") {
   const auto drawn = [](Tape& tape, bool elsewhere) {
     if (elsewhere) return uniform(tape, {4});
     return uniform(tape, {4});
@@ -212,7 +212,7 @@ TEST_CASE("the program's line is no part of a site's key, which random numbers u
   CHECK(value<float>(a) == value<float>(b));
 }
 
-TEST_CASE("an explicit scope that says where it is stands for the program's line") {
+TEST_CASE("a scope with its own location replaces the program's line") {
   Tape tape;
   const Var x = tape.input("x", {2});
   {
@@ -242,7 +242,7 @@ TEST_CASE("an error while recording begins with the program's file and line") {
   at = Caller::here(), error = error_of([&] { grad(x, {Tape().input("z", {1})}); });
   CHECK(error.find(to_string(at) + ": ") == 0);
   const std::string shapes = "add: shapes (2,) and (3,) do not broadcast: counted from the back, sizes must be equal or 1";
-  // Of a function that the program hands over, the line inside counts, once.
+  // For a function that the program passes in, the error has the line inside it, once.
   Caller inside;
   error = error_of([&] {
     checkpoint([&](const Vars& in) {

@@ -16,7 +16,7 @@ Attributes attributes_of(const std::string& equation, std::int64_t ignore = -100
   return {{"equation", equation}, {"ignore", ignore}, {"label_smoothing", smoothing}, {"smoothing_excludes", excluded}};
 }
 
-/// Sum, count and gradients: what the op gives with those it keeps.
+/// Sum, count and gradients: the op's results and the outputs that it keeps.
 Vars all_of(const Vars& inputs, const Attributes& attributes) {
   return record_call(inputs[0].tape(), row(), inputs, attributes);
 }
@@ -90,7 +90,7 @@ TEST_CASE("op product_cross_entropy: float64 of several blocks") {
   check_expansion(all_of(inputs, attributes_of("rt,tc->rc", 3, 0.1, 5)), 1e-11);
 }
 
-TEST_CASE("op product_cross_entropy: gradients, the second ones too") {
+TEST_CASE("op product_cross_entropy: gradients and second derivatives") {
   for (double smoothing : {0.0, 0.2})
     for (const char* equation : {"btd,vd->btv", "btd,dv->btv"}) {
       const Attributes attributes = attributes_of(equation, 4, smoothing, smoothing > 0 ? 1 : -1);
@@ -107,7 +107,7 @@ TEST_CASE("op product_cross_entropy: gradients, the second ones too") {
     }
 }
 
-TEST_CASE("op product_cross_entropy: gradients of one input alone, and through the gradients that it gives") {
+TEST_CASE("op product_cross_entropy: gradients of one input only, and through the gradients that it computes") {
   const Attributes attributes = attributes_of("rt,ct->rc", 4, 0.2);
   const xt::xarray<double> x = normal_array({6, 3}, 1), weight = normal_array({5, 3}, 2), bias = normal_array({5}, 3);
   const xt::xarray<std::int64_t> classes{0, 4, 2, 1, 0, 3};
@@ -125,7 +125,7 @@ TEST_CASE("op product_cross_entropy: gradients of one input alone, and through t
       {x, weight, bias}, false);
 }
 
-TEST_CASE("op product_cross_entropy: nothing but ignored targets, and no rows, give zeros") {
+TEST_CASE("op product_cross_entropy: only ignored targets, or no rows, give zeros") {
   Tape tape;
   const Var weight = tape.parameter("weight", normal_array({5, 3}, 1));
   const Var bias = tape.parameter("bias", normal_array({5}, 2));
@@ -169,7 +169,7 @@ TEST_CASE("op product_cross_entropy: mistakes") {
                        "product_cross_entropy: smoothing_excludes is class 5, but the logits have 5 classes", Error);
 }
 
-TEST_CASE("op product_cross_entropy: a target that is no class is cross_entropy's error") {
+TEST_CASE("op product_cross_entropy: a target that is not a class gives cross_entropy's error") {
   Tape tape;
   const Var classes = tape.input("t", {2}, Dtype::int64);
   const Vars inputs = {tape.parameter("x", normal_array({2, 3}, 1)), tape.parameter("weight", normal_array({5, 3}, 1)),

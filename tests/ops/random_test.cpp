@@ -41,7 +41,7 @@ bool same_bits(const Array& a, const Array& b) {
 constexpr std::int64_t n = 200000;
 }  // namespace
 
-TEST_CASE("Philox gives the words of Random123") {
+TEST_CASE("Philox gives the same numbers as Random123") {
   const RandomStream stream{0x123456789ABCDEF0u, 0xFEDCBA9876543210u};
   const std::int64_t first = (std::int64_t{5} << 34) + 64;
   std::vector<std::uint32_t> words(philox::words);
@@ -82,10 +82,10 @@ TEST_CASE("op uniform: range, moments, independence of steps, sites and seeds, t
   CHECK_THROWS_AS(uniform(tape, {3}, 0, 1, Dtype::int32), DtypeError);
 }
 
-TEST_CASE("op uniform: a shorter draw of the same site is the start of the longer one") {
+TEST_CASE("op uniform: a shorter array at the same site is the beginning of a longer one") {
   Array longer, shorter;
   for (std::int64_t size : {1000, 37}) {
-    Tape tape;  // the same site in a tape of another shape
+    Tape tape;  // the same site, but another shape
     (size == 1000 ? longer : shorter) = fast(uniform(tape, {size}));
   }
   CHECK(std::memcmp(longer.data(), shorter.data(), shorter.bytes()) == 0);
@@ -123,7 +123,8 @@ TEST_CASE("op categorical: frequencies follow the softmax, -inf is never drawn")
   CHECK_THROWS_AS(categorical(tape.input("s", {})), ShapeError);
 }
 
-TEST_CASE("op dropout: rate, scale, the same mask for the gradient, for the expand and for any threads") {
+TEST_CASE(
+    "op dropout: rate, scale, and the same mask for the gradient, for the expansion and for any number of threads") {
   Tape tape;
   Array values(Dtype::float32, {n});
   for (std::int64_t i = 0; i < n; ++i) values.as<float>()[i] = static_cast<float>(i % 97 + 1);
@@ -146,7 +147,7 @@ TEST_CASE("op dropout: rate, scale, the same mask for the gradient, for the expa
   check_gradients_at([](const Var& v) { return dropout(square(v), 0.4); }, {0.3, 1.2, -0.7, 2.1, -1.4, 0.9, 0.5, 0.6});
 }
 
-TEST_CASE("op dropout: a rate of 1 gives zeros, and zeros for the gradient, by the kernel and by the expansion") {
+TEST_CASE("op dropout: a rate of 1 gives zeros and a zero gradient, by the kernel and by the expansion") {
   Tape tape(Mode::train);
   const Var x = tape.parameter("x", xt::xarray<double>{0.0, -1.5, 2.0});
   const Var y = dropout(x, 1.0);
@@ -155,7 +156,7 @@ TEST_CASE("op dropout: a rate of 1 gives zeros, and zeros for the gradient, by t
     for (const Array& found : {fast(var), evaluate(var)}) CHECK(found.to<double>() == xt::xarray<double>{0, 0, 0});
 }
 
-TEST_CASE("op dropout: x itself unless training with a rate; two calls draw apart; refusals") {
+TEST_CASE("op dropout: x itself unless in mode train with a rate; two calls draw different numbers; refusals") {
   for (Mode mode : {Mode::train, Mode::eval, Mode::predict}) {
     Tape tape(mode);
     const Var x = tape.input("x", {8});

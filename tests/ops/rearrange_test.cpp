@@ -40,7 +40,7 @@ TEST_CASE("op rearrange: gradients go back through the inverse pattern") {
       {numbers({2, 3, 4})});
 }
 
-TEST_CASE("op rearrange: mistakes show the pattern with a caret") {
+TEST_CASE("op rearrange: errors show the pattern with a caret") {
   Tape tape;
   const Var x = tape.input("x", {2, 3, 8});
   CHECK_THROWS_WITH_AS(rearrange(x, "b t d -> b t e"),

@@ -22,7 +22,7 @@ Array random_array(const Shape& shape, std::uint64_t seed) {
   return result;
 }
 
-/// Element by element, one after the other: combine(so far, element) from `start`.
+/// A sequential reduction: combine(result so far, element), starting with `start`.
 Array naive(const Array& x, const std::vector<bool>& reduced, double start,
             const std::function<double(double, double)>& combine) {
   Shape kept = x.shape();
@@ -40,7 +40,7 @@ Array naive(const Array& x, const std::vector<bool>& reduced, double start,
   return y;
 }
 
-/// All sets of axes of several shapes: short and long rows, narrow and wide columns, groups apart.
+/// All sets of axes of several shapes: short and long rows, narrow and wide columns, axes that are not adjacent.
 void check_all_axes(Reduction op, double start, const std::function<double(double, double)>& combine,
                     bool mean = false) {
   for (const Shape& shape : {Shape{3, 4, 5}, Shape{2, 3, 1, 4, 2}, Shape{300, 7}, Shape{7, 300}, Shape{4, 70, 130},
@@ -88,7 +88,7 @@ TEST_CASE("op sum: any axes, gradients, golden values") {
   check_golden("ops_pointwise.json", "sum");
 }
 
-TEST_CASE("op sum: integers and bool as int64; nothing is 0") {
+TEST_CASE("op sum: integers and bool are summed as int64; the sum of no elements is 0") {
   CHECK(
       played<std::int32_t>([](const Vars& x) { return sum(x[0]); }, {{2000000000, 2000000000}}).to<std::int64_t>()() ==
       4000000000);
@@ -101,7 +101,7 @@ TEST_CASE("op sum: integers and bool as int64; nothing is 0") {
 }
 
 TEST_CASE(
-    "op sum: 20 million float32 ones make 20 million, along rows and columns, with the same bits for any threads") {
+    "op sum: 20 million float32 ones give 20 million along rows and columns, and any number of threads the same bits") {
   Array ones_array(Dtype::float32, {20000000});
   std::fill_n(ones_array.as<float>(), 20000000, 1.0f);
   Tape tape;
@@ -120,14 +120,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("op sum: refuses axes that are not there or named twice") {
+TEST_CASE("op sum: refuses axes that are out of range or given twice") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
   CHECK_THROWS_WITH_AS(sum(x, {2}), "sum: axis 2 is out of range for an array of 2 axes", ShapeError);
   CHECK_THROWS_WITH_AS(sum(x, {1, -1}), "sum: axis -1 is named twice in (1, -1)", ShapeError);
 }
 
-TEST_CASE("op mean: any axes, gradients, golden values; nothing is NaN") {
+TEST_CASE("op mean: any axes, gradients, golden values; the mean of no elements is NaN") {
   check_all_axes(mean, 0, std::plus<double>(), true);
   check_reduction_gradients(mean);
   check_golden("ops_pointwise.json", "mean");
@@ -136,7 +136,7 @@ TEST_CASE("op mean: any axes, gradients, golden values; nothing is NaN") {
   CHECK(played<std::int32_t>([](const Vars& x) { return mean(x[0]); }, {{1, 2}}).to<float>()() == 1.5f);
 }
 
-TEST_CASE("op max: any axes, shared ties, NaN, golden values; of nothing an error") {
+TEST_CASE("op max: any axes, shared ties, NaN, golden values; an error for no elements") {
   check_all_axes(max, -inf, [](double a, double b) { return std::max(a, b); });
   check_reduction_gradients(max);
   check_golden("ops_pointwise.json", "max");
@@ -157,7 +157,7 @@ TEST_CASE("op max: any axes, shared ties, NaN, golden values; of nothing an erro
   CHECK(max(tape.input("rows", {0, 2}), {1}).shape() == Shape{0});
 }
 
-TEST_CASE("op min: any axes, shared ties, golden values; of nothing an error") {
+TEST_CASE("op min: any axes, shared ties, golden values; an error for no elements") {
   check_all_axes(min, inf, [](double a, double b) { return std::min(a, b); });
   check_reduction_gradients(min);
   check_golden("ops_pointwise.json", "min");
@@ -167,7 +167,7 @@ TEST_CASE("op min: any axes, shared ties, golden values; of nothing an error") {
                        "min: takes numbers, received bool: use any or all", DtypeError);
 }
 
-TEST_CASE("op any: false of nothing, golden values") {
+TEST_CASE("op any: false over no elements, golden values") {
   check_golden("ops_pointwise.json", "any");
   const xt::xarray<bool> none = xt::xarray<bool>::from_shape({0});
   CHECK(played_on<bool>([](const Vars& x) { return any(x[0]); }, {none}).to<bool>()() == false);
@@ -178,7 +178,7 @@ TEST_CASE("op any: false of nothing, golden values") {
   CHECK(played_on<bool>([](const Vars& x) { return any(x[0]); }, {one}).to<bool>()() == true);
 }
 
-TEST_CASE("op all: true of nothing, golden values") {
+TEST_CASE("op all: true over no elements, golden values") {
   check_golden("ops_pointwise.json", "all");
   const xt::xarray<bool> none = xt::xarray<bool>::from_shape({0});
   CHECK(played_on<bool>([](const Vars& x) { return all(x[0]); }, {none}).to<bool>()() == true);
@@ -187,14 +187,14 @@ TEST_CASE("op all: true of nothing, golden values") {
 }
 
 namespace {
-/// What NumPy's pairwise sum of n numbers guarantees: 16 additions in each of 8 lanes, 3 to join these, and a tree of
-/// blocks of 128, each with a relative error of half a unit of the sum of sizes.
+/// The error bound of NumPy's pairwise sum of n numbers: 16 additions in each of 8 lanes, 3 to join the lanes, and a
+/// tree over blocks of 128. Each addition has an error of half a unit, relative to the sum of the absolute values.
 double numpy_bound(std::int64_t n) {
   const double blocks = std::max(1.0, static_cast<double>(n) / 128);
   return (16 + 3 + std::ceil(std::log2(blocks))) * 0x1p-24;
 }
 
-/// Sums (and means) of float32 numbers against a loop's sum in long double, relative to the sum of their sizes.
+/// Compares sums and means of float32 numbers with a loop in long double, relative to the sum of the absolute values.
 void check_exactness(const Shape& shape, const Axes& axes, const std::function<float(std::int64_t)>& number) {
   CAPTURE(to_string(shape));
   CAPTURE(to_string(Attribute(axes)));
@@ -230,7 +230,7 @@ void check_exactness(const Shape& shape, const Axes& axes, const std::function<f
 }
 }  // namespace
 
-TEST_CASE("op sum: a million equal float32 numbers, as exact as NumPy's pairwise sum, along all axes") {
+TEST_CASE("op sum: a million equal float32 numbers are summed as exactly as by NumPy's pairwise sum, along all axes") {
   const auto tenth = [](std::int64_t) { return 0.1f; };
   const auto drawn = [](std::int64_t i) { return static_cast<float>(std::sin(static_cast<double>(i) * 12.9898)); };
   for (const std::function<float(std::int64_t)>& number :
@@ -245,12 +245,12 @@ TEST_CASE("op sum: a million equal float32 numbers, as exact as NumPy's pairwise
   }
 }
 
-TEST_CASE("op mean: of a million equal numbers is that number, but for few units") {
+TEST_CASE("op mean: the mean of a million equal numbers is that number within a few units in the last place") {
   Array x(Dtype::float32, {1000000});
   std::fill_n(x.as<float>(), x.count(), 0.1f);
   Tape tape;
   const Var v = tape.parameter("x", x);
   CHECK(std::abs(*fast(mean(v)).as<float>() - 0.1f) <= 2 * 0x1p-27f);
-  CHECK(*fast(var(v)).as<float>() <= 0x1p-52f);  // the square of that
+  CHECK(*fast(var(v)).as<float>() <= 0x1p-52f);  // the square of that error
   CHECK(std::abs(*fast(logsumexp(v)).as<float>() - (0.1f + std::log(1e6f))) <= 2 * 0x1p-20f);
 }

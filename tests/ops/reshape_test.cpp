@@ -16,7 +16,7 @@ TEST_CASE("op reshape: keeps the row-major order") {
   CHECK(shape_of(played_one([](const Vars& v) { return reshape(v[0], {5, 0}); }, {numbers({0, 3})})) == Shape{5, 0});
 }
 
-TEST_CASE("op reshape: of a transposed or broadcast array gives that array's row-major order") {
+TEST_CASE("op reshape: a transposed or broadcast array is read in its own row-major order") {
   const Doubles x = numbers({3, 4});
   CHECK(played_one(
             [](const Vars& v) {
@@ -35,7 +35,7 @@ TEST_CASE("op reshape: of a transposed or broadcast array gives that array's row
         }));
 }
 
-TEST_CASE("op reshape: is a view of every layout that strides can say") {
+TEST_CASE("op reshape: is a view wherever strides can express it") {
   const Op& op = builtin_ops().at("reshape");
   const auto view = [&](const Layout& layout, const Shape& shape) {
     const Attributes attributes{{"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}};
@@ -44,7 +44,7 @@ TEST_CASE("op reshape: is a view of every layout that strides can say") {
   };
   std::mt19937 random(1);
   int refused = 0;
-  for (int round = 0; round < 500; ++round) {  // where it gives a layout, that must be the right one
+  for (int round = 0; round < 500; ++round) {  // if there is a layout, it must be right
     Shape shape, target;
     for (std::int64_t left : {2, 3, 2, 2}) {
       if (random() % 2 == 0 || shape.empty())
@@ -75,12 +75,12 @@ TEST_CASE("op reshape: is a view of every layout that strides can say") {
   CHECK(refused < 450);
 }
 
-TEST_CASE("op reshape: gradients flow back to the shape before") {
+TEST_CASE("op reshape: gradients have the shape of the input") {
   check_gradient([](const Vars& v) { return square(reshape(v[0], {3, 2})); }, {numbers({2, 3})});
   check_gradient([](const Vars& v) { return square(reshape(transpose(v[0]), {6})); }, {numbers({2, 3})});
 }
 
-TEST_CASE("op reshape: shapes of another count are refused") {
+TEST_CASE("op reshape: shapes with another number of elements are refused") {
   Tape tape;
   const Var x = tape.input("x", {2, 6});
   CHECK_THROWS_WITH_AS(reshape(x, {5, 2}),

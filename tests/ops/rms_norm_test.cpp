@@ -15,7 +15,7 @@ TEST_CASE("op rms_norm: gives PyTorch's values for any epsilon, with and without
   check_golden("ops_norms.json", "rms_norm", 1e-11, 5e-5);
 }
 
-TEST_CASE("op rms_norm: the kernel and that of its gradient agree with the expansions") {
+TEST_CASE("op rms_norm: the kernels of the op and its gradient agree with the expansions") {
   for (const std::vector<std::size_t>& shape : {std::vector<std::size_t>{9}, {40, 33}, {2, 3, 64}, {0, 4}, {3, 1}})
     for (bool weighted : {false, true}) {
       Tape tape;
@@ -37,12 +37,12 @@ TEST_CASE("op rms_norm: the kernel and that of its gradient agree with the expan
     }
 }
 
-TEST_CASE("op rms_norm: gradients, the second ones through rstd too") {
+TEST_CASE("op rms_norm: gradients; second derivatives also through rstd") {
   check_gradients([](const Vars& v) { return Vars{norm_of(v, 0.1)}; }, {normal_array({3, 5}, 1)});
   check_gradients([](const Vars& v) { return Vars{norm_of(v, 0.1)}; }, {normal_array({3, 5}, 1), normal_array({5}, 2)});
 }
 
-TEST_CASE("op rms_norm_grad: gradients of its own, each input by itself") {
+TEST_CASE("op rms_norm_grad: its own gradients, for each input separately") {
   const Op& row = builtin_ops().at("rms_norm_grad");
   const std::vector<xt::xarray<double>> points = {normal_array({3, 5}, 1), normal_array({3, 5}, 2),
                                                   normal_array({3}, 4, 2), normal_array({5}, 5)};

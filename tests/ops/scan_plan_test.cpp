@@ -1,4 +1,4 @@
-// What a scan records, plans and keeps, and what it draws.
+// The nodes and the plan of a scan, the values it keeps, and its random numbers.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST_CASE("scan: the gradient of a weight is one product over all steps") {
   for (std::size_t i = size; i < tape.size(); ++i) {
     if (tape.node(i).op->name != "scan") continue;
     ++scans;
-    int products = 0;  // in the plan of the step: what brings the state's cotangent back
+    int products = 0;  // in the plan of the step: the product for the state's cotangent
     PlayerOptions options;
     const Tape& body = *tape.node(i).body;
     Player player(body, {body.var(body.results().back())}, options);
@@ -49,7 +49,7 @@ TEST_CASE("scan: the gradient of a weight is one product over all steps") {
   CHECK(scans == 1);
 }
 
-TEST_CASE("scan: what comes in is projected and looked up before the scan, for all steps at once") {
+TEST_CASE("scan: projections and look-ups of inputs are computed before the scan, for all steps at once") {
   const auto rows = [](const Vars& v, const Var& tokens, Steps steps) {
     const Cell cell = [&](const Vars& x, const Vars& h) {
       const Var next = tanh(take(v[0], x[0]) + h[0] * einsum("i,bij->bj", v[1], x[1]));
@@ -95,7 +95,7 @@ TEST_CASE("scan: only what the backward pass reads is kept") {
   for (const Doubles& point : simple_points(8, 64))
     v.push_back(tape.input("x" + std::to_string(v.size()), shape_of(point)));
   const Vars results = simple(scanned, v, {});
-  const std::size_t stacked = 8 * 64 * 4 * sizeof(float);  // one value of a step, of all steps: the input's projection
+  const std::size_t stacked = 8 * 64 * 4 * sizeof(float);  // one value of every step: the input's projection
   CHECK(Player(tape, {results[1]}).plan().arena_bytes < 2 * stacked);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("scan: playing allocates nothing" * needs_no_sanitizer()) {
   CHECK(count.count() == 0);
 }
 
-TEST_CASE("scan: dropout draws anew at every step, the same unrolled, and the same for the gradient") {
+TEST_CASE("scan: dropout draws new numbers at every step, the same ones unrolled and in the gradient") {
   Tape tape;
   const Var x = tape.input("x", {4, 6, 50});
   const Var first = tape.input("first", {4, 50});
@@ -141,7 +141,7 @@ TEST_CASE("scan: dropout draws anew at every step, the same unrolled, and the sa
   }
   for (std::size_t i = 0; i < outputs.size(); ++i)
     CHECK(std::memcmp(found[0][i].data(), found[1][i].data(), found[0][i].bytes()) == 0);
-  CHECK(std::memcmp(found[0][0].data(), found[0][2].data(), found[0][0].bytes()) == 0);  // the mask itself, both times
+  CHECK(std::memcmp(found[0][0].data(), found[0][2].data(), found[0][0].bytes()) == 0);  // the mask is the same in both
   const float* kept = found[0][0].as<float>();
-  CHECK(std::memcmp(kept, kept + 50, 50 * sizeof(float)) != 0);  // two steps of one row
+  CHECK(std::memcmp(kept, kept + 50, 50 * sizeof(float)) != 0);  // two steps of one row differ
 }

@@ -1,4 +1,4 @@
-// Scans and their gradients against the steps by hand and against finite differences.
+// Scans and their gradients, compared with explicit steps and with finite differences.
 #include "xtape/scan.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ void check_as_by_hand(Recurrence model, const std::vector<Doubles>& points,
 }
 }  // namespace
 
-TEST_CASE("scan: a simple recurrence and its gradients are what the steps by hand give") {
+TEST_CASE("scan: a simple recurrence and its gradients agree with explicit steps") {
   for (const auto& options : {plain, backwards, padded, padded_backwards})
     check_as_by_hand(simple, simple_points(), options);
 }
@@ -63,7 +63,7 @@ TEST_CASE("scan: along the first axis") {
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(near(a[i], b[i], 1e-12));
 }
 
-TEST_CASE("scan: in reverse is forward over what is flipped") {
+TEST_CASE("scan: in reverse it is a forward scan of flipped inputs") {
   const auto reverse = [](const Vars& v) { return simple(scanned, v, backwards(v[0])); };
   const auto flipped = [](const Vars& v) {
     Vars turned = v;
@@ -75,7 +75,7 @@ TEST_CASE("scan: in reverse is forward over what is flipped") {
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(near(a[i], b[i], 1e-12));
 }
 
-TEST_CASE("scan: where nothing is real the state stays and the output is zero") {
+TEST_CASE("scan: masked steps keep the state and give an output of zero") {
   const std::vector<Doubles> results =
       played([](const Vars& v) { return simple(scanned, v, padded(v[0])); }, simple_points(3, 5));
   for (std::int64_t row = 0; row < 3; ++row)
@@ -85,7 +85,7 @@ TEST_CASE("scan: where nothing is real the state stays and the output is zero") 
     }
 }
 
-TEST_CASE("scan: gradients through twenty steps, and of the gradient, against finite differences") {
+TEST_CASE("scan: gradients through twenty steps, and second derivatives, agree with finite differences") {
   const auto recording = [](const Vars& v) { return simple(scanned, v, {}); };
   const GradcheckReport first = gradcheck(recording, simple_points(2, 20));
   CHECK_MESSAGE(first.passed, first.message);
@@ -98,7 +98,7 @@ TEST_CASE("scan: gradients through twenty steps, and of the gradient, against fi
   CHECK_MESSAGE(third.passed, third.message);
 }
 
-TEST_CASE("scan: what cannot be summed behind the scan is summed step by step") {
+TEST_CASE("scan: gradients that cannot be summed after the scan are summed step by step") {
   const Recording recording = [](const Vars& v) {
     const Cell cell = [&](const Vars& x, const Vars& h) {
       const Var next = h[0] * v[2] + x[0] * sin(v[3]);
@@ -110,7 +110,7 @@ TEST_CASE("scan: what cannot be summed behind the scan is summed step by step") 
   check_gradients(recording, {numbers({2, 3, 4}, 1), numbers({2, 4}, 2), numbers({2, 4}, 3), numbers({2, 4}, 4)});
 }
 
-TEST_CASE("scan: a cell that attends to what is outside") {
+TEST_CASE("scan: a cell that attends to an outside array") {
   // x [b, t, n], h [b, n], memory [b, s, n], w [2n, n], u [n, n], gain [n]
   const Recurrence attending = [](Steps steps, const Vars& v, const ScanOptions& options) {
     const Var hidden = iota(v[0].tape(), {2, 5}, 1) > iota(v[0].tape(), {2, 5}, 0) + 2;
@@ -130,7 +130,7 @@ TEST_CASE("scan: a cell that attends to what is outside") {
   for (const auto& options : {plain, padded_backwards}) check_as_by_hand(attending, points, options);
 }
 
-TEST_CASE("scan: outputs that are an input, a state, or something from outside") {
+TEST_CASE("scan: outputs that are an input, a state, or an outside var") {
   const Recording recording = [](const Vars& v) {
     const Cell cell = [&](const Vars& x, const Vars& h) {
       return std::make_pair(Vars{x[0], h[0], v[2], exp(v[2]), x[0]}, Vars{x[0]});
@@ -158,7 +158,7 @@ TEST_CASE("scan: outputs that are an input, a state, or something from outside")
   CHECK(element(results[7], {1}) == doctest::Approx(3 * (2 * outside + 2 * std::exp(2 * outside))));
 }
 
-TEST_CASE("scan: states of several types, a state that stays, states that change places") {
+TEST_CASE("scan: states of several types, a constant state, states that are swapped") {
   const Recording recording = [](const Vars& v) {
     const Cell cell = [&](const Vars& x, const Vars& s) {
       return std::make_pair(Vars{cast(s[0], x[0].dtype()) * x[0] + s[1], s[2]}, Vars{s[0] + 1, s[2], s[1], s[3]});
@@ -180,14 +180,14 @@ TEST_CASE("scan: states of several types, a state that stays, states that change
   }
 }
 
-TEST_CASE("scan: no step, and no row") {
+TEST_CASE("scan: without steps, and without rows") {
   const Recording recording = [](const Vars& v) { return with_gradients(long_short, scanned, v, {}); };
   const std::vector<Doubles> points = long_short_points(0);
   const std::vector<Doubles> results = played(recording, points);
   CHECK(shape_of(results[0]) == Shape{2, 0, 4});
   CHECK(near(results[2], points[2], 0));
   CHECK(near(results[3], points[3], 0));
-  for (const double value : results[4 + 4]) CHECK(value == 0);  // of a weight that no step used
+  for (const double value : results[4 + 4]) CHECK(value == 0);  // the gradient of a weight that no step used
   const Recording rowless = [](const Vars& v) { return with_gradients(simple, scanned, v, padded(v[0])); };
   const std::vector<Doubles> none = played(rowless, simple_points(0, 5));
   CHECK(shape_of(none[0]) == Shape{0, 5, 4});
@@ -221,7 +221,7 @@ TEST_CASE("scan: inside a checkpoint, and a scan inside a scan") {
   check_gradients(nested, points);
 }
 
-TEST_CASE("scan: a failed call says what is wrong and leaves the tape as it was") {
+TEST_CASE("scan: a failed call names the mistake and leaves the tape as it was") {
   Tape tape;
   const Var x = tape.input("x", {2, 5, 3}), y = tape.input("y", {2, 4, 3}), h = tape.input("h", {2, 3});
   const std::size_t size = tape.size();
@@ -251,7 +251,7 @@ TEST_CASE("scan: a failed call says what is wrong and leaves the tape as it was"
   CHECK(with_real == size + 1);
 }
 
-TEST_CASE("scan: in mode predict a cell holds no cache, and the states have the rows of the tokens") {
+TEST_CASE("scan: in mode predict a cell must not call cache, and states must have the rows of the tokens") {
   Tape tape(Mode::predict);
   const Var tokens = tape.input("tokens", {2, 3, 4}), past = tape.input("past", {2}, Dtype::int64);
   tape.set_past(tokens, past, 8);

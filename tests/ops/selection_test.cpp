@@ -12,12 +12,12 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
-TEST_CASE("op where: chooses, broadcasts, and lets no NaN through the gradient") {
+TEST_CASE("op where: selects, broadcasts, and keeps NaN out of the gradient") {
   Tape tape;
   const Var condition = reshape(tape.constant(listed({true, false})), {2, 1});
   const Var a = tape.parameter("a", xt::xarray<float>{1, 2, 3});
   CHECK(fast(where(condition, a, -1)).to<float>() == xt::xarray<float>{{1, 2, 3}, {-1, -1, -1}});
-  const Var chosen = where(a > 1, log(a - 1), 0);  // log(0) where it is not chosen
+  const Var chosen = where(a > 1, log(a - 1), 0);  // log(0) where it is not selected
   CHECK(fast(chosen).to<float>()(0) == 0);
   const Var mask = tape.constant(xt::xarray<bool>{true, false, true});
   const Var g = grad(sum(where(mask, a, a * static_cast<double>(not_a_number))), {where(mask, a, 0)})[0];
@@ -75,7 +75,7 @@ TEST_CASE("op cast: every pair of dtypes, rounding, limits, gradients") {
   const Var x = tape.input("x", {2});
   CHECK(cast(x, Dtype::float32).id() == x.id());
   check_golden("ops_pointwise.json", "cast");
-  // Through float32 the differences of a square are exact with a step and points that are powers of two.
+  // In float32, differences of a square are exact if the step and the points are powers of two.
   GradcheckOptions options;
   options.step = 0.25;
   const auto through_float = [](const Vars& v) {
@@ -88,7 +88,7 @@ TEST_CASE("op cast: every pair of dtypes, rounding, limits, gradients") {
 }
 
 TEST_CASE("op masked_fill: the value of integers is exact, or an error") {
-  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which no double is
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which a double cannot represent
   Tape tape;
   const Var x = tape.parameter("x", xt::xarray<std::int64_t>{1, 2});
   const Var filled = masked_fill(x, x > 1, odd);

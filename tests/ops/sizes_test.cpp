@@ -1,4 +1,4 @@
-// Sizes that 64 bits or no memory can hold: shape rules refuse them, naming the op, or are right.
+// Sizes too large for 64 bits or for memory: shape rules give the right result or refuse them, naming the op.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -16,7 +16,7 @@ constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t two_to(int power) { return std::int64_t{1} << power; }
 
-/// What a call is refused with. It must leave nothing on the tape.
+/// The error message of a call, which must leave nothing on the tape.
 template <class E = ShapeError, class Record>
 std::string refusal(const Tape& tape, const Record& record) {
   const std::size_t size = tape.size();
@@ -29,7 +29,7 @@ std::string refusal(const Tape& tape, const Record& record) {
   return "nothing was refused";
 }
 
-/// Whether every one of `parts` stands in `text`.
+/// Whether `text` contains every one of `parts`.
 bool says(const std::string& text, const std::vector<std::string>& parts) {
   INFO(text);
   bool all = true;
@@ -65,7 +65,7 @@ TEST_CASE("sizes: a sum of a broadcast of 2^64 numbers is refused, not 0") {
              {"sum: ", "(2305843009213693952,)", "8 bytes each"}));  // bool is summed in int64
 }
 
-TEST_CASE("sizes: outer products are refused in the words of einsum and matmul") {
+TEST_CASE("sizes: outer products are refused with the errors of einsum and matmul") {
   Tape tape;
   const Var a = repeated(tape, {two_to(40)});
   CHECK(says(refusal(tape, [&] { einsum("i,j->ij", {a, a}); }),
@@ -92,14 +92,14 @@ TEST_CASE("sizes: parts of a split that add up only modulo 2^64 are refused") {
   CHECK_THROWS_AS(split(x, {-4, 8}, 0), ShapeError);
 }
 
-TEST_CASE("sizes: what would be taken apart into too many arrays is refused") {
+TEST_CASE("sizes: splitting into too many arrays is refused") {
   Tape tape;
   const Var x = repeated(tape, {two_to(40)});
   CHECK(says(refusal(tape, [&] { unstack(x); }), {"unstack: axis 0 of (1099511627776,)", "1048576"}));
   CHECK(says(refusal(tape, [&] { split(x, two_to(39), 0); }), {"549755813888 arrays"}));
 }
 
-TEST_CASE("sizes: slices with the greatest steps, starts and stops are NumPy's") {
+TEST_CASE("sizes: slices with the largest steps, starts and stops are as in NumPy") {
   const Doubles x = numbers({5});
   struct Example {
     std::int64_t start, stop, step;
@@ -124,7 +124,7 @@ TEST_CASE("sizes: slices with the greatest steps, starts and stops are NumPy's")
   }
 }
 
-TEST_CASE("sizes: slices of the longest arrays have the sizes that NumPy gives") {
+TEST_CASE("sizes: slices of the longest arrays have the same sizes as in NumPy") {
   Tape tape;
   const Var x = repeated(tape, {most}, Dtype::boolean);
   CHECK(slice(x, {0}, {open_end}, {2}).shape() == Shape{two_to(62)});
@@ -139,7 +139,8 @@ TEST_CASE("sizes: slices of the longest arrays have the sizes that NumPy gives")
   CHECK(grad(sum(two), {numbers})[0].shape() == numbers.shape());
 }
 
-TEST_CASE("sizes: update_slice takes any step of one element, and refuses what lies outside however it multiplies") {
+TEST_CASE(
+    "sizes: update_slice accepts any step for one element, and refuses slices outside x also if offsets overflow") {
   const Doubles x = numbers({4}), one = numbers({1}, 1);
   for (const std::int64_t step : {most, least, two_to(62)}) {
     const auto record = [&](const Vars& v) { return update_slice(v[0], v[1], {2}, {step}); };
@@ -178,18 +179,18 @@ TEST_CASE("sizes: one_hot, eye and diag_embed refuse results that no array can h
   CHECK(eye(tape, two_to(31), two_to(31), Dtype::boolean).shape() == Shape{two_to(31), two_to(31)});
 }
 
-TEST_CASE("sizes: int32 does not count beyond itself") {
+TEST_CASE("sizes: int32 does not count beyond its range") {
   Tape tape;
   CHECK(says(refusal<DtypeError>(tape, [&] { iota(tape, {two_to(31) + 1}, 0, Dtype::int32); }),
              {"iota: the last index 2147483648 does not fit int32", "use int64"}));
   CHECK(iota(tape, {two_to(31)}, 0, Dtype::int32).shape() == Shape{two_to(31)});
-  // one_hot's meaning counts classes: an index must not hit another class 2^32 further on.
+  // one_hot's expansion compares indices with classes: an index must not equal a class 2^32 further on.
   const Var i = tape.input("i", {2}, Dtype::int32);
   const Node hot = one_hot(i, two_to(33), Dtype::boolean).node();
   CHECK(hot.op->expand({*hot.op, hot, tape, {i}})[0].type() == hot.outputs[0]);
 }
 
-TEST_CASE("sizes: reshape refuses sizes whose product passes 64 bits") {
+TEST_CASE("sizes: reshape refuses sizes whose product exceeds 64 bits") {
   Tape tape;
   const Var x = tape.input("x", {6}), none = tape.input("none", {0});
   for (const Shape& shape : {Shape{most, 2, -1}, {two_to(32), two_to(32), -1}, {two_to(32), two_to(32)}, {-1, least}})
@@ -199,7 +200,7 @@ TEST_CASE("sizes: reshape refuses sizes whose product passes 64 bits") {
   CHECK(reshape(none, {two_to(40), 0}).shape() == Shape{two_to(40), 0});
 }
 
-TEST_CASE("sizes: rearrange refuses given sizes whose product passes 64 bits") {
+TEST_CASE("sizes: rearrange refuses given sizes whose product exceeds 64 bits") {
   Tape tape;
   const Var none = tape.input("none", {0}), both = tape.input("both", {0, 0});
   CHECK(says(refusal(tape,
@@ -246,7 +247,7 @@ TEST_CASE("sizes: masks and caches of the longest sequences are refused") {
   CHECK(positions(tokens).shape() == Shape{2, 3});
 }
 
-TEST_CASE("sizes: an attention whose scores no array could hold is refused") {
+TEST_CASE("sizes: an attention is refused if no array can hold its scores") {
   Tape tape;
   const Var q = repeated(tape, {2, two_to(31), 1, 1});
   const Var hidden = tape.constant(0, Dtype::boolean);
@@ -259,7 +260,7 @@ TEST_CASE("sizes: an attention whose scores no array could hold is refused") {
              {"attention: ", "(2, 1, 2147483648, 2147483648)"}));
 }
 
-TEST_CASE("sizes: a scan's stacked outputs are checked, and too many steps are not written out one by one") {
+TEST_CASE("sizes: a scan's stacked outputs are checked, and too many steps are not expanded") {
   Tape tape;
   const Var x = repeated(tape, {two_to(40)});
   const ScanOptions along{0, false, {}};

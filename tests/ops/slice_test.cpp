@@ -28,7 +28,7 @@ TEST_CASE("op slice: follows Python") {
   }
 }
 
-TEST_CASE("op slice: of several axes, of views, and of some axes only") {
+TEST_CASE("op slice: several axes, views, and some axes only") {
   const Doubles x = numbers({4, 5, 3});
   CHECK(played_one(
             [](const Vars& v) {
@@ -43,7 +43,7 @@ TEST_CASE("op slice: of several axes, of views, and of some axes only") {
   CHECK_THROWS_WITH_AS(slice(var, {0}, {1}, {0}), "slice: a step must not be 0", ShapeError);
 }
 
-TEST_CASE("op update_slice: writes a part over an array") {
+TEST_CASE("op update_slice: overwrites a slice of an array") {
   const Doubles x = numbers({4, 5}), part = numbers({2, 3}, 1);
   const auto record = [](const Vars& v) { return update_slice(v[0], v[1], {1, -4}, {2, 1}); };
   CHECK(played_one(record, {x, part}) == made_from({4, 5}, [&](const Shape& i) {
@@ -53,7 +53,7 @@ TEST_CASE("op update_slice: writes a part over an array") {
   check_gradient([&](const Vars& v) { return square(record(v)); }, {x, part});
   check_gradient([](const Vars& v) { return square(update_slice(v[0], v[1], {3}, {-1})); },
                  {numbers({4}), numbers({4}, 1)});
-  // An array that is still needed must not be written over.
+  // An array that is read later must not be overwritten.
   const auto both = [&](const Vars& v) {
     const Var y = v[0] * 2.0;
     return Vars{record({y, v[1]}), y};
@@ -63,7 +63,7 @@ TEST_CASE("op update_slice: writes a part over an array") {
         numbers({3}));
 }
 
-TEST_CASE("op update_slice: parts that do not lie inside are refused") {
+TEST_CASE("op update_slice: slices that do not lie inside x are refused") {
   Tape tape;
   const Var x = tape.input("x", {4, 5}), part = tape.input("part", {2, 3});
   CHECK_THROWS_WITH_AS(update_slice(x, part, {3, 0}),

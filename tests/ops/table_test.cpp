@@ -1,4 +1,4 @@
-// What every row of the op table must have, whatever the op.
+// Requirements on every op of the op table.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -32,7 +32,7 @@ TEST_CASE("every op has a doc: a formula or sentences") {
   });
 }
 
-TEST_CASE("every attribute is named once, documented, and has a default of its type") {
+TEST_CASE("every attribute has its own name, a doc, and a default of its type if it has one") {
   for_every_row([](const Op& op) {
     std::set<std::string> names;
     for (const AttributeSpec& attribute : op.attributes) {
@@ -69,7 +69,7 @@ TEST_CASE("every attribute is named once, documented, and has a default of its t
   });
 }
 
-TEST_CASE("every op names its inputs once, those that may be missing last") {
+TEST_CASE("every op has distinct input names, with optional inputs last") {
   for_every_row([](const Op& op) {
     std::set<std::string> names;
     bool last = false;
@@ -83,7 +83,7 @@ TEST_CASE("every op names its inputs once, those that may be missing last") {
   });
 }
 
-TEST_CASE("every op is computed in exactly the way that its kind needs") {
+TEST_CASE("every op has the kernel, tile, view or expansion that its kind needs") {
   for_every_row([](const Op& op) {
     CHECK(op.shape);
     const int ways = (op.lowering.kernel ? 1 : 0) + (op.lowering.tile ? 1 : 0) + (op.lowering.view ? 1 : 0);
@@ -97,7 +97,7 @@ TEST_CASE("every op is computed in exactly the way that its kind needs") {
   });
 }
 
-TEST_CASE("every op that can be differentiated says how") {
+TEST_CASE("every differentiable op has a gradient or an expansion") {
   for_every_row([](const Op& op) {
     if (op.inputs.empty() || !op.differentiable) {
       CHECK(!op.gradient);
@@ -107,13 +107,13 @@ TEST_CASE("every op that can be differentiated says how") {
   });
 }
 
-TEST_CASE("docs/ops.md is what `xtape ops` prints") {
+TEST_CASE("docs/ops.md is the output of `xtape ops`") {
   std::ifstream file(source_root() + "/docs/ops.md");
   REQUIRE(file);
   std::ostringstream kept;
   kept << file.rdbuf();
   std::ostringstream current;
   write_reference(builtin_ops(), current);
-  INFO("the page is made by: xtape ops > docs/ops.md");
+  INFO("to update the page: xtape ops > docs/ops.md");
   CHECK(kept.str() == current.str());
 }

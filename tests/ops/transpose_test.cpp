@@ -5,7 +5,7 @@
 
 using namespace xtape;
 
-TEST_CASE("op transpose: gives the axes in the order asked for") {
+TEST_CASE("op transpose: reorders the axes") {
   const Doubles x = numbers({2, 3, 4});
   CHECK(played_one(
             [](const Vars& v) {
@@ -28,12 +28,12 @@ TEST_CASE("op transpose: gives the axes in the order asked for") {
   CHECK(shape_of(played_one([](const Vars& v) { return transpose(v[0]); }, {numbers({})})) == Shape{});
 }
 
-TEST_CASE("op transpose: gradients go back through the inverse order") {
+TEST_CASE("op transpose: gradients have the inverse order") {
   check_gradient([](const Vars& v) { return square(transpose(v[0], {2, 0, 1})); }, {numbers({2, 3, 2})});
   check_gradient([](const Vars& v) { return transpose(v[0]) * v[1]; }, {numbers({2, 3}), numbers({3, 2}, 1)});
 }
 
-TEST_CASE("op transpose: axes that are no order of the axes are refused") {
+TEST_CASE("op transpose: axes that are not a permutation are refused") {
   Tape tape;
   const Var x = tape.input("x", {2, 3, 4});
   CHECK_THROWS_WITH_AS(transpose(x, {0, 1}), "transpose: axes (0, 1) must name each of the 3 axes of (2, 3, 4) once",

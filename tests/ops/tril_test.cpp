@@ -5,7 +5,7 @@
 
 using namespace xtape;
 
-TEST_CASE("op tril: keeps what is on and below a diagonal") {
+TEST_CASE("op tril: keeps the elements on and below a diagonal") {
   const Doubles x = numbers({2, 3, 4});
   for (std::int64_t diagonal : {-4, -1, 0, 2, 5}) {
     CAPTURE(diagonal);
@@ -19,7 +19,7 @@ TEST_CASE("op tril: keeps what is on and below a diagonal") {
   CHECK(played_one([](const Vars& v) { return tril(v[0]); }, {numbers({0, 2})}).size() == 0);
 }
 
-TEST_CASE("op triu: keeps what is on and above a diagonal") {
+TEST_CASE("op triu: keeps the elements on and above a diagonal") {
   const Doubles x = numbers({2, 4, 3});
   for (std::int64_t diagonal : {-5, -1, 0, 1, 4}) {
     CAPTURE(diagonal);

@@ -17,7 +17,7 @@ Player carrying(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
 }
 }  // namespace
 
-TEST_CASE("a state starts at zero, may be written, and is what the output was") {
+TEST_CASE("a state starts at zero, may be written, and becomes the output of each play") {
   for (const bool in_place : {true, false}) {
     Tape tape;
     const Var h = tape.input("h", {2});
@@ -37,7 +37,7 @@ TEST_CASE("a state starts at zero, may be written, and is what the output was") 
   }
 }
 
-TEST_CASE("two states that change places, and a state read after it was computed") {
+TEST_CASE("two states that are swapped, and a state that is read after its next value is computed") {
   Tape tape;
   const Var a = tape.input("a", {2});
   const Var b = tape.input("b", {2});
@@ -53,7 +53,7 @@ TEST_CASE("two states that change places, and a state read after it was computed
   Tape late;
   const Var h = late.input("h", {2});
   const Var next = h + 1.0;
-  const Var difference = next - h;  // h is read after `next` was made
+  const Var difference = next - h;  // h is read after `next` is computed
   const Var old = reshape(h, {1, 2});
   Player reader = carrying(late, {difference, old}, {{h, next}});
   for (int i = 0; i < 3; ++i) {
@@ -63,7 +63,7 @@ TEST_CASE("two states that change places, and a state read after it was computed
   }
 }
 
-TEST_CASE("two states with one next value, a delay line, and a turned state") {
+TEST_CASE("two states with one next value, a delay line, and a transposed state") {
   Tape tape;
   const Var a = tape.input("a", {2, 2});
   const Var b = tape.input("b", {2, 2});
@@ -97,7 +97,7 @@ TEST_CASE("a state's input may be recorded after the next value of another") {
   CHECK(player.carried(b).as<float>()[0] == 6);
 }
 
-TEST_CASE("two players share a state whose memory they are given") {
+TEST_CASE("two players share a state whose memory the caller provides") {
   Array memory(Dtype::float32, {4});
   const Array first = memory.first({2});
   CHECK(first.data() == memory.data());
@@ -119,7 +119,7 @@ TEST_CASE("two players share a state whose memory they are given") {
                        "the memory of carry 'h' must be float32 (2,), got float32 (4,)", ShapeError);
 }
 
-TEST_CASE("what carries refuse") {
+TEST_CASE("invalid carries are refused") {
   Tape tape;
   Tape other;
   const Var h = tape.input("h", {2});
@@ -139,7 +139,7 @@ TEST_CASE("what carries refuse") {
   CHECK_THROWS_AS(player.carried(x), Error);
 }
 
-TEST_CASE("looking for what is not finite starts from the states as they are") {
+TEST_CASE("first_not_finite starts from the present states") {
   Tape tape;
   const Var h = tape.input("h", {2});
   const Caller at = Caller::here(); const Var next = sqrt(h);

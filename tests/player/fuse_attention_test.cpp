@@ -12,7 +12,7 @@ using namespace xtape;
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Attention as definitions write it, over one product's parts.
+/// Attention as in definitions, with q, k and v split from one product.
 struct Recorded {
   explicit Recorded(Mode mode, const std::string& scores_equation = "bqhe,bkhe->bhqk") : tape(mode) {
     x = tape.parameter("x", normal_array({2, 9, 12}, 1));
@@ -33,7 +33,7 @@ Count fused(const Tape& tape, const Vars& outputs) {
 }
 }  // namespace
 
-TEST_CASE("products, mask, softmax and dropout become attention, forward and backward, with the same draws") {
+TEST_CASE("products, mask, softmax and dropout become attention, forward and backward, with the same random numbers") {
   for (const Mode mode : {Mode::train, Mode::eval}) {
     Recorded r(mode);
     CHECK(fused(r.tape, {r.heads}) == Count{1, 0});
@@ -42,18 +42,18 @@ TEST_CASE("products, mask, softmax and dropout become attention, forward and bac
   }
 }
 
-TEST_CASE("attention whose weights are asked for stays what it is") {
+TEST_CASE("attention is not fused if its weights are an output") {
   Recorded r(Mode::eval);
   CHECK(fused(r.tape, {r.heads, r.weights}) == Count{0, 0});
 }
 
-TEST_CASE("the operands of the scores may stand in any order") {
+TEST_CASE("the operands of the scores may be in any order") {
   Recorded r(Mode::eval, "bkhe,bqhe->bhqk");
   const Vars gradients = grad(r.loss, {r.x, r.w});
   CHECK(fused(r.tape, {r.loss, gradients[0]}) == Count{1, 1});
 }
 
-TEST_CASE("sums over another axis than that of the softmax are no attention") {
+TEST_CASE("sums over another axis than that of the softmax are not fused as attention") {
   Tape tape;
   const auto numbers = [&](const char* name, unsigned seed) {
     return tape.parameter(name, normal_array({2, 9, 3, 4}, seed));

@@ -9,7 +9,7 @@
 using namespace xtape;
 
 namespace {
-/// A projection to `classes` and the mean of the cross-entropy, as definitions write it.
+/// A projection to `classes` and the mean cross-entropy, as in definitions.
 struct Recorded {
   Recorded(std::size_t rows, std::size_t classes, bool biased) {
     x = tape.parameter("x", single(normal_array({2, rows / 2, 4}, 1)));
@@ -32,7 +32,7 @@ std::int64_t fused(const Tape& tape, const Vars& outputs) {
 }
 }  // namespace
 
-TEST_CASE("a projection to many logits and its cross-entropy are played as one, with their gradients") {
+TEST_CASE("a projection to many logits, its cross-entropy and their gradients are played as one op") {
   for (bool biased : {false, true}) {
     Recorded r(1030, 8300, biased);
     Vars wanted{r.x, r.w};
@@ -47,7 +47,7 @@ TEST_CASE("a projection to many logits and its cross-entropy are played as one, 
   }
 }
 
-TEST_CASE("logits that are asked for, few of them, or without a gradient, are made as they are written") {
+TEST_CASE("nothing is fused if the logits are an output, are few, or have no gradient") {
   Recorded many(1030, 8300, true);
   CHECK(fused(many.tape, {many.loss}) == 0);
   Vars outputs = grad(many.loss, {many.x, many.w});

@@ -1,4 +1,4 @@
-// Rules across forward and backward: where they apply, where they must not, and that the values stay.
+// Rules across forward and backward: where they apply, where they must not, and that values do not change.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using namespace xtape;
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// An rms_norm, spelled out; of its values inside, `scale` is 1 / rms.
+/// An rms_norm, written in simpler ops. The interior value `scale` is 1 / rms.
 struct Recorded {
   explicit Recorded(const OpTable& table = builtin_ops()) {
     tape.set_ops(table);
@@ -36,7 +36,7 @@ Count fused(const Tape& tape, const Vars& outputs) {
   return fused("rms_norm", tape, outputs);
 }
 
-/// Notes of a plan on a rule: "rule at #12 mul" or "rule at #12 mul: why not".
+/// The notes of a plan on a rule: "rule at #12 mul" or "rule at #12 mul: reason of the miss".
 std::string notes(const Tape& tape, const Vars& outputs, const std::string& rule) {
   std::string text;
   const Player player(tape, outputs);
@@ -57,7 +57,7 @@ TEST_CASE("a rule applies forward and backward, and both share one call") {
   CHECK(fused(r.tape, {gradients[1]}) == Count{1, 1});
 }
 
-TEST_CASE("a rule applies at two places, each by itself") {
+TEST_CASE("a rule applies at two places, separately") {
   Recorded r;
   const Var second = r.y + r.x;
   const Var z = second / sqrt(mean(square(second), {-1}, true) + 1e-6);
@@ -67,7 +67,8 @@ TEST_CASE("a rule applies at two places, each by itself") {
 }
 
 TEST_CASE(
-    "where a value inside is asked for, read, or differentiated for, no rule applies, and nothing is made twice") {
+    "if a value inside is an output, read elsewhere or differentiated for, no rule applies, and nothing is computed "
+    "twice") {
   Recorded r;
   const Var loss = sum(square(r.y));
   const Vars gradients = grad(loss, {r.x, r.w});
@@ -80,14 +81,14 @@ TEST_CASE(
   CHECK(roots == 1);
   CHECK(fused(r.tape, grad(loss, {r.x, r.scale})) == Count{0, 0});
   CHECK(notes(r.tape, {r.y, r.scale}, "rms_norm") == "#8 mul: #6 rsqrt is read elsewhere too");
-  Tape other;  // places are those of the caller's tape
+  Tape other;  // the notes have the node numbers of the caller's tape
   tanh(other.parameter("unused", normal_array({2}, 1)));
   const Var x = other.parameter("x", normal_array({4, 6}, 1));
   const Var scale = rsqrt(mean(square(x), {-1}, true) + 1e-5);
   CHECK(notes(other, {x * scale, scale}, "rms_norm") == "#8 mul: #7 rsqrt is read elsewhere too");
 }
 
-TEST_CASE("a rule applies under any number of sweeps") {
+TEST_CASE("a rule applies with any number of gradient sweeps") {
   Recorded r;
   const Var a = grad(sum(square(r.y)), {r.x})[0];
   const Var b = grad(sum(sin(r.y)), {r.x})[0];
@@ -96,7 +97,7 @@ TEST_CASE("a rule applies under any number of sweeps") {
   CHECK(fused(r.tape, {r.y, a, b}) == Count{1, 2});
 }
 
-TEST_CASE("a cotangent may be any value, one from inside too") {
+TEST_CASE("a cotangent may be any value, also one inside the fused ops") {
   Recorded r;
   const Var cotangent = broadcast_to(r.scale, r.y.shape());
   const Var dx = grad(Vars{r.y}, {r.x}, {cotangent})[0];
@@ -104,7 +105,7 @@ TEST_CASE("a cotangent may be any value, one from inside too") {
   fused(r.tape, {r.y, dx});
 }
 
-TEST_CASE("the derivative of a fused derivative is right") {
+TEST_CASE("second derivatives through fused gradients are right") {
   Recorded r;
   const Var dx = grad(sum(square(r.y)), {r.x})[0];
   const Var second = grad(sum(square(dx)), {r.w})[0];
@@ -112,7 +113,7 @@ TEST_CASE("the derivative of a fused derivative is right") {
   fused(r.tape, {r.y, dx, second});
 }
 
-TEST_CASE("what grad fused is marked where the tape is printed") {
+TEST_CASE("the printed tape marks calls that grad fused") {
   Recorded r;
   grad(sum(r.y), {r.x});
   std::ostringstream text;
@@ -124,7 +125,7 @@ TEST_CASE("what grad fused is marked where the tape is printed") {
   CHECK(marked == 2);
 }
 
-TEST_CASE("no rule applies to what only looks alike, and the plan says what is in its way") {
+TEST_CASE("no rule applies to ops that only look similar, and the plan gives the reason") {
   Tape tape;
   const Var x = tape.parameter("x", normal_array({2, 3, 4}, 1)), w = tape.parameter("w", normal_array({4}, 2));
   const Var other = tape.parameter("other", normal_array({2, 3, 4}, 3));
@@ -147,7 +148,7 @@ TEST_CASE("no rule applies to what only looks alike, and the plan says what is i
         "#" + std::to_string(near.id().node) + " einsum: masked_fill's value is not -inf");
 }
 
-TEST_CASE("a tape's own table says which rules apply") {
+TEST_CASE("a tape's own table determines which rules apply") {
   static const OpTable without_rules = [] {
     OpTable table;
     for (const auto& row : builtin_ops().rows()) table.add(*row.second);
@@ -158,7 +159,7 @@ TEST_CASE("a tape's own table says which rules apply") {
   CHECK(fused(r.tape, {r.y, gradients[0]}) == Count{0, 0});
 }
 
-TEST_CASE("a user's own op takes the place of what its expand records, with its own gradient") {
+TEST_CASE("a user's op replaces the ops that its expand records, with its own gradient") {
   static const Op energy = [] {
     Op op;
     op.name = "energy";
@@ -195,7 +196,7 @@ TEST_CASE("a user's own op takes the place of what its expand records, with its 
   CHECK(fused("energy", tape, {y, gradients[0], gradients[1]}, 1e-13) == Count{1, 0});
 }
 
-TEST_CASE("a rule of an op that is not in the table, or has no pattern, is refused") {
+TEST_CASE("a rule is refused if its op is not in the table or it has no pattern") {
   OpTable table;
   Op op;
   op.name = "own";
@@ -213,7 +214,7 @@ TEST_CASE("a rule of an op that is not in the table, or has no pattern, is refus
                        Error);
 }
 
-TEST_CASE("a rule whose pattern records no call, or cannot be recorded, says so where it is first tried") {
+TEST_CASE("a rule whose pattern records no call, or cannot be recorded, gives an error when it is first tried") {
   const auto message = [](const std::function<Vars(const ExpandCall&)>& pattern) -> std::string {
     OpTable table = builtin_ops();
     table.add({.name = "r", .op = table.find("tanh"), .inputs = {{Dtype::float64, {3}}}, .pattern = pattern});
@@ -298,7 +299,7 @@ std::int64_t agreed(const Tape& tape, const Vars& outputs) {
 }
 }  // namespace
 
-TEST_CASE("what is equal but for rounding is not taken for equal") {
+TEST_CASE("values that are equal except for rounding are not treated as equal") {
   Tape tape;
   const Var x = tape.parameter("x", normal_array({4, 6}, 1));
   const Var rounded = (x + 6755399441055744.0) - 6755399441055744.0;
@@ -306,7 +307,7 @@ TEST_CASE("what is equal but for rounding is not taken for equal") {
   CHECK(agreed(tape, {gelu_of(rounded, x)}) == 0);
   const Var a = tape.parameter("a", xt::xarray<double>{1e20}), b = tape.parameter("b", xt::xarray<double>{-1e20}),
             c = tape.parameter("c", xt::xarray<double>{1.0});
-  const Var first = (a + b) + c, second = a + (b + c);  // 1 and 0
+  const Var first = (a + b) + c, second = a + (b + c);  // their values are 1 and 0
   CHECK(agreed(tape, {gelu_of(second, second), sin(first)}) == 1);
   CHECK(agreed(tape, {gelu_of(second, first)}) == 0);
   const Var infinite = tape.parameter("i", xt::xarray<double>{infinity, 2.0});
@@ -314,7 +315,7 @@ TEST_CASE("what is equal but for rounding is not taken for equal") {
   agreed(tape, {gelu_of(infinite * 0.0 + infinite, infinite)});
 }
 
-TEST_CASE("roots and their squares stay what they are") {
+TEST_CASE("roots and their squares are not simplified") {
   Tape tape;
   const Var x = tape.parameter("x", normal_array({4, 6}, 1)), w = tape.parameter("w", normal_array({6}, 2));
   const Var root = sqrt(x), scale = rsqrt(mean(square(x), {-1}, true) + 1e-6);
@@ -333,7 +334,7 @@ TEST_CASE("literals that leave the range of the dtype are not merged") {
   agreed(tape, {gelu_of(tiny * 1e300 * 1e-300, tiny)});
 }
 
-TEST_CASE("masked scores that are scaled afterwards are attention for positive scales alone") {
+TEST_CASE("masked scores that are scaled afterwards are fused as attention for positive scales only") {
   Tape tape;
   const Var q = tape.parameter("q", normal_array({2, 3, 4}, 1)), k = tape.parameter("k", normal_array({2, 5, 4}, 2));
   const Var hidden = tape.constant(xt::xarray<bool>{true, false, false, true, false});
@@ -346,7 +347,7 @@ TEST_CASE("masked scores that are scaled afterwards are attention for positive s
   }
 }
 
-TEST_CASE("a loss that is scaled by 1 is that loss") {
+TEST_CASE("a loss scaled by 1 is treated as the loss itself") {
   for (const bool counted : {false, true}) {
     Tape tape;
     tape.set_default_dtype(Dtype::float64);

@@ -1,4 +1,4 @@
-// What errors say of values that a play stumbles over: the user's op and where it was recorded.
+// Errors about values while playing name the user's op and where it was recorded.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string error_of(const std::function<void()>& body) {
   return "no error";
 }
 
-/// The error of playing `outputs` with the indices -1, as all kinds of plans and on one and more threads have it.
+/// The error of playing `outputs` with the indices -1. It is the same for all kinds of plans and any number of threads.
 std::string error_of_playing(const Tape& tape, const Vars& outputs, const Var& indices) {
   const Array wrong(xt::xarray<std::int64_t>(xt::ones<std::int64_t>({static_cast<int>(indices.shape()[0])}) * -1));
   std::string found;
@@ -55,7 +55,7 @@ struct Places {
 };
 }  // namespace
 
-TEST_CASE("an index out of range while playing names the op and its place") {
+TEST_CASE("the error for an index out of range while playing names the op and its source location") {
   Places p;
   const auto check = [&](const Var& y, const std::string& op) {
     CHECK(error_of_playing(p.tape, {y}, p.indices) == to_string(p.at) + ": " + op + ": " + stray);
@@ -69,7 +69,7 @@ TEST_CASE("an index out of range while playing names the op and its place") {
   p.at = Caller::here(), check(scatter_add(p.x, tall, ones_like(p.x), 0), "scatter_add");
 }
 
-TEST_CASE("a target out of range names cross_entropy and its place") {
+TEST_CASE("the error for a target out of range names cross_entropy and its source location") {
   Tape tape;
   const Var logits = tape.parameter("logits", Array(Dtype::float32, {2, 5})), targets = tape.input("t", {2}, Dtype::int64);
   const Caller at = Caller::here(); const Var loss = cross_entropy(logits, targets).first;
@@ -79,7 +79,7 @@ TEST_CASE("a target out of range names cross_entropy and its place") {
   CHECK(error_of_playing(tape, grad(loss, {logits}), targets) == to_string(at) + text);
 }
 
-TEST_CASE("what a fused op stumbles over names the user's op and its place") {
+TEST_CASE("errors of a fused op name the user's op and its source location") {
   Tape tape;
   const Var x = tape.parameter("x", Array(Dtype::float32, {1030, 4}));
   const Var w = tape.parameter("w", Array(Dtype::float32, {8300, 4}));
@@ -96,14 +96,14 @@ TEST_CASE("what a fused op stumbles over names the user's op and its place") {
                         "-100, the ignored one");
 }
 
-TEST_CASE("what only a gradient plays names the forward op and its place") {
+TEST_CASE("errors of an op that only a gradient plays name the forward op and its source location") {
   Places p;
   const Caller at = Caller::here(); const Var y = take(p.x, p.indices);
   const Vars gradients = grad(y, {p.x});
   CHECK(error_of_playing(p.tape, gradients, p.indices) == to_string(at) + ": take: index_add: " + stray);
 }
 
-TEST_CASE("inside scans and checkpoints the inner op and place are named, once") {
+TEST_CASE("errors inside scans and checkpoints name the inner op and its source location, once") {
   Tape tape;
   const Var x = tape.parameter("x", Array(Dtype::float32, {4, 3}));
   const Var indices = tape.input("indices", {2}, Dtype::int64);
@@ -122,21 +122,21 @@ TEST_CASE("inside scans and checkpoints the inner op and place are named, once")
   CHECK(error_of_playing(tape, grad(sum(inside[0] * inside[0]), {x}), indices) == to_string(at) + ": take: " + stray);
 }
 
-TEST_CASE("a definition's place is named while playing, too") {
+TEST_CASE("errors while playing also name locations in definitions") {
   Places p;
   const auto guard = p.tape.in_scope(std::make_shared<const Scope>(Scope{"h.0", "net.json, block 'embed'"}), 7);
   CHECK(error_of_playing(p.tape, {take(p.x, p.indices)}, p.indices) ==
         std::string("h.0 (net.json, block 'embed', line 7): take: ") + stray);
 }
 
-TEST_CASE("constants that are out of range are named when the player is made") {
+TEST_CASE("constant indices out of range are an error when the player is made") {
   Tape tape;
   const Var indices = tape.constant(xt::xarray<std::int64_t>{-1, 0}), x = tape.constant(Array(Dtype::float32, {4, 3}));
   const Caller at = Caller::here(); const Var y = take(x, indices);
   CHECK(error_of([&] { Player(tape, {y}).play(); }) == to_string(at) + ": take: " + stray);
 }
 
-TEST_CASE("the first value that is not finite names the program's line") {
+TEST_CASE("first_not_finite names the program's line") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Caller at = Caller::here(); const Var y = log(x);
@@ -156,9 +156,9 @@ TEST_CASE("an input that is fed twice is an error that names it") {
   CHECK(player.scalar(y) == 3);
 }
 
-TEST_CASE("a plan's buffers bear the numbers and ops of the printed tape") {
+TEST_CASE("a plan's buffers are named by the numbers and ops of the printed tape") {
   Tape tape;
-  const Var unused = tanh(tape.input("unused", {2}));  // so that the numbers of what is played are others
+  const Var unused = tanh(tape.input("unused", {2}));  // so that the played nodes have other numbers
   const Var x = tape.input("x", {2, 4}), w = tape.parameter("w", Array(Dtype::float32, {4, 4}));
   const Var hidden = tanh(matmul(x, w) + 1);
   const Var normal = layer_norm(hidden), hit = one_hot(argmax(normal), 4);

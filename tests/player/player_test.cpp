@@ -66,7 +66,7 @@ TEST_CASE("playing allocates nothing" * needs_no_sanitizer()) {
   const Work work;
   Player player = work.player(2);
   const Matrix x = counting(64, 1000);
-  for (int i = 0; i < 3; ++i) player.play({{work.x, x}}, 1);  // the OpenMP library makes its team once
+  for (int i = 0; i < 3; ++i) player.play({{work.x, x}}, 1);  // the OpenMP library allocates its threads once
   const AllocationCount allocations;
   for (std::uint64_t step = 0; step < 5; ++step) player.play({{work.x, x}}, step);
   const std::int64_t made = allocations.count();
@@ -107,7 +107,7 @@ TEST_CASE("two tapes in two threads at once, and inside a caller's own OpenMP re
   for (float each : found) CHECK(each == loss);
 }
 
-TEST_CASE("the caller's OpenMP settings are as before") {
+TEST_CASE("a play leaves the caller's OpenMP settings unchanged") {
   const int before = omp_get_max_threads();
   omp_set_num_threads(5);
   const Work work;
@@ -120,7 +120,7 @@ TEST_CASE("the caller's OpenMP settings are as before") {
   omp_set_num_threads(before);
 }
 
-TEST_CASE("plan: what is counted, known before anything runs") {
+TEST_CASE("plan: its counts are known before anything runs") {
   const Work work;
   const Plan all = Player(work.tape, {work.loss, work.dx, work.dw}).plan();
   std::size_t outputs = 0, parameters = 0, arena_end = 0, arena_sum = 0;
@@ -150,7 +150,7 @@ TEST_CASE("plan: what is counted, known before anything runs") {
   CHECK(text.str().find("parameter w: 256000 bytes") != std::string::npos);
 }
 
-TEST_CASE("plan: what steps cost") {
+TEST_CASE("plan: the cost of steps") {
   Tape tape;
   const Var a = tape.input("a", {3, 5, 7});
   const Var b = tape.input("b", {7, 11});
@@ -168,10 +168,10 @@ TEST_CASE("plan: what steps cost") {
   };
   CHECK(cost("einsum") == std::pair{2.0 * 3 * 5 * 7 * 11, 4.0 * (105 + 77 + 165)});
   CHECK(cost("add+tanh") == std::pair{0.0, 4.0 * (165 + 11 + 165)});
-  CHECK(cost("take") == std::pair{0.0, 4.0 * 24 + 8.0 * 6 + 4.0 * 24});  // of the table, the rows that are picked
+  CHECK(cost("take") == std::pair{0.0, 4.0 * 24 + 8.0 * 6 + 4.0 * 24});  // only the rows of the table that are read
 }
 
-TEST_CASE("plan: a scan costs what its steps do") {
+TEST_CASE("plan: the cost of a scan is that of its steps") {
   Tape tape;
   const Var xs = tape.input("xs", {9, 2, 4});
   const Var w = tape.input("w", {4, 4});
@@ -188,7 +188,7 @@ TEST_CASE("plan: a scan costs what its steps do") {
   CHECK(flops == 9 * 2.0 * 2 * 4 * 4);
 }
 
-TEST_CASE("a profile counts its plays, and can begin anew") {
+TEST_CASE("a profile counts its plays and can be reset") {
   const Work work;
   PlayerOptions options;
   options.profile = true;
@@ -222,7 +222,7 @@ TEST_CASE("views of values stay as they are until the next play") {
   CHECK(seen.to<float>()(2, 1) == 0);
 }
 
-TEST_CASE("feeds that are missing, wrong or foreign") {
+TEST_CASE("feeds that are missing, invalid or of another tape are refused") {
   Tape tape, other;
   const Var x = tape.input("x", {2});
   const Var y = tape.input("y", {2});
@@ -270,7 +270,7 @@ TEST_CASE("feeds of any layout") {
   CHECK(player.value<float>(y)(2, 0) == 5);
 }
 
-TEST_CASE("arrays of no elements") {
+TEST_CASE("arrays without elements") {
   Tape tape;
   const Var x = tape.input("x", {3, 0});
   const Var w = tape.parameter("w", Array(Dtype::float32, {0}));
@@ -295,7 +295,7 @@ TEST_CASE("a shared arena serves players in turn") {
   options.arena = make_arena();
   options.seed = 3;
   Player first(a.tape, {a.loss}, options);
-  Player second(b.tape, {b.loss, b.dx, b.dw}, options);  // needs more: the arena grows under the first
+  Player second(b.tape, {b.loss, b.dx, b.dw}, options);  // needs more: the arena grows while the first player uses it
   const Matrix x = counting(64, 1000);
   first.play({{a.x, x}});
   const float loss = first.value<float>(a.loss)();
@@ -320,7 +320,7 @@ TEST_CASE("players move, and later growth of the tape does not matter") {
   player = Player(tape, {x + y});
   player = std::move(moved);
   CHECK(player.value<float>(y)(0) == 2);
-  tape = Tape();  // the player keeps the list
+  tape = Tape();  // the player keeps the nodes alive
   player.play({{x, values}});
   CHECK(player.value<float>(y)(0) == 2);
 }
@@ -347,7 +347,7 @@ TEST_CASE("evaluate plays once, by the reference path") {
   CHECK_THROWS_AS(evaluate(y), Error);
 }
 
-TEST_CASE("the first value that is not finite, by op and site") {
+TEST_CASE("first_not_finite names the op and the site") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Caller at = Caller::here(); const Var masked = masked_fill(x, x > 5.0, -std::numeric_limits<double>::infinity());

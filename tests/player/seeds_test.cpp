@@ -1,5 +1,5 @@
-// Values printed by two tutorials on attention: The Transformer family's scaled dot-product attention (PyTorch), and a
-// TensorFlow walk through GPT-2's masked self-attention.
+// Values printed by two tutorials on attention: "The Transformer family" on scaled dot-product attention (PyTorch), and
+// one on GPT-2's masked self-attention (TensorFlow).
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -21,13 +21,13 @@ void check_printed(const Array& got, const xt::xarray<float>& printed, float hal
   }
 }
 
-/// [q, k] as matmul(x, x^T).
+/// [q, k]: matmul(x, x^T).
 Var inner_products(const Var& x) {
   return sum(expand_dims(x, 1) * expand_dims(x, 0), {-1});
 }
 }  // namespace
 
-TEST_CASE("self-attention of one vector gives the vector; of three, the weights that are printed") {
+TEST_CASE("self-attention of one vector gives the vector, and of three the published weights") {
   Tape tape;
   const Var one = tape.parameter("one", xt::xarray<float>{{0.1f, 0.1f, 0.8f}});
   xt::xarray<float> one_by_one = xt::xarray<float>::from_shape({1, 1});
@@ -44,7 +44,7 @@ TEST_CASE("self-attention of one vector gives the vector; of three, the weights 
   check_printed(evaluate(alpha), printed, 0.00005f);
 }
 
-TEST_CASE("the look-ahead mask, joined with the padding mask, is the one that is printed") {
+TEST_CASE("the look-ahead mask combined with the padding mask is the published one") {
   Tape tape;
   const Var tokens = tape.parameter("tokens", xt::xarray<std::int32_t>{{17, 4, 9, 21}});
   const Var padding = expand_dims(expand_dims(tokens == 0, 1), 1);  // [b, 1, 1, t]
@@ -52,13 +52,13 @@ TEST_CASE("the look-ahead mask, joined with the padding mask, is the one that is
   REQUIRE(mask.shape() == Shape{1, 1, 4, 4});
   check_printed(fast(mask), {{{{0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 0, 0}}}}, 0);
 
-  // A padded token is hidden from every query, besides what lies ahead.
+  // Padded tokens are hidden from every query, in addition to later tokens.
   const Var padded = tape.parameter("padded", xt::xarray<std::int32_t>{{17, 4, 0, 0}});
   const Var both = cast(expand_dims(expand_dims(padded == 0, 1), 1) | causal_mask(padded), Dtype::float32);
   check_printed(fast(both), {{{{0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 1, 1}, {0, 0, 1, 1}}}}, 0);
 }
 
-TEST_CASE("softmax of four scores, and with two of them masked, as printed in half precision") {
+TEST_CASE("softmax of four scores, also with two of them masked, agrees with values published in half precision") {
   Tape tape;
   const Var scores = tape.parameter("scores", xt::xarray<float>{10, 8, 9, 6});
   check_printed(fast(softmax(scores)), {0.657f, 0.0889f, 0.2418f, 0.01204f}, 0.0005f);
@@ -70,7 +70,7 @@ TEST_CASE("softmax of four scores, and with two of them masked, as printed in ha
   CHECK(weights(3) == 0);
 }
 
-TEST_CASE("attention weights from the scores that are printed, with and without the mask") {
+TEST_CASE("attention weights of the published scores, with and without the mask") {
   Tape tape;
   const Var scores = tape.parameter("scores", xt::xarray<float>{{0.0039889f, -0.00020433f, -0.00011768f, 0.00030697f},
                                                                 {-0.00020433f, 0.00538071f, -0.00027396f, 0.00080827f},

@@ -24,7 +24,7 @@ constexpr std::int64_t two_to(int power) {
   return std::int64_t{1} << power;
 }
 
-/// What planning is refused with.
+/// The error message of planning.
 std::string refusal(const Var& output, const PlayerOptions& options = {}) {
   try {
     const Player player(output.tape(), {output}, options);
@@ -42,13 +42,13 @@ void check_says(const std::string& text, const std::vector<std::string>& parts) 
   }
 }
 
-/// A one-dimensional float32 array of about this share of the memory that there is.
+/// A one-dimensional float32 array of about this share of the machine's memory.
 Shape share_of_memory(double share) {
   return {static_cast<std::int64_t>(static_cast<double>(memory_limit()) * share / 4)};
 }
 }  // namespace
 
-TEST_CASE("what takes more memory than there is is refused while planning, by its op and place") {
+TEST_CASE("arrays larger than the memory are refused while planning, naming the op and its source location") {
   Tape tape;
   const Var x = tape.input("x", {1});
   const auto in_scope = tape.in_scope(std::make_shared<const Scope>(Scope{"net.body", "net.json"}), 7);
@@ -64,7 +64,7 @@ TEST_CASE("what takes more memory than there is is refused while planning, by it
              {"out of memory: input 'huge' -> float32 (35184372088832,)"});
 }
 
-TEST_CASE("what goes through more elements than can be addressed is refused before a kernel reckons with them") {
+TEST_CASE("operands with more elements than can be addressed are refused before a kernel is made") {
   Tape tape;
   const Var x = tape.input("x", {1, 1});
   const Var large = broadcast_to(x, {two_to(30), two_to(29)});
@@ -81,13 +81,13 @@ TEST_CASE("what goes through more elements than can be addressed is refused befo
   for (const Var& output : outputs) {
     CAPTURE(output.node().op->name);
     const std::string text = refusal(output);
-    // The product of two rows of 2^29 numbers each is only long, and may be planned.
+    // The product of two rows of 2^29 numbers takes long but may be planned.
     if (output.shape() == Shape{2, 2}) continue;
     check_says(text, {"out of memory: "});
   }
 }
 
-TEST_CASE("buffers that fit one by one but not together are refused, naming the op of the largest") {
+TEST_CASE("buffers that fit separately but not together are refused, naming the op of the largest") {
   Tape tape;
   const Var x = tape.input("x", {1});
   const Var small = tanh(broadcast_to(x, share_of_memory(0.4))), large = exp(broadcast_to(x, share_of_memory(0.7)));
@@ -95,7 +95,7 @@ TEST_CASE("buffers that fit one by one but not together are refused, naming the 
   options.passes.elementwise = false;
   check_says(refusal(sum(small) + sum(large), options), {"out of memory: the plan needs ", "this process can use ",
                                                          "its largest buffer, ", "is that of exp -> float32 ("});
-  // Three arrays that would fit where they share memory.
+  // Three arrays that would fit if they shared memory.
   const Var third = sum(exp(tanh(small)));
   options.passes.reuse = options.passes.in_place = false;
   check_says(refusal(third, options), {"out of memory: the plan needs "});
@@ -103,7 +103,7 @@ TEST_CASE("buffers that fit one by one but not together are refused, naming the 
   CHECK(player.plan().arena_bytes < memory_limit());
 }
 
-TEST_CASE("a scan's memory is checked as a plan's is") {
+TEST_CASE("a scan's memory is checked like a plan's") {
   Tape tape;
   const Var x = tape.input("x", {3});
   const auto cell = [&](const Vars& slices, const Vars&) {
@@ -115,7 +115,7 @@ TEST_CASE("a scan's memory is checked as a plan's is") {
   check_says(refusal(scan(cell, {x}, {}, {0, false, {}}).outputs[0], options), {"out of memory: ", "float32 ("});
 }
 
-TEST_CASE("a view of a broadcast of 2^58 elements costs nothing, and constants behind one are not folded") {
+TEST_CASE("a view of a broadcast of 2^58 elements takes no memory, and ops on one are not folded") {
   const auto start = std::chrono::steady_clock::now();
   Tape tape;
   const Var three = tape.constant(3, Dtype::float32);
@@ -129,7 +129,7 @@ TEST_CASE("a view of a broadcast of 2^58 elements costs nothing, and constants b
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
 }
 
-TEST_CASE("arenas hold what is reserved and no more") {
+TEST_CASE("arenas hold the reserved memory and no more") {
   Arena arena(5 << 20);
   arena.grow(3 << 20);
   arena.base()[(3 << 20) - 1] = std::byte{1};
@@ -144,14 +144,14 @@ TEST_CASE("arenas hold what is reserved and no more") {
   CHECK(bytes_text(std::numeric_limits<std::size_t>::max()) == "16.00 EiB");
 }
 
-TEST_CASE("offsets of buffers that no memory holds saturate") {
+TEST_CASE("offsets of buffers larger than any memory saturate") {
   const std::size_t half = std::size_t{1} << 63;
   CHECK(assign_offsets({{half, 0, 1}, {half, 0, 1}}, true).total == std::numeric_limits<std::size_t>::max());
   CHECK(assign_offsets({{half, 0, 0}, {half, 1, 1}}, true).total == half);
 }
 
 namespace {
-/// A program whose arena takes so many MiB.
+/// A program whose arena takes `mebibytes` MiB.
 struct Program {
   Tape tape;
   Var x = tape.input("x", {1}), y;
@@ -167,7 +167,7 @@ struct Program {
 };
 }  // namespace
 
-TEST_CASE("what a process under a limit on address space does" * doctest::skip()) {  // the next case runs it
+TEST_CASE("a process under a limit on address space" * doctest::skip()) {  // the next test case runs it
   struct rlimit limit {};
   REQUIRE(getrlimit(RLIMIT_AS, &limit) == 0);
   REQUIRE(limit.rlim_cur != RLIM_INFINITY);
@@ -176,20 +176,20 @@ TEST_CASE("what a process under a limit on address space does" * doctest::skip()
   CHECK(Program(40).plays(arena));
   CHECK(Program(20).plays(other));
   CHECK(Program(20).plays(nullptr));
-  // Less than the limit, more than is left or reserved.
+  // Less than the limit, but more than is left or reserved.
   const Program large(1400);
   const std::vector<std::string> said{"out of memory: ", "tanh -> float32 (367001600,)"};
   PlayerOptions options;
   check_says(refusal(large.y, options), said);
   options.arena = arena;
   check_says(refusal(large.y, options), said);
-  check_says(refusal(tanh(broadcast_to(large.x, {1400 << 18}))), said);  // an output, which lies in no arena
+  check_says(refusal(tanh(broadcast_to(large.x, {1400 << 18}))), said);  // an output, which is not in the arena
   CHECK(Program(40).plays(arena));
 }
 
-TEST_CASE("a limit on address space below the machine's memory stops no program, only plans that do not fit" *
+TEST_CASE("under a limit on address space below the machine's memory, only plans that do not fit are refused" *
           needs_no_sanitizer()) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const char* words = " --no-skip --test-case='what a process under a limit on address space does' >/dev/null";
+  const char* words = " --no-skip --test-case='a process under a limit on address space' >/dev/null";
   CHECK(std::system(("ulimit -v 2000000 && '" + program + "'" + words).c_str()) == 0);
 }

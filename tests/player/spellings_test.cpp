@@ -1,5 +1,5 @@
-// Spellings that mean the same, as users of PyTorch write them: each is found, whatever its dtype and however often it is
-// differentiated; and where a value inside is asked for, nothing is fused there and all values are right.
+// Equivalent spellings, as users of PyTorch write them. Rules find each of them, for every dtype and any number of
+// gradients. If a value inside is an output, nothing is fused there, and all values are right.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -17,7 +17,7 @@ using namespace xtape;
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// What a spelling records: the value, and one inside it.
+/// The vars of a spelling: its value, and a value inside it.
 struct Spelled {
   Var y, inside;
 };
@@ -25,10 +25,10 @@ struct Spelling {
   std::string name, op;
   std::vector<std::vector<std::size_t>> shapes;
   std::function<Spelled(const Vars&)> record;
-  bool beforehand = false;  // the op gives its gradients with its value
+  bool beforehand = false;  // the op computes its gradients together with its value
 };
 
-/// bool [queries, keys], true where a query may look.
+/// bool [queries, keys], true where a query may see a key.
 Var seen_of(const Var& scores) {
   const Var ones_of = ones(scores.tape(), {scores.size(-2), scores.size(-1)}, scores.dtype());
   return tril(ones_of) != 0;
@@ -48,32 +48,38 @@ std::vector<Spelling> attentions() {
                   att = softmax(att);
                   return Spelled{matmul(att, v[2]), att};
                 }),
-      attention("divided by a root", [=](const Vars& v) {
-        const Var p = softmax(matmul(v[0], swapped(v[1])) / 3.7);
-        return Spelled{matmul(p, v[2]), p};
-      }),
-      attention("queries scaled beforehand", [=](const Vars& v) {
-        const Var p = softmax(einsum("bhqd,bhkd->bhqk", v[0] * 0.3, v[1]));
-        return Spelled{einsum("bhqk,bhkd->bhqd", p, v[2]), p};
-      }),
-      attention("keys scaled beforehand, no mask", [=](const Vars& v) {
-        const Var p = softmax(einsum("bhqd,bhkd->bhqk", v[0], v[1] / 3.0));
-        return Spelled{einsum("bhqk,bhkd->bqhd", p, v[2]), p};
-      }),
-      attention("where(seen, scores, -inf)", [=](const Vars& v) {
-        const Var scores = 0.5 * matmul(v[0], swapped(v[1]));
-        const Var p = softmax(where(seen_of(scores), scores, -infinity));
-        return Spelled{matmul(p, v[2]), p};
-      }),
-      attention("scaled behind the mask", [=](const Vars& v) {
-        const Var scores = matmul(v[0], swapped(v[1]));
-        const Var p = softmax(masked_fill(scores, ~seen_of(scores), -infinity) / 2.0);
-        return Spelled{matmul(p, v[2]), p};
-      }),
-      attention("keys before queries, transposed back", [=](const Vars& v) {
-        const Var p = softmax(transpose(matmul(v[1], swapped(v[0])), {0, 1, 3, 2}) * 0.5);
-        return Spelled{transpose(matmul(p, v[2]), {0, 2, 1, 3}), p};
-      }),
+      attention("divided by a root",
+                [=](const Vars& v) {
+                  const Var p = softmax(matmul(v[0], swapped(v[1])) / 3.7);
+                  return Spelled{matmul(p, v[2]), p};
+                }),
+      attention("queries scaled beforehand",
+                [=](const Vars& v) {
+                  const Var p = softmax(einsum("bhqd,bhkd->bhqk", v[0] * 0.3, v[1]));
+                  return Spelled{einsum("bhqk,bhkd->bhqd", p, v[2]), p};
+                }),
+      attention("keys scaled beforehand, no mask",
+                [=](const Vars& v) {
+                  const Var p = softmax(einsum("bhqd,bhkd->bhqk", v[0], v[1] / 3.0));
+                  return Spelled{einsum("bhqk,bhkd->bqhd", p, v[2]), p};
+                }),
+      attention("where(seen, scores, -inf)",
+                [=](const Vars& v) {
+                  const Var scores = 0.5 * matmul(v[0], swapped(v[1]));
+                  const Var p = softmax(where(seen_of(scores), scores, -infinity));
+                  return Spelled{matmul(p, v[2]), p};
+                }),
+      attention("scaled after the mask",
+                [=](const Vars& v) {
+                  const Var scores = matmul(v[0], swapped(v[1]));
+                  const Var p = softmax(masked_fill(scores, ~seen_of(scores), -infinity) / 2.0);
+                  return Spelled{matmul(p, v[2]), p};
+                }),
+      attention("keys before queries, transposed back",
+                [=](const Vars& v) {
+                  const Var p = softmax(transpose(matmul(v[1], swapped(v[0])), {0, 1, 3, 2}) * 0.5);
+                  return Spelled{transpose(matmul(p, v[2]), {0, 2, 1, 3}), p};
+                }),
   };
 }
 
@@ -83,26 +89,31 @@ std::vector<Spelling> gelus() {
   };
   const double root = std::sqrt(2 / M_PI);
   return {
-      gelu("GPT-2's", [=](const Vars& v) {
-        const Var t = tanh(root * (v[0] + 0.044715 * pow(v[0], 3.0)));
-        return Spelled{0.5 * v[0] * (1.0 + t), t};
-      }),
-      gelu("factored", [=](const Vars& v) {
-        const Var t = tanh(v[0] * root * (1.0 + 0.044715 * v[0] * v[0]));
-        return Spelled{v[0] * 0.5 * (1.0 + t), t};
-      }),
-      gelu("half taken last", [=](const Vars& v) {
-        const Var t = 1.0 + tanh((v[0] * v[0] * v[0] * 0.044715 + v[0]) * root);
-        return Spelled{v[0] * t / 2.0, t};
-      }),
-      gelu("by erf", [=](const Vars& v) {
-        const Var e = erf(v[0] / std::sqrt(2.0));
-        return Spelled{v[0] * 0.5 * (1.0 + e), e};
-      }),
-      gelu("by erf, as a product with the distribution", [=](const Vars& v) {
-        const Var below = 0.5 * (1.0 + erf(v[0] * M_SQRT1_2));
-        return Spelled{v[0] * below, below};
-      }),
+      gelu("GPT-2's",
+           [=](const Vars& v) {
+             const Var t = tanh(root * (v[0] + 0.044715 * pow(v[0], 3.0)));
+             return Spelled{0.5 * v[0] * (1.0 + t), t};
+           }),
+      gelu("factored",
+           [=](const Vars& v) {
+             const Var t = tanh(v[0] * root * (1.0 + 0.044715 * v[0] * v[0]));
+             return Spelled{v[0] * 0.5 * (1.0 + t), t};
+           }),
+      gelu("multiplied by one half last",
+           [=](const Vars& v) {
+             const Var t = 1.0 + tanh((v[0] * v[0] * v[0] * 0.044715 + v[0]) * root);
+             return Spelled{v[0] * t / 2.0, t};
+           }),
+      gelu("by erf",
+           [=](const Vars& v) {
+             const Var e = erf(v[0] / std::sqrt(2.0));
+             return Spelled{v[0] * 0.5 * (1.0 + e), e};
+           }),
+      gelu("by erf, as a product with the distribution",
+           [=](const Vars& v) {
+             const Var below = 0.5 * (1.0 + erf(v[0] * M_SQRT1_2));
+             return Spelled{v[0] * below, below};
+           }),
   };
 }
 
@@ -115,42 +126,49 @@ std::vector<Spelling> norms() {
     return Spelling{"rms_norm: " + name, "rms_norm", weighted, record};
   };
   return {
-      layer("the annotated Transformer's, by var", [](const Vars& v) {
-        const Var centred = v[0] - mean(v[0], {-1}, true);
-        const Var spread = sqrt(var(v[0], {-1}, true) + 1e-5);
-        return Spelled{v[1] * centred / spread + v[2], spread};
-      }),
-      layer("by squares", [](const Vars& v) {
-        const Var centred = v[0] - mean(v[0], {2}, true);
-        const Var rstd = rsqrt(mean(centred * centred, {2}, true) + 1e-5);
-        return Spelled{centred * rstd * v[1] + v[2], rstd};
-      }),
-      layer("the mean twice, axes put back", [](const Vars& v) {
-        const Var spread = mean(pow(v[0] - expand_dims(mean(v[0], {-1}), -1), 2.0), {-1}, true);
-        return Spelled{v[2] + v[1] * ((v[0] - mean(v[0], {-1}, true)) / sqrt(1e-5 + spread)), spread};
-      }),
-      layer("of a residual sum", [](const Vars& v) {
-        const Var x = v[0] + tanh(v[0]) * 0.5;
-        const Var rstd = pow(var(x, {-1}, true) + 1e-6, -0.5);
-        return Spelled{(x - mean(x, {-1}, true)) * rstd * v[1] + v[2], rstd};
-      }),
-      rms("LLaMA's", [](const Vars& v) {
-        const Var rstd = rsqrt(mean(pow(v[0], 2.0), {-1}, true) + 1e-6);
-        return Spelled{v[1] * (v[0] * rstd), rstd};
-      }),
-      rms("a quotient", [](const Vars& v) {
-        const Var rms = sqrt(mean(v[0] * v[0], {-1}, true) + 1e-6);
-        return Spelled{v[0] / rms * v[1], rms};
-      }),
-      rms("a reciprocal, of a product", [](const Vars& v) {
-        const Var x = v[0] * 1.5;
-        const Var scale = 1.0 / sqrt(1e-6 + mean(square(x), {-1}, true));
-        return Spelled{scale * x * v[1], scale};
-      }),
+      layer("the annotated Transformer's, by var",
+            [](const Vars& v) {
+              const Var centred = v[0] - mean(v[0], {-1}, true);
+              const Var spread = sqrt(var(v[0], {-1}, true) + 1e-5);
+              return Spelled{v[1] * centred / spread + v[2], spread};
+            }),
+      layer("by squares",
+            [](const Vars& v) {
+              const Var centred = v[0] - mean(v[0], {2}, true);
+              const Var rstd = rsqrt(mean(centred * centred, {2}, true) + 1e-5);
+              return Spelled{centred * rstd * v[1] + v[2], rstd};
+            }),
+      layer("the mean twice, with restored axes",
+            [](const Vars& v) {
+              const Var spread = mean(pow(v[0] - expand_dims(mean(v[0], {-1}), -1), 2.0), {-1}, true);
+              return Spelled{v[2] + v[1] * ((v[0] - mean(v[0], {-1}, true)) / sqrt(1e-5 + spread)), spread};
+            }),
+      layer("of a residual sum",
+            [](const Vars& v) {
+              const Var x = v[0] + tanh(v[0]) * 0.5;
+              const Var rstd = pow(var(x, {-1}, true) + 1e-6, -0.5);
+              return Spelled{(x - mean(x, {-1}, true)) * rstd * v[1] + v[2], rstd};
+            }),
+      rms("LLaMA's",
+          [](const Vars& v) {
+            const Var rstd = rsqrt(mean(pow(v[0], 2.0), {-1}, true) + 1e-6);
+            return Spelled{v[1] * (v[0] * rstd), rstd};
+          }),
+      rms("a quotient",
+          [](const Vars& v) {
+            const Var rms = sqrt(mean(v[0] * v[0], {-1}, true) + 1e-6);
+            return Spelled{v[0] / rms * v[1], rms};
+          }),
+      rms("a reciprocal, of a product",
+          [](const Vars& v) {
+            const Var x = v[0] * 1.5;
+            const Var scale = 1.0 / sqrt(1e-6 + mean(square(x), {-1}, true));
+            return Spelled{scale * x * v[1], scale};
+          }),
   };
 }
 
-/// With so many rows of so many classes that it pays.
+/// A projection with enough rows and classes for the rule to apply.
 std::vector<Spelling> projections() {
   const auto projection = [](const std::string& name, const std::vector<std::vector<std::size_t>>& shapes,
                              const std::function<Spelled(const Vars&)>& record) {
@@ -216,7 +234,7 @@ void check(const Spelling& spelling) {
 }
 }  // namespace
 
-TEST_CASE("a residual chain is one step, however it is written") {
+TEST_CASE("fused elementwise ops of a residual are one step in every spelling") {
   const auto chain = [](const std::function<Var(const Var&, const Var&, const Var&)>& record) {
     Tape tape(Mode::train);
     const Var x = tape.parameter("x", normal_array({4, 6}, 1)), w = tape.parameter("w", normal_array({6, 6}, 2));
@@ -228,15 +246,15 @@ TEST_CASE("a residual chain is one step, however it is written") {
   CHECK(chain([](const Var& x, const Var& y, const Var& b) { return x + 0.5 * dropout(gelu(y + b), 0.1); }) == 2);
 }
 
-TEST_CASE("spellings of attention are one") {
+TEST_CASE("all spellings of attention are fused") {
   for (const Spelling& spelling : attentions()) check<double>(spelling), check<float>(spelling);
 }
-TEST_CASE("spellings of gelu are one") {
+TEST_CASE("all spellings of gelu are fused") {
   for (const Spelling& spelling : gelus()) check<double>(spelling), check<float>(spelling);
 }
-TEST_CASE("spellings of layer_norm and rms_norm are one") {
+TEST_CASE("all spellings of layer_norm and rms_norm are fused") {
   for (const Spelling& spelling : norms()) check<double>(spelling), check<float>(spelling);
 }
-TEST_CASE("spellings of a projection with its loss are one") {
+TEST_CASE("all spellings of a projection with its loss are fused") {
   for (const Spelling& spelling : projections()) check<double>(spelling), check<float>(spelling);
 }
