@@ -1,5 +1,5 @@
-# What the tests of the program share. Sourced with the program and the source tree as arguments; leaves the tests in an
-# empty directory of their own.
+# Functions that the tests of the program share. Source this file with the program and the source tree as arguments. It
+# changes to a new empty directory.
 set -uo pipefail
 xtape=$(realpath "$1")
 source=$2
@@ -11,7 +11,7 @@ passed=0
 failed=0
 skipped=0
 
-expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN WORD…: an empty pattern asks for an empty stream
+expect() { # expect EXIT_CODE STDOUT_PATTERN STDERR_PATTERN ARGUMENT…: an empty pattern requires an empty stream
   local code=$1 out=$2 err=$3 got
   shift 3
   "$xtape" "$@" >out 2>err
@@ -35,7 +35,7 @@ holds() { # holds NAME COMMAND…
     echo "FAILED: $name"
   fi
 }
-# skips N: so many expectations that cannot be tested here.
+# skips N: counts N skipped expectations.
 skips() { skipped=$((skipped + $1)); }
 finish() {
   echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"

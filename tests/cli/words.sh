@@ -1,5 +1,5 @@
 #!/bin/bash
-# The words of the program: help, version, exit codes, which stream gets what.
+# The options and arguments of the program: help, version, exit codes, output streams.
 # usage: words.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 
@@ -32,7 +32,7 @@ expect 2 "" 'not by "intl"' bleu "hypothesis" "reference" --tokenize intl
 expect 2 "" "no_such_run" eval "no_such_run"
 expect 2 "" "no_such_run" generate "no_such_run" --prompt a --tokens 1
 expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"
-# Found by name alone, as an installed program finds it.
+# A definition is found by its name alone, as by an installed program.
 export XTAPE_MODELS="$source/models"
 expect 0 "124[, ]?439[, ]?808" "" show gpt2
 expect 0 "no mistake found" "" check gpt2
@@ -45,16 +45,16 @@ expect 2 "" "cannot read" run gpt2 loss --in "none" --out "out.safetensors" --se
 
 holds "docs/ops.md is what xtape ops prints" diff -q <("$xtape" ops) "$source/docs/ops.md"
 plain=$("$xtape" --version)
-holds "OPENBLAS_CORETYPE does not fool the program" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
-holds "unless it is told so" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"
+holds "OPENBLAS_CORETYPE is ignored" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
+holds "XTAPE_KEEP_BLAS_ENV keeps OPENBLAS_CORETYPE" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"
 holds "a full device is a failure" bash -c '"$0" ops >/dev/full 2>/dev/null; [ $? = 1 ]' "$xtape"
 
-# What a terminal is shown cannot steer it; a pipe or file gets every byte.
+# Output to a terminal is escaped; a pipe or file gets every byte.
 vocabulary=$source/tests/golden/gpt2_small
 printf 'a\x1b[31mb\tc \xc2\x9b2J\n' >steering
 "$xtape" tokenize "$vocabulary" <steering >numbers
-holds "a file gets control characters as they are" cmp -s steering <("$xtape" tokenize "$vocabulary" --detokenize <numbers)
+holds "a file gets control characters unchanged" cmp -s steering <("$xtape" tokenize "$vocabulary" --detokenize <numbers)
 script -qec "'$xtape' tokenize '$vocabulary' --detokenize <numbers" /dev/null | tr -d '\r' >shown
-holds "a terminal gets them escaped" [ "$(cat shown)" = "a\\x1B[31mb	c \\xC2\\x9B2J" ]
+holds "a terminal gets control characters escaped" [ "$(cat shown)" = "a\\x1B[31mb	c \\xC2\\x9B2J" ]
 expect 2 "" 'no_such\\x1B\[31m' show "$(printf 'no_such\x1b[31m')"
 finish
