@@ -119,7 +119,7 @@ else
 fi
 truncate -s 100 piped/checkpoints/00000040/weights.safetensors
 expect 2 "" "00000040/weights.safetensors.*; the checkpoint of step 30 is intact: --checkpoint 30 loads it" train piped --resume
-expect 2 "" "--checkpoint 30 takes it" generate piped --prompt 3+4= --tokens 4
+expect 2 "" "--checkpoint 30 loads it" generate piped --prompt 3+4= --tokens 4
 expect 0 "^3\+4=" "" generate piped --prompt 3+4= --tokens 4 --checkpoint 30
 expect 0 "^piped: step 40 " "step 40 of 40" train piped --resume --checkpoint 30
 holds "the broken checkpoint is set aside" [ -d piped/checkpoints/00000040.set-aside ]

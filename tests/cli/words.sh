@@ -28,7 +28,7 @@ expect 0 "^BLEU\|nrefs:1\|case:lc\|eff:no\|tok:13a\|smooth:exp\|version:xtape-[0
 expect 0 "= 0.00 0.0/0.0/0.0/0.0 " "" bleu "hypothesis" "reference" --tokenize none
 expect 2 "" "no_such_file" bleu "no_such_file" "reference"
 expect 2 "" "2 lines of hypotheses and 1 of references" bleu "two" "reference"
-expect 2 "" 'not by "intl"' bleu "hypothesis" "reference" --tokenize intl
+expect 2 "" 'got "intl"' bleu "hypothesis" "reference" --tokenize intl
 expect 2 "" "no_such_run" eval "no_such_run"
 expect 2 "" "no_such_run" generate "no_such_run" --prompt a --tokens 1
 expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"

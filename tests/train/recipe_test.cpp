@@ -239,7 +239,7 @@ TEST_CASE("errors in recipes for pairs") {
        "must be \"character\", \"words\", \"sentencepiece\", \"gpt2\" or \"saved\", not \"word\"");
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json"})", "'tokenizer' needs the keys 'vocab' and 'merges'");
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "m.txt"})",
-       "for data of kind 'text', not 'documents'");
+       "needs data of kind 'text', not 'documents'");
   says("batch.tokens=100", "tokens");
   says(R"(data={"kind": "text", "text": "a"})", "'measure' needs pairs, or documents with a 'prompt_end'");
   says("measure=bleu", "must be a list of");
@@ -250,7 +250,7 @@ TEST_CASE("errors in recipes for pairs") {
   says("hyper.width={\"from\": \"source_vocabulary\"}", "the data knows no 'source_vocabulary'");
   const tiny::Directory directory;
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"patience", "3"}, {"evaluate_every", "0"}}),
-                       doctest::Contains("'patience' counts evaluations"), DefinitionError);
+                       doctest::Contains("'patience' needs evaluations"), DefinitionError);
 }
 
 TEST_CASE("a recipe that is not JSON, or has the wrong structure, is one error with line and caret") {
