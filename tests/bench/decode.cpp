@@ -1,5 +1,5 @@
-// Generating tokens one at a time, against the time that reading all weights once takes: a step for one row cannot be
-// faster than that.
+// Generation of one token at a time, compared with the time to read all weights once, which is a lower bound for a step
+// of one row.
 #include "decode.hpp"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace bench {
 using namespace xtape;
 
 namespace {
-/// The sum of a stretch of floats, in eight registers, so that additions do not wait for one another.
+/// The sum of a range of floats, in eight registers, so that additions do not depend on each other.
 float streamed(const float* values, std::int64_t count) {
   using Batch = xsimd::batch<float>;
   constexpr std::int64_t width = Batch::size, registers = 8;
   Batch sums[registers];
   for (Batch& sum : sums) sum = Batch(0.0f);
-  constexpr std::int64_t ahead = 2048;  // floats that memory is asked for before they are needed
+  constexpr std::int64_t ahead = 2048;  // prefetch distance in floats
   for (std::int64_t i = 0; i + registers * width <= count; i += registers * width)
     for (std::int64_t k = 0; k < registers; ++k) {
       __builtin_prefetch(values + i + k * width + ahead, 0, 2);
@@ -35,7 +35,7 @@ float streamed(const float* values, std::int64_t count) {
 
 double read_seconds(const Store& weights, int threads, int rounds) {
   double best = 0;
-  volatile float kept = 0;  // so that nothing is left out
+  volatile float kept = 0;  // so that the compiler does not remove the reads
   for (int round = 0; round < rounds; ++round) {
     const double start = seconds();
     for (const Store::Entry& entry : weights)

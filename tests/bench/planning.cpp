@@ -1,6 +1,6 @@
-// What recording, planning and the first play cost a node, on tapes of many small ops.
+// The time per node of recording, planning and the first play, on tapes of many small ops.
 //
-// usage: planning [NODES…]   (10000, 100000 and 1000000 without)
+// usage: planning [NODES…]   (default: 10000, 100000 and 1000000)
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ double peak_bytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
-/// Layers of a residual network: products, elementwise ops, reductions and views; and the gradients of its weight.
+/// Layers of a residual network, with products, elementwise ops, reductions and views, and the gradient by its weight.
 Vars recorded(Tape& tape, std::size_t nodes) {
   Array values(Dtype::float32, {4, 4});
   std::fill_n(values.as<float>(), values.count(), 0.1f);

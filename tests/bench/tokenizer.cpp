@@ -1,5 +1,7 @@
-// How fast GPT-2's tokenizer encodes, on one core: tokenizer FOLDER FILE…, where FOLDER has vocab.json and merges.txt.
-// Each file is encoded as a whole and line by line, first with a tokenizer that has seen nothing.
+// The speed of GPT-2's tokenizer on one core.
+// Each file is encoded as a whole and line by line, first with an empty cache of words.
+//
+// usage: tokenizer FOLDER FILE…   FOLDER has vocab.json and merges.txt
 #include <chrono>
 #include <cstdio>
 
@@ -10,7 +12,7 @@ namespace {
 
 using namespace xtape;
 
-/// Prints what `work` takes, which returns how many tokens it made of `bytes` bytes.
+/// Prints the speed of `work`, which encodes `bytes` bytes and returns the number of tokens.
 template <class Work>
 void measure(const char* name, std::size_t bytes, const Work& work) {
   const auto begin = std::chrono::steady_clock::now();

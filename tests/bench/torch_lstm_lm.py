@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The other side of models/recipes/shakespeare_lstm.json: the same language model, trained in the same way by PyTorch.
+"""The PyTorch counterpart of models/recipes/shakespeare_lstm.json: the same language model and training.
 
 Two nn.LSTM layers with tied embeddings, dropout, consecutive windows whose states are carried, AdamW, the recipe's
 schedule. Prints the validation loss (mean over every character of the last tenth, in strips as training reads them) and
@@ -43,7 +43,7 @@ class Model(nn.Module):
 
 
 def strips(tokens):
-    """[rows, length]: row i holds part i of the text and one token more, the next part's first."""
+    """[rows, length]: row i is strip i of the text and one more token, the first of the next strip."""
     length = (len(tokens) - 1) // BATCH
     return torch.stack([tokens[i * length : (i + 1) * length + 1] for i in range(BATCH)])
 

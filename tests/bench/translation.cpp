@@ -1,5 +1,5 @@
-// The benchmark of translation: a run's model on a file of sentences, greedily and with a beam, with caches and
-// without. One JSON line each. Loading the run is not measured; planning is, as it is part of translating a file.
+// The benchmark of translation: a run's model on a file of sentences, greedily and with a beam, with and without
+// caches. Prints one JSON line for each. The time includes planning, but not loading the run.
 //
 // usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N]
 #include <cstdio>

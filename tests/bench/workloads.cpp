@@ -1,6 +1,6 @@
-// The benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of models on random
-// tokens, and tokens generated one at a time. One JSON line a workload, with the keys that the same workloads print for
-// other frameworks (see scripts/compare.sh).
+// The main benchmark: whole training steps (forward, backward, gradients clipped to norm 1, AdamW) of models on random
+// tokens, and generation of one token at a time. Prints one JSON line per workload, with the same keys as the benchmark
+// of other frameworks (see scripts/compare.sh).
 //
 // usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
 #include <sys/resource.h>
@@ -33,9 +33,8 @@ struct Workload {
   std::vector<std::pair<std::string, std::string>> hyper;
   NamedSizes sizes;
   std::int64_t vocabulary;
-  std::vector<std::string>
-      tables;            ///< Weights that are only looked up in: they are no part of 6 x parameters x tokens.
-  bool decodes = false;  ///< It generates in a context of its size t; else it trains.
+  std::vector<std::string> tables;  ///< Lookup tables, which do not count in 6 x parameters x tokens.
+  bool decodes = false;             ///< Generates in a context of its size t instead of training.
 };
 
 Workload gpt(const std::string& name, std::int64_t vocabulary, const std::string& layers, const std::string& heads,
@@ -122,7 +121,7 @@ Array random_tokens(const Shape& shape, std::int64_t vocabulary, std::mt19937_64
   return tokens;
 }
 
-/// Where the time of a play goes, by op, to stderr: the mean of `plays` plays.
+/// Prints the time of a play by op to stderr, as the mean of `plays` plays.
 void print_profile(const Player& player, int plays) {
   std::vector<double> times = player.seconds();
   for (double& time : times) time /= plays;
@@ -148,7 +147,7 @@ long peak_mebibytes() {
   return std::lround(static_cast<double>(usage.ru_maxrss) / 1024);
 }
 
-/// One token at a time for one row, and, in the same run, the time of reading the weights once.
+/// Generates one token at a time for one row, and in the same run measures the time to read the weights once.
 void run_decoding(const Workload& w, const Words& words) {
   Model model = make_model(w);
   const bench::DecodeTimes times =
@@ -257,7 +256,7 @@ Workload workload_named(const std::string& name) {
   throw Error("there is no workload '" + name + "'");
 }
 
-/// In a process of its own, so that the peak of memory is the workload's own.
+/// Runs a workload in a child process, so that the peak memory is that of the workload.
 void run_apart(const Workload& w, const Words& words) {
   const pid_t child = fork();
   if (child < 0) throw Error("cannot start a process");

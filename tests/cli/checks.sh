@@ -1,10 +1,10 @@
 #!/bin/bash
-# xtape check: what it records, and what it plays with --play.
+# xtape check: recording, and playing with --play.
 # usage: checks.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 export OMP_NUM_THREADS=1 XTAPE_MODELS="$source/models"
 
-# definition LINE: the file definition.json, a model whose logits are made by that line.
+# definition LINE: writes definition.json, a model whose logits are computed by LINE.
 definition() {
   cat >definition.json <<EOF
 {
@@ -32,14 +32,14 @@ EOF
 no_mistake="definition.json: 2 functions, 28 parameters, no mistake found"
 definition "y = scan(cell, x, init=zeros((1, b, width)), axis=1)[0]"
 expect 0 "$no_mistake" "" check definition.json
-holds "what only records says so" grep -q "^recorded, not played: with --play" out
+holds "a check without --play reports that it only records" grep -q "^recorded, not played: with --play" out
 expect 2 "" "definition.json, function 'logits', line 15: scan: in mode predict a state must have a row for each of the 3 rows of tokens, got float64 \(1, 3, 4\)" \
   check definition.json --play
 definition "y = cumsum(x, axis=1)"
 expect 0 "$no_mistake" "" check definition.json
 expect 2 "" "function 'logits' of model 'small' gives in pieces, as it generates, something else than for the whole: .* in place of .* at row [0-9], place [0-9], class [0-9] \(3 rows of 9 tokens, in pieces of 5, 1, 2, 1\)" \
   check definition.json --play
-holds "the call at fault is named" \
+holds "the wrong call is named" \
   grep -q "The first call whose values differ: cumsum, logits (.*definition.json, function 'logits', line 15)" err
 expect 2 "" "at row [0-9], place [0-9], class [0-9] \(2 rows of 4 tokens" check definition.json --play --with b=2,t=4
 definition "y = x + mean(x, axis=1, keepdims=true)"
@@ -52,7 +52,7 @@ expect 0 "^nothing to play: 'logits' takes no tokens$" "" check other.json --pla
 sed 's/"logits"/"scores"/' definition.json >other.json
 expect 0 "^nothing to play: there is no function 'logits'$" "" check other.json --play
 
-# Every definition generates what it is, in its variants.
+# For every definition and its variants, playing step by step gives the same as playing the whole.
 plays() { expect 0 "^played 'logits'" "" check "$@" --play; }
 gpt2=(gpt2 --set vocab_size=30 --set n_embd=12 --set n_head=3 --set n_layer=2)
 plays "${gpt2[@]}" --set n_positions=16

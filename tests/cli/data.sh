@@ -1,11 +1,11 @@
 #!/bin/bash
-# Data of every kind, by files and recipes alone: prompts, pairs, labels; pipes, test splits, kinds that are no more.
+# Recipes on data of every kind: prompts, pairs, labels; pipes, test splits, removed kinds.
 # usage: data.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 export OMP_NUM_THREADS=2
 recipes=$source/models/recipes
 
-# A prompt is no target: nothing about it is learnt, and the answer soon is. Through a pipe, and from a file: the same.
+# A prompt is not a target, so only the answer is learnt, and quickly. A pipe and a file give the same result.
 for _ in $(seq 8); do for a in 0 1 2; do for b in 0 1 2; do
   echo "$a$b=$(printf '%s\n' $a $b | sort | tr -d '\n')"
 done; done; done >sorting.txt
@@ -15,11 +15,11 @@ sorting=(--set hyper.n_embd=16 --set hyper.n_layer=1 --set hyper.n_head=2 --set 
 expect 0 "^sorted: step 150 .* exact match 100.00 % of 9$" "step 150 of 150" train "$recipes/sorting.json" --out sorted "${sorting[@]}" \
   --set data.text=sorting.txt
 cat sorting.txt | "$xtape" train "$recipes/sorting.json" --out piped "${sorting[@]}" --set data.text=- >out 2>err
-holds "the standard input trains as the file does" cmp -s {sorted,piped}/checkpoints/00000150/weights.safetensors
+holds "training from the standard input equals training from the file" cmp -s {sorted,piped}/checkpoints/00000150/weights.safetensors
 expect 0 "^exact_match 1$" "" eval sorted --test
 expect 2 "" "nowhere.txt: No such file" eval sorted --test --set data.test_text=nowhere.txt
 expect 0 "^21=12$" "" generate sorted --prompt 21= --tokens 9
-holds "the rows' length is in the run" grep -q '"longest_row": 6' sorted/recipe.json
+holds "the length of the rows is in the run" grep -q '"longest_row": 6' sorted/recipe.json
 rm sorting.txt
 expect 0 "^20=02$" "" generate sorted --prompt 20= --tokens 9
 expect 2 "" "sorting.txt: No such file" eval sorted
@@ -44,7 +44,7 @@ expect 0 "^accuracy 1$" "" eval classes
 expect 2 "" "classes has no test split: give its files with --set data.test_…=FILE" eval classes --test
 printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
 holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
-holds "with probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
+holds "lines have probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
 expect 2 "" "reversed is not a run on a table with one text and one label per row" classify reversed
 expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
 holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
@@ -52,7 +52,7 @@ expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
 echo "a label alone" >>labelled.tsv
 expect 2 "" "labelled.tsv, line 81: a row must have 2 fields" eval classes
 
-# A run whose data the program once made itself.
+# A run on a removed kind of data.
 cp -r sorted sums
 sed -i '/"data": {/,/}/c\  "data": {"kind": "adder", "digits": 1, "held_out": 20},' sums/recipe.json
 sed -i 's/"measure": \[/"measure_": [/; /"measure_"/,/\]/d' sums/recipe.json

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Folders with config.json and model.safetensors by the program: looked at, trained further, written again.
+# Hugging Face model folders: show, train and export.
 # usage: folders.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 folders=$source/tests/golden/hugging_face
@@ -13,11 +13,11 @@ for i in $(seq 30); do echo "a rolling stone gathers no moss, and a stitch in ti
 small=(--set data.text=words.txt --set 'tokenizer={"kind": "character"}' --set data.block_size=16 --set steps=20
   --set schedule.rate=1e-2 --set schedule.warmup=1 --set batch.accumulate=1 --threads 1)
 expect 0 "^run: step 20  validation loss" "9424 parameters, step 0 of 20" train gpt2_finetune --from "$folders/half" --out run "${small[@]}"
-holds "the run has the folder's words" cmp -s run/hugging_face/config.json "$folders/half/config.json"
+holds "the run has the folder's config" cmp -s run/hugging_face/config.json "$folders/half/config.json"
 expect 0 "^a rolling stone" "" generate run --prompt "a rolling stone" --tokens 4 --temperature 0
 expect 0 "^validation_loss [0-3]\." "" eval run
 expect 0 "^folder$" "" export run folder
-holds "the folder is whole" [ -s folder/config.json -a -s folder/model.safetensors -a -s folder/generation_config.json ]
+holds "the folder is complete" [ -s folder/config.json -a -s folder/model.safetensors -a -s folder/generation_config.json ]
 expect 0 "^9,424 parameters$" "" show folder
 expect 2 "" "folder already exists" export run folder
 expect 0 "^run2: step 1 " "step 0 of 1" train gpt2_finetune --from folder --out run2 "${small[@]}" --set steps=1
@@ -28,7 +28,7 @@ expect 0 "^again$" "" export "$folders/untied" again
 holds "what is in several files or two bytes is in one file of four" \
   same "$("$xtape" show again)" "$("$xtape" show "$folders/untied")"
 
-# Llama: tokens by tokenizer.json and by tokenizer.model, configs of transformers 5 and 4.
+# Llama: tokenizer.json and tokenizer.model, configs of transformers 5 and 4.
 llama=$source/tests/golden/llama
 for name in nested flat; do
   expect 0 "^a stitch in time" "" generate "$llama/$name" --prompt "a stitch in time" --tokens 5 --temperature 0
@@ -45,8 +45,8 @@ for name in nested flat; do
     "$("$xtape" generate "run-$name" --prompt "a rolling" --tokens 8 --temperature 0 --seed 1)" \
     "$("$xtape" generate "trained-$name" --prompt "a rolling" --tokens 8 --temperature 0 --seed 1)"
 done
-holds "tokenizers go along" cmp -s trained-nested/tokenizer.json "$llama/nested/tokenizer.json"
-holds "of sentencepiece, too" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
+holds "the export has the tokenizer.json" cmp -s trained-nested/tokenizer.json "$llama/nested/tokenizer.json"
+holds "the export has the tokenizer.model" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
 holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/config.json
 holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
 expect 2 "" "has a model that continues texts: use xtape generate" translate "$llama/flat"
@@ -55,19 +55,19 @@ expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json doe
 rm odd/tokenizer.model
 expect 2 "" "odd has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
 
-# T5: translated as transformers does, trained further, written again.
+# T5: translate, train and export.
 t5=$source/tests/golden/t5
 translations() { "$xtape" translate "$1" --beam 1 --max-length 12 <pairs/train.source; }
 mkdir pairs && for side in train validation; do
   printf '%s\n' "a rolling stone gathers no moss" "the quick brown fox jumps over the lazy dog" "pack my box with five dozen liquor jugs" >pairs/$side.source
   printf '%s\n' "no moss" "lazy dog" "five jugs" >pairs/$side.target
 done
-holds "translations are those of transformers" [ "$(translations "$t5/relu")" = "w jubthe
+holds "translations equal those of transformers" [ "$(translations "$t5/relu")" = "w jubthe
 Emmmmmmmmmmm
 nelaneEneEnenenenenene" ]
 expect 0 "validation loss" "parameters, step 0 of 150" train t5_finetune --from "$t5/relu" --out run-t5 --set data.folder=pairs \
   --set epochs=150 --set batch.size=4 --set schedule.rate=1e-2 --set hyper.dropout_rate=0 --threads 1
-holds "it has learnt something" [ "$(translations run-t5)" = "$(cat pairs/train.target)" ]
+holds "training changes the translations" [ "$(translations run-t5)" = "$(cat pairs/train.target)" ]
 expect 0 "^trained-t5$" "" export run-t5 trained-t5
 holds "what is exported translates as the run does" same "$(translations run-t5)" "$(translations trained-t5)"
 holds "with its tokenizer" cmp -s trained-t5/spiece.model "$t5/relu/spiece.model"

@@ -1,5 +1,5 @@
-# What the tests of the program share. Sourced with the program and the source tree as arguments; leaves the tests in an
-# empty directory of their own.
+# Functions that the tests of the program share. Source this file with the program and the source tree as arguments. It
+# changes to a new empty directory.
 set -uo pipefail
 xtape=$(realpath "$1")
 source=$2

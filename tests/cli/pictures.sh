@@ -1,10 +1,10 @@
 #!/bin/bash
-# Pictures by the program: what they show, that they are sound files, and what may go wrong.
+# The commands that draw pictures: their content, valid SVG, and errors.
 # usage: pictures.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 export OMP_NUM_THREADS=1
 sound() { python3 -c 'import sys, xml.dom.minidom as xml; xml.parse(sys.argv[1])' "$1"; }
-# Every text of the picture, a line each, as a reader sees it.
+# Prints every text of the picture, one per line, without XML escapes.
 texts() {
   python3 -c '
 import sys, xml.dom.minidom as xml
@@ -19,7 +19,7 @@ shows() { # shows PICTURE TEXT…
 }
 how_often() { texts "$1" | grep -c -x -F -e "$2"; }
 
-# Words with everything that gnuplot or XML could take for something else.
+# Words with all characters that are special in gnuplot or XML.
 cat >words.src <<'END'
 say "hello" \ a_b x^2 {y} @home &amp; <b> it's 100%d $HOME `ls` çà ▁x #
 END
@@ -37,17 +37,17 @@ expect 0 "^odd: step 4 " "step 4 of 4" train "$recipe" --out odd "${small[@]}" -
 
 needs gnuplot command -v gnuplot
 expect 0 "" "" attention odd --source "$(cat words.src)" --target "$(cat words.src)" --out odd.svg
-holds "the picture of odd words is sound" sound odd.svg
+holds "the picture of special words is valid" sound odd.svg
 mapfile -t words <words.tgt
-holds "every odd word stands as it is" shows odd.svg "${words[@]}" "cross attention, layer 2 of 2, mean of 2 heads"
-holds "on both axes" [ "$(how_often odd.svg '"hello"')" = 2 -a "$(how_often odd.svg '</s>')" = 2 -a "$(how_often odd.svg '<s>')" = 1 ]
+holds "every special word is shown literally" shows odd.svg "${words[@]}" "cross attention, layer 2 of 2, mean of 2 heads"
+holds "words are on both axes" [ "$(how_often odd.svg '"hello"')" = 2 -a "$(how_often odd.svg '</s>')" = 2 -a "$(how_often odd.svg '<s>')" = 1 ]
 expect 0 "" "" attention odd --source 'say it'\''s' --out own.svg --checkpoint best
-holds "the run's own translation is drawn" shows own.svg source target "it's" "<s>"
+holds "without a target, the run's translation is drawn" shows own.svg source target "it's" "<s>"
 expect 0 "" "" attention odd --source "say x^2" --target "" --out all.svg --head all --layer 1
 holds "every head has its map" shows all.svg "head 1" "head 2" "cross attention, layer 1 of 2"
-holds "an empty target is its end" [ "$(how_often all.svg '</s>')" = 3 ]
+holds "an empty target is its end token" [ "$(how_often all.svg '</s>')" = 3 ]
 expect 0 "" "" attention odd --source "say x^2" --target "# say" --which decoder --head 2 --out decoder.svg
-holds "the decoder attends to what it reads" \
+holds "the decoder attends to the tokens that it reads" \
   [ "$(how_often decoder.svg '<s>')" = 2 -a "$(how_often decoder.svg '</s>')" = 0 -a "$(how_often decoder.svg '#')" = 2 ]
 expect 0 "" "" attention odd --source "say x^2" --target "# say" --which encoder --out encoder.svg
 holds "the encoder attends to the source" [ "$(how_often encoder.svg 'x^2')" = 2 -a "$(how_often encoder.svg '#')" = 0 ]
@@ -55,7 +55,7 @@ expect 0 "" "" attention odd --source "$long unheard" --target say --out long.sv
 holds "long words are cut, unknown ones named" shows long.svg "$(printf 'é%.0s' $(seq 30))…" "<unk>"
 needs_nothing
 
-# A text, by characters: space, line end, and one that no XML file may hold.
+# A text of characters: a space, a line end, and a character that is not allowed in XML.
 for _ in $(seq 60); do printf 'the rain\001\n'; done >text.txt
 expect 0 "text: step 2 " "step 2 of 2" train "$source/models/recipes/shakespeare_char.json" --out text --set data.text=text.txt \
   --set steps=2 --set schedule.warmup=1 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
@@ -65,7 +65,7 @@ holds "what cannot be seen has a picture" shows text.svg t h e ␁ ␊ text
 holds "the picture of a text is sound" sound text.svg
 needs_nothing
 
-# What may go wrong leaves no picture.
+# Errors leave no picture.
 expect 2 "" "is not a run" attention none --source say --out no.svg
 expect 2 "" "there is no attention 'dekoder'; did you mean 'decoder'\?; this model has cross, encoder, decoder" \
   attention odd --source say --which dekoder --out no.svg
@@ -85,15 +85,15 @@ expect 2 "" "has no function 'attention'" attention without --source say --out n
 needs gnuplot command -v gnuplot
 expect 0 "" "" plot odd --out loss.svg
 holds "the loss is drawn" shows loss.svg update loss training validation
-holds "the best is marked" grep -q -E "^best: [0-9.]+ at update [24]$" <(texts loss.svg)
+holds "the best evaluation is marked" grep -q -E "^best: [0-9.]+ at update [24]$" <(texts loss.svg)
 cp -r odd running
 printf '{"step":5,"lo' >>running/metrics.jsonl
 expect 0 "" "" plot running odd text --log --out several.svg
-holds "runs have their names" shows several.svg "running, training" "odd, training" "odd, validation" "text, validation"
+holds "the legend names the runs" shows several.svg "running, training" "odd, training" "odd, validation" "text, validation"
 expect 0 "" "" plot odd ./running/ --metric learning_rate --out rate.svg
-holds "a metric of updates" shows rate.svg "learning rate" odd running
+holds "a metric of updates is drawn" shows rate.svg "learning rate" odd running
 expect 0 "" "" plot odd --metric perplexity --out perplexity.svg
-holds "a metric of evaluations" shows perplexity.svg perplexity
+holds "a metric of evaluations is drawn" shows perplexity.svg perplexity
 expect 0 "" "" plot odd running --metric gradient_norm --out norm.svg
 for picture in loss several rate perplexity norm; do holds "$picture.svg is sound" sound $picture.svg; done
 mkdir "$(printf 'it'\''s\nodd')" && cp odd/metrics.jsonl odd/recipe.json it*
@@ -116,7 +116,7 @@ sed -i 1s/loss/lo\"ss/ running/metrics.jsonl
 echo '{"step":2,"loss":1}' >>running/metrics.jsonl
 expect 2 "" "running/metrics.jsonl, line 1: this is not a measurement" plot running --out no.svg
 
-# A gnuplot that is missing, and ones that fail: without a word, and with half a picture.
+# A missing gnuplot, and ones that fail: without a message, and with an incomplete picture.
 mkdir bin
 ln -s "$(command -v grep)" "$(command -v head)" bin
 PATH=$work/bin expect 1 "" "apt-get install gnuplot-nox" plot odd --out no.svg
@@ -129,5 +129,5 @@ holds "failures leave nothing behind" [ -z "$(ls -A | grep -E '^\.|no\.|tmp')" ]
 echo "<svg/>" >odd.svg
 cp odd.svg before.svg
 PATH=$work/bin:$PATH expect 1 "" "gnuplot could not draw" attention odd --source say --out odd.svg
-holds "a picture that is there stays" cmp -s odd.svg before.svg
+holds "a failure keeps the existing picture" cmp -s odd.svg before.svg
 finish

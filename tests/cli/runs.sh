@@ -1,10 +1,10 @@
 #!/bin/bash
-# Runs from beginning to end by the program: train, interrupt, resume, eval, generate, and what may go wrong.
+# Runs from beginning to end: train, interrupt, resume, eval, generate, and errors.
 # usage: runs.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1/metrics.jsonl"; }
 
-# The demo's recipe, small enough to be over at once.
+# The demo's recipe, small enough to finish at once.
 recipe=$source/models/recipes/adder.json
 "$data_programs/sums" sums 1 20 || exit 1
 small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set data.folder=sums
@@ -12,11 +12,11 @@ small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set dat
 
 expect 0 "^whole: step 30  validation loss [0-9.]+  exact match [0-9.]+ % of 20$" "step 30 of 30  loss .* tokens/s  .* left" \
   train "$recipe" --out whole "${small[@]}" --set steps=30 --seed 3 --threads 2
-holds "the run is whole" [ -s whole/definition.json -a -s whole/recipe.json -a -s whole/tokenizer.json -a -s whole/metrics.jsonl ]
+holds "the run is complete" [ -s whole/definition.json -a -s whole/recipe.json -a -s whole/tokenizer.json -a -s whole/metrics.jsonl ]
 holds "two checkpoints are kept" [ "$(ls whole/checkpoints)" = "00000020
 00000030" ]
-# A limit on address space, far below the machine's memory. (Sanitizers reserve more before a program begins,
-# and what they say of it is no report.)
+# A limit on address space, far below the machine's memory. (Sanitizers reserve more at program start; their messages
+# about it are not reports.)
 limited() (ulimit -v 3000000 && ASAN_OPTIONS= UBSAN_OPTIONS= "$xtape" "$@" >out 2>err)
 needs "a program without a sanitizer" limited --version
 holds "a limit on address space stops no training" limited train "$recipe" --out limited "${small[@]}" --set steps=10 --threads 2
@@ -33,17 +33,17 @@ expect 0 "^3\+4=$" "" generate whole --prompt 3+4= --tokens 0
 expect 0 "^3" "" generate whole --prompt 3+4= --tokens 4 --temperature 0.8 --top-k 5 --top-p 0.9 --seed 7
 holds "a seed gives the same text again" cmp -s first out
 
-# Where the time of an update goes: no run is written.
+# xtape profile writes no run.
 expect 0 "^ +[0-9.]+ +[0-9.]+ % +[0-9]+ +[0-9.]+ +[0-9.]+  einsum$" "" profile "$recipe" "${small[@]}" --steps 2
-holds "a profile says what is outside the ops" grep -q "(optimizer)" out
+holds "a profile includes the time outside the ops" grep -q "(optimizer)" out
 expect 0 " h\.0\.mlp\.c_fc$" "" profile "$recipe" "${small[@]}" --steps 2 --sites --threads 1
 expect 0 '"op": "einsum"' "" profile "$recipe" "${small[@]}" --steps 1 --json
-holds "a profile's JSON names rules" grep -q '"rules"' out
+holds "a profile's JSON lists the rules" grep -q '"rules"' out
 expect 2 "" "no_such_recipe" profile no_such_recipe.json
 expect 2 "" "steps" profile "$recipe" --steps 0
-holds "a profile leaves nothing behind" [ ! -e runs ]
+holds "a profile leaves no files" [ ! -e runs ]
 
-# Ctrl-C keeps what was done; resuming gives the uninterrupted run's numbers.
+# Ctrl-C saves a checkpoint; resuming gives the same losses as an uninterrupted run.
 "$xtape" train "$recipe" --out parts "${small[@]}" --set steps=100000 --seed 3 >out 2>err &
 training=$!
 for _ in $(seq 300); do
@@ -53,21 +53,21 @@ done
 kill -INT $training
 wait $training
 holds "Ctrl-C exits with 130" [ $? = 130 ]
-holds "Ctrl-C says how to go on" grep -q "to continue: xtape train parts --resume" err
+holds "the message of Ctrl-C tells how to continue" grep -q "to continue: xtape train parts --resume" err
 holds "Ctrl-C leaves the last step's checkpoint" \
   [ "$(ls parts/checkpoints | tail -1 | sed 's/^0*//')" = "$(losses parts | tail -1 | grep -o 'step":[0-9]*' | cut -d: -f2)" ]
-# The schedule ends with the steps, so the run to compare with has as many.
+# The schedule depends on the number of steps, so the reference run has as many.
 step=$(ls parts/checkpoints | tail -1 | sed 's/^0*//')
 "$xtape" train "$recipe" --out reference "${small[@]}" --set steps=$((step + 5)) --set schedule.steps=100000 --seed 3 >out 2>err
 expect 0 "parts: step $((step + 5)) " "step [0-9]+ of" train "$recipe" --out parts --resume --set steps=$((step + 5)) --set schedule.steps=100000
 holds "the resumed run has the same losses" [ "$(losses parts | grep -c step)" = $((step + 5)) -a "$(losses parts)" = "$(losses reference)" ]
 
-# A loss that is not finite: exit 1, the op and its line, the last good checkpoint.
+# A non-finite loss: exit code 1, the op and its line in the message, and the last good checkpoint is kept.
 expect 1 "" "loss of update 2 is not finite: .*broken/definition.json.*line [0-9]+" train "$recipe" --out broken "${small[@]}" \
   --set 'schedule={"kind": "constant", "rate": 3e38}' --set clip=0 --set optimizer.weight_decay=0 --set checkpoint_every=1
 holds "the last good checkpoint is kept" [ "$(ls broken/checkpoints)" = 00000001 ]
 
-# Wrong words and wrong input: exit 2, and nothing left behind.
+# Wrong arguments and wrong input: exit code 2, and no files are left.
 expect 2 "" "'step' is not a known key; did you mean 'steps'" train "$recipe" --out none --set step=3
 expect 2 "" "'schedule' is wrong" train "$recipe" --out none --set steps=50
 expect 2 "" "n_layer" train "$recipe" --out none --set data.folder=sums --set hyper.n_layers=3
@@ -78,16 +78,16 @@ expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" 
 expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set data.folder=sums --set hyper.n_embd=9 --set hyper.n_head=2
 expect 2 "" "'epochs' needs epochs, which this data does not have" train "$source/models/recipes/shakespeare_char.json" --out none \
   --set data.text=words.txt --set epochs=2
-holds "mistakes leave no run behind" [ ! -e none ]
+holds "errors leave no run" [ ! -e none ]
 expect 2 "" "is not a run" train none --out none --resume
-expect 0 "^[0-9+=]*$" "" generate whole --prompt "" --tokens 1 # what texts begin with
+expect 0 "^[0-9+=]*$" "" generate whole --prompt "" --tokens 1 # texts begin with a start token
 expect 2 "" "character 'x'" generate whole --prompt x --tokens 1
 expect 2 "" "top-p" generate whole --prompt 1 --tokens 1 --top-p 1.5
 expect 2 "" "is not a run" eval none
 
 # Without --out, the run is runs/NAME-DATE.
 expect 0 "^runs/adder-[0-9]{8}-[0-9]{6}: step 2 " "step 2 of 2" train "$recipe" "${small[@]}" --set steps=2
-# A text of one's own; the path is relative to where the command is given.
+# The user's text; the path is relative to the working directory.
 for _ in $(seq 60); do echo "the rain in spain stays mainly in the plain"; done >words.txt
 expect 0 "text: step 20 " "step 20 of 20" train "$source/models/recipes/shakespeare_char.json" --out text --set data.text=words.txt \
   --set steps=20 --set schedule.warmup=5 --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1
@@ -99,7 +99,7 @@ expect 0 "words: step 9 " "step 9 of 9" train "$source/models/recipes/shakespear
   --set 'tokenizer={"kind": "words"}' --set steps=9 --set schedule.warmup=5 --set data.block_size=8 --set hyper.n_embd=16 \
   --set hyper.n_layer=1
 expect 0 "^the rain [a-z<]+ [a-z<]+" "" generate words --prompt "the rain" --tokens 5
-# GPT-2's tokenizer: its two files go into the run, which needs no others from there on.
+# GPT-2's tokenizer: its two files are copied into the run.
 cp -r "$source/tests/golden/gpt2_small" vocabulary
 expect 0 "bytes: step 3 " "step 3 of 3" train "$source/models/recipes/shakespeare_char.json" --out bytes --set data.text=words.txt \
   --set 'tokenizer={"kind": "gpt2", "vocab": "vocabulary/vocab.json", "merges": "vocabulary/merges.txt"}' --set steps=3 \

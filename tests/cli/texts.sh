@@ -1,10 +1,10 @@
 #!/bin/bash
-# Texts by the program: many of them continued at once, up to stops, from runs and from folders; perplexity.
+# generate and eval on texts: many prompts at once, stops, runs and folders, perplexity.
 # usage: texts.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 export OMP_NUM_THREADS=1 XTAPE_MODELS="$source/models"
 
-# A model of GPT-2's form and tokens that has learnt its only sentence by heart.
+# A GPT-2 model that has memorised one sentence.
 for _ in $(seq 200); do echo "the rain in spain, näh."; done >words.txt
 vocabulary=$source/tests/golden/gpt2_small
 expect 0 "run: step 150 " "step 150 of 150" train "$source/models/recipes/shakespeare_char.json" --out run \
@@ -20,19 +20,19 @@ expect 0 "^the rain in spain, n$" "" generate run --prompt "the rain" "${greedy[
 expect 0 "^the rain" "^model opened after .* ms, first token after .* ms, 39 more in .* ms each$" \
   generate run --prompt "the rain" "${greedy[@]}" --timings
 
-# Many at once are what each is by itself, for any seed.
+# Prompts in a batch give the same texts as single prompts, for any seed.
 drawn=(--tokens 30 --temperature 1.5 --seed 11)
 printf 'the rain\nin\nspain, näh. the r\n' >prompts.txt
 while read -r prompt; do "$xtape" generate run --prompt "$prompt" "${drawn[@]}"; done <prompts.txt >single
 expect 0 "^the rain" "" generate run --prompts prompts.txt "${drawn[@]}"
-holds "a batch says what single prompts say" cmp -s single out
+holds "a batch gives the same as single prompts" cmp -s single out
 expect 0 "^the rain" "" generate run --prompt "the rain" --prompt in --prompt "spain, näh. the r" "${drawn[@]}" --batch-size 2
-holds "so do prompts on the command line, in smaller batches" cmp -s single out
+holds "prompts on the command line in smaller batches give the same" cmp -s single out
 expect 0 "^in" "" generate run --prompt in "${drawn[@]}" --num-samples 3
 one=$("$xtape" generate run --prompt in "${drawn[@]}")
 holds "the first sample is what one would be" same "$one" "$(head -c "$(wc -c <<<"$one")" out)"
 
-# A folder of the same model.
+# An exported folder of the same model.
 expect 0 "^folder$" "" export run folder
 cp "$vocabulary/vocab.json" "$vocabulary/merges.txt" folder
 expect 0 "^the rain in spain, näh.$" "" generate folder --prompt "the rain" "${greedy[@]}"
@@ -43,10 +43,10 @@ head -n 40 words.txt >text.txt
 expect 0 "^tokens [0-9]+$" "" eval run --text text.txt
 cp out whole
 for line in "^loss 0\.[0-9]+$" "^perplexity 1\.[0-9]+$" "^bits_per_byte 0\.[0-9]+$"; do
-  holds "eval --text says $line" grep -qE "$line" whole
+  holds "eval --text prints $line" grep -qE "$line" whole
 done
 expect 0 "^tokens" "" eval folder --text text.txt --context 32 --stride 16
-holds "the folder's is the run's" cmp -s whole out
+holds "the folder gives the same as the run" cmp -s whole out
 expect 0 "^perplexity [0-9.]+" "" eval folder --text text.txt --context 8 --stride 8
 
 expect 2 "" "there is no prompt" generate run --tokens 1

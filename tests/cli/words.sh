@@ -1,5 +1,5 @@
 #!/bin/bash
-# The words of the program: help, version, exit codes, which stream gets what.
+# The options and arguments of the program: help, version, exit codes, output streams.
 # usage: words.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 
@@ -28,11 +28,11 @@ expect 0 "^BLEU\|nrefs:1\|case:lc\|eff:no\|tok:13a\|smooth:exp\|version:xtape-[0
 expect 0 "= 0.00 0.0/0.0/0.0/0.0 " "" bleu "hypothesis" "reference" --tokenize none
 expect 2 "" "no_such_file" bleu "no_such_file" "reference"
 expect 2 "" "2 lines of hypotheses and 1 of references" bleu "two" "reference"
-expect 2 "" 'not by "intl"' bleu "hypothesis" "reference" --tokenize intl
+expect 2 "" 'got "intl"' bleu "hypothesis" "reference" --tokenize intl
 expect 2 "" "no_such_run" eval "no_such_run"
 expect 2 "" "no_such_run" generate "no_such_run" --prompt a --tokens 1
 expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"
-# Found by name alone, as an installed program finds it.
+# A definition is found by its name alone, as by an installed program.
 export XTAPE_MODELS="$source/models"
 expect 0 "124[, ]?439[, ]?808" "" show gpt2
 expect 0 "no mistake found" "" check gpt2
@@ -65,11 +65,11 @@ recipe=$(grep -o 'must be [0-9]*' err | grep -o '[0-9]*$')
 holds "docs/recipes.md says the version of recipes" grep -q "^| .xtape. | needed | $recipe, the version" "$source/docs/recipes.md"
 
 plain=$("$xtape" --version)
-holds "OPENBLAS_CORETYPE does not fool the program" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
-holds "unless it is told so" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"
+holds "OPENBLAS_CORETYPE is ignored" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]
+holds "XTAPE_KEEP_BLAS_ENV keeps OPENBLAS_CORETYPE" grep -q "for Haswell" <<<"$(XTAPE_KEEP_BLAS_ENV=1 OPENBLAS_CORETYPE=Haswell "$xtape" --version)"
 holds "a full device is a failure" bash -c '"$0" ops >/dev/full 2>/dev/null; [ $? = 1 ]' "$xtape"
 
-# What a terminal is shown cannot steer it; a pipe or file gets every byte.
+# Output to a terminal is escaped; a pipe or file gets every byte.
 vocabulary=$source/tests/golden/gpt2_small
 printf 'a\x1b[31mb\tc \xc2\x9b2J\n' >steering
 "$xtape" tokenize "$vocabulary" <steering >numbers

@@ -23,10 +23,11 @@ const DateLanguage& language(std::string_view name) {
   return *found;
 }
 
-/// Every word that a language may write for a month or a weekday, in lower case and without its dot.
+/// Every word for a month or a weekday in any language, in lower case and without its dot.
 struct Names {
   std::map<std::string, std::set<unsigned>> months;    ///< The numbers of the months that a word means.
-  std::map<std::string, std::set<unsigned>> weekdays;  ///< As ISO 8601 counts: Monday is 1.
+  std::map<std::string, std::set<unsigned>>
+      weekdays;  ///< The numbers of the weekdays that a word means, as in ISO 8601: Monday is 1.
   Names() {
     for (const DateLanguage& one : date_languages()) {
       for (const auto& months_of : {one.months, one.short_months}) learn(months_of, months);
@@ -46,7 +47,7 @@ struct Names {
   }
 };
 
-/// Reads a text by its own rules and no knowledge of forms and languages: so a text that it reads has one meaning.
+/// Parses a text without knowledge of its form and language. A text that it parses has only one meaning.
 class Reader {
  public:
   year_month_day read(const std::string& text) {
@@ -58,7 +59,7 @@ class Reader {
         while (at < text.size() && is_digit(text[at])) part += text[at++];
         numbers_.push_back(part);
       } else if (is_letter(text[at])) {
-        // A hyphen is a part of a weekday ("terça-feira") and parts a month from what is beside it.
+        // A hyphen is part of a weekday ("terça-feira"), or separates a month from its neighbours.
         while (at < text.size() && (is_letter(text[at]) || text.compare(at, 6, "-feira") == 0))
           part += static_cast<char>(std::tolower(static_cast<unsigned char>(text[at++])));
         word(part);
@@ -118,7 +119,7 @@ Parts dates(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("dates as each language writes them") {
+TEST_CASE("dates in each language") {
   const year_month_day some = 1998y / May / 3d;     // a Sunday
   const year_month_day first = 2004y / March / 1d;  // a Monday
   const struct {
@@ -151,7 +152,7 @@ TEST_CASE("dates as each language writes them") {
   CHECK(written(some, language("English"), "%A the %o of %B %Y", NameCase::lower) == "sunday the 3rd of may 1998");
 }
 
-TEST_CASE("ends of ordinals") {
+TEST_CASE("endings of ordinals") {
   const auto ends = [](const char* name) {
     std::string all;
     for (unsigned day = 1; day <= 31; ++day) all += std::string(language(name).ordinal_end(day)) + " ";
@@ -163,7 +164,7 @@ TEST_CASE("ends of ordinals") {
   CHECK(ends("Spanish") == "º" + std::string(31, ' '));
 }
 
-TEST_CASE("two digits are a year only from 1970 to 2069") {
+TEST_CASE("years have two digits only from 1970 to 2069") {
   const auto short_year = [](int y) { return written(year{y} / 5 / 3, language("numbers"), "%d.%m.%y", {}); };
   CHECK(short_year(1970) == "03.05.70");
   CHECK(short_year(1999) == "03.05.99");
@@ -188,13 +189,13 @@ TEST_CASE("no word means two months, two weekdays, or a month and a weekday") {
   }
 }
 
-TEST_CASE("in every form a date reads back as itself, its weekday right, with no word of its form") {
+TEST_CASE("a date in every form parses back to the same date and weekday") {
   Reader reader;
   const sys_days end = sys_days(last_date) + days(1);
   std::int64_t wrong = 0;
   std::int64_t texts = 0;
   NameCase names = NameCase::lower;
-  // Every 11th date: all days of all months, in years of every kind.
+  // Every 11th date covers all days of all months, and years of every kind.
   for (sys_days day = first_date; day < end; day += days(11))
     for (const DateLanguage& one : date_languages())
       for (const std::string_view form : one.forms) {
@@ -206,7 +207,8 @@ TEST_CASE("in every form a date reads back as itself, its weekday right, with no
   CHECK(wrong == 0);
 }
 
-TEST_CASE("the pairs: as many as asked for, right, each text with one meaning, held-out dates in no form elsewhere") {
+TEST_CASE(
+    "pairs: the requested number, correct and unambiguous, with held-out dates in no form in the training split") {
   const Parts pairs = dates("");
   REQUIRE(pairs.training.source.size() == 100000);
   REQUIRE(pairs.training.target.size() == 100000);
@@ -226,10 +228,10 @@ TEST_CASE("the pairs: as many as asked for, right, each text with one meaning, h
       if (!known || !one_meaning || !in_its_part || reader.read(part->source[i]) != date) ++wrong;
     }
   CHECK(wrong == 0);
-  CHECK(meanings.size() > 100000);  // hardly any text comes twice
+  CHECK(meanings.size() > 100000);  // few texts are repeated
 }
 
-TEST_CASE("every language is in both parts alike, and the held-out part has no character of its own") {
+TEST_CASE("both splits have every language, and the validation split has no character that the training split lacks") {
   const Parts pairs = dates("5000 10000");
   std::string text;
   for (const std::string& line : pairs.training.source) text += line;
@@ -246,14 +248,14 @@ TEST_CASE("every language is in both parts alike, and the held-out part has no c
   }
 }
 
-TEST_CASE("the pairs are the same every time, whatever the size of the training split") {
+TEST_CASE("the held-out pairs are reproducible and independent of the size of the training split") {
   const Parts pairs = dates("300 50");
   const Parts more = dates("400 50");
   CHECK(more.held_out.source == pairs.held_out.source);
   CHECK(std::equal(pairs.training.source.begin(), pairs.training.source.end(), more.training.source.begin()));
 }
 
-TEST_CASE("dates that there are not, parts that would be empty and unknown codes are errors") {
+TEST_CASE("invalid dates, empty splits and unknown codes are errors") {
   for (const char* wrong : {"", "x 10 73049", "x 10 0", "x 0"}) CHECK(run_program("dates", wrong) == 2);
   const DateLanguage& english = language("English");
   CHECK_THROWS_WITH_AS(written(1899y / December / 31d, english, "%e", {}),

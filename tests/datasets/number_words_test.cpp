@@ -10,7 +10,7 @@
 
 using namespace dataset;
 
-TEST_CASE("numbers in words, every irregular one and every joint") {
+TEST_CASE("numbers in words: every irregular number and every conjunction") {
   const struct {
     std::int64_t number;
     const char* portuguese;
@@ -93,12 +93,12 @@ TEST_CASE("no two numbers have the same words in either language") {
   CHECK(english.size() == static_cast<std::size_t>(number_words_end));
 }
 
-TEST_CASE("numbers beyond the words are refused") {
+TEST_CASE("numbers that are too large are errors") {
   CHECK_THROWS_WITH_AS(words_of(1000000), "numbers in words go from 0 to 999999, not to 1000000", std::out_of_range);
   CHECK_THROWS_AS(words_of(-1), std::out_of_range);
 }
 
-TEST_CASE("held-out numbers are not among those that train, and are the same however many train") {
+TEST_CASE("held-out numbers are not in the training split, and are independent of its size") {
   const xtape::test::Folder folder;
   REQUIRE(run_program("number_words", folder.path() + "/a 5000 1500") == 0);
   const auto training = xtape::read_pairs(folder.path() + "/a/training.tsv");

@@ -1,4 +1,4 @@
-/// The programs of examples/data, run.
+/// Runs the programs of examples/data.
 #pragma once
 
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include "folders.hpp"
 #include "xtape/text.hpp"
 
-/// The exit code of the program, whose messages are not shown.
+/// Runs a program without showing its messages, and returns its exit code.
 inline int run_program(const std::string& name, const std::string& arguments) {
   const int status = std::system((XTAPE_DATA_PROGRAMS + name + " " + arguments + " 2>/dev/null").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

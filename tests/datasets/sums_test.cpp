@@ -7,7 +7,7 @@
 using xtape::read_lines;
 
 namespace {
-/// What a line's sum is, and what it says it is.
+/// The correct sum of a line, and the sum that it states.
 std::pair<int, int> read_sum(const std::string& line) {
   const std::size_t plus = line.find('+'), equals = line.find('=');
   return {std::stoi(line.substr(0, plus)) + std::stoi(line.substr(plus + 1, equals - plus - 1)),
@@ -15,7 +15,7 @@ std::pair<int, int> read_sum(const std::string& line) {
 }
 }  // namespace
 
-TEST_CASE("every sum of two digits once, right, 2,000 of them apart") {
+TEST_CASE("every sum of two-digit numbers occurs once and is correct, and 2,000 are held out") {
   const xtape::test::Folder folder;
   REQUIRE(run_program("sums", folder.path()) == 0);
   const auto training = read_lines(folder.path() + "/training.txt");
@@ -30,7 +30,7 @@ TEST_CASE("every sum of two digits once, right, 2,000 of them apart") {
   for (const std::string& line : all) CHECK(read_sum(line).first == read_sum(line).second);
 }
 
-TEST_CASE("sums with leading zeros, or their last digit first; what makes no sense is refused") {
+TEST_CASE("sums with leading zeros, or with their last digit first; invalid arguments are errors") {
   const xtape::test::Folder folder;
   REQUIRE(run_program("sums", folder.path() + " 2 100 reversed padded") == 0);
   const auto lines = read_lines(folder.path() + "/training.txt");

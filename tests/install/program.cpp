@@ -1,5 +1,5 @@
-// An outside program: fits y = 2 x + 1 with the installed library and says whether that worked. It may be
-// compiled with other arrays than the library's: they are seen as views.
+// An external program: fits y = 2 x + 1 with the installed library and reports the result. It may be compiled with
+// other xtensor settings than the library, which sees its arrays as views.
 #include <cmath>
 #include <cstdio>
 #include <xtape/xtape.hpp>

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds and runs outside programs against the installed library in each of the ways that are promised. The examples are
-# built here alone: by pkg-config and by CMake, without optimisation, since it is the library that computes.
+# Builds and runs external programs against the installed library in each documented way. The examples are built only
+# here: by pkg-config and by CMake, without optimisation, since the library does the computation.
 # usage: run.sh SOURCE_ROOT BUILD_ROOT
 set -uo pipefail
 source=$1
@@ -42,7 +42,7 @@ meson install -C "$build" --no-rebuild --destdir "$work/root" >"$work/log" 2>&1 
   echo "0 passed, 1 failed"
   exit 1
 }
-# Everything below runs on the folder moved away from where it was installed.
+# The following tests use the installation after it was moved to another folder.
 installed=$(cd "$(dirname "$(find "$work/root" -name libxtape.a -o -name libxtape.so)")/.." && pwd)
 while [ ! -d "$installed/include/xtape" ]; do installed=$(dirname "$installed"); done
 prefix="$work/moved"
@@ -54,7 +54,7 @@ ask() { pkg-config "$@" xtape; }
 XTAPE_MODELS=$(ask --variable=models)
 export XTAPE_MODELS OMP_NUM_THREADS=1
 
-data_program() { # data_program NAME SOURCE…: it needs nothing of the library
+data_program() { # data_program NAME SOURCE…: builds and runs it without the library
   local name=$1
   shift
   (cd "$source/examples/data" && g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror "$@" -o "$work/write_$name") &&
@@ -65,11 +65,11 @@ no_flags_leak() {
   words="$(ask --cflags) $(ask --static --libs) $(grep -h -v '^ *#' "$libraries"/cmake/xtape/*.cmake)"
   ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|pcre2|sentencepiece|zlib)' "$pc"
 }
-only_places_in_the_folder() { # no file says where the whole was installed
+only_places_in_the_folder() { # no file contains the original installation path
   ! grep -rn "${installed#"$work/root"}" "$pc" "$libraries/cmake/xtape" &&
     [ "$(realpath "$(ask --variable=prefix)")" = "$(realpath "$prefix")" ] && [ -f "$XTAPE_MODELS/gpt2.json" ]
 }
-no_xtensor_type_in_the_library() { # so that its flags and its user's need not agree
+no_xtensor_type_in_the_library() { # so that the compiler flags of the library and its user can differ
   ! nm -C "$libraries"/libxtape.* | grep -E '^[^ ]* *[TWVu] xtape::.*\bxt::'
 }
 with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
@@ -78,7 +78,7 @@ with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
   # shellcheck disable=SC2046
   g++ -Wall -Wextra -Wpedantic -Werror "$@" $(ask --cflags) "$from" -o "$to" $(ask --static --libs)
 }
-run() { # run DIRECTORY EXAMPLE: away from the sources; trainings just long enough for the loss to fall
+run() { # run DIRECTORY EXAMPLE: outside the source tree; training is just long enough for the loss to fall
   local arguments=()
   case $2 in
     train_gpt2) arguments=("$source/README.md" 10) ;;
@@ -100,14 +100,14 @@ program() {
   with_pkg_config "$source/tests/install/program.cpp" "$work/program" -std=c++20 -march=native -DXTENSOR_USE_XSIMD &&
     "$work/program"
 }
-as_subproject() { # a layer at a time, not optimised: a third of the work, and warnings of files that have no names of their own
+as_subproject() { # a unity build per layer without optimisation, a third of the work; unity files cause warnings
   cp -r "$source/tests/install/subproject" "$work/outside" && cp "$source/tests/install/program.cpp" "$work/outside" &&
     mkdir "$work/outside/subprojects" && ln -s "$source" "$work/outside/subprojects/xtape" &&
     PKG_CONFIG_PATH= meson setup "$work/outside/build" "$work/outside" --force-fallback-for=xtape \
       -Dunity=on -Dunity_size=1000 -Db_pch=false -Doptimization=0 -Dxtape:optimization=0 -Dxtape:werror=false &&
     ninja -C "$work/outside/build" program && "$work/outside/build/program"
 }
-finds_models() ( # the installed program, away from the sources
+finds_models() ( # the installed program, outside the source tree
   cd "$work" && "$prefix/bin/xtape" --version | grep -q "^xtape [0-9]" && "$prefix/bin/xtape" show gru_attention
 )
 

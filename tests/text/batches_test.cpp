@@ -22,7 +22,7 @@ std::vector<std::int64_t> elements(const Batch& batch, const std::string& name) 
 }
 }  // namespace
 
-TEST_CASE("the split cuts at a fraction of the characters, never inside one") {
+TEST_CASE("split_text splits at a fraction of the characters, never inside a character") {
   const TextSplit split = split_text("ééééééééab", 0.9);
   CHECK(split.training ==
         "éééééééé"
@@ -50,7 +50,7 @@ TEST_CASE("training rows are blocks of the training split with the next tokens a
     }
     for (std::size_t row = 0; row < 3; ++row) starts.insert(tokens[row * 8]);
   }
-  CHECK(starts.size() == 42);  // every place a block can start at, nanoGPT's len - block_size
+  CHECK(starts.size() == 42);  // every possible start of a block, as in nanoGPT: len - block_size
 }
 
 TEST_CASE("a batch is a function of seed and index alone") {
@@ -68,7 +68,7 @@ TEST_CASE("a batch is a function of seed and index alone") {
   CHECK(elements(x, "tokens") != elements(y, "tokens"));
 }
 
-TEST_CASE("validation counts every token once, whatever the batch") {
+TEST_CASE("validation counts every token once for any batch size") {
   for (const std::int32_t size : {2, 8, 9, 10, 49, 50, 64}) {
     for (const std::int64_t rows : {1, 3}) {
       const TextBatches batches(counting(0, 50), counting(100, size), {.rows = rows, .block_size = 8});
@@ -84,13 +84,13 @@ TEST_CASE("validation counts every token once, whatever the batch") {
           seen.push_back(targets[i]);
         }
       }
-      const Tokens all = counting(101, size - 1);  // the first token is nobody's successor
+      const Tokens all = counting(101, size - 1);  // the first token is not a target
       CHECK(seen == std::vector<std::int64_t>(all.begin(), all.end()));
     }
   }
 }
 
-TEST_CASE("consecutive windows go through a strip a row, once an epoch, and every row goes on") {
+TEST_CASE("consecutive windows: each row reads one strip per epoch and continues from batch to batch") {
   // 3 strips of 34 tokens: 4 windows of 8, whose last target is the strip's token 32.
   const TextBatches batches(counting(0, 103), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true});
   CHECK(batches.epoch_batches() == 4);
@@ -119,7 +119,7 @@ TEST_CASE("consecutive windows go through a strip a row, once an epoch, and ever
   for (const auto& [token, count] : seen) CHECK(count == 2);  // two epochs
 }
 
-TEST_CASE("consecutive validation counts every token once, in rows that go on") {
+TEST_CASE("consecutive validation counts every token once, and rows continue from batch to batch") {
   for (const std::int32_t size : {2, 3, 8, 9, 10, 17, 49, 50, 64}) {
     for (const std::int64_t rows : {1, 3, 4}) {
       const TextBatches batches(counting(0, 50), counting(100, size),
@@ -134,7 +134,7 @@ TEST_CASE("consecutive validation counts every token once, in rows that go on") 
         const auto targets = elements(batch, "targets");
         for (std::size_t i = 0; i < targets.size(); ++i) {
           if (targets[i] == ignored_target) {
-            last[i / 8] = ignored_target;  // nothing comes after the end of a strip
+            last[i / 8] = ignored_target;  // the last token of a strip has no target
             continue;
           }
           CHECK(targets[i] == tokens[i] + 1);
@@ -149,7 +149,7 @@ TEST_CASE("consecutive validation counts every token once, in rows that go on") 
   }
 }
 
-TEST_CASE("blocks from random places go on from nothing") {
+TEST_CASE("random blocks do not continue the batch before") {
   const TextBatches batches(counting(0, 50), counting(50, 40), {.rows = 3, .block_size = 8});
   CHECK(batches.epoch_batches() == 0);
   for (std::uint64_t index = 0; index < 9; ++index) CHECK(!batches.training_continues(index));
@@ -157,7 +157,7 @@ TEST_CASE("blocks from random places go on from nothing") {
     CHECK(!batches.validation_continues(index));
 }
 
-TEST_CASE("parts that are too short are refused") {
+TEST_CASE("splits that are too short are errors") {
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 8), counting(0, 9), {.rows = 1, .block_size = 8}),
                        "the training split has 8 tokens; blocks of 8 need at least 9", Error);
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 9), counting(0, 1), {.rows = 1, .block_size = 8}),
@@ -170,7 +170,7 @@ TEST_CASE("parts that are too short are refused") {
       1);
 }
 
-TEST_CASE("batches of more tokens than can be are refused, whatever overflows") {
+TEST_CASE("batches of too many tokens are errors, also if the product overflows") {
   for (const TextBatchesOptions& options :
        {TextBatchesOptions{INT64_MAX, 8}, {8, INT64_MAX}, {INT64_MAX, INT64_MAX}, {std::int64_t{1} << 62, 4}})
     CHECK_THROWS_WITH_AS(TextBatches(counting(0, 50), counting(50, 40), options),

@@ -1,4 +1,4 @@
-// Texts that are rows of their own.
+// Documents: each text is a row.
 #include <doctest/doctest.h>
 
 #include "xtape/text.hpp"
@@ -15,7 +15,7 @@ std::vector<std::int64_t> row(const Array& array, std::int64_t number) {
 using Row = std::vector<std::int64_t>;
 }  // namespace
 
-TEST_CASE("a file's texts are its lines, or what blank lines separate") {
+TEST_CASE("a file's texts are its lines, or are separated by blank lines") {
   const std::string text = "\n\none\ntwo\r\n \t\nthree\n\n\n";
   CHECK(split_documents(text, DocumentEnd::line) == Strings{"one", "two", "three"});
   CHECK(split_documents(text, DocumentEnd::blank_line) == Strings{"one\ntwo", "three"});
@@ -23,7 +23,7 @@ TEST_CASE("a file's texts are its lines, or what blank lines separate") {
   CHECK(split_documents("", DocumentEnd::line).empty());
 }
 
-TEST_CASE("texts stand between start and end; empty and long ones are left out") {
+TEST_CASE("texts get start and end tokens; empty and long texts are left out") {
   const CharacterTokenizer tokenizer("abc", CharacterTokenizer::Unknown::error, true);
   const DataRows rows = documents_of({"ab", "", "abcab"}, tokenizer, 4);
   REQUIRE(rows.rows.size() == 1);
@@ -36,7 +36,7 @@ TEST_CASE("texts stand between start and end; empty and long ones are left out")
                        Error);
 }
 
-TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
+TEST_CASE("a batch of texts has tokens, the next tokens as targets, then padding") {
   const CharacterTokenizer tokenizer("abc", CharacterTokenizer::Unknown::error, true);
   const DataRows rows = documents_of({"ab", "abcab", "c"}, tokenizer);
   const RowBatches batches(rows, rows, {.rows = 2, .bucket = 4});
@@ -44,7 +44,7 @@ TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
   CHECK(batch.size() == 2);
   CHECK(batch.at("tokens").shape() == Shape{2, 8});
   CHECK(batches.epoch_batches() == 2);
-  batches.validation(0, batch);  // the two short ones, rounded up to the bucket
+  batches.validation(0, batch);  // the two short texts, rounded up to the bucket
   CHECK(row(batch.at("tokens"), 0) == Row{2, 4, 5, 0});
   CHECK(row(batch.at("targets"), 0) == Row{4, 5, 3, -1});
   CHECK(row(batch.at("tokens"), 1) == Row{2, 6, 0, 0});
@@ -56,7 +56,7 @@ TEST_CASE("a batch of texts is tokens and what follows each, then padding") {
   CHECK_THROWS_WITH_AS(RowBatches({}, rows, {}), "the training split has no rows", Error);
 }
 
-TEST_CASE("a prompt is given and no target: what follows it is, and the end") {
+TEST_CASE("the prompt is not a target: the targets are the answer and the end token") {
   CHECK(split_prompt("1+2=3", "=").prompt == "1+2=");
   CHECK(split_prompt("a=b=c", "=").answer == "b=c");
   CHECK(split_prompt("a ### ", " ### ").answer.empty());

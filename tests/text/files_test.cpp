@@ -11,7 +11,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The bytes of `text` compressed by gzip.
+/// `text` compressed by gzip.
 std::string compressed(const std::string& text) {
   const TemporaryFile file("compressing.gz");
   gzFile out = gzopen(file.path().c_str(), "wb");
@@ -24,7 +24,7 @@ Lines lines_of(const std::string& name, const std::string& bytes) {
   return read_lines(TemporaryFile(name, bytes).path());
 }
 
-/// A text long enough that its compressed form comes in several pieces.
+/// A text that is long enough for its compressed form to be read in several pieces.
 std::string long_text() {
   std::string text;
   for (unsigned i = 0; i < 60000; ++i) text += "Zeile " + std::to_string(i * 2654435761U) + "\n";
@@ -33,7 +33,7 @@ std::string long_text() {
 
 }  // namespace
 
-TEST_CASE("a whole file is read, and one that cannot be is named") {
+TEST_CASE("a whole file is read, and an error names a file that cannot be read") {
   CHECK_THROWS_WITH_AS(read_text("/nonexistent/file"), "cannot read /nonexistent/file: No such file or directory",
                        FileError);
   CHECK_THROWS_WITH_AS(read_text("/tmp"), "cannot read /tmp: Is a directory", FileError);
@@ -41,7 +41,7 @@ TEST_CASE("a whole file is read, and one that cannot be is named") {
   CHECK(read_text(TemporaryFile("text.txt", "a\r\nb").path()) == "a\r\nb");
 }
 
-TEST_CASE("lines come without their ends") {
+TEST_CASE("lines have no line ends") {
   CHECK(lines_of("lines.txt", "Zwei Hunde\nüber\r\n\n \nlast") == Lines{"Zwei Hunde", "über", "", " ", "last"});
   CHECK(lines_of("lines.txt", "one\n") == Lines{"one"});
   CHECK(lines_of("lines.txt", "\n\r\n") == Lines{"", ""});
@@ -49,7 +49,7 @@ TEST_CASE("lines come without their ends") {
   CHECK(lines_of("lines.txt", "").empty());
 }
 
-TEST_CASE("a compressed file has the lines of the plain one, whatever it is called") {
+TEST_CASE("a compressed file gives the lines of the plain one, with any file name") {
   const std::string text = long_text();
   const Lines plain = lines_of("lines.txt", text);
   CHECK(plain.size() == 60000);
@@ -59,7 +59,7 @@ TEST_CASE("a compressed file has the lines of the plain one, whatever it is call
   CHECK(lines_of("empty.gz", compressed("")).empty());
 }
 
-TEST_CASE("a compressed file that is cut off or damaged is an error wherever that happens") {
+TEST_CASE("a compressed file that is cut off or damaged at any byte is an error") {
   const std::string whole = compressed(long_text());
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9}, std::size_t{11},
                                  whole.size() / 2, whole.size() - 8, whole.size() - 1}) {
@@ -80,12 +80,12 @@ TEST_CASE("a compressed file that is cut off or damaged is an error wherever tha
   CHECK_THROWS_WITH_AS(read_lines("/tmp"), "cannot read /tmp: Is a directory", FileError);
 }
 
-TEST_CASE("a compressed file that unpacks to far more than any text does is refused before it fills the memory") {
+TEST_CASE("a compressed file that unpacks to far too much text is an error before it fills the memory") {
   const TemporaryFile file("bomb.gz", compressed(std::string(80 << 20, '\0')));
   CHECK_THROWS_WITH_AS(read_lines(file.path()), doctest::Contains("over 200 times as much, too much for a text"),
                        FileError);
   CHECK_THROWS_WITH_AS(read_lines(file.path()), doctest::Contains(file.path().c_str()), FileError);
   std::string repeated;
   for (int i = 0; i < 10000; ++i) repeated += std::string(1023, 'a') + "\n";
-  CHECK(lines_of("repeated.gz", compressed(repeated)).size() == 10000);  // a small file may be as dull as it likes
+  CHECK(lines_of("repeated.gz", compressed(repeated)).size() == 10000);  // the limit does not apply to small files
 }

@@ -32,7 +32,7 @@ Strings words_of(const std::string& text) {
   return words;
 }
 
-/// The symbols of all bytes, numbered, and then `more`.
+/// A vocabulary of the symbols of all bytes, followed by `more`.
 Json vocabulary_of_bytes(const Strings& more = {}) {
   Json json = Json::object();
   for (int byte = 0; byte < 256; ++byte) json[symbol_of(static_cast<std::uint8_t>(byte))] = byte;
@@ -46,7 +46,7 @@ Gpt2Tokenizer tokenizer_of(const std::string& vocabulary, const std::string& mer
   return Gpt2Tokenizer(first.path(), second.path(), options);
 }
 
-/// Bytes of every kind, UTF-8 or not, the same every time.
+/// Reproducible random bytes, valid UTF-8 and not.
 std::string noise(std::size_t count) {
   std::string bytes;
   std::uint32_t state = 12345;
@@ -59,7 +59,7 @@ std::string noise(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("GPT-2's words: contractions, and letters, numbers and marks with a space before them") {
+TEST_CASE("GPT-2's words: contractions, and letters, numbers and punctuation with a space before them") {
   CHECK(words_of("I'll say  12 words, won't I?\n") ==
         Strings{"I", "'ll", " say", " ", " 12", " words", ",", " won", "'t", " I", "?", "\n"});
   CHECK(words_of("a1_é２ ½!") == Strings{"a", "1", "_", "é", "２", " ½", "!"});
@@ -67,13 +67,13 @@ TEST_CASE("GPT-2's words: contractions, and letters, numbers and marks with a sp
   CHECK(words_of("").empty());
 }
 
-TEST_CASE("GPT-2's words: bytes that are not UTF-8 are marks") {
+TEST_CASE("GPT-2's words: bytes that are not UTF-8 are punctuation") {
   CHECK(words_of("ab\xFF\xC3(c \xE2\x82 d\xC3\xA9") == Strings{"ab", "\xFF\xC3(", "c", " \xE2\x82", " d\xC3\xA9"});
   CHECK(words_of("\xFF's") == Strings{"\xFF'", "s"});
   CHECK(words_of(" \x80") == Strings{" \x80"});
 }
 
-TEST_CASE("the symbols of bytes are printable characters, and go both ways") {
+TEST_CASE("the symbols of bytes are printable characters, and convert back to the bytes") {
   CHECK(symbol_of('A') == "A");
   CHECK(symbol_of(' ') == "Ġ");
   CHECK(symbol_of('\n') == "Ċ");
@@ -85,7 +85,7 @@ TEST_CASE("the symbols of bytes are printable characters, and go both ways") {
   CHECK(bytes_of_symbols("a piece with spaces") == "a piece with spaces");
 }
 
-TEST_CASE("any bytes are encoded, and decoded to what they were") {
+TEST_CASE("any bytes can be encoded, and decode to the same bytes") {
   const Gpt2Tokenizer tokenizer = small();
   for (const std::string& text :
        {noise(100000), std::string("\xF0\x9F\x98"), std::string(3, '\0'), std::string("\xC3")})
@@ -96,7 +96,7 @@ TEST_CASE("any bytes are encoded, and decoded to what they were") {
   CHECK(tokenizer.encode("\xFF").size() == 1);
 }
 
-TEST_CASE("the earliest merge comes first, and the leftmost of equals") {
+TEST_CASE("the merge of the lowest rank applies first, and the leftmost of equals") {
   const std::string merges = "#version: 0.2\nb c\na b\na a\naa aa\n";
   const Gpt2Tokenizer tokenizer = tokenizer_of(vocabulary_of_bytes({"bc", "ab", "aa", "aaaa"}).dump(), merges);
   const auto pieces = [&](const std::string& text) { return tokenizer.pieces(tokenizer.encode(text)); };
@@ -108,7 +108,7 @@ TEST_CASE("the earliest merge comes first, and the leftmost of equals") {
   CHECK(pieces("a b c") == Strings{"a", "Ġ", "b", "Ġ", "c"});
 }
 
-TEST_CASE("a word of a million letters, and as many spaces, take no time to speak of") {
+TEST_CASE("a word of a million letters, or as many spaces, is encoded in almost linear time") {
   const Gpt2Tokenizer tokenizer = small();
   std::string word;
   while (word.size() < 1000000) word += "thereinwhichwithoutthesequickjumps";
@@ -117,11 +117,11 @@ TEST_CASE("a word of a million letters, and as many spaces, take no time to spea
     const Tokens tokens = tokenizer.encode(text);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     CHECK((tokenizer.decode(tokens) == text));
-    CHECK(seconds.count() < 20);  // a quadratic way takes hours
+    CHECK(seconds.count() < 20);  // a quadratic algorithm takes hours
   }
 }
 
-TEST_CASE("the end of a text is one token where it is asked for") {
+TEST_CASE("<|endoftext|> in a text is one token if requested") {
   const Gpt2Tokenizer plain = small();
   const Gpt2Tokenizer reading = small({true});
   const std::string text = "the<|endoftext|> dog<|endoftext|><|endoftext|>";
@@ -144,7 +144,7 @@ TEST_CASE("the end of a text is one token where it is asked for") {
                        doctest::Contains("there is no piece \"<|endoftext|>\""), FileError);
 }
 
-TEST_CASE("several threads may encode at once") {
+TEST_CASE("several threads can encode at the same time") {
   const Gpt2Tokenizer tokenizer = small();
   const std::string text = "The quick brown fox, and the other dogs: " + noise(20000);
   const Tokens expected = small().encode(text);
@@ -155,7 +155,7 @@ TEST_CASE("several threads may encode at once") {
   for (const Tokens& tokens : made) CHECK((tokens == expected));
 }
 
-TEST_CASE("what is wrong with the files is said, with the file and the line") {
+TEST_CASE("errors in the files name the file and the line") {
   const auto vocabulary_is_wrong = [](const std::string& vocabulary, const std::string& message) {
     const auto says = [](const std::string& part) { return doctest::Contains(part.c_str()); };
     CHECK_THROWS_WITH_AS(tokenizer_of(vocabulary, ""), says("_vocab.json"), FileError);
@@ -192,7 +192,7 @@ TEST_CASE("what is wrong with the files is said, with the file and the line") {
                        doctest::Contains("none.txt: No such"), FileError);
 }
 
-TEST_CASE("GPT-2's tokenizer is saved with its two files, and loaded; so is the folder of them alone") {
+TEST_CASE("GPT-2's tokenizer is saved and loaded with its two files, and loaded from a folder of them alone") {
   const std::filesystem::path directory = TemporaryFile("gpt2").path();
   std::filesystem::create_directory(directory);
   const std::string path = (directory / "tokenizer.json").string();
@@ -206,7 +206,7 @@ TEST_CASE("GPT-2's tokenizer is saved with its two files, and loaded; so is the 
   CHECK(loaded->encode(text) == tokenizer.encode(text));
   CHECK(load_tokenizer(directory.string())->encode(text) == small().encode(text));
 
-  // Its files have one name for all: another tokenizer's stay what they are.
+  // The file names are the same for all tokenizers: saving must not overwrite the files of another one.
   const Gpt2Tokenizer other = tokenizer_of(vocabulary_of_bytes().dump(), "#version: 0.2\n");
   CHECK_THROWS_WITH_AS(save_tokenizer(other, (directory / "other.json").string()),
                        doctest::Contains("vocab.json belongs to another tokenizer"), FileError);

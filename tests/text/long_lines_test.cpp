@@ -1,4 +1,4 @@
-// Lines of megabytes. Each case takes minutes where a reader's time grows with the square of a line's length.
+// Lines of megabytes. A case takes minutes if a reader needs quadratic time in the length of a line.
 #include <doctest/doctest.h>
 
 #include "temporary_file.hpp"
@@ -18,13 +18,13 @@ std::string repeated(const std::string& text, std::size_t bytes) {
 constexpr std::size_t megabyte = 1 << 20;
 }  // namespace
 
-TEST_CASE("entities of 16 megabytes in one line are replaced in time linear in it") {
+TEST_CASE("entities in a line of 16 megabytes are replaced in linear time") {
   CHECK(words_13a(repeated("&quot;", 16 * megabyte)).size() > 2 * megabyte);
   CHECK(words_13a(repeated("<skipped>", 16 * megabyte)).empty());
-  CHECK(words_13a("a&amp;lt;b<skip<skipped>ped>").size() == 6);  // a rule sees what the rule before it has made
+  CHECK(words_13a("a&amp;lt;b<skip<skipped>ped>").size() == 6);  // each rule applies to the result of the rule before
 }
 
-TEST_CASE("a file of one long line, and one of empty lines alone, is read in time linear in it") {
+TEST_CASE("a file of one long line, or of empty lines alone, is read in linear time") {
   const TemporaryFile one("one_line", std::string(64 * megabyte, 'a'));
   CHECK(read_lines(one.path()).size() == 1);
   const TemporaryFile empty("empty_lines", std::string(4 * megabyte, '\n'));
@@ -32,7 +32,7 @@ TEST_CASE("a file of one long line, and one of empty lines alone, is read in tim
   CHECK(split_documents(std::string(4 * megabyte, '\n'), DocumentEnd::blank_line).empty());
 }
 
-TEST_CASE("tokenizers take a word of megabytes, and words by the million, in time linear in them") {
+TEST_CASE("tokenizers encode a word of megabytes, or millions of words, in linear time") {
   const std::string word(4 * megabyte, 'b');
   CHECK(WordTokenizer({word}).encode(word) == Tokens{4});
   CHECK(CharacterTokenizer(word).encode(word).size() == word.size());

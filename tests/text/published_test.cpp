@@ -1,4 +1,4 @@
-// Tokenizers of folders as the Hugging Face Hub has them, against transformers' (tests/golden/llama.py and t5.py).
+// Tokenizers of Hugging Face model folders, compared with transformers (tests/golden/llama.py and t5.py).
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ nlohmann::json json_in(const std::string& path) {
   return nlohmann::json::parse(std::ifstream(path));
 }
 
-/// What a tokenizer.json that is changed is refused with.
+/// Checks the error for a tokenizer.json with a change.
 std::string complaint(const std::function<void(nlohmann::json&)>& change) {
   nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
   change(json);
@@ -33,14 +33,14 @@ std::string complaint(const std::function<void(nlohmann::json&)>& change) {
   return "";
 }
 
-/// A tokenizer that is saved and loaded again.
+/// Saves a tokenizer and loads it again.
 std::unique_ptr<Tokenizer> again(const Tokenizer& tokenizer, const Folder& folder) {
   save_tokenizer(tokenizer, folder / "tokenizer.json");
   return load_tokenizer(folder / "tokenizer.json");
 }
 }  // namespace
 
-TEST_CASE("Llama's folders: tokens of tokenizer.json and of tokenizer.model, the start in front") {
+TEST_CASE("Llama's folders: tokens of tokenizer.json and of tokenizer.model, with the start token first") {
   const auto words = json_in(golden + "llama/words.json");
   for (const char* name : {"nested", "flat"}) {
     const auto tokenizer = load_tokenizer(golden + "llama/" + name);
@@ -65,11 +65,11 @@ TEST_CASE("Llama's folders: tokens of tokenizer.json and of tokenizer.model, the
   CHECK(nested->start() == 280);
   CHECK(nested->end() == 281);
   CHECK(nested->pieces({280, 67, 281}) == std::vector<std::string>{"<|begin|>", "d", "<|end|>"});
-  // Special tokens are never found in texts.
+  // Special tokens are not recognised in texts.
   CHECK(nested->decode(nested->encode("x<|end|>y")) == "x<|end|>y");
 }
 
-TEST_CASE("T5's folders: tokens of spiece.model, the end behind; targets start with padding") {
+TEST_CASE("T5's folders: tokens of spiece.model, with the end token last; targets start with padding") {
   const auto source = load_tokenizer(golden + "t5/relu");
   const auto target = load_target_tokenizer(golden + "t5/relu");
   for (const auto& each : json_in(golden + "t5/words.json")) {
@@ -88,7 +88,7 @@ TEST_CASE("T5's folders: tokens of spiece.model, the end behind; targets start w
   CHECK(source->end() == 1);
   CHECK(source->pad() == 0);
   CHECK(!source->begins());
-  CHECK(source->size() == 64);  // the model's, beyond the pieces
+  CHECK(source->size() == 64);  // the model's vocabulary size, which is larger than the number of pieces
   CHECK(source->pieces({63}) == std::vector<std::string>{"<63>"});
   const Folder folder;
   const auto loaded = again(*target, folder);
@@ -101,7 +101,7 @@ TEST_CASE("T5's folders: tokens of spiece.model, the end behind; targets start w
   CHECK(pairs[0][1].tokens == framed(*target, "nine"));
 }
 
-TEST_CASE("what a folder's files say of special tokens") {
+TEST_CASE("special tokens are read from a folder's files") {
   const Folder folder(golden + "llama/flat");
   const auto config = [&](const nlohmann::json& tokenizer, const nlohmann::json& model) {
     folder.write("tokenizer_config.json", tokenizer.dump());
@@ -109,7 +109,7 @@ TEST_CASE("what a folder's files say of special tokens") {
     return load_tokenizer(folder.path());
   };
   CHECK(!config({{"add_bos_token", false}}, nlohmann::json::object())->begins());
-  CHECK(config(nlohmann::json::object(), nlohmann::json::object())->begins());  // as Llama's
+  CHECK(config(nlohmann::json::object(), nlohmann::json::object())->begins());  // the default of Llama
   CHECK(config({{"eos_token", {{"content", "<s>"}}}}, {{"eos_token_id", 7}})->end() == 1);
   CHECK(config({{"eos_token", "no such piece"}}, {{"eos_token_id", {9, 7}}})->end() == 9);
   folder.write("special_tokens_map.json", R"({"eos_token": {"content": "<unk>"}})");
@@ -121,7 +121,7 @@ TEST_CASE("what a folder's files say of special tokens") {
                        FileError);
 }
 
-TEST_CASE("a folder without a tokenizer says which files were looked for") {
+TEST_CASE("the error for a folder without a tokenizer names the files that were tried") {
   const Folder folder;
   CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()),
                        Contains("vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json"),
@@ -130,7 +130,7 @@ TEST_CASE("a folder without a tokenizer says which files were looked for") {
   CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()), Contains("tokenizer.model: these 8 bytes are not"), FileError);
 }
 
-TEST_CASE("a tokenizer.json may write merges in two ways, take whole words, and add pieces that texts hold") {
+TEST_CASE("a tokenizer.json can have merges in two forms, ignore merges for whole words, and add tokens") {
   nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
   const BytePairTokenizer plain(json.dump());
   const std::string text = "the stitch in  time\tof stones";
@@ -153,7 +153,7 @@ TEST_CASE("a tokenizer.json may write merges in two ways, take whole words, and 
   CHECK(added.size() == 286);
 }
 
-TEST_CASE("a tokenizer.json that asks for what is not done here is refused, with its line") {
+TEST_CASE("unsupported settings in a tokenizer.json are errors with the line") {
   const auto refused = [](const std::string& part, const std::function<void(nlohmann::json&)>& change) {
     const std::string found = complaint(change);
     CAPTURE(found);
@@ -183,17 +183,17 @@ TEST_CASE("a tokenizer.json that asks for what is not done here is refused, with
   CHECK(complaint([](auto&) {}).empty());
 }
 
-TEST_CASE("a tokenizer.json beside GPT-2's two files says how words are cut") {
+TEST_CASE("a tokenizer.json next to GPT-2's two files determines how text is split into words") {
   const Folder folder(golden + "gpt2_small");
   const Tokens plain = load_tokenizer(folder.path())->encode("12345");
   nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
   folder.write("tokenizer.json", json.dump());
   CHECK(load_tokenizer(folder.path())->begins());
-  folder.write("tokenizer.json", R"({"kind": "gpt2"})");  // a saved one of ours
+  folder.write("tokenizer.json", R"({"kind": "gpt2"})");  // a tokenizer saved by xtape
   CHECK(load_tokenizer(folder.path())->encode("12345") == plain);
 }
 
-TEST_CASE("GPT-2's words by a tokenizer.json are those of its two files") {
+TEST_CASE("GPT-2's words are the same from a tokenizer.json as from its two files") {
   const std::string small = golden + "gpt2_small";
   const auto files = load_tokenizer(small);
   nlohmann::json merges = nlohmann::json::array();
@@ -206,7 +206,7 @@ TEST_CASE("GPT-2's words by a tokenizer.json are those of its two files") {
     CHECK(one.encode(text) == files->encode(text));
 }
 
-TEST_CASE("words by a pattern: what lies between is a word, too, and white space is Unicode's") {
+TEST_CASE("words by a pattern: text between matches is a word, too, and white space is that of Unicode") {
   const auto words_of = [](const std::string& text, const std::string& pattern) {
     const WordPattern compiled(pattern);
     Gpt2Words cut(text, compiled);

@@ -10,7 +10,7 @@ using namespace xtape;
 namespace {
 constexpr std::int32_t start = 2, end = 3;
 
-/// A sentence of `length` tokens between start and end, all of them `number`.
+/// A sentence of `length` times the token `number`, between start and end.
 Tokens sentence(std::int32_t number, std::size_t length) {
   Tokens tokens(length + 2, number);
   tokens.front() = start;
@@ -25,7 +25,7 @@ DataRows pairs(const std::vector<std::pair<Tokens, Tokens>>& all, std::int32_t s
   return rows;
 }
 
-/// Pairs of lengths 1 to 9, sources one token longer; pair i is made of token 10 + i.
+/// Pairs of lengths 1 to 9, with sources one token longer; pair i has the token 10 + i.
 DataRows some_pairs(std::int32_t count) {
   std::vector<std::pair<Tokens, Tokens>> all;
   for (std::int32_t i = 0; i < count; ++i) {
@@ -40,7 +40,7 @@ std::int64_t at(const Batch& batch, const std::string& name, std::int64_t row, s
   return array.as<std::int64_t>()[row * array.shape()[1] + column];
 }
 
-/// The numbers of the pairs in a batch; -1 for rows that are padding.
+/// The indices of the pairs in a batch; -1 for rows of padding.
 std::vector<std::int64_t> pairs_in(const Batch& batch) {
   std::vector<std::int64_t> found;
   for (std::int64_t row = 0; row < batch.at("source").shape()[0]; ++row)
@@ -55,7 +55,7 @@ std::vector<std::int64_t> shape_of(const Batch& batch) {
 }
 }  // namespace
 
-TEST_CASE("a row of pairs is source, target and target one further on, then padding") {
+TEST_CASE("a row of pairs has source, target and shifted target, then padding") {
   const DataRows one = pairs({{{2, 11, 12, 13, 3}, {2, 21, 3}}}, 0, 9);
   const RowBatches batches(one, one, {.rows = 2, .bucket = 4});
   Batch batch = batches.blank();
@@ -73,7 +73,7 @@ TEST_CASE("a row of pairs is source, target and target one further on, then padd
   }
 }
 
-TEST_CASE("an epoch goes through every pair once, anew each time, in batches of the same shapes") {
+TEST_CASE("an epoch has every pair once, in a new order, in batches of the same shapes") {
   const RowBatches batches(some_pairs(100), some_pairs(7), {.rows = 8, .seed = 5});
   CHECK(batches.epoch_batches() == 13);
   Batch batch = batches.blank();
@@ -94,7 +94,7 @@ TEST_CASE("an epoch goes through every pair once, anew each time, in batches of 
   CHECK(orders[1] != orders[2]);
 }
 
-TEST_CASE("a batch of pairs is a function of seed and index, in whatever order they are asked for") {
+TEST_CASE("a batch of pairs is a function of seed and index, independent of the order of calls") {
   const RowBatches a(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
   const RowBatches b(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
   const RowBatches other(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 6});
@@ -128,7 +128,7 @@ TEST_CASE("a budget of tokens gives short sentences more rows") {
   CHECK(batches.rows() == *rows.rbegin());
 }
 
-TEST_CASE("the validation split comes once, and the blank batch is the largest") {
+TEST_CASE("the validation split is read once, and the blank batch is the largest") {
   const RowBatches batches(some_pairs(30), some_pairs(20), {.rows = 8});
   Batch batch = batches.blank();
   const Batch blank = batches.blank();
@@ -144,7 +144,7 @@ TEST_CASE("the validation split comes once, and the blank batch is the largest")
   CHECK(batches.columns() == 12);  // a source of 10 tokens between start and end
 }
 
-TEST_CASE("parts without pairs and sentences without ends are errors") {
+TEST_CASE("splits without pairs and sentences without end tokens are errors") {
   CHECK_THROWS_WITH_AS(RowBatches({}, some_pairs(3), {}), "the training split has no rows", Error);
   CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {}, {}), "the validation split has no rows", Error);
   CHECK_THROWS_AS(RowBatches(pairs({{{2}, {2, 3}}}), some_pairs(3), {}), Error);
@@ -157,7 +157,7 @@ TEST_CASE("parts without pairs and sentences without ends are errors") {
 
 namespace {
 using Kind = Column::Kind;
-/// Five rows of a text, a label, and perhaps two numbers; row i holds i + 1 tokens 10 + i.
+/// Five rows of a text, a label, and optionally two numbers; row i has i + 1 tokens 10 + i.
 DataRows classified(bool numbers) {
   DataRows rows = {{{"tokens", Kind::text}, {"label", Kind::label}}, {}};
   if (numbers) rows.columns.push_back({"x", Kind::number, 0, 2});
@@ -169,7 +169,7 @@ DataRows classified(bool numbers) {
 }
 }  // namespace
 
-TEST_CASE("labels stand beside texts, and rows that are padding have none") {
+TEST_CASE("a batch has texts and labels, and rows of padding have no label") {
   const RowBatches batches(classified(false), classified(false), {.rows = 4, .bucket = 1});
   Batch batch = batches.blank();
   CHECK(batches.columns() == 7);
@@ -184,7 +184,7 @@ TEST_CASE("labels stand beside texts, and rows that are padding have none") {
   for (std::int64_t row = 1; row < 4; ++row) CHECK(batch.at("label").as<std::int64_t>()[row] == ignored_target);
 }
 
-TEST_CASE("numbers are floats, and a batch with numbers has only as many rows as there are") {
+TEST_CASE("numbers are floats, and a batch with numbers has no rows of padding") {
   const RowBatches batches(classified(true), classified(true), {.rows = 4, .bucket = 1});
   Batch batch = batches.blank();
   batches.validation(0, batch);
@@ -194,7 +194,7 @@ TEST_CASE("numbers are floats, and a batch with numbers has only as many rows as
   batches.validation(1, batch);
   CHECK(batch.at("tokens").shape() == Shape{1, 7});
   CHECK(batch.at("x").as<float>()[0] == 4);
-  // Of numbers alone every length is the same.
+  // Rows of numbers alone all have the same length.
   DataRows numbers = {{{"y", Kind::number}}, {}};
   for (int i = 0; i < 10; ++i) numbers.rows.push_back({{{}, {static_cast<float>(i)}, 0}});
   const RowBatches alone(numbers, numbers, {.rows = 4, .seed = 2});

@@ -13,14 +13,14 @@ std::vector<std::int64_t> elements(const Array& array) {
 }
 }  // namespace
 
-TEST_CASE("a text stands between start and end") {
+TEST_CASE("a text gets start and end tokens") {
   CHECK(framed(letters, "ca") == Tokens{2, 6, 4, 3});
   CHECK(framed(letters, "") == Tokens{2, 3});
   CHECK_THROWS_WITH_AS(framed(CharacterTokenizer("abc"), "a"),
                        "the tokenizer has no start and end tokens to put around a text", Error);
 }
 
-TEST_CASE("lines and their translations become pairs, those that are empty or too long left out") {
+TEST_CASE("lines and their translations become pairs, except empty and too long ones") {
   const PairTexts texts = {{"a", "", "abc", "bc"}, {"12", "1", "1", "222"}};
   const DataRows all = pairs_of(texts, letters, digits);
   REQUIRE(all.rows.size() == 3);
@@ -32,14 +32,14 @@ TEST_CASE("lines and their translations become pairs, those that are empty or to
   CHECK(pairs_of(texts, letters, digits, 3).rows.size() == 3);
 }
 
-TEST_CASE("pairs that cannot be read name the line") {
+TEST_CASE("errors of pairs that cannot be read name the line") {
   CHECK_THROWS_WITH_AS(pairs_of({{"a", "b"}, {"1", "a"}}, letters, digits), doctest::Contains("line 2 of the target: "),
                        Error);
   CHECK_THROWS_WITH_AS(pairs_of({{"a", "b"}, {"1"}}, letters, digits),
                        "pairs need a target for every source, got 2 sources and 1 targets", Error);
 }
 
-TEST_CASE("rows of tokens fill an array up with padding") {
+TEST_CASE("rows of tokens become an array with padding") {
   const std::vector<Tokens> rows = {{5, 6, 7}, {8}};
   const Array exact = token_array(rows, 9);
   CHECK(exact.shape() == Shape{2, 3});
@@ -53,7 +53,7 @@ TEST_CASE("rows of tokens fill an array up with padding") {
                        Error);
 }
 
-TEST_CASE("rows of texts, labels and numbers, as their columns say") {
+TEST_CASE("rows of texts, labels and numbers follow their columns") {
   const std::vector<std::string> texts = {"a", "", "cb"}, labels = {"no", "no", "yes"}, names = {"no", "yes"};
   const TableTexts numbers = {{"1", "x", " -2.5e0 "}, {"0", "0", "7"}};
   const std::vector<ColumnTexts> columns = {{{"words"}, &texts, &letters},

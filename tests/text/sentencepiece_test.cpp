@@ -29,7 +29,7 @@ SentencePieceTokenizer trained(const std::string& model, std::int64_t size, bool
 
 }  // namespace
 
-TEST_CASE("pieces go both ways, and specials are left out") {
+TEST_CASE("pieces decode to the text, and special tokens are left out") {
   for (const char* model : {"unigram", "bpe"}) {
     CAPTURE(model);
     const SentencePieceTokenizer tokenizer = trained(model, 100);
@@ -56,7 +56,7 @@ TEST_CASE("pieces go both ways, and specials are left out") {
   }
 }
 
-TEST_CASE("a character that no piece holds is unknown; the names of specials are text") {
+TEST_CASE("a character without a piece is unknown; the names of special tokens are text") {
   const SentencePieceTokenizer tokenizer = trained("bpe", 100);
   const Tokens tokens = tokenizer.encode("Männer ☃");
   CHECK(tokens.back() == tokenizer.unknown());
@@ -67,7 +67,7 @@ TEST_CASE("a character that no piece holds is unknown; the names of specials are
   CHECK_THROWS_AS(tokenizer.pieces({-1}), Error);
 }
 
-TEST_CASE("case can be taken away") {
+TEST_CASE("text can be lower-cased") {
   const SentencePieceTokenizer tokenizer = trained("unigram", 80, true);
   CHECK(tokenizer.decode(tokenizer.encode("Zwei MÄNNER")) == "zwei männer");
   CHECK(tokenizer.encode("Zwei MÄNNER") == tokenizer.encode("zwei männer"));
@@ -83,7 +83,7 @@ TEST_CASE("the same lines give the same model") {
   }
 }
 
-TEST_CASE("a vocabulary size that the text does not support") {
+TEST_CASE("a vocabulary size that the text does not support is an error") {
   const std::int64_t most = trained("unigram", 5000).size();
   CHECK(most > 100);
   CHECK(most < 1000);
@@ -102,7 +102,7 @@ TEST_CASE("a vocabulary size that the text does not support") {
   CHECK_THROWS_WITH_AS(trained("bpe", 0), doctest::Contains("pieces, not 0"), Error);
 }
 
-TEST_CASE("what cannot be trained on is refused") {
+TEST_CASE("texts that cannot be trained on are errors") {
   CHECK_THROWS_WITH_AS(trained("char", 100), doctest::Contains("not \"char\""), Error);
   CHECK_THROWS_WITH_AS(SentencePieceTokenizer({"a", "b\xFF"}, {}),
                        "line 2 of the text: the text is not UTF-8 at byte 1", Error);
@@ -111,7 +111,7 @@ TEST_CASE("what cannot be trained on is refused") {
   CHECK_THROWS_AS(SentencePieceTokenizer(""), Error);
 }
 
-TEST_CASE("lines that hold no text do not reach sentencepiece, which would end the program") {
+TEST_CASE("lines without text do not reach sentencepiece, which would abort the program") {
   const Strings nothing[] = {{}, {""}, {" ", "   "}, {"\t\t"}, {"\x01\x02\x7F"}, {std::string(10, '\0')},
                              {"\u200B\u200B"}, {"\u2581"}, {"\uFFFD"}, {"\uFEFF", "\u3000"}};
   for (const Strings& texts : nothing)
@@ -127,8 +127,8 @@ TEST_CASE("a NUL character in the text is left out") {
         SentencePieceTokenizer(Strings{"", "abab abc", "abc"}, {"unigram", 20}).model());
 }
 
-// By themselves such words end the program ("unrecoverable error") or crash it.
-TEST_CASE("a line of a megabyte without a space is trained on as words of 256 characters") {
+// Without the limit, such words abort the program ("unrecoverable error") or crash it.
+TEST_CASE("a line of a megabyte without spaces is trained on as words of 256 characters") {
   std::string line;
   for (unsigned i = 0; line.size() < 1 << 20; ++i) line += static_cast<char>('a' + i * i % 23 % 4);
   CHECK(SentencePieceTokenizer(Strings{line}, {"bpe", 10}).size() == 10);
@@ -137,19 +137,19 @@ TEST_CASE("a line of a megabyte without a space is trained on as words of 256 ch
         SentencePieceTokenizer(Strings{word, word, "b", "c"}, {"bpe", 12}).model());
 }
 
-TEST_CASE("a vocabulary of a size that makes no sense is refused with the range") {
+TEST_CASE("a vocabulary size out of range is an error with the range") {
   for (const std::int64_t size : {std::int64_t{-1}, std::int64_t{4}, most_pieces + 1, INT64_MAX})
     CHECK_THROWS_WITH_AS(trained("unigram", size),
                          ("a vocabulary must have 5 to 1048576 pieces, not " + std::to_string(size)).c_str(), Error);
 }
 
-TEST_CASE("lines are trained on however long they are") {
+TEST_CASE("lines of any length are trained on") {
   std::string line;
   while (line.size() < 10000) line += lines[0] + " ";
   CHECK(SentencePieceTokenizer(Strings{line, "ŷ"}, {"bpe", 40, false}).encode("Männer").size() < 8);
 }
 
-TEST_CASE("a sentencepiece tokenizer is saved and loaded with its model beside it") {
+TEST_CASE("a sentencepiece tokenizer is saved and loaded with its model file") {
   const SentencePieceTokenizer tokenizer = trained("bpe", 100);
   const TemporaryFile file("pieces.json");
   const TemporaryFile beside("pieces.model");

@@ -1,4 +1,4 @@
-// Files of rows, a line each.
+// Files of rows, one per line.
 #include <doctest/doctest.h>
 
 #include "folders.hpp"
@@ -15,7 +15,7 @@ std::string file(const test::Folder& folder, const std::string& text) {
 }
 }  // namespace
 
-TEST_CASE("pairs are lines of a source, a tab and a target; more is not read") {
+TEST_CASE("pairs are lines of a source, a tab and a target; further fields are ignored") {
   const test::Folder folder;
   const PairTexts pairs = read_pairs(file(folder, "ein hund\ta dog\r\nzwei\t\tby hand\n\tnothing\textra\tmore"));
   CHECK(pairs.source == Strings{"ein hund", "zwei", ""});
@@ -26,7 +26,7 @@ TEST_CASE("pairs are lines of a source, a tab and a target; more is not read") {
   CHECK_THROWS_AS(read_pairs(folder.path() + "/none"), FileError);
 }
 
-TEST_CASE("a table has as many fields in every line, in quotation marks where commas part them") {
+TEST_CASE("every line of a table has the same number of fields, which can be quoted if the delimiter is a comma") {
   const test::Folder folder;
   const std::string path = file(folder, "name,size\n\"a, b\",3\n\"say \"\"hi\"\"\",4\nplain \"x\",\n");
   const TableOptions commas = {.columns = 2, .delimiter = ',', .skip_lines = 1};
@@ -37,6 +37,6 @@ TEST_CASE("a table has as many fields in every line, in quotation marks where co
                        doctest::Contains("line 1: a row must have 1 fields separated by ',', got more"), FileError);
   CHECK_THROWS_WITH_AS(read_table(file(folder, "a,b\n\"a,b\n"), commas),
                        doctest::Contains("line 2: a quotation mark is not closed"), FileError);
-  CHECK(read_table(file(folder, "\"a\t1\n"))[0] == Strings{"\"a"});  // tabs need no marks
+  CHECK(read_table(file(folder, "\"a\t1\n"))[0] == Strings{"\"a"});  // quotation marks have no meaning with tabs
   CHECK(read_table(file(folder, ""), commas)[0].empty());
 }

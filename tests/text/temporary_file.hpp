@@ -1,4 +1,4 @@
-/// Files that tests write for a moment.
+/// Temporary files of tests.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace xtape {
 
-/// A path that nobody else uses, perhaps with a file; what stands there goes with this.
+/// A unique path, optionally with a file. The destructor removes the file.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& name)

@@ -24,7 +24,7 @@ TEST_CASE("characters of several bytes are one token each") {
   CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
 }
 
-TEST_CASE("an unknown character is an error that says which and where, or one more token") {
+TEST_CASE("an unknown character is an error that names it and its byte, or an extra token") {
   const CharacterTokenizer strict("abc");
   CHECK_THROWS_WITH_AS(strict.encode("ab€"),
                        "character '€' (U+20AC) at byte 2 is not among the 3 characters of the tokenizer, which come "
@@ -37,14 +37,14 @@ TEST_CASE("an unknown character is an error that says which and where, or one mo
   CHECK(lenient.decode({0, 3}) == "a\uFFFD");
 }
 
-TEST_CASE("text that is not UTF-8 is refused, with the place") {
+TEST_CASE("text that is not UTF-8 is an error with the byte") {
   const CharacterTokenizer tokenizer("abc");
   for (const char* wrong :
        {"ab\xFF", "ab\xC3", "ab\xC0\x80", "ab\xED\xA0\x80", "ab\xF4\x90\x80\x80", "ab\xE2\x82", "ab\x80"})
     CHECK_THROWS_WITH_AS(tokenizer.encode(wrong), "the text is not UTF-8 at byte 2", Error);
 }
 
-TEST_CASE("UTF-8 goes both ways at the borders of its lengths") {
+TEST_CASE("UTF-8 is encoded and decoded at the limits of its lengths") {
   for (const char32_t character :
        {0x00U, 0x7FU, 0x80U, 0x7FFU, 0x800U, 0xD7FFU, 0xE000U, 0xFFFFU, 0x10000U, 0x10FFFFU}) {
     std::string text;
@@ -55,7 +55,7 @@ TEST_CASE("UTF-8 goes both ways at the borders of its lengths") {
   }
 }
 
-TEST_CASE("characters may stand behind the four special tokens") {
+TEST_CASE("characters can follow the four special tokens") {
   const CharacterTokenizer tokenizer("abc", CharacterTokenizer::Unknown::token, true);
   CHECK(tokenizer.size() == 7);
   CHECK(tokenizer.pad() == 0);
@@ -71,7 +71,7 @@ TEST_CASE("characters may stand behind the four special tokens") {
   CHECK(CharacterTokenizer(lines, CharacterTokenizer::Unknown::token, true).to_json() == tokenizer.to_json());
 }
 
-TEST_CASE("without special tokens there is at most an unknown one") {
+TEST_CASE("without special tokens, only the unknown token can be added") {
   const CharacterTokenizer strict("abc");
   for (const std::int32_t token : {strict.pad(), strict.unknown(), strict.start(), strict.end()}) CHECK(token == -1);
   CHECK(CharacterTokenizer("abc", CharacterTokenizer::Unknown::token).unknown() == 3);
@@ -94,14 +94,14 @@ TEST_CASE("a character tokenizer is saved and loaded") {
   }
 }
 
-TEST_CASE("files from before there were special tokens are read") {
+TEST_CASE("files without the key special_tokens are read") {
   const TemporaryFile file("old.json", R"({"xtape": 1, "kind": "character", "unknown": "token", "characters": "ab"})");
   const auto tokenizer = load_tokenizer(file.path());
   CHECK(tokenizer->size() == 3);
   CHECK(tokenizer->encode("bac") == Tokens{1, 0, 2});
 }
 
-TEST_CASE("files that are no tokenizers are refused by name") {
+TEST_CASE("files that are not tokenizers are errors that name the file") {
   for (const char* wrong :
        {"", "{", "[]", R"({"kind": 3})", R"({"kind": "character"})", R"({"kind": "bytes", "unknown": "error"})",
         R"({"kind": "character", "unknown": "perhaps", "characters": "ab"})",

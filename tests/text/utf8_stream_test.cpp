@@ -12,7 +12,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-/// What comes out after each piece, and last of all at the end.
+/// The output after each piece, and finally at the end.
 Strings streamed(const Strings& pieces) {
   Utf8Stream stream;
   Strings out;
@@ -36,14 +36,14 @@ std::string byte_by_byte(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a stream of UTF-8 gives characters when they are whole") {
+TEST_CASE("a UTF-8 stream returns characters when they are complete") {
   CHECK(streamed({"a\xC3", "\xA9z"}) == Strings{"a", "éz", ""});
   CHECK(streamed({"\xF0", "\x9F", "\x98", "\x80", "!"}) == Strings{"", "", "", "😀", "!", ""});
   CHECK(streamed({"", "\xE2\x82", "", "\xAC"}) == Strings{"", "", "", "€", ""});
   CHECK(streamed({"ab", "c"}) == Strings{"ab", "c", ""});
 }
 
-TEST_CASE("a stream of UTF-8 leaves every character as it is, zero and the borders of the lengths too") {
+TEST_CASE("a UTF-8 stream preserves every character, also zero and the limits of the lengths") {
   std::string text(1, '\0');
   for (const char32_t character :
        {0x7FU, 0x80U, 0x7FFU, 0x800U, 0xD7FFU, 0xE000U, 0xFFFDU, 0xFFFFU, 0x10000U, 0x3FFFFU, 0x40000U, 0x10FFFFU})
@@ -52,7 +52,7 @@ TEST_CASE("a stream of UTF-8 leaves every character as it is, zero and the borde
   CHECK(byte_by_byte(text) == text);
 }
 
-TEST_CASE("what is not UTF-8 becomes U+FFFD in a stream, a beginning as a whole") {
+TEST_CASE("invalid UTF-8 becomes U+FFFD in a stream, one for each incomplete character") {
   const std::pair<std::string, std::string> cases[] = {
       {"\xFF", "\uFFFD"},
       {"a\x80z", "a\uFFFDz"},
@@ -64,8 +64,8 @@ TEST_CASE("what is not UTF-8 becomes U+FFFD in a stream, a beginning as a whole"
       {"\xF0\x9F\x98\xF0\x9F\x98\x80", "\uFFFD😀"},
       {"\xC0\x80", "\uFFFD\uFFFD"},                      // overlong
       {"\xE0\x80\x80", "\uFFFD\uFFFD\uFFFD"},            // overlong
-      {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},            // a surrogate
-      {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},  // beyond the last plane
+      {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},            // surrogate
+      {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},  // above U+10FFFF
       {"\xF5\x80", "\uFFFD\uFFFD"},
   };
   for (const auto& each : cases) {
@@ -77,7 +77,7 @@ TEST_CASE("what is not UTF-8 becomes U+FFFD in a stream, a beginning as a whole"
   }
 }
 
-TEST_CASE("a stream of UTF-8 begins anew when it has been finished") {
+TEST_CASE("a UTF-8 stream can be used again after finish") {
   Utf8Stream stream;
   CHECK(stream.feed("\xE2\x82").empty());
   CHECK(stream.finish() == "\uFFFD");

@@ -17,7 +17,7 @@ const Strings german = {"Zwei Hunde laufen über die Straße .", "Ein Hund läuf
 
 }  // namespace
 
-TEST_CASE("words stand between white space of every kind") {
+TEST_CASE("words are separated by white space of every kind") {
   CHECK(words_in(" a\tb\u00A0\u3000c\r\nd ") == Strings{"a", "b", "c", "d"});
   CHECK(words_in("").empty());
   CHECK(words_in(" \n").empty());
@@ -25,7 +25,7 @@ TEST_CASE("words stand between white space of every kind") {
   CHECK_THROWS_WITH_AS(words_in("ab \xFF"), "the text is not UTF-8 at byte 3", Error);
 }
 
-TEST_CASE("lower-casing knows more than ASCII") {
+TEST_CASE("lower-casing covers more than ASCII") {
   CHECK(lower_cased("Straße ÄÖÜ ẞ É Ñ ŁÓDŹ") == "straße äöü ß é ñ łódź");
   CHECK(lower_cased("ПРИВЕТ, Мир!") == "привет, мир!");
   CHECK(lower_cased("ΆΝΘΡΩΠΟΣ ΟΔΟΣ. ΣΑΣ Σ ΣΣ") == "άνθρωπος οδος. σας σ σς");
@@ -34,7 +34,7 @@ TEST_CASE("lower-casing knows more than ASCII") {
   CHECK_THROWS_AS(lower_cased("A\xC3"), Error);
 }
 
-TEST_CASE("words are numbered by falling count, then by their bytes, behind the special tokens") {
+TEST_CASE("words are numbered after the special tokens by decreasing count, then by their bytes") {
   const WordTokenizer tokenizer(german);
   CHECK(tokenizer.pad() == 0);
   CHECK(tokenizer.unknown() == 1);
@@ -45,7 +45,7 @@ TEST_CASE("words are numbered by falling count, then by their bytes, behind the 
   CHECK(tokenizer.size() == 4 + 18);
 }
 
-TEST_CASE("words go both ways, and unknown ones are shown as such") {
+TEST_CASE("words decode to the text, and unknown words to the unknown token") {
   const WordTokenizer tokenizer(german);
   for (const std::string& line : german) CHECK(tokenizer.decode(tokenizer.encode(line)) == line);
   CHECK(tokenizer.encode("  Hunde\t. ") == Tokens{5, 4});
@@ -58,13 +58,13 @@ TEST_CASE("words go both ways, and unknown ones are shown as such") {
   CHECK_THROWS_WITH_AS(WordTokenizer({"a", "b\xFF"}), "line 2 of the text: the text is not UTF-8 at byte 1", Error);
 }
 
-TEST_CASE("the names of special tokens are unknown words where they stand in a text") {
+TEST_CASE("the names of special tokens in a text are unknown words") {
   const WordTokenizer tokenizer({"a <s> a </s> <pad>"});
   CHECK(tokenizer.size() == 5);
   CHECK(tokenizer.encode("<s> a <pad> </s>") == Tokens{1, 4, 1, 1});
 }
 
-TEST_CASE("rare words can be left out, and case can be taken away") {
+TEST_CASE("rare words can be left out, and text can be lower-cased") {
   WordOptions options;
   options.minimum_count = 2;
   CHECK(WordTokenizer(german, options).size() == 4 + 3);  // . Hunde über
@@ -75,7 +75,7 @@ TEST_CASE("rare words can be left out, and case can be taken away") {
   CHECK(tokenizer.encode("ÜBER Hunde HUND") == Tokens{7, 5, 1});
 }
 
-TEST_CASE("a vocabulary is filled up to a multiple") {
+TEST_CASE("the vocabulary size is rounded up to a multiple") {
   WordOptions options;
   options.multiple = 8;
   const WordTokenizer tokenizer({"a b c <fill1>"}, options);

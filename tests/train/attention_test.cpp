@@ -1,4 +1,4 @@
-// Attention weights of runs, beside their tokens.
+// Attention weights of runs and their tokens.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ using Strings = std::vector<std::string>;
 namespace {
 const std::string models = source_root() + "/models/";
 
-/// Untrained: its weights are as good as any.
+/// An untrained run; the tests need no trained weights.
 Run pairs_run(const tiny::Directory& directory, const std::string& definition) {
   directory.write("training.tsv", tiny::number_pairs(0, 144));
   const std::string recipe = directory.write("recipe.json", R"json({
@@ -28,7 +28,7 @@ Run pairs_run(const tiny::Directory& directory, const std::string& definition) {
   return Run::create(Recipe::load(recipe, {{"definition", definition}}), directory / "run");
 }
 
-/// That every row of weights is a distribution, and how many there are.
+/// Checks that every row of weights is a probability distribution, and returns the number of rows.
 std::int64_t checked_rows(const Attention& attention) {
   const Shape& shape = attention.weights.shape();
   REQUIRE(shape.size() == 4);
@@ -47,7 +47,7 @@ std::int64_t checked_rows(const Attention& attention) {
   return rows;
 }
 
-/// A definition whose function `attention` gives something else.
+/// A definition whose function `attention` has another result.
 std::string definition_giving(const tiny::Directory& directory, const std::string& result) {
   std::string text = read_text(models + "transformer.json");
   const std::string cross = "\"stack(decoder.all.cross_attention.sublayer.attend.weights)\"";
@@ -60,10 +60,10 @@ std::string definition_giving(const tiny::Directory& directory, const std::strin
 }
 }  // namespace
 
-TEST_CASE("attention weights stand between the tokens read and those produced") {
+TEST_CASE("attention weights have the tokens read and the tokens produced as labels") {
   const tiny::Directory directory;
   Run run = pairs_run(directory, models + "transformer.json");
-  // Texts of one length, so that lengths alone do not tell them apart.
+  // Texts of equal length, so that their lengths do not identify them.
   const std::vector<Attention> all = run.attention("dois três um", "two three one two");
   REQUIRE(all.size() == 3);
   const Strings source = {"<s>", "dois", "três", "um", "</s>"};
@@ -84,11 +84,11 @@ TEST_CASE("attention weights stand between the tokens read and those produced") 
   CHECK(all[2].keys.tokens == read);
   CHECK(checked_rows(all[2]) == 2 * 4 * 5);
   const float* decoder = all[2].weights.as<float>();
-  CHECK(decoder[0] == 1);  // the start token sees itself alone
+  CHECK(decoder[0] == 1);  // the start token attends only to itself
   for (int hidden = 1; hidden < 5; ++hidden) CHECK(decoder[hidden] == 0);
 }
 
-TEST_CASE("without a target, attention is that of the run's own translation") {
+TEST_CASE("without a target, the attention is that of the run's translation") {
   const tiny::Directory directory;
   Run run = pairs_run(directory, models + "transformer.json");
   const Translation translation = run.translate({"três e um"}, run.recipe().search)[0];
@@ -101,7 +101,7 @@ TEST_CASE("without a target, attention is that of the run's own translation") {
   checked_rows(cross);
 }
 
-TEST_CASE("a run on text attends to what stands before") {
+TEST_CASE("a run on text attends to the tokens before") {
   const tiny::Directory directory;
   std::string text;
   for (int i = 0; i < 20; ++i) text += "abc abd\n";
@@ -123,7 +123,7 @@ TEST_CASE("a run on text attends to what stands before") {
   CHECK_THROWS_WITH_AS(run.attention(""), doctest::Contains("the text is empty"), Error);
 }
 
-TEST_CASE("what is no attention is refused") {
+TEST_CASE("results that are not attention weights are errors") {
   const tiny::Directory directory;
   {
     Run run = pairs_run(directory, models + "transformer.json");

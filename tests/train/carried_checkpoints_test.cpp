@@ -7,7 +7,7 @@
 
 using namespace recurrent;
 
-TEST_CASE("a training continued in the middle of an epoch makes the same bits") {
+TEST_CASE("a training run continued in the middle of an epoch gives the same bits") {
   const TextBatches batches = batches_of(2, 8);  // six batches an epoch
   for (const std::int64_t accumulate : {1, 2}) {
     const tiny::Directory directory;
@@ -32,7 +32,7 @@ TEST_CASE("a training continued in the middle of an epoch makes the same bits") 
   }
 }
 
-TEST_CASE("a checkpoint without the states, or with others, is refused and changes nothing") {
+TEST_CASE("a checkpoint without the states, or with other states, is an error and changes nothing") {
   const tiny::Directory directory;
   const TextBatches batches = batches_of(2, 8);
   Model model = model_of();
@@ -41,7 +41,7 @@ TEST_CASE("a checkpoint without the states, or with others, is refused and chang
   trainer.save(directory / "checkpoint");
   Model fresh = model_of();
   const Store before = copy_of(fresh.weights());
-  // Three rows of as many windows.
+  // Three rows with the same number of windows.
   const TextBatches wider = batches_of(3, 8, true, 150);
   REQUIRE(wider.epoch_batches() == batches.epoch_batches());
   Trainer three(fresh, wider, options_of());
@@ -57,7 +57,7 @@ TEST_CASE("a checkpoint without the states, or with others, is refused and chang
                        FileError);
   CHECK(again.step() == 0);
   CHECK(same_weights(fresh.weights(), before));
-  // Where the epoch starts again there is nothing to go on from, nor where blocks are random.
+  // At the start of an epoch there are no states to continue from, nor with random blocks.
   const TextBatches narrower = batches_of(2, 7);
   Trainer shorter(fresh, narrower, options_of());
   shorter.load(directory / "checkpoint");
@@ -83,7 +83,7 @@ TEST_CASE("a model without states trains on consecutive windows") {
   CHECK(trainer.evaluate().tokens == 49);
 }
 
-TEST_CASE("a run on consecutive windows, stopped in an epoch and continued, is the uninterrupted one") {
+TEST_CASE("a run on consecutive windows, stopped in an epoch and continued, equals the uninterrupted run") {
   const tiny::Directory directory;
   directory.write("recurrent.json", definition);
   std::string text;

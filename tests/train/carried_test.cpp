@@ -11,7 +11,7 @@
 using namespace recurrent;
 
 namespace {
-/// Mean loss and last states of a batch that begins with `h`, or with zeros.
+/// Mean loss and last states of a batch that starts from the state `h`, or from zeros.
 std::pair<double, Array> played(Model& model, const Batch& batch, Array h = {}) {
   const Shape shape = batch.at("tokens").shape();
   const auto loss = model.player("loss", Mode::eval, {{"b", shape[0]}, {"t", shape[1]}});
@@ -25,11 +25,11 @@ std::pair<double, Array> played(Model& model, const Batch& batch, Array h = {}) 
 }
 }  // namespace
 
-TEST_CASE("two windows with a carried state give the losses of one window of both") {
+TEST_CASE("two windows with a carried state have the losses of one window of both") {
   Model model = model_of();
   const TextBatches halves = batches_of(3, 8);
   const TextBatches wholes = batches_of(3, 16);
-  // A learning rate of zero: the losses of one model.
+  // A learning rate of zero, so that the model does not change.
   Trainer half(model, halves, options_of(1, 0));
   Trainer whole(model, wholes, options_of(1, 0));
   for (int window = 0; window < 2; ++window) {
@@ -46,7 +46,7 @@ TEST_CASE("two windows with a carried state give the losses of one window of bot
   CHECK(std::abs(again.update().loss - from_zeros) > 1e-3);  // the state matters
 }
 
-TEST_CASE("an epoch begins with zeros") {
+TEST_CASE("an epoch starts from states of zeros") {
   Model model = model_of();
   const TextBatches batches = batches_of(3, 8);
   Trainer trainer(model, batches, options_of(1, 0));
@@ -56,7 +56,7 @@ TEST_CASE("an epoch begins with zeros") {
   CHECK(trainer.epoch() == 2);
 }
 
-TEST_CASE("the gradient stops at the state that a window begins with") {
+TEST_CASE("the gradient stops at the initial state of a window") {
   const TextBatches batches = batches_of(2, 8);
   const auto by_hand = [&](bool stopped) {
     Model model = model_of();
@@ -105,7 +105,7 @@ TEST_CASE("the gradient stops at the state that a window begins with") {
   CHECK(from_flowing > 1e-2);
 }
 
-TEST_CASE("blocks from random places begin with zeros, in training and in samples") {
+TEST_CASE("random blocks start from states of zeros, in training and in samples") {
   Model model = model_of();
   const TextBatches batches = batches_of(3, 8, false);
   Trainer trainer(model, batches, options_of(1, 0));
@@ -121,7 +121,7 @@ TEST_CASE("blocks from random places begin with zeros, in training and in sample
   CHECK(sampled_loss(model, batches_of(3, 8, true), 3) == doctest::Approx(mean).epsilon(1e-6));
 }
 
-TEST_CASE("an evaluation in windows is one long evaluation") {
+TEST_CASE("an evaluation in consecutive windows equals one long evaluation") {
   Model model = model_of();
   for (const std::int64_t rows : {1, 3}) {
     const Evaluation whole = evaluate(model, batches_of(rows, 49 / rows + 1, true, 160));
@@ -140,7 +140,7 @@ TEST_CASE("an evaluation in windows is one long evaluation") {
   }
 }
 
-TEST_CASE("an update that fails leaves the states") {
+TEST_CASE("an update that fails does not change the states") {
   for (const std::int64_t accumulate : {1, 2}) {
     const TextBatches batches = batches_of(2, 8);
     Model straight = model_of();
@@ -159,7 +159,7 @@ TEST_CASE("an update that fails leaves the states") {
 }
 
 namespace {
-/// The state grows out of its range at the third window of an epoch, and only then is the loss not finite.
+/// The state overflows at the third window of an epoch, and only then is the loss not finite.
 std::string growing() {
   const std::string text =
       with(R"("result": {"total": "total", "count": "count", "h": "last"})",
@@ -169,7 +169,7 @@ std::string growing() {
 }
 }  // namespace
 
-TEST_CASE("what is not finite is looked for from the states that the step began with") {
+TEST_CASE("the search for a non-finite value starts from the states that the step started from") {
   for (const std::int64_t accumulate : {1, 3}) {
     const TextBatches batches = batches_of(2, 8);
     Model model = model_of("0", growing());
@@ -179,7 +179,7 @@ TEST_CASE("what is not finite is looked for from the states that the step began 
   }
 }
 
-TEST_CASE("a state may be an int") {
+TEST_CASE("a state can be an int") {
   std::string text = with(R"("h": "last"})", R"("h": "last", "n": "n + 1"})");
   text = with(R"("targets": "int [b, t]", "h")", R"("n": "int [b]", "targets": "int [b, t]", "h")", text);
   text = with(R"("total": "total",)", R"json("total": "total + cast(sum(n), 'float')",)json", text);
@@ -192,7 +192,7 @@ TEST_CASE("a state may be an int") {
     CHECK(with_count.update().loss == doctest::Approx(without.update().loss + 2 * (i % 6) / 16.0).epsilon(1e-6));
 }
 
-TEST_CASE("states that do not fit are refused by name") {
+TEST_CASE("states of wrong types are errors that name them") {
   const auto refused = [](const std::string& text, const std::string& part) {
     Model model = model_of("0", text);
     const TextBatches batches = batches_of(2, 8);

@@ -45,7 +45,7 @@ TEST_CASE("a checkpoint is written, replaced and listed in order") {
   CHECK(checkpoints(directory / "").size() == 3);
 }
 
-TEST_CASE("what a crash between writing and renaming leaves is not a checkpoint, and goes") {
+TEST_CASE("a directory left by a crash before the rename is not a checkpoint, and is removed") {
   const tiny::Directory directory;
   write_checkpoint(directory / checkpoint_name(5), store_of(1), store_of(2), {5, 5, 0});
   const std::string half = directory / (checkpoint_name(10) + ".writing");
@@ -62,7 +62,7 @@ TEST_CASE("what a crash between writing and renaming leaves is not a checkpoint,
   CHECK(!fs::exists(directory / (checkpoint_name(15) + ".writing")));
 }
 
-TEST_CASE("killed at any instant, a writer leaves a complete checkpoint") {
+TEST_CASE("a writer that is killed at any time leaves a complete checkpoint") {
   const tiny::Directory directory;
   const std::string place = directory / "checkpoints";
   fs::create_directory(place);
@@ -71,7 +71,7 @@ TEST_CASE("killed at any instant, a writer leaves a complete checkpoint") {
     const pid_t writer = fork();
     REQUIRE(writer >= 0);
     if (writer == 0) {
-      // New steps and the same one again: renaming and exchanging.
+      // New steps, and one step again: the rename and the exchange.
       for (int i = 1;; ++i) {
         const auto value = static_cast<float>(i);
         write_checkpoint(place + "/" + checkpoint_name(i / 2), store_of(value, 20000), store_of(value, 20000),
@@ -92,7 +92,7 @@ TEST_CASE("killed at any instant, a writer leaves a complete checkpoint") {
   }
 }
 
-TEST_CASE("what is no checkpoint is refused by name") {
+TEST_CASE("files that are not checkpoints are errors that name the file") {
   const tiny::Directory directory;
   CHECK_THROWS_AS(read_state(directory / "none"), FileError);
   fs::create_directories(directory / "wrong");

@@ -1,4 +1,4 @@
-// Runs on texts of their own rows.
+// Runs on documents: each text is a row.
 #include <doctest/doctest.h>
 
 #include "source_root.hpp"
@@ -22,7 +22,7 @@ const std::string recipe_text = R"json({
   "epochs": 12
 })json";
 
-/// Ten texts of two kinds, and one too long to train.
+/// Ten texts of two kinds, and one that is too long for training.
 std::string texts(const tiny::Directory& directory) {
   std::string text;
   for (int i = 0; i < 5; ++i) text += "a stitch in time\n\nno moss\n";
@@ -30,11 +30,11 @@ std::string texts(const tiny::Directory& directory) {
 }
 }  // namespace
 
-TEST_CASE("a run on padded texts learns them, and ends a text where it should") {
+TEST_CASE("a run on padded texts learns them, including their ends") {
   const tiny::Directory directory;
   texts(directory);
   Run run = Run::create(Recipe::load(directory.write("recipe.json", recipe_text)), directory / "run");
-  CHECK(run.batches().epoch_batches() == 2);  // the first 8 of 11, without the long one
+  CHECK(run.batches().epoch_batches() == 2);  // the first 8 of 11 texts, without the long one
   CHECK(run.end_token() == run.tokenizer().end());
   double first = 0, last = 0;
   Trainer::Callbacks callbacks;
@@ -58,7 +58,7 @@ TEST_CASE("a run on padded texts learns them, and ends a text where it should") 
   CHECK(made.back() == run.end_token());
 }
 
-TEST_CASE("data of texts: its words") {
+TEST_CASE("the recipe's settings of documents") {
   const tiny::Directory directory;
   const std::string path = directory.write("recipe.json", recipe_text);
   CHECK(Recipe::load(path).data.separator == DocumentEnd::line);

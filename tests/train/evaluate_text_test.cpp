@@ -8,7 +8,7 @@
 using namespace xtape;
 
 namespace {
-/// Looks back at all tokens, so that it matters where a window begins.
+/// The model depends on all earlier tokens, so its loss depends on where a window begins.
 Model model_of_texts() {
   ModelOptions options;
   options.dtype = Dtype::float64;
@@ -24,7 +24,7 @@ Tokens text_of(std::size_t length) {
   return tokens;
 }
 
-/// -log p(tokens[last]) after tokens[first …], one row played for each.
+/// -log p(tokens[last] | tokens[first, last)), with one row played for each call.
 double surprise(Model& model, const Tokens& tokens, std::size_t first, std::size_t last) {
   const Array seen = token_array({Tokens(tokens.begin() + static_cast<std::ptrdiff_t>(first),
                                          tokens.begin() + static_cast<std::ptrdiff_t>(last))});
@@ -36,7 +36,7 @@ double surprise(Model& model, const Tokens& tokens, std::size_t first, std::size
 }
 }  // namespace
 
-TEST_CASE("the loss of a text is that of every token after what its window holds before it") {
+TEST_CASE("the loss of a text sums over every token, given the tokens before it in its window") {
   Model model = model_of_texts();
   for (const std::size_t length : {2, 9, 16, 17, 40, 41})
     for (const std::size_t context : {2, 7, 16})
@@ -46,7 +46,7 @@ TEST_CASE("the loss of a text is that of every token after what its window holds
         CAPTURE(context);
         CAPTURE(stride);
         const Tokens tokens = text_of(length);
-        // As it is said: begin after begin, and of each window what no window before it held.
+        // The definition: for each window, the tokens that no earlier window contains.
         double total = 0;
         std::int64_t count = 0;
         std::size_t held = 0;
@@ -66,7 +66,7 @@ TEST_CASE("the loss of a text is that of every token after what its window holds
       }
 }
 
-TEST_CASE("windows must hold something to predict") {
+TEST_CASE("windows must have a token to predict") {
   Model model = model_of_texts();
   CHECK_THROWS_WITH_AS(evaluate_text(model, text_of(9), {1, 1}),
                        "a window needs at least 2 tokens, one to read and one to predict, not 1", Error);

@@ -1,4 +1,4 @@
-// Weights that are frozen, and weights that no gradient reaches, stay as they are and cost nothing.
+// Frozen weights and weights without a gradient do not change and cost nothing.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Setup {
         model(Model::parse(definition, {.hyper = {}, .seed = 5}, "tiny.json")) {
     for (const Store::Entry& entry : model.weights()) start.add(entry.name, entry.value.clone());
   }
-  /// Which weights have changed, to the bit.
+  /// The names of the weights of which any bit has changed.
   Patterns changed() const {
     Patterns names;
     for (const Store::Entry& entry : model.weights())
@@ -59,7 +59,7 @@ std::string replaced(std::string text, const std::string& part, const std::strin
   return text.replace(at, part.size(), by);
 }
 
-/// The tiny model, whose table `here` is used as it is: nothing flows into it.
+/// The tiny model with stop_gradient on its table `here`, so that the table gets no gradient.
 std::string with_stopped_table() {
   const std::string still = R"json("blocks": {
     "still": {
@@ -73,7 +73,7 @@ std::string with_stopped_table() {
 }
 }  // namespace
 
-TEST_CASE("frozen weights stay as they are; 'trainable' says the same the other way round") {
+TEST_CASE("frozen weights do not change; 'trainable' names the weights that are not frozen") {
   for (const std::int64_t accumulate : {1, 2}) {
     Setup frozen, trainable;
     TrainerOptions options = options_of({"here.*", "out.weight"});
@@ -101,7 +101,7 @@ TEST_CASE("frozen weights do not count in the norm of gradients") {
   CHECK(Trainer(setup.model, setup.batches, options_of({})).update().norm == doctest::Approx(std::sqrt(squares)));
 }
 
-TEST_CASE("what is trained beside frozen weights is trained as it would be otherwise") {
+TEST_CASE("weights are trained in the same way whether others are frozen or not") {
   Setup all, some;
   TrainerOptions options = options_of({});
   options.clip = 0;
@@ -129,10 +129,10 @@ TEST_CASE("nothing is computed for frozen weights alone") {
   CHECK(count(ops({}), "index_add") == 2);  // the gradients of two tables
   CHECK(count(ops({"before.*"}), "index_add") == 1);
   CHECK(count(ops({"here.*", "before.*"}), "index_add") == 0);
-  CHECK(count(ops({"here.*", "before.*"}), "einsum") == count(ops({}), "einsum") - 1);  // none for what stands below
+  CHECK(count(ops({"here.*", "before.*"}), "einsum") == count(ops({}), "einsum") - 1);  // none for the modules below
 }
 
-TEST_CASE("a trainer with frozen weights has no moments for them, and continues to the bit") {
+TEST_CASE("a trainer with frozen weights has no moments for them, and continues with the same bits") {
   const tiny::Directory directory;
   Setup straight, other;
   Trainer first(straight.model, straight.batches, options_of({"here.*"}));
@@ -147,12 +147,12 @@ TEST_CASE("a trainer with frozen weights has no moments for them, and continues 
   CHECK(state.size() == 5);
   CHECK(state.find("first.here.weight") == nullptr);
   CHECK(state.find("second.out.weight") != nullptr);
-  Setup whole;  // what begins to be trained has no moments to go on from
+  Setup whole;  // newly trained weights have no moments to continue from
   CHECK_THROWS_WITH_AS(Trainer(whole.model, whole.batches, options_of({})).load(directory / "checkpoint"),
                        doctest::Contains("does not hold 'first.here.weight'"), FileError);
 }
 
-TEST_CASE("a weight that no gradient reaches is left alone by every optimiser, as PyTorch leaves what has no grad") {
+TEST_CASE("no optimiser changes a weight without a gradient, as in PyTorch") {
   using Kind = OptimizerOptions::Kind;
   for (const Kind kind : {Kind::adamw, Kind::adam, Kind::sgd})
     for (const std::int64_t accumulate : {1, 2}) {
@@ -170,7 +170,7 @@ TEST_CASE("a weight that no gradient reaches is left alone by every optimiser, a
                        "function 'loss' of model 'tiny' does not depend on any trained weight", DefinitionError);
 }
 
-TEST_CASE("patterns that match nothing, or everything, are refused") {
+TEST_CASE("patterns that match no weight, or every weight, are errors") {
   Setup setup;
   const auto refused = [&](const TrainerOptions& options, const char* message) {
     CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options), message, Error);

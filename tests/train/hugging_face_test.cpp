@@ -1,4 +1,4 @@
-// Runs that start from the model of a folder, and leave one.
+// Runs that start from a model folder and are exported to one.
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 
@@ -54,7 +54,7 @@ Model opened(const std::string& folder) {
 }
 }  // namespace
 
-TEST_CASE("a run from a folder begins with its weights, trains them, and leaves a folder of the same form") {
+TEST_CASE("a run from a folder starts with its weights, trains them, and exports a folder of the same form") {
   const tiny::Directory directory;
   const std::string where = directory / "run";
   {
@@ -69,7 +69,7 @@ TEST_CASE("a run from a folder begins with its weights, trains them, and leaves 
   const auto bytes = [](const std::string& folder, const char* file) { return read_text(folder + "/" + file); };
   CHECK(same_weights(opened(directory / "untouched"), opened(published)));
   CHECK(bytes(directory / "untouched", "generation_config.json") == bytes(published, "generation_config.json"));
-  // What no hyper-parameter means stays as it was; what one means says the same.
+  // Config keys that correspond to no hyper-parameter are unchanged; the others have the same values.
   const auto config = nlohmann::json::parse(bytes(directory / "trained", "config.json"));
   auto original = nlohmann::json::parse(bytes(published, "config.json"));
   original["n_inner"] = 64;
@@ -79,7 +79,7 @@ TEST_CASE("a run from a folder begins with its weights, trains them, and leaves 
   CHECK(!same_weights(run.model(), opened(published)));
 }
 
-TEST_CASE("a run from a folder goes on to the bit, and needs the folder no more") {
+TEST_CASE("a run from a folder continues with the same bits, and no longer needs the folder") {
   const tiny::Directory directory;
   const Recipe recipe = recipe_for(directory);
   Run whole = Run::create(recipe, directory / "whole");
@@ -95,14 +95,14 @@ TEST_CASE("a run from a folder goes on to the bit, and needs the folder no more"
   CHECK(same_weights(part.model(), whole.model()));
 }
 
-TEST_CASE("hyper-parameters of a recipe stand above the folder's") {
+TEST_CASE("hyper-parameters of a recipe override the folder's") {
   const tiny::Directory directory;
   Run run = Run::create(recipe_for(directory, {{"hyper.dropout_rate", "0.25"}}), directory / "run");
   for (const char* name : {"dropout_rate", "embd_dropout_rate", "attn_dropout_rate", "resid_dropout_rate"})
     CHECK(run.model().hyper().number(name) == 0.25);
 }
 
-TEST_CASE("a run from a folder: the definition is the config's, and the tokenizer may be a saved one") {
+TEST_CASE("a run from a folder: the config determines the definition, and the tokenizer can be a saved one") {
   const tiny::Directory directory;
   recipe_for(directory);
   save_tokenizer(CharacterTokenizer(proverb), directory / "letters.json");
@@ -118,7 +118,7 @@ TEST_CASE("a run from a folder: the definition is the config's, and the tokenize
   CHECK(run.tokenizer().encode(proverb) == CharacterTokenizer(proverb).encode(proverb));
 }
 
-TEST_CASE("a folder's own tokenizer is the one that a run takes unless its recipe says otherwise") {
+TEST_CASE("a run uses the folder's tokenizer unless its recipe names another") {
   const tiny::Directory directory;
   recipe_for(directory);
   nlohmann::json json = nlohmann::json::parse(recipe_text);
@@ -128,7 +128,7 @@ TEST_CASE("a folder's own tokenizer is the one that a run takes unless its recip
   CHECK(recipe.tokenizer.path == published);
 }
 
-TEST_CASE("a tokenizer of more tokens than the model knows is refused, and leaves no run behind") {
+TEST_CASE("a tokenizer with more tokens than the model is an error and leaves no run") {
   const tiny::Directory directory;
   std::string many;
   for (char letter = '!'; letter < 127; ++letter) many += letter;
@@ -139,7 +139,7 @@ TEST_CASE("a tokenizer of more tokens than the model knows is refused, and leave
   CHECK(!tiny::fs::exists(directory / "run"));
 }
 
-TEST_CASE("a run that started from no folder is saved as one all the same") {
+TEST_CASE("a run that did not start from a folder can also be exported as one") {
   const tiny::Directory directory;
   recipe_for(directory);
   nlohmann::json json = nlohmann::json::parse(recipe_text);

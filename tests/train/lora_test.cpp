@@ -1,4 +1,4 @@
-// Adapters trained beside a published model's weights, which stay as they are.
+// Adapters (LoRA) trained with the frozen weights of a published model.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -35,7 +35,7 @@ const std::string recipe_text = R"json({
   "seed": 6
 })json";
 
-/// The folder of a test, with the definition and a text.
+/// The directory of a test, with the definition and a text.
 struct Prepared {
   Prepared() {
     std::string text;
@@ -60,7 +60,7 @@ bool same(const Array& a, const Array& b) {
 }
 }  // namespace
 
-TEST_CASE("adapters begin as the definition says, all else as the folder; 100 updates change adapters alone") {
+TEST_CASE("adapters are initialised by the definition, other weights by the folder; 100 updates change only adapters") {
   const Prepared prepared;
   Run run = Run::create(prepared.recipe(), prepared.directory / "run");
   const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
@@ -83,13 +83,13 @@ TEST_CASE("adapters begin as the definition says, all else as the folder; 100 up
   CHECK(run.evaluate().loss < before - 0.5);
   for (const Store::Entry& entry : run.model().weights())
     CHECK(same(entry.value, start.at(entry.name)) == !is_adapter(entry.name));
-  // There are moments of adapters alone.
+  // Only adapters have moments.
   const Store state = load_arrays(prepared.directory / "run/checkpoints/00000100/optimizer.safetensors");
   CHECK(state.size() == 2 * (2 * 2 * 4) + 1);
   for (const Store::Entry& entry : state) CHECK((entry.name == "updates" || is_adapter(entry.name)));
 }
 
-TEST_CASE("a run of adapters goes on to the bit") {
+TEST_CASE("a run of adapters continues with the same bits") {
   const Prepared prepared;
   CHECK(Run::create(prepared.recipe(), prepared.directory / "whole").train());
   {
@@ -103,7 +103,7 @@ TEST_CASE("a run of adapters goes on to the bit") {
   CHECK(metrics(prepared.directory / "part") == metrics(prepared.directory / "whole"));
 }
 
-TEST_CASE("what a folder lacks is an error, unless it is to be initialised") {
+TEST_CASE("a weight that the folder lacks is an error, unless it is to be initialised") {
   const Prepared prepared;
   const std::string where = prepared.directory / "run";
   const auto refused = [&](const Setting& setting, const char* message) {
@@ -117,7 +117,7 @@ TEST_CASE("what a folder lacks is an error, unless it is to be initialised") {
   refused({"trainable", R"(["*.lora_a", "h.*.attn.c_atn.lora_b"])"},
           "'trainable': no weight of model 'gpt2_lora' matches 'h.*.attn.c_atn.lora_b'; did you mean "
           "'h.*.attn.c_attn.lora_b'?");
-  // What the folder has is read, whatever the patterns say.
+  // Weights that the folder has are read, even if a pattern matches them.
   const Run run = Run::create(prepared.recipe({{"initialise", R"(["*"])"}}), where);
   const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
   Run again = Run::open(where);

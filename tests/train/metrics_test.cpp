@@ -1,4 +1,4 @@
-// Reading metrics.jsonl.
+// Reading of metrics.jsonl.
 #include "metrics.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 
 using namespace xtape;
 
-TEST_CASE("metrics are read as they were written") {
+TEST_CASE("metrics are read back as they were written") {
   const tiny::Directory directory;
   const std::string path = directory / "metrics.jsonl";
   {
@@ -32,7 +32,7 @@ TEST_CASE("metrics are read as they were written") {
   CHECK(lines[1].find("perplexity") == nullptr);  // it was not finite
 }
 
-TEST_CASE("of metrics only the last line may be cut off") {
+TEST_CASE("only the last line of a metrics file may be cut off") {
   const tiny::Directory directory;
   CHECK(train::read_metrics(directory.write("one", "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"lo")).size() == 1);
   CHECK(train::read_metrics(directory.write("none", "{\"st")).empty());

@@ -58,7 +58,7 @@ Array filled(const Shape& shape, float scale) {
 }
 }  // namespace
 
-TEST_CASE("ten updates by each optimiser are PyTorch's, in float64 and float32") {
+TEST_CASE("ten updates of each optimiser equal PyTorch's, in float64 and float32") {
   const Json json = golden();
   REQUIRE(json.at("cases").size() == 8);
   for (Dtype dtype : {Dtype::float64, Dtype::float32})
@@ -85,7 +85,7 @@ TEST_CASE("ten updates by each optimiser are PyTorch's, in float64 and float32")
     }
 }
 
-TEST_CASE("the norm is that of all scaled gradients; clipping cuts to it; scaling is applied to the gradients") {
+TEST_CASE("the norm is that of all scaled gradients; clipping limits it; the scale applies to the gradients") {
   for (double clip : {0.0, 2.0, 100.0}) {
     Store weights;
     Array a = weights.add("a", Array(Dtype::float64, {2}));
@@ -129,7 +129,7 @@ TEST_CASE("an update has the same bits for any number of threads") {
   }
 }
 
-TEST_CASE("a weight without a gradient is left as it is, its moments too") {
+TEST_CASE("a weight without a gradient and its moments do not change") {
   for (const auto kind : {OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::adam, OptimizerOptions::Kind::adamw}) {
     Store weights;
     const Array still = weights.add("still", filled({2, 3}, 1)), moved = weights.add("moved", filled({2, 2}, 1));
@@ -155,7 +155,7 @@ TEST_CASE("a weight without a gradient is left as it is, its moments too") {
   }
 }
 
-TEST_CASE("gradients that are not finite change nothing") {
+TEST_CASE("non-finite gradients change nothing") {
   Store weights;
   const Array w = weights.add("w", filled({2, 3}, 1));
   const Array before = w.clone();
@@ -169,7 +169,7 @@ TEST_CASE("gradients that are not finite change nothing") {
   CHECK(*optimizer.state().at("updates").as<std::int64_t>() == 0);
 }
 
-TEST_CASE("state written back continues bit for bit") {
+TEST_CASE("an optimiser with restored state continues with the same bits") {
   const Array gradient = filled({4, 5}, 0.3f);
   Store straight_weights, weights;
   straight_weights.add("w", filled({4, 5}, 1));
@@ -190,7 +190,7 @@ TEST_CASE("state written back continues bit for bit") {
   CHECK(weights.at("w").to<float>() == straight_weights.at("w").to<float>());
 }
 
-TEST_CASE("mistakes are named, and change nothing") {
+TEST_CASE("errors name the mistake and change nothing") {
   Store weights;
   weights.add("w", filled({2, 3}, 1));
   Optimizer optimizer(weights, {});

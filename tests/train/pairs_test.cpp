@@ -11,7 +11,7 @@ using namespace xtape;
 namespace fs = std::filesystem;
 
 namespace {
-/// The next word from the last one and the mean of the source's: quickly trained, and no good.
+/// Predicts the next word from the last one and the mean of the source's words: quickly trained, but a poor model.
 const std::string definition = R"json({
   "xtape": 1,
   "name": "pairs",
@@ -90,7 +90,7 @@ TEST_CASE("epochs end with an evaluation and a checkpoint") {
   Run run = Run::create(pairs_recipe(directory), directory / "run");
   CHECK(run.batches().epoch_batches() == 7);
   CHECK(run.train());
-  // Updates of two batches out of 7: an epoch ends with the update in which its last batch is.
+  // Updates of two batches, with 7 batches per epoch: an epoch ends with the update that has its last batch.
   CHECK(names(directory / "run") == std::vector<std::string>{"00000004", "00000007", "00000011", "00000014"});
   const auto lines = evaluations(directory / "run");
   REQUIRE(lines.size() == 4);
@@ -102,7 +102,7 @@ TEST_CASE("epochs end with an evaluation and a checkpoint") {
   CHECK(fs::exists(directory / "run/source_tokenizer.json"));
 }
 
-TEST_CASE("stopped in the middle of an epoch and continued, a run on pairs has the same bits") {
+TEST_CASE("a run on pairs that is stopped in an epoch and continued gives the same bits") {
   const tiny::Directory directory;
   const Recipe recipe = pairs_recipe(directory, {{"checkpoint_every", "3"}});
   Run whole = Run::create(recipe, directory / "whole");
@@ -122,7 +122,7 @@ TEST_CASE("stopped in the middle of an epoch and continued, a run on pairs has t
 
 TEST_CASE("micro-batches equal one batch of all their sentences") {
   const tiny::Directory directory;
-  // One batch of everything against two of its halves. Dropout draws by place in the batch, so it must be off.
+  // One batch of all pairs against two of its halves. Dropout depends on the position in the batch, so it must be off.
   std::string still = definition;
   still.replace(still.find("0.1)\""), 4, "0.0)");
   directory.write("pairs.json", still);
@@ -143,12 +143,12 @@ TEST_CASE("micro-batches equal one batch of all their sentences") {
       CHECK(entry.value.as<float>()[i] == doctest::Approx(two.at(entry.name).as<float>()[i]).epsilon(2e-3));
 }
 
-TEST_CASE("patience ends a training that gets no better, also after a resume") {
+TEST_CASE("patience ends a training that does not improve, also after a resume") {
   const tiny::Directory directory;
   Run run = Run::create(pairs_recipe(directory, {{"schedule.rate", "0"}, {"epochs", "50"}, {"patience", "3"}}),
                         directory / "run");
   CHECK(run.train());
-  CHECK(evaluations(directory / "run").size() == 4);  // the first is the best, then three that are not better
+  CHECK(evaluations(directory / "run").size() == 4);  // the first is the best, and three that are not better follow
   CHECK(run.trainer().best_step() == 4);
   Run again = Run::open(directory / "run");
   CHECK(again.train());
@@ -157,7 +157,7 @@ TEST_CASE("patience ends a training that gets no better, also after a resume") {
 
 TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
   const tiny::Directory directory;
-  // What is learnt is wrong for the validation split, whose loss soon rises.
+  // The validation split contradicts the training split, so its loss soon rises.
   const Recipe recipe = pairs_recipe(directory, {{"keep", "1"}, {"schedule.rate", "0.1"}, {"epochs", "6"}});
   directory.write("validation.tsv", "um dois\tseven eight\nnove um\ttwo three\ntrês\tzero\n");
   Run run = Run::create(recipe, directory / "run");
@@ -166,7 +166,7 @@ TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
   const auto better = [](const auto& a, const auto& b) { return a["perplexity"] < b["perplexity"]; };
   const auto best = std::min_element(lines.begin(), lines.end(), better);
   CHECK(run.trainer().best_step() == (*best)["step"]);
-  REQUIRE(run.trainer().best_step() < run.trainer().step());  // so that keeping it is more than keeping the last
+  REQUIRE(run.trainer().best_step() < run.trainer().step());  // so that the best checkpoint is not the last one
   CHECK(names(directory / "run").size() == 2);
   Run chosen = Run::open(directory / "run", {}, CheckpointChoice::parse("best"));
   CHECK(*chosen.evaluate().perplexity == (*best)["perplexity"].get<double>());
@@ -177,7 +177,7 @@ TEST_CASE("the best checkpoint is kept, and checkpoints are chosen") {
     CHECK_THROWS_AS(CheckpointChoice::parse(wrong), Error);
 }
 
-TEST_CASE("checkpoints come after epochs, or as often as they are asked for, whenever evaluations do") {
+TEST_CASE("checkpoints are written after epochs, or at their own interval, independent of evaluations") {
   const tiny::Directory directory;
   const std::vector<Setting> often = {{"evaluate_every", "2"}, {"checkpoint_every", "epoch"}};
   CHECK(Run::create(pairs_recipe(directory, often), directory / "epochs").train());
@@ -190,7 +190,7 @@ TEST_CASE("checkpoints come after epochs, or as often as they are asked for, whe
                        doctest::Contains("does not have the best checkpoint: step 4 was the best"), FileError);
 }
 
-TEST_CASE("an evaluation at a step that has a checkpoint already is in it") {
+TEST_CASE("an evaluation at a step that already has a checkpoint is added to the checkpoint") {
   const tiny::Directory directory;
   {
     Run run = Run::create(pairs_recipe(directory), directory / "run");
@@ -207,11 +207,11 @@ TEST_CASE("an evaluation at a step that has a checkpoint already is in it") {
   }
 }
 
-TEST_CASE("an evaluation that is not finite is never the best, and counts") {
+TEST_CASE("a non-finite evaluation is never the best, but counts for patience") {
   const tiny::Directory directory;
   const Recipe recipe = pairs_recipe(directory, {{"patience", "2"}});
   std::string endless = definition;
-  endless.insert(endless.rfind("\"total, count\"") + 1, "1e6 * ");  // of plain_loss: exp of it is infinite
+  endless.insert(endless.rfind("\"total, count\"") + 1, "1e6 * ");  // of plain_loss, whose exp is then infinite
   directory.write("pairs.json", endless);
   Run run = Run::create(recipe, directory / "run");
   CHECK(run.train());
@@ -223,7 +223,7 @@ TEST_CASE("an evaluation that is not finite is never the best, and counts") {
   CHECK(evaluations(directory / "run").size() == 2);
 }
 
-TEST_CASE("a run that goes on with other batches keeps its epochs") {
+TEST_CASE("a run that continues with other batches keeps its epoch") {
   const tiny::Directory directory;
   {
     Run run = Run::create(pairs_recipe(directory, {{"epochs", "2"}, {"checkpoint_every", "5"}}), directory / "run");
@@ -236,7 +236,7 @@ TEST_CASE("a run that goes on with other batches keeps its epochs") {
   CHECK(run.batches().epoch_batches() == 2);
   CHECK(run.trainer().epoch() == 1);
   CHECK(run.train());
-  CHECK(run.trainer().step() == 7);  // the second epoch from its start
+  CHECK(run.trainer().step() == 7);  // the second epoch starts again
 }
 
 TEST_CASE("an average is the mean of the last checkpoints") {
@@ -253,7 +253,7 @@ TEST_CASE("an average is the mean of the last checkpoints") {
       for (const Store& store : last) sum += static_cast<double>(store.at(entry.name).as<float>()[i]);
       CHECK(entry.value.as<float>()[i] == doctest::Approx(sum / 3).epsilon(1e-6));
     }
-  // Training goes on from the last checkpoint all the same.
+  // Training still continues from the last checkpoint.
   averaged = Run::open(directory / "run", {{"epochs", "5"}}, CheckpointChoice::parse("average:3"));
   averaged.evaluate();
   CHECK(averaged.train());
@@ -261,7 +261,7 @@ TEST_CASE("an average is the mean of the last checkpoints") {
   CHECK(same_bits(directory / "run/checkpoints/00000018", directory / "whole/checkpoints/00000018"));
 }
 
-TEST_CASE("a run on files: other pairs can be evaluated, long ones are left out of training") {
+TEST_CASE("a run on files: other pairs can be evaluated, and long pairs are left out of training") {
   const tiny::Directory directory;
   directory.write("a.de", "ein hund\nzwei\n\nein sehr sehr langer satz\nhund\n");
   directory.write("a.en", "a dog\ntwo\nnothing\na very very long sentence\ndog\n");
@@ -281,7 +281,7 @@ TEST_CASE("a run on files: other pairs can be evaluated, long ones are left out 
   const Evaluation other = run.evaluate({"hund", ""}, {"dog", "two"});
   CHECK(other.tokens == 2);
   CHECK(other.step == 2);
-  CHECK(other.questions == 2);  // an empty source is translated, too, as nothing
+  CHECK(other.questions == 2);  // an empty source counts, with an empty translation
   CHECK_THROWS_WITH_AS(run.evaluate({"hund", ""}, {"", "two"}), doctest::Contains("none of the 2 pairs of lines"),
                        Error);
   CHECK_THROWS_WITH_AS(run.evaluate({"hund", "\xff"}, {"dog", "two"}), doctest::Contains("line 2 of the source: "),

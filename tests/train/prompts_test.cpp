@@ -1,4 +1,4 @@
-// Prompts that are no targets, and the parts of data: held out, in files of their own, through pipes, and no more.
+// Prompts that are not targets, and sources of data: held-out rows, validation and test files, pipes, removed kinds.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@
 using namespace xtape;
 
 namespace {
-/// The right share, asked for one prompt at a time.
+/// The share of right answers, generated one prompt at a time.
 double asked(Run& run, const std::vector<std::string>& lines) {
   GenerateOptions options;
   options.tokens = 5;
@@ -27,7 +27,7 @@ double asked(Run& run, const std::vector<std::string>& lines) {
   return right / static_cast<double>(lines.size());
 }
 
-/// The answers to a few questions, over and over, so that they are soon known by heart.
+/// A few sums, many times, so that the model soon memorises them.
 std::string few_sums() {
   std::string text;
   for (int i = 0; i < 20; ++i) text += "1+1=2\n2+1=3\n4+5=9\n9+9=18\n";
@@ -35,7 +35,7 @@ std::string few_sums() {
 }
 }  // namespace
 
-TEST_CASE("an exact match counts the answers that greedy generation gives, prompt by prompt") {
+TEST_CASE("exact match counts the right greedy answers, prompt by prompt") {
   const tiny::Directory directory;
   const std::vector<Setting> settings = {{"schedule.rate", "0.03"}, {"steps", "60"}, {"hyper.rate", "0"}};
   Run run = Run::create(tiny::load(directory, settings), directory / "run");
@@ -50,7 +50,7 @@ TEST_CASE("an exact match counts the answers that greedy generation gives, promp
   CHECK(found.tokens == targets);
 }
 
-TEST_CASE("validation and test files stand in place of a split") {
+TEST_CASE("validation and test files replace a split") {
   const tiny::Directory directory;
   tiny::load(directory);
   directory.write("few.txt", few_sums());
@@ -67,9 +67,9 @@ TEST_CASE("validation and test files stand in place of a split") {
   CHECK(*found.exact_match == asked(run, read_lines(directory / "few.txt")));
   CHECK(*test.exact_match == asked(run, read_lines(directory / "wrong.txt")));
   CHECK(test.loss > found.loss);
-  Run held_out = Run::open(directory / "run", {{"data.held_out", "7"}});  // of no effect beside a file
+  Run held_out = Run::open(directory / "run", {{"data.held_out", "7"}});  // has no effect with a validation file
   CHECK(held_out.evaluate().questions == 80);
-  // Nothing of the data is needed to generate, and the run knows how long its rows are.
+  // Generation needs no data; the run contains the length of its rows.
   std::filesystem::remove(directory / "few.txt");
   Run opened = Run::open(directory / "run");
   CHECK(opened.columns() == 8);
@@ -78,7 +78,7 @@ TEST_CASE("validation and test files stand in place of a split") {
                        doctest::Contains("the data has no test split"), Error);
 }
 
-TEST_CASE("a text without the end of a prompt is told, and ways to split that say the same are refused") {
+TEST_CASE("a text without a prompt end is an error, and so are two ways to split") {
   const tiny::Directory directory;
   const Recipe recipe = tiny::load(directory);
   directory.write("sums.txt", "1+1=2\n1+1\n" + tiny::sums_text());
@@ -93,7 +93,7 @@ TEST_CASE("a text without the end of a prompt is told, and ways to split that sa
                        Error);
 }
 
-TEST_CASE("data may come through a pipe, which is read once") {
+TEST_CASE("data can come through a pipe, which is read once") {
   const tiny::Directory directory;
   const std::string pipe = directory / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
@@ -108,7 +108,7 @@ TEST_CASE("data may come through a pipe, which is read once") {
   CHECK(tiny::load(directory, {{"data.text", "-"}}).data.training == std::vector<std::string>{"/dev/stdin"});
 }
 
-TEST_CASE("hyper-parameters are reckoned from what the data says") {
+TEST_CASE("hyper-parameters are computed from the data") {
   const tiny::Directory directory;
   const auto width = [&](const std::string& from) {
     const Recipe recipe = tiny::load(directory, {{"hyper.width", R"({"from": ")" + from + "\"}"}});
@@ -135,10 +135,10 @@ TEST_CASE("hyper-parameters are reckoned from what the data says") {
   CHECK(complaint("columns == 8").find("a number belongs here, not true") != std::string::npos);
 }
 
-TEST_CASE("a run on data that the program no longer makes is used, and says how it is trained on") {
+TEST_CASE("a run on data that the program no longer generates can be used, but not trained") {
   const tiny::Directory directory;
   Run::create(tiny::load(directory), directory / "run").train();
-  // As such a run's recipe has it.
+  // The recipe of such a run.
   std::string recipe = read_text(directory / "run/recipe.json");
   const std::size_t begin = recipe.find("\"data\": {"), end = recipe.find('}', begin) + 1;
   const auto with = [&](const std::string& data) {

@@ -8,7 +8,7 @@
 using namespace xtape;
 
 namespace {
-/// What loading the recipe with this setting, and perhaps others, complains of.
+/// The error of loading the recipe with this setting and others.
 std::string complaint(const std::string& setting, const std::vector<std::string>& others = {}) {
   const tiny::Directory directory;
   std::vector<Setting> settings = {Setting::parse(setting)};
@@ -22,7 +22,7 @@ std::string complaint(const std::string& setting, const std::vector<std::string>
 }
 }  // namespace
 
-TEST_CASE("a recipe is read whole") {
+TEST_CASE("all keys of a recipe are read") {
   const tiny::Directory directory;
   const Recipe recipe = tiny::load(directory);
   CHECK(recipe.name == "tiny");
@@ -66,7 +66,7 @@ TEST_CASE("settings change a recipe, its text, and what depends on them") {
   CHECK(json["definition"] == directory / "tiny.json");
 }
 
-TEST_CASE("text in consecutive windows has epochs, text from random places has none") {
+TEST_CASE("text in consecutive windows has epochs, text in random blocks has none") {
   const tiny::Directory directory;
   const auto with = [&](const std::string& windows) {
     return tiny::load(
@@ -106,18 +106,18 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
   CHECK(bytes.tokenizer.vocab == (tiny::fs::current_path() / "v.json").string());
   CHECK(bytes.tokenizer.merges == "/a/m.txt");
   CHECK(bytes.tokenizer.gpt2.end_in_text);
-  text.replace(text.find("../some/words.txt"), 17, "words.txt");  // no such file, and still one beside the recipe
+  text.replace(text.find("../some/words.txt"), 17, "words.txt");  // missing, but resolved
   CHECK(Recipe::load(directory.write("recipe.json", text)).data.training.at(0) == directory / "words.txt");
 }
 
-TEST_CASE("a wrong recipe is one error that names the key and the nearest right one") {
+TEST_CASE("a wrong recipe is one error that names the key and the nearest known key") {
   CHECK(complaint("step=3").find("'step' is not a known key; did you mean 'steps'?") != std::string::npos);
   CHECK(complaint("optimizer.weight_decy=0")
             .find("'optimizer.weight_decy' is not a known key; did you mean "
                   "'weight_decay'?") != std::string::npos);
   CHECK(complaint("optimizer.kind=adamww").find("did you mean 'adamw'?") != std::string::npos);
   CHECK(complaint("schedule.kind=cosin").find("did you mean 'cosine'?") != std::string::npos);
-  CHECK(complaint("optimizer.momentum=0.9").find("'optimizer.momentum'") != std::string::npos);  // not of adamw
+  CHECK(complaint("optimizer.momentum=0.9").find("'optimizer.momentum'") != std::string::npos);  // not a key of adamw
   CHECK(complaint("steps=many").find("'steps' must be a whole number from 0 to 1000000000000, not \"many\"") !=
         std::string::npos);
   CHECK(complaint("steps=-1").find("'steps' must be a whole number") != std::string::npos);
@@ -150,7 +150,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest right 
     CHECK_THROWS_WITH_AS(Setting::parse(wrong), doctest::Contains("must have the form key=value"), DefinitionError);
 }
 
-TEST_CASE("mistakes in the file carry their line; files that are no recipes are refused") {
+TEST_CASE("errors in the file have their line; files that are not recipes are errors") {
   const tiny::Directory directory;
   std::string text = tiny::recipe;
   text.replace(text.find("\"clip\""), 6, "\"clop\"");
@@ -200,13 +200,13 @@ TEST_CASE("a recipe for sentence pairs") {
   CHECK(recipe.search.max_length == 90);
 }
 
-TEST_CASE("the files of pairs: two or one, in a folder or beside the recipe, of each part") {
+TEST_CASE("the files of pairs: two or one for each split, in a folder or next to the recipe") {
   const tiny::Directory directory;
   using Files = Recipe::Data::Files;
   const auto data = [&](const std::vector<Setting>& settings) { return tiny::load(directory, settings).data; };
   const Recipe::Data two = data({{"data", R"({"kind": "parallel", "folder": "/corpus", "source": "a.gz", "target": "b",
     "validation_source": "c", "validation_target": "d", "test_source": "/e", "test_target": "-"})"}});
-  CHECK(two.kind == "pairs");  // as it is called since
+  CHECK(two.kind == "pairs");  // the present name of the kind
   CHECK(two.training == Files{"/corpus/a.gz", "/corpus/b"});
   CHECK(two.validation == Files{"/corpus/c", "/corpus/d"});
   CHECK(two.test == Files{"/e", "/dev/stdin"});
@@ -220,7 +220,7 @@ TEST_CASE("the files of pairs: two or one, in a folder or beside the recipe, of 
   CHECK(data({{"data.folder", "some"}, {"data.text", "other.txt"}}).training == Files{here + "/some/other.txt"});
 }
 
-TEST_CASE("what a recipe for pairs may get wrong") {
+TEST_CASE("errors in recipes for pairs") {
   const auto says = [](const std::string& setting, const std::string& words) {
     const std::string found = complaint(setting);
     CHECK_MESSAGE(found.find(words) != std::string::npos, found);
@@ -239,7 +239,7 @@ TEST_CASE("what a recipe for pairs may get wrong") {
        "must be \"character\", \"words\", \"sentencepiece\", \"gpt2\" or \"saved\", not \"word\"");
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json"})", "'tokenizer' needs the keys 'vocab' and 'merges'");
   says(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "m.txt"})",
-       "for data of kind 'text', not 'documents'");
+       "needs data of kind 'text', not 'documents'");
   says("batch.tokens=100", "tokens");
   says(R"(data={"kind": "text", "text": "a"})", "'measure' needs pairs, or documents with a 'prompt_end'");
   says("measure=bleu", "must be a list of");
@@ -250,10 +250,10 @@ TEST_CASE("what a recipe for pairs may get wrong") {
   says("hyper.width={\"from\": \"source_vocabulary\"}", "the data knows no 'source_vocabulary'");
   const tiny::Directory directory;
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"patience", "3"}, {"evaluate_every", "0"}}),
-                       doctest::Contains("'patience' counts evaluations"), DefinitionError);
+                       doctest::Contains("'patience' needs evaluations"), DefinitionError);
 }
 
-TEST_CASE("a recipe that is no JSON, or of the wrong structure, is one error with line and caret") {
+TEST_CASE("a recipe that is not JSON, or has the wrong structure, is one error with line and caret") {
   const tiny::Directory directory;
   const auto error = [&](const std::string& text) -> std::string {
     try {
@@ -284,10 +284,10 @@ TEST_CASE("an error about a setting names the setting, not the file's line") {
         std::string::npos);
   CHECK(complaint("hyper.width=\xFF").find("a setting or a path is not UTF-8") != std::string::npos);
   CHECK(complaint("steps=9223372036854775808").find("to 1000000000000, not 9223372036854775808") != std::string::npos);
-  CHECK(complaint("hyper.width=" + std::string(20000, '[')) == "nothing");  // text, whatever it means
+  CHECK(complaint("hyper.width=" + std::string(20000, '[')) == "nothing");  // not valid JSON, and thus text
 }
 
-TEST_CASE("whole numbers outside their range are refused, with the key and the range") {
+TEST_CASE("integers out of range are errors with the key and the range") {
   const std::string text = R"(data={"kind": "text", "text": "a", "split": 0.9)";
   const std::string pairs = R"(data={"kind": "pairs", "pairs": "a", )";
   const std::string words = R"(tokenizer={"kind": "words", )", pieces = R"(tokenizer={"kind": "sentencepiece", )";
@@ -344,7 +344,7 @@ TEST_CASE("whole numbers outside their range are refused, with the key and the r
               .find("'data.split' must be above 0 and at most 1") != std::string::npos);
 }
 
-TEST_CASE("a batch of text has no more tokens than batches may have, whatever its size and block_size") {
+TEST_CASE("a batch of text has at most the maximum number of tokens, for any size and block_size") {
   const auto with = [&](const std::string& size) {
     return complaint(R"(data={"kind": "text", "text": "a", "block_size": 1048576})", {"batch.size=" + size});
   };
@@ -352,7 +352,7 @@ TEST_CASE("a batch of text has no more tokens than batches may have, whatever it
   CHECK(with("2048").find("'batch.size'") == std::string::npos);
 }
 
-TEST_CASE("a number of a recipe's file that is out of range is shown in its line") {
+TEST_CASE("the error for a number out of range shows its line of the file") {
   const tiny::Directory directory;
   tiny::load(directory);
   std::string text = read_text(directory / "recipe.json");

@@ -10,7 +10,7 @@ namespace recurrent {
 
 using namespace xtape;
 
-/// Two recurrent layers whose states go on from batch to batch.
+/// Two recurrent layers with carried states.
 inline const std::string definition = R"json({
   "xtape": 1,
   "name": "recurrent",
@@ -70,7 +70,7 @@ inline std::string with(const std::string& from, const std::string& to, std::str
   return text;
 }
 
-/// Tokens below 11 that do not repeat soon.
+/// Tokens below 11 with a long period.
 inline Tokens babble(std::int32_t count) {
   Tokens tokens;
   for (std::int32_t i = 0; i < count; ++i) tokens.push_back((i * i + 3 * (i / 7)) % 11);

@@ -1,4 +1,4 @@
-// What may befall a run: two that train it, broken checkpoints, folders that vanish, interruptions.
+// Faults of runs: two processes that train one, broken checkpoints, removed folders, interruptions.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -62,17 +62,17 @@ TEST_CASE("one process at a time trains a run, and the error says which") {
   CHECK(error.find(": ") != std::string::npos);
   CHECK(error_of([&] { Run::resume(directory / "run"); }) == error);
   CHECK(run.train());
-  CHECK(other.trainer().step() == 12);  // the lock went with the training
+  CHECK(other.trainer().step() == 12);  // the lock was released after the training
 }
 
-TEST_CASE("a lock ends with its process, and a lock file that is left behind does not count") {
+TEST_CASE("a lock ends with its process, and a lock file that is left over does not count") {
   const tiny::Directory directory;
   Run::create(tiny::load(directory), directory / "run");
   write(directory / "run/lock", "process 1 on elsewhere since 2001-01-01 00:00:00: xtape train\n");
   CHECK(Run::resume(directory / "run").trainer().step() == 0);
 }
 
-TEST_CASE("a trainer that another training has overtaken does not train on") {
+TEST_CASE("a trainer is an error if another one has trained the run further") {
   const tiny::Directory directory;
   Run run = Run::create(tiny::load(directory), directory / "run");
   CHECK(!run.train(stopping_at(3, run)));
@@ -80,20 +80,20 @@ TEST_CASE("a trainer that another training has overtaken does not train on") {
   CHECK_THROWS_WITH_AS(run.train(), doctest::Contains("has been trained on meanwhile, to step 12"), FileError);
 }
 
-TEST_CASE("a new run that was cut off while it was made is begun again") {
+TEST_CASE("creating a run starts again after it was cut off") {
   const tiny::Directory directory;
   fs::create_directories(directory / "run.writing/checkpoints");
   write(directory / "run.writing/definition.json", "{cut sh");
   CHECK_THROWS_WITH_AS(Run::create(tiny::load(directory), directory / "run"),
-                       doctest::Contains("run.writing is needed to create the run"), FileError);  // it may be a user's
-  write(directory / "run.writing/lock", "");  // the first file that a new run gets
+                       doctest::Contains("run.writing is needed to create the run"), FileError);  // maybe a user's
+  write(directory / "run.writing/lock", "");  // the first file of a new run
   Run run = Run::create(tiny::load(directory), directory / "run/");
   CHECK(run.directory() == directory / "run");
   CHECK(!fs::exists(directory / "run.writing"));
   CHECK(run.train());
 }
 
-TEST_CASE("checkpoints that cannot be listed are an error, not a beginning") {
+TEST_CASE("checkpoints that cannot be listed are an error, and do not start the run again") {
   const tiny::Directory directory;
   const std::string run = trained(directory);
   fs::rename(run + "/checkpoints", run + "/away");
@@ -103,7 +103,7 @@ TEST_CASE("checkpoints that cannot be listed are an error, not a beginning") {
   CHECK_THROWS_WITH_AS(Run::resume(run), doctest::Contains(error.c_str()), FileError);
 }
 
-TEST_CASE("a state that no run can be in is refused by file, key and value") {
+TEST_CASE("an impossible state is an error with file, key and value") {
   const tiny::Directory directory;
   const std::string good = R"({"xtape": 1, "step": 5, "cursor": 5, "seed": 4, "evaluated": 5, "evaluations_since": 0,
 "best_step": 5, "best": 2.5})";
@@ -136,7 +136,7 @@ TEST_CASE("a state that no run can be in is refused by file, key and value") {
   }
 }
 
-TEST_CASE("of a broken last checkpoint the one before is offered, and going back to it sets the broken one aside") {
+TEST_CASE("the error for a broken last checkpoint names the one before; resuming from that sets the broken one aside") {
   const tiny::Directory directory;
   const std::string whole = trained(directory);
   const std::pair<const char*, std::function<void(const std::string&)>> breakages[] = {
@@ -165,7 +165,7 @@ TEST_CASE("of a broken last checkpoint the one before is offered, and going back
   }
 }
 
-TEST_CASE("any checkpoint can be chosen by its step; training continues from none that is not there or an average") {
+TEST_CASE("any checkpoint can be chosen by its step; training cannot continue from a missing one or an average") {
   const tiny::Directory directory;
   const std::string run = trained(directory);
   CHECK(Run::open(run, {}, CheckpointChoice::parse("5")).evaluate().step == 5);
@@ -185,17 +185,17 @@ TEST_CASE("a run that is deleted or moved while it is trained ends with an error
       if (report.step == 7 && !deleted) fs::rename(directory / "run", directory / "moved");
     };
     CHECK_THROWS_WITH_AS(run.train(callbacks), doctest::Contains("deleted meanwhile"), FileError);
-    CHECK(!fs::exists(directory / "run"));  // nothing is made where it was
+    CHECK(!fs::exists(directory / "run"));  // it is not created again
     if (!deleted) CHECK(Run::resume(directory / "moved").train());
   }
 }
 
-TEST_CASE("an interruption within an update undoes the update, within an evaluation it is made later") {
+TEST_CASE("an interruption in an update undoes the update; an interrupted evaluation is made later") {
   const tiny::Directory directory;
   const std::vector<Setting> settings = {{"batch", R"({"size": 8, "accumulate": 3})"}};
   Run whole = Run::create(tiny::load(directory, settings), directory / "whole");
   REQUIRE(whole.train());
-  // Asked how often? Every place where it can end is tried.
+  // Counts the calls of the callback, then interrupts at each of them.
   int asked = 0;
   {
     Run counted = Run::create(tiny::load(directory, settings), directory / "counted");
@@ -221,7 +221,7 @@ TEST_CASE("an interruption within an update undoes the update, within an evaluat
   }
 }
 
-TEST_CASE("readers go on where a training replaces the checkpoint that they read") {
+TEST_CASE("readers try again if a training replaces the checkpoint that they read") {
   const tiny::Directory directory;
   Run run = Run::create(tiny::load(directory, {{"keep", "1"}, {"checkpoint_every", "1"}, {"evaluate_every", "0"}}),
                         directory / "run");
@@ -236,14 +236,14 @@ TEST_CASE("readers go on where a training replaces the checkpoint that they read
     over = true;
     CHECK(error == "no error");
   });
-  while (!over) {  // one training after another, each from the beginning of the schedule's end
+  while (!over) {  // one training after another
     run.train(callbacks);
     if (!over) run = Run::resume(directory / "run", {{"steps", std::to_string(run.trainer().step() + 20)}});
   }
   reader.join();
 }
 
-TEST_CASE("metrics: an evaluation that the checkpoint does not know of is measured again, not twice") {
+TEST_CASE("metrics: an evaluation that the checkpoint does not include is measured again, and not listed twice") {
   const tiny::Directory directory;
   const std::string lines = "{\"step\":1,\"loss\":2.0}\n{\"step\":1,\"validation_loss\":3.0}\n{\"step\":2,\"lo";
   const auto left = [&](std::int64_t step, std::int64_t evaluated) {
@@ -254,10 +254,10 @@ TEST_CASE("metrics: an evaluation that the checkpoint does not know of is measur
   CHECK(left(1, 1) == 2);
   CHECK(left(1, -1) == 1);
   CHECK(left(0, -1) == 0);
-  CHECK(left(2, 2) == 2);  // the line cut short goes in any case
+  CHECK(left(2, 2) == 2);  // the line that is cut off is always removed
 }
 
-TEST_CASE("an appended line is there whole or not at all, and a file that was deleted is an error") {
+TEST_CASE("an appended line is complete or absent, and a deleted file is an error") {
   const tiny::Directory directory;
   const std::string path = directory / "lines";
   AppendedFile file(path);

@@ -1,4 +1,4 @@
-/// What a run leaves on the disk, for comparing.
+/// The files of runs, for comparisons.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 #include "checkpoint.hpp"
 #include "xtape/text.hpp"
 
-/// Whether two checkpoints are the same byte for byte.
+/// Whether the files of two checkpoints are equal.
 inline bool same_bits(const std::string& a, const std::string& b) {
   const auto same = [&](const char* file) { return xtape::read_text(a + file) == xtape::read_text(b + file); };
   return same("/weights.safetensors") && same("/optimizer.safetensors") && same("/state.json");
@@ -26,7 +26,7 @@ inline std::vector<std::string> names(const std::string& run) {
   return list;
 }
 
-/// The lines of a run's metrics, without how long it took.
+/// The lines of a run's metrics, without times.
 inline std::vector<nlohmann::json> metrics(const std::string& run) {
   std::vector<nlohmann::json> lines;
   std::istringstream text(xtape::read_text(run + "/metrics.jsonl"));
@@ -39,7 +39,7 @@ inline std::vector<nlohmann::json> metrics(const std::string& run) {
   return lines;
 }
 
-/// Those of evaluations.
+/// The lines of evaluations.
 inline std::vector<nlohmann::json> evaluations(const std::string& run) {
   std::vector<nlohmann::json> lines = metrics(run);
   std::erase_if(lines, [](const nlohmann::json& line) { return !line.contains("validation_loss"); });

@@ -46,7 +46,7 @@ TEST_CASE("a run is a directory with everything in it") {
     callbacks.evaluation = [&](const Evaluation& evaluation) { loss = evaluation.loss; };
     CHECK(run.train(callbacks));
   }
-  fs::remove(directory / "tiny.json");  // nothing outside is needed but the data
+  fs::remove(directory / "tiny.json");  // the run needs no file outside except the data
   fs::remove(directory / "recipe.json");
   const auto lines = metrics_of(where);
   CHECK(lines.size() == 12 + 3);
@@ -65,12 +65,12 @@ TEST_CASE("a run is a directory with everything in it") {
   Run opened = Run::open(directory / "moved");
   CHECK(opened.evaluate().loss == loss);
   CHECK(opened.evaluate().step == 12);
-  CHECK(opened.tokenizer().size() == 4 + 12);  // the special tokens, and what "3+4=7" is written in
-  CHECK(opened.columns() == 8);                // of two digits, rounded up
+  CHECK(opened.tokenizer().size() == 4 + 12);  // the special tokens, and the characters of "3+4=7"
+  CHECK(opened.columns() == 8);                // for a sum of two digits, rounded up
   CHECK(opened.end_token() == opened.tokenizer().end());
 }
 
-TEST_CASE("a run that was stopped and continued is the uninterrupted one, to the bit") {
+TEST_CASE("a run that was stopped and continued has the same bits as the uninterrupted run") {
   const tiny::Directory directory;
   const Recipe recipe = tiny::load(directory);
   Run whole = Run::create(recipe, directory / "whole");
@@ -83,7 +83,7 @@ TEST_CASE("a run that was stopped and continued is the uninterrupted one, to the
     Run run = Run::open(directory / "parts");
     CHECK(!run.train(stopping_at(7, run)));
   }
-  // As if killed after step 7: metrics are ahead of the last checkpoint, and the last line is cut short.
+  // As if killed after step 7: the metrics are ahead of the last checkpoint, and the last line is cut off.
   fs::remove_all(directory / "parts/checkpoints/00000007");
   std::ofstream(directory / "parts/metrics.jsonl", std::ios::app) << "{\"step\": 8, \"lo";
   Run run = Run::open(directory / "parts");
@@ -108,7 +108,7 @@ TEST_CASE("a run before its first checkpoint continues from the start") {
   CHECK(run.trainer().step() == 0);
 }
 
-TEST_CASE("a loss that is not finite ends a run and leaves the last good checkpoint") {
+TEST_CASE("a non-finite loss ends a run and keeps the last good checkpoint") {
   const tiny::Directory directory;
   const Recipe recipe = tiny::load(
       directory, {Setting::parse("schedule={\"kind\": \"constant\", \"rate\": 3e38}"), Setting::parse("clip=0"),
@@ -120,7 +120,7 @@ TEST_CASE("a loss that is not finite ends a run and leaves the last good checkpo
   CHECK(Run::open(directory / "run").trainer().step() == 1);
 }
 
-TEST_CASE("mistakes leave no directory behind") {
+TEST_CASE("errors leave no directory") {
   const tiny::Directory directory;
   const Recipe recipe = tiny::load(directory, {Setting::parse("hyper.widht=3")});
   CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "run"), doctest::Contains("width"), Error);
@@ -131,7 +131,7 @@ TEST_CASE("mistakes leave no directory behind") {
   CHECK_THROWS_WITH_AS(Run::open(directory / "taken"), doctest::Contains("is not a run"), FileError);
 }
 
-TEST_CASE("a run on a text file: the vocabulary is the training split's, generation needs no text") {
+TEST_CASE("a run on a text file: the vocabulary comes from the training split, and generation needs no text") {
   const tiny::Directory directory;
   std::string text;
   for (int i = 0; i < 40; ++i) text += "abcab ";
@@ -143,8 +143,8 @@ TEST_CASE("a run on a text file: the vocabulary is the training split's, generat
   Run run = Run::create(recipe, directory / "run");
   CHECK(run.tokenizer().size() == 4);
   CHECK(run.train());
-  CHECK(run.evaluate().tokens == 23);  // the last tenth of 240 characters, less the first
-  CHECK(run.evaluate().loss < 0.3);    // which letter follows two letters is certain here
+  CHECK(run.evaluate().tokens == 23);  // the last tenth of 240 characters, without the first
+  CHECK(run.evaluate().loss < 0.3);    // two letters determine the next one
   CHECK(!run.evaluate().exact_match);
   fs::remove(directory / "words.txt");
   Run opened = Run::open(directory / "run");

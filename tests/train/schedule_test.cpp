@@ -47,7 +47,7 @@ TEST_CASE("schedules follow their formulas") {
   CHECK(rate_at(schedule(ScheduleKind::inverse_sqrt, 0, 0), 1) == doctest::Approx(0.8));
   CHECK(rate_at(schedule(ScheduleKind::inverse_sqrt, 0, 0), 4) == doctest::Approx(0.4));
 
-  // Vaswani et al., 2017, with their base model's width and warm-up.
+  // Vaswani et al., 2017, with the width and warm-up of their base model.
   ScheduleOptions noam = schedule(ScheduleKind::noam, 4000, 0);
   noam.rate = 1;
   noam.width = 512;
@@ -56,12 +56,12 @@ TEST_CASE("schedules follow their formulas") {
   CHECK(rate_at(noam, 16000) == doctest::Approx(3.4938562148434216e-04));
 }
 
-TEST_CASE("a schedule that ends where its warm-up does reaches the full rate, then the final one") {
+TEST_CASE("a schedule that ends with its warm-up reaches the full rate, then the final rate") {
   CHECK(rate_at(schedule(ScheduleKind::cosine, 4, 4), 4) == doctest::Approx(0.8));
   CHECK(rate_at(schedule(ScheduleKind::cosine, 4, 4), 5) == doctest::Approx(0.2));
 }
 
-TEST_CASE("schedules that make no sense are refused") {
+TEST_CASE("invalid schedules are errors") {
   CHECK_THROWS_WITH_AS(rate_at(schedule(ScheduleKind::constant, 0, 0), 0), "schedule: steps count from 1, got 0",
                        Error);
   CHECK_THROWS_AS(rate_at(schedule(ScheduleKind::constant, -1, 0), 1), Error);

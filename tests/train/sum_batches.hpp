@@ -1,5 +1,5 @@
-/// Sums of one digit, such as 3+4=7, a row each, of which the answer and the line's end are targets: 80 train in turn,
-/// 20 are held out. A row's targets are two or three.
+/// Sums of one digit, such as 3+4=7, one per row, with the answer and the line end as targets. 80 are for training and
+/// 20 are held out. A row has two or three targets.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tiny {
 
-/// The sums, in an order that mixes them.
+/// The sums, in a mixed order.
 inline std::vector<std::string> sums() {
   std::vector<std::string> lines;
   for (int i = 0; i < 100; ++i) {
@@ -45,7 +45,7 @@ class SumBatches : public xtape::Batches {
     for (std::int64_t row = 0; row < rows_; ++row)
       write(trained + (static_cast<std::int64_t>(index) * 7 + row) % held_out, row, batch);
   }
-  /// How many targets the held-out sums have.
+  /// The number of targets of the held-out sums.
   std::int64_t held_out_targets() const {
     std::int64_t count = 0;
     for (std::int64_t i = trained; i < trained + held_out; ++i)
@@ -56,7 +56,7 @@ class SumBatches : public xtape::Batches {
  private:
   static constexpr std::int64_t trained = 80, held_out = 20;
 
-  /// A line, or, behind the last one, nothing that counts.
+  /// Writes a line, or, after the last one, a row without targets.
   void write(std::int64_t line, std::int64_t row, xtape::Batch& batch) const {
     std::int64_t* tokens = batch.at("tokens").as<std::int64_t>() + row * columns();
     std::int64_t* targets = batch.at("targets").as<std::int64_t>() + row * columns();
@@ -65,14 +65,14 @@ class SumBatches : public xtape::Batches {
     if (line >= static_cast<std::int64_t>(lines_.size())) return;
     const xtape::Tokens& all = lines_[static_cast<std::size_t>(line)];
     std::copy(all.begin(), all.end() - 1, tokens);
-    std::copy(all.begin() + 4, all.end(), targets + 3);  // what stands behind "3+4="
+    std::copy(all.begin() + 4, all.end(), targets + 3);  // the characters after "3+4="
   }
 
   std::int64_t rows_;
   std::vector<xtape::Tokens> lines_;
 };
 
-/// Numbers digit by digit in Portuguese and in English, a pair a line, from number `first` of them on.
+/// Pairs of numbers in Portuguese and English digit words, from number `first` on.
 inline std::string number_pairs(int first, int count) {
   const char* portuguese[] = {"zero", "um", "dois", "três", "quatro", "cinco", "seis", "sete", "oito", "nove"};
   const char* english[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};

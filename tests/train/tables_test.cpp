@@ -1,4 +1,4 @@
-// Runs on tables: labels and numbers beside texts, by files and a recipe alone.
+// Runs on tables of texts, labels and numbers, from files and a recipe.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ const std::string classifier_recipe = R"json({
   "seed": 1
 })json";
 
-/// Sentences of words that belong to one language.
+/// Sentences of words of one language.
 std::string labelled(int count) {
   const char* words[3][4] = {{"ein", "hund", "und", "haus"}, {"a", "dog", "and", "house"}, {"um", "cão", "e", "casa"}};
   const char* names[] = {"German", "English", "Portuguese"};
@@ -47,7 +47,7 @@ Recipe classifier(const tiny::Directory& directory, const std::vector<Setting>& 
 }
 }  // namespace
 
-TEST_CASE("a classifier of texts learns labels by files and a recipe alone") {
+TEST_CASE("a text classifier learns labels from files and a recipe") {
   const tiny::Directory directory;
   Run run = Run::create(classifier(directory), directory / "run");
   CHECK(run.labels() == std::vector<std::string>{"English", "German", "Portuguese"});
@@ -61,13 +61,13 @@ TEST_CASE("a classifier of texts learns labels by files and a recipe alone") {
   CHECK(*found.accuracy == 1);
   CHECK(!found.perplexity);
   CHECK(opened.evaluate(true).tokens == 9);
-  // The classes are the labels by their numbers.
+  // Class i is label i.
   const Store logits = opened.model().play("logits", {{"tokens", token_array({framed(opened.tokenizer(), "um cão")})}});
   const float* scores = logits[0].value.as<float>();
   CHECK(std::max_element(scores, scores + 3) - scores == 2);
 }
 
-TEST_CASE("what is wrong with a table is told with its file and line") {
+TEST_CASE("errors in a table name its file and line") {
   const tiny::Directory directory;
   const auto complaint = [&](const std::vector<Setting>& settings, const std::string& valid = "") -> std::string {
     const Recipe recipe = classifier(directory, settings);
@@ -92,7 +92,7 @@ TEST_CASE("what is wrong with a table is told with its file and line") {
   CHECK(!std::filesystem::exists(directory / "run"));
 }
 
-TEST_CASE("columns that make no sense are refused, with the key") {
+TEST_CASE("invalid columns are errors with the key") {
   const tiny::Directory directory;
   const auto complaint = [&](const std::string& columns) -> std::string {
     try {
@@ -112,7 +112,7 @@ TEST_CASE("columns that make no sense are refused, with the key") {
   CHECK(complaint(R"({"tokens": "text"})").find("the data knows no 'labels'") != std::string::npos);
 }
 
-TEST_CASE("numbers are regressed on numbers") {
+TEST_CASE("regression on columns of numbers") {
   const tiny::Directory directory;
   directory.write("line.json", R"json({
     "xtape": 1, "name": "line", "hyper": {"width": null},

@@ -1,4 +1,4 @@
-/// A model that trains in a blink, and files for it.
+/// A very small model, and files for it.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace tiny {
 
 namespace fs = std::filesystem;
 
-/// A directory of its own for every test, removed when the test ends.
+/// A temporary directory for a test, removed when the test ends.
 class Directory {
  public:
   Directory() {
@@ -36,7 +36,7 @@ class Directory {
   fs::path path_;
 };
 
-/// The next token from this one and the one before, with dropout between.
+/// Predicts the next token from this one and the one before, with dropout.
 inline const std::string definition = R"json({
   "xtape": 1,
   "name": "tiny",
@@ -70,7 +70,7 @@ inline const std::string definition = R"json({
   }
 })json";
 
-/// Sums of one digit, in sums.txt: 80 train, 20 are held out.
+/// Sums of one digit, for sums.txt: 80 for training, 20 held out.
 inline const std::string recipe = R"json({
   "xtape": 1,
   "name": "tiny",
@@ -88,7 +88,7 @@ inline const std::string recipe = R"json({
   "seed": 4
 })json";
 
-/// Writes both, and the sums, to the directory and loads the recipe.
+/// Writes definition, recipe and sums to the directory, and loads the recipe.
 inline xtape::Recipe load(const Directory& directory, const std::vector<xtape::Setting>& settings = {}) {
   directory.write("tiny.json", definition);
   directory.write("sums.txt", sums_text());

@@ -63,7 +63,7 @@ TEST_CASE("accumulated micro-batches equal the big batch") {
     const StepReport a = accumulating.update();
     const StepReport b = whole.update();
     CHECK(a.tokens == b.tokens);
-    CHECK(a.tokens < 72);  // rows count 2 or 3 targets each: a mean of means would be another number
+    CHECK(a.tokens < 72);  // rows have 2 or 3 targets, so a mean of means would be wrong
     CHECK(a.loss == doctest::Approx(b.loss).epsilon(1e-6));
     CHECK(a.norm == doctest::Approx(b.norm).epsilon(1e-5));
   }
@@ -71,7 +71,7 @@ TEST_CASE("accumulated micro-batches equal the big batch") {
   CHECK(largest_difference(start, big.model.weights()) > 1e-2);
 }
 
-TEST_CASE("a trainer continued from a checkpoint makes the same bits as one that never stopped") {
+TEST_CASE("a trainer continued from a checkpoint gives the same bits as an uninterrupted one") {
   for (const std::int64_t accumulate : {1, 2}) {
     const tiny::Directory directory;
     Setup straight(8);
@@ -91,7 +91,7 @@ TEST_CASE("a trainer continued from a checkpoint makes the same bits as one that
   }
 }
 
-TEST_CASE("the number of threads changes no bit") {
+TEST_CASE("the number of threads does not change any bit") {
   Setup a(8);
   Setup b(8);
   TrainerOptions one = options_of();
@@ -102,7 +102,7 @@ TEST_CASE("the number of threads changes no bit") {
   CHECK(same_bits(a.model.weights(), b.model.weights()));
 }
 
-TEST_CASE("a checkpoint of another seed, optimiser or model is refused and changes nothing") {
+TEST_CASE("a checkpoint with another seed, optimiser or model is an error and changes nothing") {
   const tiny::Directory directory;
   Setup setup(8);
   Trainer trainer(setup.model, setup.batches, options_of());
@@ -125,7 +125,7 @@ TEST_CASE("a checkpoint of another seed, optimiser or model is refused and chang
   CHECK(same_bits(fresh.model.weights(), before));
 }
 
-TEST_CASE("a loss that is not finite names the op and its line, and leaves the weights") {
+TEST_CASE("the error for a non-finite loss names the op and its line, and the weights do not change") {
   Setup setup(8, "0");
   Array out = setup.model.weights().at("out.weight");
   std::fill_n(out.as<float>(), out.count(), 3e38F);
@@ -147,7 +147,7 @@ TEST_CASE("a loss that is not finite names the op and its line, and leaves the w
   }
 }
 
-TEST_CASE("a profile says where the time of updates goes") {
+TEST_CASE("a profile has the times of an update") {
   Setup setup(8);
   TrainerOptions options = options_of(2);
   CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options).profile(1),
@@ -163,7 +163,7 @@ TEST_CASE("a profile says where the time of updates goes") {
   CHECK(profile.optimizer_seconds > 0);
   bool of_a_part = false;
   for (const TrainingProfile::Step& step : profile.steps) {
-    CHECK(step.calls == 6);  // two micro-batches an update
+    CHECK(step.calls == 6);  // two micro-batches per update
     CHECK(step.bytes > 0);
     inside += step.seconds;
     of_a_part = of_a_part || (step.op == "take" && step.module == "before");
@@ -173,7 +173,7 @@ TEST_CASE("a profile says where the time of updates goes") {
   CHECK(inside <= profile.seconds);
 }
 
-TEST_CASE("fit calls back per step and per evaluation, and stops when told") {
+TEST_CASE("fit calls back per step and per evaluation, and stops on request") {
   Setup setup(8);
   Trainer trainer(setup.model, setup.batches, options_of());
   std::vector<std::int64_t> steps;
@@ -190,7 +190,7 @@ TEST_CASE("fit calls back per step and per evaluation, and stops when told") {
   CHECK(evaluations == std::vector<std::int64_t>{2, 4, 6, 7});
 }
 
-TEST_CASE("an evaluation counts each target once, whatever the batch, without dropout") {
+TEST_CASE("an evaluation counts each target once, for any batch size, without dropout") {
   Setup reference(20);
   const Evaluation whole = evaluate(reference.model, reference.batches);
   const std::int64_t targets = reference.batches.held_out_targets();
@@ -203,7 +203,7 @@ TEST_CASE("an evaluation counts each target once, whatever the batch, without dr
     CHECK(evaluation.tokens == targets);
     CHECK(evaluation.loss == doctest::Approx(whole.loss).epsilon(1e-6));
   }
-  // An untrained model is about as good as a guess among 13.
+  // The loss of an untrained model is about that of a guess among 13.
   CHECK(whole.loss == doctest::Approx(std::log(13.0)).epsilon(0.3));
   CHECK(sampled_loss(reference.model, reference.batches, 4) == doctest::Approx(whole.loss).epsilon(0.2));
 }
@@ -218,7 +218,7 @@ TEST_CASE("training lowers the loss") {
   CHECK(trainer.evaluate().loss < 0.8 * before);
 }
 
-TEST_CASE("a definition whose functions do not fit the data is refused") {
+TEST_CASE("a definition whose functions do not fit the data is an error") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = tiny::definition;
     text.replace(text.find(from), from.size(), to);

@@ -51,7 +51,7 @@ Array row_of(const Tokens& tokens) {
   return row;
 }
 
-/// Sums over targets, with nothing of the library's but the model's logits.
+/// The sums over targets, computed independently from the model's logits.
 struct ByHand {
   double plain = 0;
   double smoothed = 0;
@@ -84,7 +84,7 @@ struct ByHand {
 };
 }  // namespace
 
-TEST_CASE("a Transformer with dropout, stopped in the middle of an epoch and continued, has the same bits") {
+TEST_CASE("a Transformer with dropout, stopped in an epoch and continued, gives the same bits") {
   const tiny::Directory directory;
   const Recipe recipe = recipe_in(directory);
   Run whole = Run::create(recipe, directory / "whole");
@@ -108,7 +108,7 @@ TEST_CASE("a Transformer with dropout, stopped in the middle of an epoch and con
   CHECK(metrics(directory / "whole").size() == 12 + 3);
 }
 
-TEST_CASE("an evaluation is what the model's logits on the raw pairs come to") {
+TEST_CASE("an evaluation equals the measures computed from the model's logits on the pairs") {
   const tiny::Directory directory;
   const Recipe recipe = recipe_in(directory, {{"epochs", "1"}});
   Run run = Run::create(recipe, directory / "run");
@@ -122,7 +122,7 @@ TEST_CASE("an evaluation is what the model's logits on the raw pairs come to") {
   CHECK(evaluation.exact_match == again.exact_match);
   const auto lines = evaluations(directory / "run");
   REQUIRE(lines.size() == 1);
-  CHECK(lines[0]["perplexity"] == *evaluation.perplexity);  // of the training's own evaluation
+  CHECK(lines[0]["perplexity"] == *evaluation.perplexity);  // the evaluation during training
 
   ByHand expected;
   const PairTexts pairs = read_pairs(directory / "validation.tsv");
@@ -137,7 +137,7 @@ TEST_CASE("an evaluation is what the model's logits on the raw pairs come to") {
   CHECK(std::abs(evaluation.loss - std::log(*evaluation.perplexity)) > 1e-3);
 }
 
-TEST_CASE("a sentence longer than the model reads is found before a run is begun, however small its batch") {
+TEST_CASE("a sentence that is too long for the model is an error before a run is created, however small its batch") {
   const tiny::Directory directory;
   std::string lines;
   for (int i = 0; i < 12; ++i) lines += "ein kleiner satz\n";
