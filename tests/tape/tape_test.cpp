@@ -269,7 +269,7 @@ TEST_CASE("a past belongs to what is computed from the tokens") {
   CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 0), "the capacity of caches must be at least 1, got 0", Error);
   tape.set_past(tokens, past, 4);
   CHECK(tape.capacity() == 4);
-  CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 4), "the tape has a past already", Error);
+  CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 4), "the tape already has a past", Error);
   CHECK(tape.past_of(tokens).id() == past.id());
   CHECK(tape.past_of(source + tokens * 2).id() == past.id());
   CHECK(tape.past_of(past + 1).id() == past.id());
