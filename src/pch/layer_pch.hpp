@@ -1,5 +1,5 @@
-// What nearly every file of a layer includes: half of a file's compile time, spent once a layer. Nothing relies on it
-// (-Db_pch=false builds too).
+// Precompiled header: the headers that nearly every file of a layer includes. They take half of a file's compile time,
+// which is spent once per layer. No file depends on it (-Db_pch=false also builds).
 #ifndef XTAPE_LAYER_PCH_HPP
 #define XTAPE_LAYER_PCH_HPP
 
