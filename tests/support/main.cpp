@@ -1,4 +1,4 @@
-// doctest's main. A filter that runs no case is a mistake, not a success.
+// The main function of doctest. A filter that selects no test case is an error.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
