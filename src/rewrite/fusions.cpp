@@ -74,7 +74,7 @@ void Fusions::look_at(std::int32_t root) {
   if (!applies(false) && near_) applies(true);
 }
 
-/// Whether the rule matches at `root`. Records a fusion, or a near miss or blocked fusion if the match cannot be applied.
+/// Whether the rule matches at `root`. Records a fusion, or a near miss or blocked fusion if it cannot be applied.
 bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
   const RulePattern& pattern = pattern_of(rule);
   Fusion fusion;
