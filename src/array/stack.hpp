@@ -5,8 +5,8 @@
 
 namespace xtape {
 
-/// Bytes of the calling thread's stack that are left below this call; SIZE_MAX if the call runs on another stack, such
-/// as a fiber's.
+/// Bytes of the calling thread's stack that are left below this call; SIZE_MAX if the call runs on another stack at a
+/// lower address, such as a fiber's.
 std::size_t stack_left();
 
 }  // namespace xtape

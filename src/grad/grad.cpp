@@ -1,4 +1,4 @@
-// The reverse sweep: gradients recorded as nodes of the tape that they are gradients of.
+// The reverse sweep. Gradients are recorded as further nodes of the same tape.
 #include "xtape/grad.hpp"
 
 #include <algorithm>
@@ -20,19 +20,20 @@ std::uint64_t key_of(ValueId id) {
          static_cast<std::uint32_t>(id.output);
 }
 
-/// One walk from the outputs back to the inputs, over the nodes from `begin` on. Walks in a loop: a chain may be long.
+/// One sweep from the outputs back to the inputs, over the nodes from `begin` on. A loop, not a recursion, because a
+/// tape may be long.
 class Sweep {
  public:
   Sweep(const Tape& tape, std::size_t begin) : tape_(tape), begin_(begin) {}
 
-  /// Takes calls that a rule fuses as the one call that they are.
+  /// Replaces calls that match a fusion rule by the fused call before differentiating them.
   void fuse() { fuses_ = true; }
-  /// Takes no expansion's gradient for an op's own.
+  /// Does not differentiate an op through its expansion.
   void take_own_gradients_only() { own_gradients_only_ = true; }
-  /// Whether some op has no gradient of its own for what it is asked.
+  /// Whether an op had no gradient rule for a required gradient, after take_own_gradients_only.
   bool declined() const { return declined_; }
 
-  /// One gradient per input; empty where nothing flows.
+  /// One gradient per input; an empty var if no gradient reaches the input.
   Vars run(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
     std::size_t finish = begin_;
     for (const Var& output : outputs) finish = std::max(finish, static_cast<std::size_t>(output.id().node) + 1);
@@ -41,7 +42,7 @@ class Sweep {
     if (fuses_) find_fusions(outputs, inputs, finish);
     for (std::size_t i = 0; i < outputs.size(); ++i) contribute(outputs[i].id(), cotangents[i]);
     for (std::size_t index = finish; index-- > begin_;) visit(index);
-    for (auto& wanted : wanted_)  // those that stand before `begin_` were not visited
+    for (auto& wanted : wanted_)  // nodes before `begin_` were not visited
       if (wanted.second.empty()) wanted.second = total(wanted.first);
     Vars gradients;
     for (const Var& input : inputs) gradients.push_back(wanted_.at(key_of(input.id())));
@@ -49,6 +50,7 @@ class Sweep {
   }
 
  private:
+  /// Marks the nodes that depend differentiably on an input.
   void mark_dependents(std::size_t finish) {
     depends_.assign(finish - begin_, false);
     for (std::size_t i = begin_; i < finish; ++i) {
@@ -59,7 +61,8 @@ class Sweep {
     }
   }
 
-  /// Nothing is known of how these values will be used but that this sweep needs them.
+  /// Finds the fusions among the nodes that the outputs depend on. Only the outputs and inputs of this sweep must be
+  /// kept: later uses of other values are not known yet.
   void find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
     TapeStretch stretch{tape_, std::vector<bool>(finish, false)};
     for (const Var& output : outputs) {
@@ -85,7 +88,7 @@ class Sweep {
 
   void contribute(ValueId id, const Var& value) { pending_[key_of(id)].push_back(value); }
 
-  /// The sum of what has been contributed to a value; empty where nothing has.
+  /// The sum of the contributions to a value's cotangent; an empty var if there are none.
   Var total(std::uint64_t key) {
     const auto found = pending_.find(key);
     if (found == pending_.end()) return Var();
@@ -100,7 +103,7 @@ class Sweep {
   }
 
   void visit(std::size_t index) {
-    const Node node = tape_.node(index);  // a copy: the rules below grow the tape
+    const Node node = tape_.node(index);  // a copy, because gradient rules append to the tape
     Vars cotangents;
     bool reached = false;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -116,8 +119,8 @@ class Sweep {
       flow_through(static_cast<std::int32_t>(index), node, cotangents);
   }
 
-  /// Records the fused call, and its gradient in place of those of the calls that it stands for. False where it has no
-  /// gradient of its own for these cotangents and inputs.
+  /// Records the fused call, and its gradient instead of the gradients of the calls that it replaces. Returns false,
+  /// and records nothing, if its op has no gradient rule for these cotangents and inputs.
   bool flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents) {
     for (std::size_t k = 0; k < cotangents.size(); ++k) {
       const auto gives = [&](const auto& output) { return static_cast<std::size_t>(output.first) == k; };
@@ -148,6 +151,7 @@ class Sweep {
     return true;
   }
 
+  /// Records the gradients of one call and adds them to the cotangents of its inputs.
   void flow_through(std::int32_t index, const Node& node, const Vars& cotangents) {
     const Op& op = *node.op;
     GradientCall call{op, node, {}, {}, cotangents, {}, nullptr};
@@ -172,10 +176,10 @@ class Sweep {
       if (!gradients[i].empty() && call.needs[i]) contribute(node.inputs[i], gradients[i]);
   }
 
-  /// The gradient of an op that has no rule of its own: that of its meaning in simpler ops.
+  /// The gradient of an op without a gradient rule: records its expansion and differentiates that.
   Vars through_expansion(const GradientCall& call) {
     if (!call.op.expand)
-      throw Error(call.op.name + ": has neither a gradient nor an expansion, so none can be recorded");
+      throw Error(call.op.name + ": has neither a gradient rule nor an expansion, so it cannot be differentiated");
     const std::size_t size = tape_.size();
     const Vars outputs = call.op.expand({call.op, call.node, tape_, call.inputs});
     Vars reached;
@@ -185,7 +189,7 @@ class Sweep {
       reached.push_back(outputs[i]);
       cotangents.push_back(call.cotangents[i]);
     }
-    Vars wanted;  // each once: an input used twice has one gradient, which is the whole of it
+    Vars wanted;  // each var once: the gradient of an input that is used twice is the total of both uses
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       const auto same = [&](const Var& var) { return var.id() == call.inputs[i].id(); };
@@ -242,7 +246,7 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
   }
 }
 
-/// Empty where nothing flows.
+/// As grad, but with an empty var for an input that no gradient reaches.
 Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const Caller& caller) {
   check_arguments(outputs, inputs, cotangents);
   Tape tape = outputs[0].tape();

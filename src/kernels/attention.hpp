@@ -34,8 +34,7 @@ struct AttentionPlan {
   int threads = 1;
 };
 
-/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v. The output is 0 for a query whose keys are all
-/// masked.
+/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v; 0 for a query whose keys are all masked.
 struct PlannedAttention {
   std::function<void(const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
                      std::uint64_t step)>

@@ -13,7 +13,7 @@ std::uint64_t key_of(TermId term, std::int32_t region) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(region)) << 32) | static_cast<std::uint32_t>(term);
 }
 
-/// The number that a constant of rank 0 holds; nothing for all else.
+/// The value of a float constant of rank 0; nullopt for any other node.
 std::optional<double> literal_of(const Node& node) {
   if (node.op != &constant_op() || !node.outputs[0].shape.empty()) return std::nullopt;
   if (node.outputs[0].dtype == Dtype::float32) return static_cast<double>(*node.storage.as<float>());
@@ -21,7 +21,7 @@ std::optional<double> literal_of(const Node& node) {
   return std::nullopt;
 }
 
-/// Sums and products join those that they are part of, unless they are read elsewhere too.
+/// Whether terms of this kind are merged into the sum or product that reads them, unless they have other uses.
 bool joins(Term::Kind kind) {
   return kind == Term::Kind::sum || kind == Term::Kind::product;
 }

@@ -1,4 +1,4 @@
-/// The terms of a stretch of tape.
+/// The terms of a segment of a tape.
 #pragma once
 
 #include <unordered_map>
@@ -8,36 +8,37 @@
 
 namespace xtape {
 
-/// A part of a tape, and who looks at it.
+/// A segment of a tape, and the limits of matching in it.
 struct TapeStretch {
   Tape tape;
-  std::vector<bool> nodes;                        ///< Which of the tape's nodes belong to it.
-  std::vector<ValueId> asked = {};                ///< Values that must stay whatever is fused.
-  std::vector<ValueId> opaque = {};               ///< Values that nothing looks through.
-  bool looks_through_all = false;                 ///< Through what is read at several places too.
-  const std::vector<std::int32_t>* regions = {};  ///< Per node; what is of another region is not looked through.
+  std::vector<bool> nodes;                        ///< Which of the tape's nodes belong to the segment.
+  std::vector<ValueId> asked = {};                ///< Values that are required and must not be fused away.
+  std::vector<ValueId> opaque = {};               ///< Values whose definition is not used.
+  bool looks_through_all = false;                 ///< Merges sums and products with several uses too.
+  const std::vector<std::int32_t>* regions = {};  ///< Per node. A definition in another region is not used.
 
   std::int32_t region(std::int32_t node) const {
     return regions == nullptr ? 0 : (*regions)[static_cast<std::size_t>(node)];
   }
 };
 
+/// The terms of all values of a segment, which must outlive this.
 class CanonicalForm {
  public:
   explicit CanonicalForm(const TapeStretch& stretch);
 
   Terms terms;
   TermId of(ValueId id) const { return terms_[place(id)]; }
-  /// The term of a value as a node of the region sees it: what comes from another region is a value that nothing is
-  /// known of, and what is read at several places is one operand of sums and products.
+  /// The term of a value as an operand of a node in `region`. A value of another region is a `value` term unless it is
+  /// a literal. A sum or product with several uses is also one, so that it is a single operand of sums and products.
   TermId as_input(ValueId id, std::int32_t region);
-  /// How often the stretch reads a value; asking for it counts.
+  /// How often the nodes of the segment read a value, plus one if it is in `asked`.
   std::int32_t uses(ValueId id) const { return uses_[place(id)]; }
-  /// The first value of that term in the region; nothing if there is none.
+  /// The first value of that term in the region; nullopt if there is none.
   std::optional<ValueId> value_of(TermId term, std::int32_t region) const;
-  /// What a term that is read at several places is made of; the term itself where it is no such.
+  /// The definition of a `value` term of the region, as a term; the term itself if it is not such a term or is opaque.
   TermId inside(TermId term, std::int32_t region) const;
-  /// How close literals must be to count as equal: a few units in the last place of the dtype.
+  /// Whether two literals count as equal: they differ by at most four units in the last place of the dtype.
   bool close(double a, double b, Dtype dtype) const;
 
  private:
@@ -47,7 +48,7 @@ class CanonicalForm {
   TermId canonical(std::int32_t index, std::int32_t output);
 
   const TapeStretch& stretch_;
-  std::vector<std::size_t> first_;  // per node: the place of its first output
+  std::vector<std::size_t> first_;  // per node: the index of its first output in the vectors below
   std::vector<TermId> terms_;
   std::vector<std::int32_t> uses_;
   std::vector<bool> opaque_;

@@ -9,9 +9,10 @@
 namespace xtape {
 
 namespace {
-constexpr int deepest_call = 2;          // an input that is nowhere read may be a call on values that are
-constexpr std::size_t most_nodes = 200;  // of a place: far more than any pattern has
+constexpr int deepest_call = 2;          // searches for inputs: values that are read, then calls on such values
+constexpr std::size_t most_nodes = 200;  // nodes that a search visits: far more than any pattern has
 
+/// A quick test that a rule's pattern can match the term.
 bool could_match(const RulePattern& pattern, const Terms& terms, TermId found) {
   const Term& sought = pattern.terms[pattern.root];
   const Term& term = terms[found];
@@ -36,9 +37,10 @@ Fusions::Fusions(const OpTable& table, TapeStretch stretch, bool near)
   if (near_) drop_repeated_misses();
 }
 
-/// A multiple of what a rule gives is no near miss of it; nor is what lies inside another near miss.
+/// Drops near misses of an op that contain a fusion of the same op (such as a multiple of its result), and those that
+/// are inside another near miss of the op.
 void Fusions::drop_repeated_misses() {
-  std::set<std::pair<const Op*, std::int32_t>> inside;  // of the near misses kept: users come first
+  std::set<std::pair<const Op*, std::int32_t>> inside;  // nodes inside the near misses kept; later nodes come first
   std::vector<NearMiss> kept;
   for (NearMiss& miss : near_misses_) {
     const Op* op = miss.rule->op;
@@ -59,6 +61,7 @@ const Fusion* Fusions::at(std::int32_t node) const {
   return number < 0 ? nullptr : &found_[static_cast<std::size_t>(number)];
 }
 
+/// Applies the first rule that matches at `root`.
 void Fusions::look_at(std::int32_t root) {
   const TermId term = form_.inside(form_.of({root, 0}), stretch_.region(root));
   std::vector<const Rule*> candidates;
@@ -71,13 +74,15 @@ void Fusions::look_at(std::int32_t root) {
   if (!applies(false) && near_) applies(true);
 }
 
+/// Whether the rule matches at `root`. Records a fusion, or a near miss or blocked fusion if it cannot be applied.
 bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
   const RulePattern& pattern = pattern_of(rule);
   Fusion fusion;
   fusion.rule = &rule;
   fusion.root = root;
   fusion.outputs = pattern.outputs;
-  if (stretch_.tape.node(static_cast<std::size_t>(root)).op != pattern.root_op)  // s * 1 is s, but gives no count
+  // If the root is another op than the pattern's (s * 1 instead of s), it has only the first output.
+  if (stretch_.tape.node(static_cast<std::size_t>(root)).op != pattern.root_op)
     fusion.outputs.erase(std::remove_if(fusion.outputs.begin(), fusion.outputs.end(),
                                         [](const auto& output) { return output.first != 0; }),
                          fusion.outputs.end());
@@ -107,7 +112,8 @@ bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
   return true;
 }
 
-/// What the fused call's inputs and attributes are. False where there is no such call, or it gives another type.
+/// Sets the fused call's terms, inputs and attributes. Returns false if the op does not take them or its result has
+/// another type.
 bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) {
   fusion.terms = binding.inputs;
   fusion.attributes = rule.attributes;
@@ -126,8 +132,9 @@ bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) {
   return locate(fusion);
 }
 
-/// Finds the values that are read at the place: equal terms may differ in rounding, so no other value will do. False
-/// where an input is nowhere read, or two values that differ so are.
+/// Finds the values that the replaced calls read, for the inputs of the fused call. Other values of equal terms would
+/// not do, because equal terms may differ in rounding. Returns false if an input is not read, or if two different
+/// values of its term are read.
 bool Fusions::locate(Fusion& fusion) {
   const std::int32_t region = stretch_.region(fusion.root);
   std::vector<TermId> sought;
@@ -140,7 +147,7 @@ bool Fusions::locate(Fusion& fusion) {
     for (std::size_t i = 0; i < fusion.terms.size(); ++i)
       placed = place(fusion.terms[i], region, read, fusion.inputs[i]) && placed;
     if (placed) return true;
-    std::vector<TermId> parts;  // of what is nowhere read: a call on what is, perhaps
+    std::vector<TermId> parts;  // the operands of inputs that are not read, but may be calls on values that are
     for (const TermId term : sought)
       if (read.count(term) == 0 && form_.terms[term].op != nullptr)
         for (const Term::Part& part : form_.terms[term].parts) parts.push_back(form_.inside(part.term, region));
@@ -150,6 +157,8 @@ bool Fusions::locate(Fusion& fusion) {
   return false;
 }
 
+/// Searches from `root` backwards for reads of values whose terms are in `sought`. Returns false if two different
+/// values of one term are read, or if the search visits too many nodes.
 bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
                         std::unordered_map<TermId, ValueId>& read) {
   const std::int32_t region = stretch_.region(root);
@@ -182,7 +191,7 @@ bool Fusions::are_equal_calls(ValueId a, ValueId b) const {
          first.inputs == second.inputs && first.attributes == second.attributes;
 }
 
-/// The value that was read, or a call on some that were.
+/// Sets `input` to the value of the term that was read, or to a call on values that were read.
 bool Fusions::place(TermId term, std::int32_t region, const std::unordered_map<TermId, ValueId>& read,
                     FusedInput& input) const {
   if (const auto found = read.find(form_.inside(term, region)); found != read.end()) {
@@ -202,8 +211,8 @@ bool Fusions::place(TermId term, std::int32_t region, const std::unordered_map<T
   return true;
 }
 
-/// Finds what lies inside, and which value of it is read elsewhere or asked for; nothing if none is. Views that are
-/// read elsewhere stay: they cost nothing.
+/// Sets the interior of the fusion. Returns a value inside that has uses outside or is in `asked`; nullopt if there is
+/// none. Views with such uses are kept and leave the interior, because they cost nothing.
 std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   std::unordered_set<std::int32_t> given;
   for (const ValueId& id : values_of(fusion)) given.insert(id.node);
@@ -221,7 +230,7 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   fusion.interior = nodes;
   fusion.interior.erase(std::find(fusion.interior.begin(), fusion.interior.end(), fusion.root));
   std::sort(nodes.begin(), nodes.end(), std::greater<>());
-  for (const std::int32_t index : nodes) {  // users come first
+  for (const std::int32_t index : nodes) {  // users come before the nodes that they read
     const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};

@@ -1,4 +1,4 @@
-/// Where the rules of a table apply in a stretch of tape.
+/// Finds where the rules of a table apply in a segment of a tape.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,38 @@
 
 namespace xtape {
 
-/// What a rule's input stands for: a value of the tape, or a call that is not recorded there yet.
+/// An input of a fused call: a value of the tape, or a call that is not recorded there yet.
 struct FusedInput {
-  ValueId value;  ///< Where `op` is null.
+  ValueId value;  ///< The value, if `op` is null.
   const Op* op = nullptr;
   Attributes attributes;
   std::vector<FusedInput> inputs;
 };
 
-/// A place where a rule applies.
+/// A fused call that a rule found, and the nodes that it replaces.
 struct Fusion {
   const Rule* rule = nullptr;
   std::int32_t root = -1;                                      ///< The node whose value the fused call gives.
   std::vector<std::pair<std::int32_t, std::int32_t>> outputs;  ///< (output of the root, output of the fused call).
   std::vector<FusedInput> inputs;
-  std::vector<TermId> terms;  ///< Of the inputs.
+  std::vector<TermId> terms;  ///< The terms of the inputs.
   Attributes attributes;
-  std::vector<std::int32_t> interior;  ///< Nodes that nothing else needs.
+  std::vector<std::int32_t> interior;  ///< The replaced nodes other than the root.
 };
 
-/// A place where a rule would apply but for one thing.
+/// Nodes that a rule would replace except for one reason.
 struct NearMiss {
   const Rule* rule = nullptr;
   std::int32_t root = -1;
   std::string why;
-  ValueId elsewhere;  ///< The value inside that is read elsewhere, where that is why; else of no node.
+  ValueId elsewhere;  ///< The value inside that has other uses, if that is the reason; else of no node.
   std::vector<std::int32_t> interior;
 };
 
 class Fusions {
  public:
-  /// Looks for the rules of `table` in `stretch`, from its last node to its first: the rule that replaces most comes
-  /// first, and what one has taken no other takes.
-  /// `near` looks for near misses too, which takes as long again.
+  /// Matches the rules of `table` in `stretch`, from its last node to its first. The rule with the most nodes is tried
+  /// first; a node is part of at most one fusion. `near` also finds near misses, which takes about as long again.
   Fusions(const OpTable& table, TapeStretch stretch, bool near = false);
   Fusions(const Fusions&) = delete;
 
@@ -51,9 +50,9 @@ class Fusions {
   const std::vector<NearMiss>& near_misses() const { return near_misses_; }
   /// The fusion whose root is `node`; null if there is none.
   const Fusion* at(std::int32_t node) const;
-  /// Of a rule that was not applied because a value inside is read elsewhere or asked for.
+  /// Fusions that are not applied because a value inside has other uses or is in `asked`.
   const std::vector<Fusion>& kept_open() const { return kept_open_; }
-  /// The calls behind the root that are marked as `fused`, and are what `fusion` would record.
+  /// The calls after the root that are marked as `fused` and equal the call that `fusion` would record.
   std::vector<std::int32_t> recorded_calls(const Fusion& fusion);
 
  private:
@@ -74,7 +73,7 @@ class Fusions {
   CanonicalForm form_;
   std::vector<const Rule*> rules_;
   std::vector<std::int32_t>
-      at_;  // per node: the number of the fusion whose root it is; -1: of none; -2: it is inside one
+      at_;  // per node: the index of the fusion whose root it is; -1: of none; -2: it is inside one
   std::vector<Fusion> found_, kept_open_;
   std::vector<NearMiss> near_misses_;
   bool near_ = false;
@@ -82,10 +81,10 @@ class Fusions {
   std::unordered_multimap<TermId, std::int32_t> recorded_;  // marked calls, by the term of their first input
 };
 
-/// The values of the tape that the fused call is made from, each once.
+/// The values of the tape that the fused call reads, each once.
 std::vector<ValueId> values_of(const Fusion& fusion);
 
-/// Records the fused call on `tape`; `now` says what the stretch's values are there. Gives the call's outputs.
+/// Records the fused call on `tape` and returns its outputs; now(id) is the var on `tape` for a value of the segment.
 Vars record_fusion(const Fusion& fusion, Tape tape, const std::function<Var(ValueId)>& now);
 
 }  // namespace xtape

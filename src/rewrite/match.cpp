@@ -1,4 +1,4 @@
-// Matching a pattern's term with a tape's: operands of sums, products and contractions in any order.
+// Matches a term of a pattern with a term of a tape, with operands of sums, products and contractions in any order.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -17,7 +17,7 @@ class Matcher {
   Matcher(const RulePattern& pattern, CanonicalForm& form, std::int32_t region, bool near)
       : pattern_(pattern), form_(form), region_(region), near_(near) {}
 
-  /// Whether `wanted` of the pattern matches `found` in a way that `next` accepts too.
+  /// Whether term `wanted` of the pattern matches term `found` with a binding that `next` accepts.
   bool term(TermId wanted, TermId found, const Binding& binding, const Next& next) {
     if (const auto input = pattern_.input_of(wanted)) return bind(*input, found, binding, next);
     const Term& sought = pattern_.terms[wanted];
@@ -46,8 +46,7 @@ class Matcher {
                term(sought.parts[0].term, inner.parts[0].term, binding, next);
       case Term::Kind::call:
         return call(sought, inner, binding, next);
-      case Term::Kind::reshaped:  // the shape of the whole is that which the op gives, and no other is part of a
-                                  // pattern
+      case Term::Kind::reshaped:  // a pattern has a reshape at its root only; the op's shape rule gives the shape
         return wanted == pattern_.root && inner.kind == Term::Kind::reshaped &&
                term(sought.parts[0].term, inner.parts[0].term, binding, next);
       default:
@@ -79,7 +78,7 @@ class Matcher {
     });
   }
 
-  /// Whether the rule may be found in spite of this.
+  /// Whether this mismatch is tolerated, as the only one of a near miss.
   template <class Why>
   bool missed(Binding& binding, const Why& why) const {
     if (!near_ || !binding.miss.empty()) return false;
@@ -87,7 +86,7 @@ class Matcher {
     return true;
   }
 
-  /// The parts of a sum or a product.
+  /// Matches the literal and the parts of a sum or a product.
   bool parts(const Term& sought, const Term& found, const Binding& binding, const Next& next) {
     Binding now = binding;
     return found.parts.size() == sought.parts.size() && literal(sought.number, found.number, found.type.dtype, now) &&
@@ -95,7 +94,7 @@ class Matcher {
                         next);
   }
 
-  /// The parts as they stand, or with one or all of those written out that are read elsewhere too.
+  /// As `parts`; also tries the parts with one or all of the operands expanded that have several uses.
   bool parts_or_inside(const Term& sought, const Term& found, const Binding& binding, const Next& next) {
     if (parts(sought, found, binding, next)) return true;
     std::vector<TermId> merged;
@@ -107,7 +106,7 @@ class Matcher {
                        [&](TermId one) { return parts(sought, looked_through(found, {one}), binding, next); });
   }
 
-  /// Whether that is valid for all values: sqrt(x) ** 2 is no x, and (x + 1) - 1 rounds.
+  /// Whether expanding an operand is valid for all values: sqrt(x) ** 2 is not x, and (x + 1) - 1 rounds.
   static bool can_be_written_out(const Term& inner, double factor, const Term& whole) {
     if (inner.kind != whole.kind) return false;
     if (whole.kind == Term::Kind::sum) return factor * inner.number * whole.number >= 0;
@@ -116,7 +115,7 @@ class Matcher {
            (factor == std::floor(factor) && std::all_of(inner.parts.begin(), inner.parts.end(), is_whole));
   }
 
-  /// A sum or product with some of its parts written out: (a * b) ** 2 as a ** 2 * b ** 2.
+  /// A sum or product with some of its operands expanded: (a * b) ** 2 as a ** 2 * b ** 2.
   Term looked_through(const Term& whole, const std::vector<TermId>& which) const {
     Term result = whole;
     result.parts.clear();
@@ -135,13 +134,14 @@ class Matcher {
     return result;
   }
 
-  /// Non-inputs first: they say what the inputs are.
+  /// The parts with the rule's inputs last, because the other parts determine the inputs.
   Parts ordered(Parts parts) const {
     std::stable_partition(parts.begin(), parts.end(),
                           [&](const Term::Part& part) { return !pattern_.input_of(part.term); });
     return parts;
   }
 
+  /// Tries every assignment of `found` to `sought`.
   bool in_any_order(const Parts& sought, const Parts& found, bool factors_are_literals, Dtype dtype,
                     const Binding& binding, const Next& next) {
     std::vector<bool> used(found.size(), false);
@@ -223,7 +223,8 @@ class Matcher {
     return false;
   }
 
-  /// A factor of the whole must be one of an operand's, which is a value of the tape then.
+  /// Matches operands if the contraction has a factor: the factor must belong to one operand, and that multiple of the
+  /// operand must be a value of the tape.
   bool with_factor(const Parts& sought, const Parts& found, double factor, const Binding& binding, const Next& next) {
     if (factor == 1) return operands(sought, found, 0, binding, next);
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -234,7 +235,7 @@ class Matcher {
     return false;
   }
 
-  /// The equation with its operands in another order, letters named in the order of their first use.
+  /// The equation with its operands in another order, and its axis labels renamed in the order of their first use.
   static std::string reordered(const std::string& equation, const std::vector<std::size_t>& order) {
     std::vector<std::string> operands;
     const std::size_t arrow = equation.find('-');

@@ -5,12 +5,13 @@
 namespace xtape {
 
 namespace {
-/// A sample's types in float64, so that no literal of the pattern is rounded.
+/// The type of a sample with float64 instead of float32, so that no literal of the pattern is rounded.
 ValueType exact(ValueType type) {
   if (is_floating(type.dtype)) type.dtype = Dtype::float64;
   return type;
 }
 
+/// Records the pattern of a rule on its sample. Throws Error if it cannot be a pattern.
 Vars recorded_by(const Rule& rule, const ExpandCall& call) {
   const auto refuse = [&](const std::string& why) { throw Error("rule '" + rule.name + "': its pattern " + why); };
   Vars recorded;

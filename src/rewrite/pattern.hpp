@@ -1,5 +1,4 @@
-/// What a rule looks for: its pattern, recorded on a tape of its own and brought to canonical form. Private to the
-/// layer.
+/// The pattern of a rule, recorded on its own tape and converted to canonical form. Private to the layer.
 #pragma once
 
 #include <functional>
@@ -17,13 +16,14 @@ struct RulePattern {
   /// Records the pattern of `rule`.
   explicit RulePattern(const Rule& rule);
 
-  /// Where an equation of the pattern stands for any: which attribute it gives, and its operands in their order.
+  /// An equation of the pattern that matches any equation: the index of the attribute that it sets, and its operands in
+  /// order.
   struct Equation {
     std::size_t attribute;
     std::vector<TermId> operands;
   };
 
-  Rule rule;  ///< Its own: tables are copied, and end.
+  Rule rule;  ///< A copy, because the table of the rule may be copied or destroyed.
   Tape tape;
   Terms terms;
   TermId root = -1;
@@ -32,24 +32,24 @@ struct RulePattern {
   std::vector<std::pair<std::int32_t, std::int32_t>> outputs;  ///< (output of the root's node, output of the op).
   std::map<TermId, Equation> equations;
 
-  /// The input of the rule that a term of the pattern is; nothing if it is none.
+  /// The index of the rule's input that a term of the pattern is; nullopt if it is not an input.
   std::optional<std::size_t> input_of(TermId term) const;
-  /// The attribute that a literal of the pattern stands for; nothing if it stands for itself.
+  /// The index of the attribute that a literal of the pattern stands for; nullopt if the literal must match itself.
   std::optional<std::size_t> attribute_of(const Attribute& literal) const;
 };
 
 /// The pattern of a rule, recorded once.
 const RulePattern& pattern_of(const Rule& rule);
 
-/// What a pattern's inputs and attributes are at a place of a tape.
+/// The terms and attributes of a tape that match a pattern's inputs and attributes.
 struct Binding {
-  std::vector<TermId> inputs;                        ///< -1 where there is none yet.
-  std::vector<std::optional<Attribute>> attributes;  ///< In the order of the rule's.
-  std::string miss;  ///< The one literal that is another than the rule's; empty: none is.
+  std::vector<TermId> inputs;                        ///< -1 for an input that is not bound yet.
+  std::vector<std::optional<Attribute>> attributes;  ///< In the order of the rule's attributes.
+  std::string miss;  ///< Describes the one literal that differs from the rule's; empty if all are equal.
 };
 
-/// Tries to match `pattern` with the term `found` of a region. Calls `accept` for every way to do so until it returns
-/// true. With `near`, one literal of the pattern may be another: Binding::miss then says which.
+/// Matches `pattern` with the term `found` of a region. Calls `accept` for every possible binding until it returns
+/// true. With `near`, one literal may differ from that of the pattern; Binding::miss then describes it.
 bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, std::int32_t region, bool near,
            const std::function<bool(const Binding&)>& accept);
 

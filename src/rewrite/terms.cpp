@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-/// More parts than any rule has: a longer sum or product is taken as it stands, so that chains of n stay O(n).
+/// More parts than any rule has. A longer sum or product is not flattened, so that n nested ones take O(n) in total.
 constexpr std::size_t most_parts = 8;
 
 void mix(std::size_t& hash, std::size_t value) {
@@ -73,8 +73,8 @@ bool equal(const Term& a, const Term& b) {
          a.attributes == b.attributes;
 }
 
-/// Whether a literal may be moved past values of the dtype: with greater or smaller ones, what is between would
-/// overflow or vanish at one place and not at the other.
+/// Whether a literal may be moved within an expression of the dtype. With larger or smaller literals, an intermediate
+/// result could overflow or underflow in one order and not in the other.
 bool is_moderate(double number, Dtype dtype) {
   const double size = std::abs(number);
   return dtype == Dtype::float32 ? size >= 0x1p-40 && size <= 0x1p40 : size >= 0x1p-400 && size <= 0x1p400;
@@ -88,7 +88,8 @@ bool before(const Term::Part& a, const Term::Part& b) {
   return a.term != b.term ? a.term < b.term : a.factor < b.factor;
 }
 
-/// Multiplies what is there already, where that changes no domain: x * x is x ** 2, but sqrt(x) * sqrt(x) is no x.
+/// Multiplies a product by a part. Exponents of equal terms are added if that does not change the domain: x * x is
+/// x ** 2, but sqrt(x) * sqrt(x) is not x.
 void multiply_into(std::vector<Term::Part>& parts, const Term::Part& part) {
   for (Term::Part& other : parts)
     if (other.term == part.term && is_whole(other.factor) && is_whole(part.factor) &&
@@ -99,7 +100,7 @@ void multiply_into(std::vector<Term::Part>& parts, const Term::Part& part) {
   parts.push_back(part);
 }
 
-/// Adds what is there already, where nothing cancels: x - x is no 0 where x is infinite.
+/// Adds a part to a sum. Coefficients of equal terms are added if nothing cancels: x - x is not 0 if x is infinite.
 void add_into(std::vector<Term::Part>& parts, const Term::Part& part) {
   for (Term::Part& other : parts)
     if (other.term == part.term && other.factor * part.factor > 0) {
@@ -194,7 +195,7 @@ TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const Va
     const bool has = inner.kind == Term::Kind::number || inner.kind == Term::Kind::sum;
     return has ? factor * multiple.factor * inner.number : 0;
   };
-  // (x + c) - c rounds x: literals that cancel stay where they are.
+  // (x + c) - c rounds x, so literals that cancel are not merged.
   const bool cancels = literal_in(a, a_factor) * literal_in(b, b_factor) < 0;
   const bool flat = parts_of(a) + parts_of(b) <= most_parts && !cancels;
   const auto take = [&](TermId id, double factor) {

@@ -1,11 +1,11 @@
-/// Recording on behalf of a line of the caller's program.
+/// Records calls with the location of the line in the caller's program.
 #pragma once
 
 #include "xtape/tape.hpp"
 
 namespace xtape {
 
-/// Runs `body`; its errors name the place of the call.
+/// Runs `body`; errors that it throws name the location of the call.
 template <class Body>
 auto at_place(const Caller& caller, const Body& body) {
   try {
@@ -16,8 +16,8 @@ auto at_place(const Caller& caller, const Body& body) {
   }
 }
 
-/// Runs `body` as a call of `op` (null: none in particular) from `caller`: what it records stands there, and its errors
-/// name the place.
+/// Runs `body` as a call of `op` from `caller`; null if it is no particular op. The nodes that `body` records have this
+/// op and location in their sites, and errors that it throws name the location.
 template <class Body>
 auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   return at_place(caller, [&] {

@@ -1,4 +1,4 @@
-// What stands behind the rows of a tape in mode predict, and the states that hold it.
+// The past of the rows of a tape in mode predict, and the states that hold it.
 #include "tape_data.hpp"
 #include "xtape/tape.hpp"
 
@@ -7,7 +7,7 @@ namespace xtape {
 void Tape::set_past(const Var& tokens, const Var& past, std::int64_t capacity) {
   if (mode() != Mode::predict)
     throw Error(std::string("only a tape in mode predict has a past, not one in mode ") + name_of(mode()));
-  if (data_->past >= 0) throw Error("the tape has a past already");
+  if (data_->past >= 0) throw Error("the tape already has a past");
   if (tokens.tape() != *this || past.tape() != *this) throw HandleError("set_past: its vars must be of this tape");
   if (tokens.rank() == 0 || past.type() != ValueType{Dtype::int64, {tokens.size(0)}})
     throw ShapeError("the past of tokens " + to_string(tokens.type()) +

@@ -1,4 +1,4 @@
-// A tape as text, JSON and Graphviz.
+// Writes a tape as text, JSON and Graphviz, and the reference of the ops.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -54,7 +54,7 @@ nlohmann::ordered_json json_of(const Attribute& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
   const double number = std::get<double>(value);
-  if (number - number != 0) return to_string(value);  // JSON has no infinity
+  if (number - number != 0) return to_string(value);  // JSON has no infinity and no NaN
   return number;
 }
 
@@ -100,7 +100,7 @@ std::ostream& operator<<(std::ostream& out, const Tape& tape) {
 }
 
 void Tape::to_json(std::ostream& out) const {
-  // Names come from the caller: bytes that are not UTF-8 are replaced.
+  // Names come from the caller and may contain bytes that are not UTF-8, which are replaced.
   out << json_of(*this).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
@@ -118,7 +118,7 @@ void Tape::to_dot(std::ostream& out) const {
 }
 
 namespace {
-/// Rows write their docs over several lines; the page has one paragraph.
+/// The doc of an op, written over several source lines, as one line.
 std::string on_one_line(const std::string& doc) {
   std::istringstream words(doc);
   std::string text;
@@ -161,8 +161,8 @@ void write_row(const Op& op, std::ostream& out) {
 }  // namespace
 
 void write_reference(const OpTable& table, std::ostream& out) {
-  out << "# The ops\n\nMade from the op table by `xtape ops`. Inputs come first, then attributes with their defaults; a name\n"
-         "with `?` may be left out, one with `…` stands for any number.\n";
+  out << "# The ops\n\nMade from the op table by `xtape ops`. Inputs come first, then attributes with their defaults. "
+         "An input\nwith `?` is optional; one with `…` takes any number of values.\n";
   for (const auto& row : table.rows()) write_row(*row.second, out);
 }
 

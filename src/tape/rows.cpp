@@ -1,4 +1,4 @@
-// The rows of what comes from outside a tape, the attributes, and the table of ops.
+// The ops input, parameter and constant; attributes; and the table of ops.
 #include <algorithm>
 
 #include "nearest.hpp"
@@ -17,12 +17,12 @@ Op source(const std::string& name, const std::string& doc) {
 }  // namespace
 
 const Op& input_op() {
-  static const Op row = source("input", "A value fed at every play.");
+  static const Op row = source("input", "A value that is fed at every play.");
   return row;
 }
 
 const Op& parameter_op() {
-  static const Op row = source("parameter", "An array of a store, read where the store holds it at every play.");
+  static const Op row = source("parameter", "An array of a store. Every play reads it from the store's memory.");
   return row;
 }
 
@@ -73,7 +73,7 @@ Attribute attribute_of(const Literal& number) {
 }
 
 void Attributes::missing(const std::string& name) const {
-  throw Error("attribute '" + name + (find(name) ? "' is of another type than the one asked for" : "' is not set"));
+  throw Error("attribute '" + name + (find(name) ? "' has another type than the requested one" : "' is not set"));
 }
 
 std::string to_string(const Attribute& value) {
@@ -117,7 +117,7 @@ std::string to_string(const Site& site) {
 void OpTable::add(const Op& op) {
   const auto refuse = [&](const std::string& why) { throw Error("op '" + op.name + "' " + why); };
   if (op.name.empty()) throw Error("an op needs a name");
-  if (rows_.count(op.name) != 0) refuse("is in the table already");
+  if (rows_.count(op.name) != 0) refuse("is already in the table");
   if (op.doc.empty()) refuse("needs a doc");
   if (!op.shape) refuse("needs a shape rule");
   if (!op.lowering.runs() && !op.expand) refuse("needs a kernel, a tile, a view or an expand");

@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// FNV-1a.
+/// The 64-bit FNV-1a hash.
 class Hash {
  public:
   Hash& add(const std::string& text) {
@@ -32,7 +32,7 @@ std::uint64_t place_hash(const Site& site, const Op& op) {
   return Hash().add(site.scope->path).add(site.line).add(op.name).value();
 }
 
-/// The site of the next call of `op`: the place now in force, with its occurrence counted.
+/// The site of the next call of `op`: the current scope and line, with the number of earlier calls of `op` there.
 Site next_site(TapeData& data, const Op& op) {
   if (data.site_is_fixed) return data.site;
   Site site = data.site;
@@ -189,7 +189,8 @@ std::vector<ValueId> Tape::inputs() const {
 }
 
 namespace {
-/// No node has an output that no array could be: whatever works with the types of a tape's values may trust their sizes.
+/// Throws ShapeError if an output cannot be an array. Code that uses the types of values on a tape can therefore rely
+/// on their sizes.
 void check_outputs(const Tape& tape, const Node& node) {
   for (const ValueType& type : node.outputs) try {
       checked_bytes(type.dtype, type.shape);
@@ -205,7 +206,7 @@ void check_outputs(const Tape& tape, const Node& node) {
 ValueId Tape::append(Node node) {
   const auto index = static_cast<std::int32_t>(size());
   for (const ValueId& input : node.inputs)
-    if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that stand before it");
+    if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that precede it");
   check_outputs(*this, node);
   const std::size_t counted_before = std::min(data_->counted.size(), data_->enclosed_from);
   if (!node.site.scope) node.site = next_site(*data_, *node.op);
@@ -220,6 +221,7 @@ ValueId Tape::append(Node node) {
 }
 
 namespace {
+/// Removes the nodes from index `size` on, and whatever refers to them.
 void drop_nodes(TapeData& data, std::size_t size) {
   const auto forget = [](auto& index_of, const auto& key, std::size_t index) {
     const auto found = index_of.find(key);
@@ -237,7 +239,7 @@ void drop_nodes(TapeData& data, std::size_t size) {
   data.capacity = 0;
 }
 
-/// How many sites had been counted when the node at `size`, or what stands for it, began.
+/// The number of sites that were counted before node `size`, or before the nodes that were enclosed in its place.
 std::size_t counted_at(const TapeData& data, std::size_t size) {
   if (size < data.counted_before.size()) return data.counted_before[size];
   return std::min(data.counted.size(), data.enclosed_from);
@@ -254,7 +256,7 @@ void Tape::truncate(std::size_t size) {
 }
 
 namespace {
-/// What a body has for itself: rules look at literals.
+/// Whether the node is a literal. A body has its own copies of literals, because rules read them.
 bool is_literal(const Node& node) { return node.op == &constant_op() && node.outputs[0].shape.empty(); }
 }  // namespace
 
@@ -266,9 +268,9 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   const std::size_t counted = counted_at(*data_, size);
   drop_nodes(*data_, size);
   data_->counted_before.resize(size);
-  data_->enclosed_from = counted;  // what was recorded stays counted: its sites live on in the body
+  data_->enclosed_from = counted;  // the sites of the enclosed nodes stay counted: the body has them now
 
-  Vars outer;                                              // what the body's inputs are fed with
+  Vars outer;                                              // the values that are fed to the body's inputs
   std::vector<std::pair<ValueId, ValueId>> taken;          // (outer value, body input)
   std::vector<std::int32_t> inner(region.size(), -1);      // region node -> body node
   std::vector<std::int32_t> hoisted(region.size(), -1);    // region source -> node of this tape

@@ -1,4 +1,4 @@
-/// What a tape holds. Private to the tape layer.
+/// The data of a tape. Private to the tape layer.
 #pragma once
 
 #include <deque>
@@ -16,20 +16,20 @@ struct TapeData {
 
   Mode mode = Mode::train;
   Dtype default_dtype = Dtype::float32;
-  const OpTable* ops = nullptr;  // null: the library's own
+  const OpTable* ops = nullptr;  // null: the library's table
   std::deque<Node> nodes;  // a deque: references to nodes survive appending
   std::vector<ValueId> results;
   std::unordered_map<std::string, std::int32_t> inputs;          // by name
-  std::unordered_map<const void*, std::int32_t> parameters;      // by the array's memory
+  std::unordered_map<const void*, std::int32_t> parameters;      // by the array's address
   std::unordered_map<std::uint64_t, std::int32_t> occurrences;   // by path, line and op
   std::vector<std::uint64_t> counted;                            // the keys of `occurrences`, in the order of counting
-  std::vector<std::size_t> counted_before;                       // per node: how many of them came before it
-  std::size_t enclosed_from = no_enclosed;                       // the same for the next node, which stands for others
-  Site site;                                                     // of what is recorded now
-  bool site_is_fixed = false;                                    // copied as it stands, not counted
-  bool fused = false;                                            // what is recorded now
-  std::int32_t tokens = -1;  // the pieces of rows that have a past: a node …
-  std::int32_t past = -1;    // … and the node of how long each row's past is
+  std::vector<std::size_t> counted_before;                       // per node: the size of `counted` before it
+  std::size_t enclosed_from = no_enclosed;                       // the same for the next node, after `enclose`
+  Site site;                                                     // of the nodes being recorded
+  bool site_is_fixed = false;                                    // new nodes get `site` unchanged and uncounted
+  bool fused = false;                                            // new nodes are marked as fused
+  std::int32_t tokens = -1;  // the node of the tokens whose rows have a past; -1: none
+  std::int32_t past = -1;    // the node of the length of each row's past; -1: none
   std::int64_t capacity = 0;
   std::vector<std::pair<ValueId, ValueId>> states;  // (input, output)
   std::uint32_t next_serial = 1;

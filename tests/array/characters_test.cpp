@@ -6,12 +6,12 @@
 
 using namespace xtape;
 
-TEST_CASE("what could steer a terminal is written as its bytes' numbers") {
+TEST_CASE("escaped writes terminal control characters as hexadecimal bytes") {
   CHECK(escaped("a\tb\nc") == "a\tb\nc");
   CHECK(escaped("é, €, 𝄞, \\x1B") == "é, €, 𝄞, \\x1B");
   CHECK(escaped("\x1B[31mred\r\x7F") == "\\x1B[31mred\\x0D\\x7F");
   CHECK(escaped(std::string("\0", 1)) == "\\x00");
-  CHECK(escaped("\u009B2J\u00A0") == "\\xC2\\x9B2J\u00A0");  // the control sequence introducer in one character
+  CHECK(escaped("\u009B2J\u00A0") == "\\xC2\\x9B2J\u00A0");  // U+009B, the one-character control sequence introducer
   CHECK(escaped("\x9B\xFF\xC3") == "\\x9B\\xFF\\xC3");
   CHECK(escaped("").empty());
 }

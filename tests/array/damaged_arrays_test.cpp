@@ -1,4 +1,4 @@
-// Files of arrays that are damaged, cut off, or very long in what they list.
+// Files of arrays that are damaged or truncated, or have very many arrays.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct Scratch {
   }
 };
 
-/// The header of a file, and where its elements begin.
+/// The header of a file, and the byte at which its elements begin.
 std::pair<std::string, std::size_t> header_in(const std::string& bytes) {
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof length);
@@ -99,7 +99,7 @@ TEST_CASE("the checksum is XXH3-64 over the XXH3-64s of the pieces") {
   CHECK(checksum_of(nullptr, 0) == 0x2D06800538D394C2U);
 }
 
-TEST_CASE("a file without checksums is read, one in which a checksum is missing or is none is refused") {
+TEST_CASE("a file without checksums is read; one with a missing or malformed checksum is refused") {
   Scratch scratch;
   Store store;
   store.add("a", Array(xt::xarray<float>{1}));
@@ -128,7 +128,7 @@ TEST_CASE("a file without checksums is read, one in which a checksum is missing 
   CHECK_NOTHROW(ArrayFile(scratch.path).check(0));
 }
 
-TEST_CASE("a file that becomes shorter while it is read is an error, and not a signal") {
+TEST_CASE("a file that is truncated while it is read gives an error, not a signal") {
   Scratch scratch;
   Store store;
   store.add("a", Array(Dtype::float32, {1 << 20}));
@@ -145,7 +145,7 @@ TEST_CASE("a file that becomes shorter while it is read is an error, and not a s
   }
 }
 
-// It takes minutes where finding a name takes as long as there are names.
+// This would take minutes if finding a name were linear in the number of names.
 TEST_CASE("a header of 200,000 arrays is written and read in time linear in its length") {
 #ifdef __SANITIZE_ADDRESS__
   constexpr int count = 5000;
@@ -162,7 +162,7 @@ TEST_CASE("a header of 200,000 arrays is written and read in time linear in its 
   for (std::size_t i = 0; i < count; i += 999) CHECK(file.entries()[i].name == store[i].name);
 }
 
-TEST_CASE("an array cannot take the name of the metadata") {
+TEST_CASE("an array cannot have the name of the metadata") {
   Scratch scratch;
   Store store;
   store.add("__metadata__", Array(xt::xarray<float>{1}));

@@ -1,4 +1,4 @@
-// JSON text: what is read, and the exact errors of what cannot be.
+// JSON text: valid text, and the exact errors for invalid text.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -14,7 +14,7 @@
 using namespace xtape;
 
 namespace {
-/// The error of reading this text; "" where there is none.
+/// The error of reading this text; "" if there is none.
 std::string error_of(const std::string& text) {
   try {
     JsonText(text, "a.json", JsonErrors::file);
@@ -68,19 +68,19 @@ TEST_CASE("a byte-order mark in front of JSON is skipped") {
             .find("a.json, line 1, column 1: this is UTF-16: JSON text must be UTF-8") == 0);
 }
 
-TEST_CASE("an empty JSON text is said to be empty") {
+TEST_CASE("an empty JSON text is reported as empty") {
   CHECK(error_of("") == "a.json is empty: JSON text must contain a value");
   CHECK(error_of(" \n\t\r\n") == "a.json is empty: JSON text must contain a value");
 }
 
-TEST_CASE("NUL bytes in JSON, and text behind them, are errors with their place") {
+TEST_CASE("NUL bytes in JSON are errors with their location") {
   CHECK(error_of(std::string("{}\n\0{", 5)) ==
         "a.json, line 2, column 1: a NUL byte is not allowed in JSON text\n    \xEF\xBF\xBD{\n    ^");
   CHECK(error_of(std::string("{}\0", 3)).find("a.json, line 1, column 3: a NUL byte") == 0);
   CHECK(error_of(std::string("\0", 1)).find("a.json, line 1, column 1: a NUL byte") == 0);
 }
 
-TEST_CASE("mistakes in JSON say what belongs there and what was found") {
+TEST_CASE("errors in JSON name what belongs there and what was found") {
   const auto message = [](const std::string& text) {
     const std::string error = error_of(text);
     return error.substr(0, error.find('\n'));
@@ -122,27 +122,27 @@ TEST_CASE("mistakes in JSON say what belongs there and what was found") {
   CHECK(message("/* no */ {}").find("a.json, line 1, column 1: this is not a JSON value") == 0);
 }
 
-TEST_CASE("bytes in JSON that are not UTF-8 are named, and shown as what they are not") {
+TEST_CASE("bytes in JSON that are not UTF-8 are errors, shown as replacement characters") {
   CHECK(error_of("[\"\xC3(\"]") ==
         "a.json, line 1, column 4: this byte is not UTF-8\n    [\"\xEF\xBF\xBD(\"]\n       ^");
   CHECK(error_of("[\"\xFF\"]").find("a.json, line 1, column 3: this byte is not UTF-8") == 0);
   CHECK(error_of("[\"\xED\xA0\x80\"]").find("this byte is not UTF-8") != std::string::npos);  // half a surrogate pair
 }
 
-TEST_CASE("a number that no float64 holds is an error with its place") {
+TEST_CASE("a number outside the range of float64 is an error with its location") {
   CHECK(error_of("{\"a\": -1e400}") ==
         "a.json, line 1, column 7: the number -1e400 is out of range: the largest float64 is 1.8e308\n"
         "    {\"a\": -1e400}\n          ^");
   CHECK(JsonText("9223372036854775807", "a.json", JsonErrors::file).root().get<std::int64_t>() == INT64_MAX);
 }
 
-TEST_CASE("a key that stands twice is an error that names both lines") {
+TEST_CASE("a key that appears twice is an error that names both lines") {
   CHECK(error_of("{\"n\": 1,\n\"m\": {\"n\": 1},\n\"n\": 2}") ==
         "a.json, line 3, column 1: the key \"n\" appears twice in one object, first in line 1\n    \"n\": 2}\n    ^");
   CHECK(error_of("{\"n\": {\"n\": 1}, \"m\": [{\"n\": 1}, {\"n\": 1}]}") == "");
 }
 
-TEST_CASE("JSON nests up to a limit, which costs no memory to notice") {
+TEST_CASE("JSON nests up to a limit, and deeper text is refused without using memory for it") {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   CHECK(error_of(nested(JsonText::deepest)) == "");
   CHECK(error_of(nested(JsonText::deepest + 1)).find("a.json, line 1, column 257: this is nested more than 256 deep") ==
@@ -165,7 +165,7 @@ TEST_CASE("JSON of many keys is read in linear time") {
   CHECK(seconds(200000) < 100 * (seconds(5000) + 0.01));  // 40 times the keys; quadratic would be 1600 times the time
 }
 
-TEST_CASE("values of another kind and keys that are missing or unknown carry file, line and a caret") {
+TEST_CASE("errors about values of another type and about missing or unknown keys have file, line and a caret") {
   const JsonNode node =
       node_of("{\"one\": 1,\n \"list\": [2.5, \"a\"], \"large\": 9223372036854775808}").owned_by("block 'b'");
   CHECK(node.at("list").elements()[0].number() == 2.5);
@@ -188,14 +188,14 @@ TEST_CASE("values of another kind and keys that are missing or unknown carry fil
   CHECK(definition_error([&] { node.at("list").elements()[0].integer(0, 9); }) != "");
 }
 
-TEST_CASE("a caret stands under its character, in long lines and in such that cannot be shown") {
+TEST_CASE("a caret is under its character, in long lines and in lines with unprintable characters") {
   CHECK(with_caret("é\tb", 3) == "    é b\n      ^");
   CHECK(with_caret("ab", 9) == "    ab\n      ^");
   CHECK(with_caret("a\x1B[31m\xFF", 2) == "    a\xEF\xBF\xBD[31m\xEF\xBF\xBD\n      ^");
   const std::string shown = with_caret(std::string(100000, 'a') + "b" + std::string(100000, 'c'), 100000);
   CHECK(shown.size() < 400);
   const std::size_t caret = shown.find('^') - shown.find('\n') - 1;
-  CHECK(shown.substr(caret + 2, 2) == "bc");  // the sign for what is left out has three bytes and one column
+  CHECK(shown.substr(caret + 2, 2) == "bc");  // the ellipsis has three bytes and one column
 }
 
 TEST_CASE("files are read whole; directories and pipes are refused without waiting") {

@@ -33,7 +33,7 @@ TEST_CASE("values are found by name and listed in the order of adding") {
   CHECK_THROWS_AS(Sizes().at("width"), Error);
 }
 
-TEST_CASE("a name is taken once, and set again at will") {
+TEST_CASE("a name can be added once and set again any number of times") {
   Sizes sizes{{"a", 1}};
   CHECK_THROWS_WITH_AS(sizes.add("a", 2), "size 'a' is there already", Error);
   CHECK(sizes == Sizes{{"a", 1}});
@@ -58,7 +58,7 @@ TEST_CASE("thousands of names are found again") {
   for (std::int64_t i = 0; i < 5000; ++i) CHECK(sizes.at(std::to_string(i * 7919 % 5000)) == i);
 }
 
-TEST_CASE("arrays are handed over as views of them, and looked up as handles that outlive the container") {
+TEST_CASE("arrays are passed as views, and looked up as handles that outlive the container") {
   Store store;
   store.add("x", Array(xt::xarray<float>{1, 2}));
   const Named<ArrayView> views = store;
@@ -82,7 +82,7 @@ TEST_CASE("copies of a list share its elements until one of them is changed") {
   CHECK(second.get() == std::vector<int>{1, 2, 3});
   CHECK(first != second);
   const int* own = &first[0];
-  first.own()[1] = 8;  // its own already
+  first.own()[1] = 8;  // it already has its own elements
   CHECK(&first[0] == own);
   SharedList<int> none;
   CHECK(none.empty());

@@ -13,7 +13,7 @@
 using namespace xtape;
 
 namespace {
-/// A file of this test alone, gone at its end.
+/// A temporary file, deleted by the destructor.
 struct Scratch {
   std::string path =
       (std::filesystem::temp_directory_path() / ("xtape-" + std::to_string(getpid()) + ".safetensors")).string();
@@ -26,7 +26,7 @@ struct Scratch {
   }
 };
 
-/// A file of this header and these elements, with a true length in front unless another is given.
+/// The bytes of a file with this header and these elements, preceded by `length` or by the header's length.
 std::string file_of(const std::string& header, const std::string& elements, std::uint64_t length = 0) {
   if (length == 0) length = header.size();
   std::string bytes(8, '\0');
@@ -50,7 +50,7 @@ std::string one(const std::string& dtype, const std::string& shape, const std::s
 }
 }  // namespace
 
-TEST_CASE("arrays of every dtype come back as they were") {
+TEST_CASE("arrays of every dtype are saved and loaded unchanged") {
   Scratch scratch;
   Store store;
   store.add("h.0.weight", Array(xt::xarray<float>{{1, 2, 3}, {4, 5, 6}}));
@@ -115,7 +115,7 @@ TEST_CASE("every float16 and every bfloat16 becomes the float32 of the same valu
     wrong += bits_of(brains.as<float>()[bits]) != static_cast<std::uint32_t>(bits) << 16;
   }
   CHECK(wrong == 0);
-  CHECK(halves.as<float>()[0x0001] == 0x1p-24F);  // the least subnormal
+  CHECK(halves.as<float>()[0x0001] == 0x1p-24F);  // the smallest subnormal
   CHECK(halves.as<float>()[0x83FF] == -1023 * 0x1p-24F);
   CHECK(halves.as<float>()[0x7BFF] == 65504);
   CHECK(halves.as<float>()[0xFC00] == -std::numeric_limits<float>::infinity());
@@ -141,7 +141,7 @@ TEST_CASE("the arrays of a file are read one at a time") {
   CHECK(file.read(1).to<std::int64_t>() == xt::xarray<std::int64_t>{{3, 4}});
 }
 
-TEST_CASE("a file that lies is refused, and says why") {
+TEST_CASE("an inconsistent file is refused with the reason") {
   Scratch scratch;
   const auto refused = [&](const std::string& bytes) {
     scratch.write(bytes);
@@ -202,7 +202,7 @@ TEST_CASE("every truncation of a file, and every header with one byte changed, i
     }
 }
 
-TEST_CASE("saving replaces a file whole, and leaves nothing beside it") {
+TEST_CASE("saving replaces a file atomically and leaves no other file") {
   Scratch scratch;
   Store store;
   store.add("a", Array(xt::xarray<float>{1}));
@@ -215,7 +215,7 @@ TEST_CASE("saving replaces a file whole, and leaves nothing beside it") {
   CHECK_THROWS_AS(load_arrays("/no such directory/a"), FileError);
 }
 
-TEST_CASE("an array of a file is read into memory that is there, if it is of its kind") {
+TEST_CASE("an array of a file is read into an existing array of the same dtype and shape") {
   const std::string path = std::filesystem::temp_directory_path() / ("xtape_into_" + std::to_string(getpid()));
   Store store;
   Array numbers = store.add("numbers", Array(Dtype::float32, {700, 900}));  // more than one thread reads at once

@@ -1,4 +1,4 @@
-// Sizes: what an array can have, and arithmetic that says where 64 bits end.
+// The sizes that an array can have, and checked 64-bit arithmetic.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -22,7 +22,7 @@ TEST_CASE("the bytes of an array are counted up to 2^63 - 1, as NumPy counts the
   CHECK_THROWS_AS(checked_bytes(Dtype::float32, {two_to(61)}), ShapeError);
   CHECK_THROWS_AS(checked_bytes(Dtype::float64, {two_to(60)}), ShapeError);
   CHECK_THROWS_AS(checked_bytes(Dtype::boolean, {two_to(32), two_to(32), 1}), ShapeError);
-  // Sizes of 0 make an array of no elements, but the others must still multiply.
+  // An array with a size of 0 has no elements, but the product of its other sizes must still fit.
   CHECK(checked_bytes(Dtype::float32, {0, two_to(60)}) == 0);
   CHECK_THROWS_AS(checked_bytes(Dtype::float32, {two_to(40), 0, two_to(40)}), ShapeError);
   CHECK_THROWS_WITH_AS(checked_bytes(Dtype::float32, {3, -1}), "sizes must not be negative, got (3, -1)", ShapeError);
@@ -34,7 +34,7 @@ TEST_CASE("the bytes of an array are counted up to 2^63 - 1, as NumPy counts the
                        ShapeError);
 }
 
-TEST_CASE("checked sums and products say where 64 bits end, and leave the number as it was") {
+TEST_CASE("checked sums and products report overflow of 64 bits and leave the number unchanged") {
   std::int64_t number = most - 1;
   CHECK(checked_add(number, 1));
   CHECK(number == most);
@@ -50,7 +50,7 @@ TEST_CASE("checked sums and products say where 64 bits end, and leave the number
   CHECK(number == least);
 }
 
-TEST_CASE("arrays and views of shapes that no array can have are refused") {
+TEST_CASE("arrays and views of impossible shapes are refused") {
   CHECK_THROWS_AS(Array(Dtype::float32, {two_to(40), two_to(40)}), ShapeError);
   CHECK_THROWS_AS(Array(Dtype::float32, {-1}), ShapeError);
   CHECK_THROWS_AS(Array(Dtype::float32, {two_to(31), two_to(31), 2, 2}), ShapeError);
@@ -60,21 +60,21 @@ TEST_CASE("arrays and views of shapes that no array can have are refused") {
                        "a view of shape (1, 1) needs a stride for each axis, got (0,)", ShapeError);
   CHECK_THROWS_WITH_AS(Array(Dtype::boolean, {two_to(60)}), "out of memory: an array of 1152921504606846976 bytes",
                        Error);
-  // A view that repeats one element may see more than memory holds; a copy of it cannot be had.
+  // A view with strides of 0 may have more elements than memory can hold; it cannot be copied.
   const ArrayView repeated(&zero, Dtype::float32, {{two_to(58)}, {0}, 0});
   CHECK(repeated.shape() == Shape{two_to(58)});
   CHECK_THROWS_AS(Array{repeated}, Error);
 }
 
-TEST_CASE("the first elements of an array are no more than it has, however the sizes multiply") {
+TEST_CASE("Array::first takes at most the elements of the array, also if the product of sizes overflows") {
   const Array array(Dtype::float32, {4});
   CHECK(array.first({2, 1}).shape() == Shape{2, 1});
   CHECK_THROWS_AS(array.first({5}), ShapeError);
-  CHECK_THROWS_AS(array.first({two_to(32), two_to(32)}), ShapeError);  // 2^64, which 64 bits take for 0
+  CHECK_THROWS_AS(array.first({two_to(32), two_to(32)}), ShapeError);  // 2^64, which is 0 in 64 bits
   CHECK_THROWS_AS(array.first({-1, -4}), ShapeError);
 }
 
-TEST_CASE("a shape has no axis to insert at or to erase beyond its last") {
+TEST_CASE("inserting or erasing an axis beyond the last is an error") {
   Shape shape{2, 3};
   CHECK_THROWS_WITH_AS(shape.erase(2), "shape (2, 3) has no axis 2", ShapeError);
   CHECK_THROWS_WITH_AS(shape.insert(3, 1), "shape (2, 3) has no axis 3", ShapeError);
@@ -85,12 +85,12 @@ TEST_CASE("a shape has no axis to insert at or to erase beyond its last") {
   CHECK(shape == Shape{3, 4});
 }
 
-TEST_CASE("axes of the least and the greatest number are out of range") {
+TEST_CASE("the smallest and the largest int64 are out of range as axes") {
   for (const std::int64_t axis : {least, least + 1, -two_to(62), two_to(31), two_to(62), most})
     for (const std::size_t rank : {0, 1, 10}) CHECK_THROWS_AS(normal_axis(axis, rank), ShapeError);
 }
 
-TEST_CASE("a layout broadcasts to what NumPy broadcasts it to, and to nothing else") {
+TEST_CASE("a layout broadcasts to the same shapes as in NumPy") {
   const Layout row = Layout::dense({3});
   CHECK(row.broadcast_to({two_to(60), 3}).strides == Shape{0, 1});
   CHECK_THROWS_AS(row.broadcast_to({}), ShapeError);

@@ -1,5 +1,5 @@
-// A training that is killed at each of its file operations goes on to the same bits; one that an operation fails ends
-// with an error, and then goes on to the same bits.
+// A training that is killed at any of its file operations resumes to the same bits. A training in which a file
+// operation fails ends with an error, and then also resumes to the same bits.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
@@ -17,14 +17,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a child came to.
+/// The outcome of a child process.
 struct Ended {
   bool killed = false;
-  int code = -1;  ///< 0: the work was done; 1: an error; 2: what is no error of ours.
+  int code = -1;  ///< 0: the work is done; 1: an xtape error; 2: another exception.
   std::string error;
 };
 
-/// Does `work` in a process of its own, in which the operation numbered `at` below `root` fails.
+/// Does `work` in a child process, in which operation number `at` below `root` fails.
 template <class Work>
 Ended in_child(const std::string& root, Fault fault, int at, const Work& work) {
   const pid_t child = fork();
@@ -54,7 +54,7 @@ Ended in_child(const std::string& root, Fault fault, int at, const Work& work) {
   return ended;
 }
 
-/// A folder with a recipe, and trainings in it.
+/// A folder with a recipe and its training runs.
 class Trainings {
  public:
   Trainings() {
@@ -65,7 +65,7 @@ class Trainings {
   std::string root() const { return in_ / "runs"; }
   std::string run() const { return in_ / "runs/run"; }
 
-  /// Goes on with the run, or begins it.
+  /// Resumes the run, or begins it.
   void train() const {
     if (path_exists(run() + "/recipe.json")) {
       Run::resume(run()).train();
@@ -74,7 +74,7 @@ class Trainings {
       Run::create(recipe, run()).train();
     }
   }
-  /// Begins anew from what `before` holds; from nothing where it is empty.
+  /// Resets the folder to the contents of `before`; to nothing if `before` is empty.
   void restore(const std::string& before) const {
     fs::remove_all(root());
     if (!before.empty()) fs::copy(before, root(), fs::copy_options::recursive);
@@ -102,13 +102,13 @@ bool all_whole(const std::string& run) {
   return true;
 }
 
-/// Whether two runs ended at the same: weights, moments, state, and what was measured on the way.
+/// Whether two runs ended with the same weights, moments, state and metrics.
 bool same_end(const std::string& a, const std::string& b) {
   return names(a).back() == names(b).back() && metrics(a) == metrics(b) &&
          same_bits(a + "/checkpoints/" + names(a).back(), b + "/checkpoints/" + names(b).back());
 }
 
-/// Makes each operation of `work`, begun on what `before` holds, fail in turn; then trains to the end.
+/// Makes each operation of `work`, which starts from the contents of `before`, fail in turn; then trains to the end.
 template <class Work>
 void fail_at_each(const Trainings& trainings, const std::string& before, const Work& work,
                   const std::string& undisturbed) {
@@ -135,7 +135,7 @@ void fail_at_each(const Trainings& trainings, const std::string& before, const W
       if (fault == Fault::kill) {
         CHECK(ended.killed);
       } else if (ended.code == 0) {
-        ++ignored;  // what nothing depends on, such as removing an old checkpoint
+        ++ignored;  // a failure that does not matter, such as that to remove an old checkpoint
         CHECK(same_end(trainings.run(), undisturbed));
       } else {
         CHECK(ended.code == 1);
@@ -160,7 +160,7 @@ void fail_at_each(const Trainings& trainings, const std::string& before, const W
 
 }  // namespace
 
-TEST_CASE("killed, without space or with an error at any file operation, a training goes on to the same bits") {
+TEST_CASE("after a kill, a full disk or an error at any file operation, a training resumes to the same bits") {
   const Trainings trainings;
   REQUIRE(in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); }).code == 0);
   const std::string undisturbed = trainings.keep_as("undisturbed") + "/run";
@@ -168,11 +168,11 @@ TEST_CASE("killed, without space or with an error at any file operation, a train
       trainings, "", [&] { trainings.train(); }, undisturbed);
 }
 
-TEST_CASE("the same while a run is resumed whose metrics are ahead, and while later checkpoints are set aside") {
+TEST_CASE("the same for a resumed run whose metrics are ahead, and while later checkpoints are set aside") {
   const Trainings trainings;
   REQUIRE(in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); }).code == 0);
   const std::string undisturbed = trainings.keep_as("undisturbed") + "/run";
-  // Two checkpoints are left, of steps 3 and 4.
+  // Two checkpoints remain, of steps 3 and 4.
   fail_at_each(
       trainings, fs::path(undisturbed).parent_path().string(),
       [&] { Run::resume(trainings.run(), {}, CheckpointChoice::parse("3")).train(); }, undisturbed);

@@ -15,7 +15,7 @@
 namespace faults {
 
 namespace {
-constexpr int flag_create = 0100;  // O_CREAT: fcntl.h would rename the calls that are defined here
+constexpr int flag_create = 0100;  // O_CREAT; fcntl.h would rename the functions that are defined here
 constexpr int most_files = 1024;
 
 bool counting = false;
@@ -23,7 +23,7 @@ char root[512];
 Fault fault = Fault::none;
 int fault_at = -1;
 bool full = false;
-char opened[most_files][112];  // the paths of open files that are counted; "" of others
+char opened[most_files][112];  // the paths of open files that are counted; "" for others
 
 bool below_root(const char* path) {
   return counting && path != nullptr && std::strncmp(path, root, std::strlen(root)) == 0;
@@ -40,7 +40,7 @@ int remember(int file, const char* path) {
   return file;
 }
 
-/// Counts an operation; gives the errno that it is to fail with, or 0. `half` does half of a write.
+/// Counts an operation. Returns the errno with which it must fail, or 0. `half` does half of a write.
 template <class Half>
 int next(const char* name, const char* path, bool needs_room, const Half& half) {
   Report& to = report();
@@ -103,7 +103,7 @@ void begin(const std::string& folder, Fault the_fault, int at) {
 
 using namespace faults;
 
-// The definitions: a name, the call as C declares it, and a function of our own under that name.
+// CALL defines a function with the declaration, and under the name, of the C library's function that it replaces.
 #define CALL(result, name, ...)                          \
   extern "C" result counted_##name(__VA_ARGS__) __asm__(#name); \
   extern "C" result counted_##name(__VA_ARGS__)
@@ -189,7 +189,7 @@ CALL(ssize_t, writev, int file, const iovec* from, int count) {
   return original(file, from, count);
 }
 
-// What is counted is not flushed: only the process dies here, and waiting for the disk takes most of the time.
+// Counted files are not flushed: only the process dies here, and waiting for the disk would take most of the time.
 #define DEFINE_SYNC(symbol)                                      \
   CALL(int, symbol, int file) {                                  \
     REAL(symbol);                                                \

@@ -38,14 +38,14 @@ Op with_gradient(const std::string& name, std::function<Vars(const GradientCall&
 }
 }  // namespace
 
-TEST_CASE("the uses of a value are summed") {
+TEST_CASE("the gradients of all uses of a value are summed") {
   Tape tape;
   const Var x = scalar_input(tape, "x");
   const Var y = x * x + sin(x) + x;
   CHECK(at(grad(y, {x})[0], {{x, 0.7}}) == doctest::Approx(2 * 0.7 + std::cos(0.7) + 1));
 }
 
-TEST_CASE("an input that the outputs do not reach gets zeros of its type") {
+TEST_CASE("an input that the outputs do not depend on gets zeros of its type") {
   Tape tape;
   const Var x = tape.input("x", {2}, Dtype::float64);
   const Var other = tape.input("other", {3, 2}, Dtype::float64);
@@ -58,7 +58,7 @@ TEST_CASE("an input that the outputs do not reach gets zeros of its type") {
     for (double value : value<double>(gradient)) CHECK(value == 0);
 }
 
-TEST_CASE("an input that an op without a rule uses twice has its whole gradient once") {
+TEST_CASE("an input that an op without a gradient rule uses twice gets its total gradient once") {
   static const Op twin = [] {
     Op op;
     op.name = "own_product";
@@ -84,7 +84,7 @@ TEST_CASE("many outputs, each with its cotangent") {
   CHECK(at(grad({a, a}, {x})[0], {{x, 1.5}}) == doctest::Approx(2 * 2 * 1.5));
 }
 
-TEST_CASE("with respect to values on the way, and to the output itself") {
+TEST_CASE("gradients with respect to intermediate values and to the output itself") {
   Tape tape;
   const Var x = scalar_input(tape, "x");
   const Var h = square(x);
@@ -111,7 +111,7 @@ TEST_CASE("derivatives of derivatives") {
   CHECK(at(t, {{x, 0.4}}) == doctest::Approx((1 - u * u) * (6 * u * u - 2)));
 }
 
-TEST_CASE("what cannot be differentiated is refused") {
+TEST_CASE("grad refuses invalid outputs, inputs and cotangents") {
   Tape tape;
   Tape other;
   const Var x = tape.input("x", {2});
@@ -142,7 +142,7 @@ TEST_CASE("no gradient flows through integers and comparisons") {
   CHECK(gradient(1) == 1);
 }
 
-TEST_CASE("a failed grad leaves no trace") {
+TEST_CASE("a failed grad leaves the tape unchanged") {
   static const Op late =
       with_gradient("late", [](const GradientCall& call) -> Vars { return {reshape(call.cotangent() * 2.0, {17})}; });
   static const Op wrong_type =
@@ -172,14 +172,14 @@ TEST_CASE("a failed grad leaves no trace") {
                        Error);
 }
 
-TEST_CASE("a chain of 100,000 nodes") {
+TEST_CASE("the gradient of a chain of 100,000 nodes") {
   Tape tape;
   const Var x = tape.input("x", {3}, Dtype::float64);
   const Var factor = scalar_input(tape, "factor");
   Var y = x;
   Var z = x;
   for (int i = 0; i < 25000; ++i) y = y * factor + 0.00001;
-  for (int i = 0; i < 25000; ++i) z = z * 0.99999 + 0.00001;  // a gradient that depends on constants alone
+  for (int i = 0; i < 25000; ++i) z = z * 0.99999 + 0.00001;  // its gradient depends on constants only
   const Var loss = sum(y) + sum(z);
   const Var dx = grad(loss, {x})[0];
   CHECK(tape.size() > 200000);

@@ -7,7 +7,7 @@
 using namespace xtape;
 
 namespace {
-/// Copies between random layouts of `shape` and compares every element, and that nothing else was written.
+/// Copies between random layouts of `shape`; checks every element, and that no other memory was written.
 template <class T>
 void check_copy(Dtype dtype, const Shape& shape, std::mt19937& random, int threads) {
   Scattered<T> from = scattered<T>(shape, random, {true, true, true, true});
@@ -45,7 +45,7 @@ TEST_CASE("copies between any two layouts of arrays large enough for tiles and t
   check_copy<float>(Dtype::float32, {517, 333}, random, 2);
 }
 
-TEST_CASE("a transposing copy of a matrix with uneven edges") {
+TEST_CASE("a transposing copy of a matrix whose sizes are not multiples of a tile") {
   for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{37, 83}, {16, 16}, {3, 100}, {1000, 17}}) {
     std::vector<float> from(static_cast<std::size_t>(rows * columns)), to(from.size());
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
@@ -57,7 +57,7 @@ TEST_CASE("a transposing copy of a matrix with uneven edges") {
   }
 }
 
-TEST_CASE("a fill writes one value to every element of a layout, and to no other") {
+TEST_CASE("a fill writes one value to every element of a layout and to no other memory") {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     Shape shape;

@@ -20,9 +20,9 @@ struct Scratch {
   Array array;
 };
 
-/// `batch` products of m x k by k x n, each the sum of `parts`, against plain loops. `make(plan)` gives the product
-/// made ready, as it is or with an operand fixed; the numbers are small integers, so that every order of summing gives
-/// the same.
+/// Compares `batch` products of m x k by k x n, each the sum of `parts` products, with plain loops. `make(plan)` gives
+/// the planned product, with or without a fixed operand. The numbers are small integers, so that every order of summing
+/// gives the same result.
 template <class T, class Make>
 void check_matrices(const Make& make, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                     std::int64_t parts, unsigned flips, bool accumulate) {

@@ -60,7 +60,7 @@ TEST_CASE("float32 normalisation and its gradient agree with float64") {
   for (bool centred : {true, false}) {
     const NormGradient<float> single = gradient<float>(300, 130, centred, 2);
     const NormGradient<double> twice = gradient<double>(300, 130, centred, 2);
-    // The inputs differ by their rounding to float32 too.
+    // The float32 inputs are rounded, so they differ from the float64 inputs.
     for (std::size_t i = 0; i < single.dx.size(); ++i)
       REQUIRE(single.dx[i] == doctest::Approx(twice.dx[i]).epsilon(2e-5));
     for (std::size_t i = 0; i < single.dbias.size(); ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("float32 normalisation and its gradient agree with float64") {
   }
 }
 
-TEST_CASE("layer_norm of numbers far from zero keeps its digits, in rows of every length") {
+TEST_CASE("layer_norm of numbers far from zero is accurate, in rows of every length") {
   for (std::int64_t length : {1, 2, 15, 16, 17, 64, 65, 2047, 2048, 5000}) {
     const std::vector<float> x = random_values<float>(static_cast<std::size_t>(length), 4, 1000);
     std::vector<float> y(x.size());

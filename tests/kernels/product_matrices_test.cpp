@@ -17,12 +17,12 @@
 using namespace xtape;
 
 namespace {
-/// a [m, k] b [k, n] by the chosen way.
+/// a [m, k] b [k, n] by the chosen implementation.
 struct Multiplied {
   ProductWay way;
   std::vector<float> c;
-  // The mean squares of the differences from float64, relative to the sums of |a b|: of c, and of float32 sums one
-  // product after the other.
+  // The mean squares of the differences from float64, relative to the sums of |a b|: of c, and of sequential float32
+  // sums.
   double error = 0, error_of_chains = 0;
 };
 Multiplied multiply(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
@@ -72,14 +72,14 @@ TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the lay
   std::mt19937 random(5);
   const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
   for (int round = 0; round < 120; ++round) {
-    // Single products are cut over rows and panels, many are not; more than 256 terms are summed block by block.
+    // A single product is cut over rows and panels, many products are not. More than 256 terms are summed in blocks.
     const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
     const std::int64_t parts = round % 5 == 0 ? 2 : 1;
     const std::int64_t m = size(batch == 1 ? 150 : 40), n = size(70), k = size(round % 4 == 0 ? 600 : 40);
     check_matrices<float>(make_tiles<float>, m, n, k, batch, parts, random() % 8, round % 2 == 0);
     check_matrices<double>(make_tiles<double>, m, n, k, batch, parts, random() % 8, round % 2 == 1);
   }
-  check_matrices<float>(make_tiles<float>, 60, 1100, 9, 1, 1, 0, false);  // more panels than one task takes
+  check_matrices<float>(make_tiles<float>, 60, 1100, 9, 1, 1, 0, false);  // more panels than one task has
 }
 
 TEST_CASE("products on the matrix unit agree with plain loops, whatever the sizes, the layouts and their number" *
@@ -122,7 +122,7 @@ TEST_CASE("on the matrix unit a product has the same bits with an operand prepar
       }
 }
 
-TEST_CASE("what no cache would hold is not prepared") {
+TEST_CASE("an operand that fits no cache is not prepared") {
   GemmPlan plan;
   plan.m = 32;
   plan.n = 4096;
@@ -159,7 +159,7 @@ TEST_CASE("on the matrix unit infinity stays infinity and NaN stays NaN" * needs
     }
   }
   for (const std::uint32_t bits :
-       {0x7fffffffu, 0xffffffffu, 0x7fff8000u, 0x7f800001u}) {  // not-a-numbers of other makes
+       {0x7fffffffu, 0xffffffffu, 0x7fff8000u, 0x7f800001u}) {  // other bit patterns of NaN
     a.assign(a.size(), 1.0f);
     b.assign(b.size(), 2.0f);
     a[5 * k + 7] = std::bit_cast<float>(bits);
@@ -177,7 +177,7 @@ TEST_CASE("on the matrix unit infinity stays infinity and NaN stays NaN" * needs
 }
 
 namespace {
-/// The greatest error of an element, relative to the sum of the sizes of what it sums, and to a subnormal unit for each.
+/// The largest error of an element, relative to the sum of the magnitudes of its terms plus a subnormal unit per term.
 double worst_error(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
                    const std::vector<float>& b, const std::vector<float>& c) {
   double worst = 0;
@@ -191,7 +191,7 @@ double worst_error(std::int64_t m, std::int64_t k, std::int64_t n, const std::ve
         size += std::abs(term);
       }
       const double got = c[static_cast<std::size_t>(i * n + j)];
-      if (size > 0.5 * std::numeric_limits<float>::max()) continue;  // the sum may be infinite on the way
+      if (size > 0.5 * std::numeric_limits<float>::max()) continue;  // a partial sum may be infinite
       const double subnormal = static_cast<double>(k) * 0x1p-149;
       if (got == sum) continue;
       worst = std::max(worst, (std::abs(got - sum) - subnormal) / size);
@@ -200,7 +200,7 @@ double worst_error(std::int64_t m, std::int64_t k, std::int64_t n, const std::ve
 }
 }  // namespace
 
-TEST_CASE("products on the matrix unit keep their digits where products are tiny" * needs_matrix_unit()) {
+TEST_CASE("products on the matrix unit are accurate if they are tiny" * needs_matrix_unit()) {
   std::mt19937 random(3);
   constexpr std::int64_t m = 96, k = 300, n = 112;
   for (const auto& scales : {std::pair(1e-30f, 1e-5f), std::pair(1e-5f, 1e-30f), std::pair(1e-20f, 1e-18f),
@@ -219,7 +219,7 @@ TEST_CASE("products on the matrix unit keep their digits where products are tiny
   }
 }
 
-TEST_CASE("products on the matrix unit keep their digits with operands over the whole range of exponents" *
+TEST_CASE("products on the matrix unit are accurate with operands over the whole range of exponents" *
           needs_matrix_unit()) {
   std::mt19937 random(4);
   std::uniform_int_distribution<int> exponent(-148, 127), near(-40, 40);
@@ -232,7 +232,7 @@ TEST_CASE("products on the matrix unit keep their digits with operands over the 
   for (int round = 0; round < 3; ++round) {
     std::vector<float> a = spread(m * k), b = spread(k * n);
     CHECK(worst_error(m, k, n, a, b, multiply(m, k, n, a, b).c) <= 5e-7);
-    // Every term of a product near 1, its factors far from it.
+    // The terms are near 1, their factors far from 1.
     for (std::int64_t l = 0; l < k; ++l) {
       const int shift = exponent(random) / 2 * 2 - 10;
       for (std::int64_t i = 0; i < m; ++i)
@@ -263,7 +263,7 @@ TEST_CASE("products on the matrix unit: lines of zeros beside tiny numbers, infi
 }
 
 namespace {
-/// What least_sound says of up to 32 rows of a [m, k] and up to 32 columns of b [k, n], in one chunk.
+/// The value of least_sound for up to 32 rows of a [m, k] and up to 32 columns of b [k, n], in one chunk.
 float least_sound(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
                   const std::vector<float>& b) {
   const std::int64_t stride = amx::steps_of(k) * amx::step_bytes + amx::noted_bytes;
@@ -305,7 +305,7 @@ TEST_CASE("on the matrix unit one tiny number of a panel gives its sums a bound,
   const std::vector<float> ones(static_cast<std::size_t>(lines * k), 1.0f);
   const auto with = [&](std::size_t at, std::initializer_list<float> numbers) {
     std::vector<float> changed = ones;
-    for (float each : numbers) changed[at] = each, at += k;  // the next line's, so of the same lane or the next
+    for (float each : numbers) changed[at] = each, at += k;  // of the next line, in this lane or the next
     return changed;
   };
   const float signalling = std::bit_cast<float>(0x7f800001u);
@@ -318,12 +318,12 @@ TEST_CASE("on the matrix unit one tiny number of a panel gives its sums a bound,
       CHECK(least_sound(lines, k, lines, tiny, ones) > 0);
       CHECK(least_sound(lines, k, lines, ones, tiny) > 0);
     }
-  // The parts of numbers below 2^-102 are subnormal, whatever the other side.
+  // Numbers below 2^-102 have subnormal parts, whatever the other side is.
   const std::vector<float> large(ones.size(), 0x1p60f), tiny = with(5, {0x1p-103f});
   CHECK(least_sound(lines, k, lines, tiny, large) > 0);
   CHECK(least_sound(lines, k, lines, large, tiny) > 0);
   CHECK(least_sound(lines, k, lines, with(5, {0x1p-102f}), large) == 0);
-  // A signalling NaN does not make the greatest sizes forgotten.
+  // A signalling NaN does not drop the largest magnitudes.
   CHECK(least_sound(lines, k, lines, with(0, {1e-40f, 0x1p100f, signalling}), ones) >=
         least_sound(lines, k, lines, with(0, {1e-40f, 0x1p100f}), ones));
 }

@@ -33,8 +33,8 @@ Shape pick(const std::string& letters, const std::string& from, const Shape& ind
   return result;
 }
 
-/// Runs the product on random layouts and compares it with plain loops; the numbers are small integers, so that every
-/// order of summing gives the same.
+/// Runs the product on random layouts and compares it with plain loops. The numbers are small integers, so that every
+/// order of summing gives the same result.
 template <class T>
 PlannedProduct check_product(const Case& test, std::mt19937& random, bool accumulate, LayoutFreedom freedom) {
   Product product;
@@ -124,16 +124,16 @@ TEST_CASE("products large enough for BLAS or tiles, under any layouts, agree wit
     packed += planned.packed > 0;
     check_product<double>(test, random, round % 2 == 1, {});
   }
-  CHECK(matrices > 10);  // each way has been taken
+  CHECK(matrices > 10);  // every implementation has been used
   CHECK(packed > 3);
   CHECK(loops > 5);
 }
 
-TEST_CASE("long sums in plain loops: results side by side and one by one, in blocks of terms and in parts") {
+TEST_CASE("long sums in plain loops: many results at once and one by one, in blocks of terms and in parts") {
   std::mt19937 random(9);
   const LayoutFreedom dense{false, false, false, false};
-  for (const Case& test : {Case{"mk", "kn", "mn", {{'m', 3}, {'k', 700}, {'n', 300}}},  // side by side
-                           Case{"kn", "kn", "n", {{'k', 515}, {'n', 1200}}},            // in two stretches
+  for (const Case& test : {Case{"mk", "kn", "mn", {{'m', 3}, {'k', 700}, {'n', 300}}},  // many at once
+                           Case{"kn", "kn", "n", {{'k', 515}, {'n', 1200}}},            // in two ranges
                            Case{"k", "kn", "n", {{'k', 260}, {'n', 40}}},
                            Case{"mk", "nk", "mn", {{'m', 3}, {'k', 9000}, {'n', 2}}},  // one by one
                            Case{"k", "k", "", {{'k', 140000}}},                        // in parts
@@ -145,7 +145,7 @@ TEST_CASE("long sums in plain loops: results side by side and one by one, in blo
   }
 }
 
-TEST_CASE("the products of models run as matrix products without rearranging anything") {
+TEST_CASE("the products of models run as matrix products without packing by copies") {
   std::mt19937 random(3);
   const ProductWay expected = amx::available()                  ? ProductWay::amx
                               : xsimd::batch<float>::size >= 16 ? ProductWay::tiles
@@ -175,7 +175,7 @@ TEST_CASE("the products of models run as matrix products without rearranging any
   }
 }
 
-TEST_CASE("few rows by a matrix are read where they lie, whatever the sizes and layouts that say so") {
+TEST_CASE("products of few rows and a matrix are computed in place, for all sizes and layouts that suit") {
   std::mt19937 random(6);
   const auto size = [&](unsigned least, unsigned largest) {
     return static_cast<std::int64_t>(least + random() % (largest - least + 1));
@@ -184,7 +184,7 @@ TEST_CASE("few rows by a matrix are read where they lie, whatever the sizes and 
   for (int round = 0; round < 60; ++round) {
     const std::int64_t rows = 1 + round % 8;
     const std::map<char, std::int64_t> sizes{{'m', rows}, {'k', size(30, 90)}, {'n', size(40, 300)}, {'h', size(1, 3)}};
-    // The matrix as [in, out] and as [out, in], first or second, alone and one of several.
+    // The matrix as [in, out] and as [out, in], as first or second operand, alone and in a batch.
     for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{{"mk", "kn", "mn"},
                                                                          {"mk", "nk", "mn"},
                                                                          {"nk", "mk", "nm"},
@@ -202,7 +202,7 @@ TEST_CASE("few rows by a matrix are read where they lie, whatever the sizes and 
         ProductWay::rows);
 }
 
-TEST_CASE("a row's product by a matrix has the same bits whatever rows stand beside it") {
+TEST_CASE("the bits of a row's product with a matrix do not depend on the other rows") {
   std::mt19937 random(8);
   std::uniform_real_distribution<float> uniform(-1, 1);
   constexpr std::int64_t terms = 211, columns = 5001;  // so large that 20 rows count as few
@@ -240,7 +240,7 @@ TEST_CASE("a row's product by a matrix has the same bits whatever rows stand bes
   }
 }
 
-TEST_CASE("a letter that stands twice in an operand means its diagonal") {
+TEST_CASE("an axis label that appears twice in an operand selects its diagonal") {
   Product product;
   product.dtype = Dtype::float64;
   product.a = Layout::dense({3, 3, 2});
@@ -315,7 +315,7 @@ TEST_CASE("there is no product of bool arrays") {
   CHECK_THROWS_WITH_AS(make_product(product), "there is no product of bool arrays: cast them to numbers", DtypeError);
 }
 
-TEST_CASE("products of sizes that BLAS cannot count are planned another way, in 64 bits") {
+TEST_CASE("products with sizes beyond BLAS's int are planned without BLAS, in 64 bits") {
   constexpr auto two_to = [](int power) { return std::int64_t{1} << power; };
   const std::vector<std::int64_t> sizes{1, 3, 64, two_to(20), two_to(31), two_to(31) + 1, two_to(33), two_to(43)};
   int planned = 0;

@@ -30,7 +30,7 @@ std::size_t place(const AxisExtent& extent, std::int64_t outer, std::int64_t i, 
 }
 }  // namespace
 
-TEST_CASE("softmax along any axis is that of a plain loop, in place too, for any number of threads") {
+TEST_CASE("softmax along any axis equals that of a plain loop, also in place, for any number of threads") {
   for (const AxisExtent extent : {AxisExtent{3, 5, 1},
                                   {40, 1024, 1},
                                   {2, 7, 3},
@@ -61,7 +61,7 @@ TEST_CASE("softmax along any axis is that of a plain loop, in place too, for any
     }
 }
 
-TEST_CASE("softmax keeps NaN, and masks its rows one by one") {
+TEST_CASE("softmax propagates NaN, and masks its rows one by one") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float hidden = -std::numeric_limits<float>::infinity();
   const std::vector<float> x = {hidden, hidden, hidden, 1, hidden, 1, hidden, nan, hidden, 3e38f, -3e38f, 3e38f};
@@ -81,7 +81,7 @@ TEST_CASE("masked_softmax reads x and mask through any strides") {
   bool mask[19 * 2];
   for (int i = 0; i < 38; ++i) mask[i] = i % 3 == 0;
   const Layout dense = Layout::dense({b, q, k});
-  const Layout swapped{{b, q, k}, {q * k, 1, q}, 0};  // x held as [b, k, q]
+  const Layout swapped{{b, q, k}, {q * k, 1, q}, 0};  // x in memory as [b, k, q]
   for (const Layout& layout : {dense, swapped})
     for (const Strides& strides : {Strides{0, 0, 1}, Strides{0, 0, 2}, Strides{0, 1, 0}, Strides{19, 0, 1}}) {
       const bool* which = strides == Strides{0, 1, 0} ? causal : mask;
@@ -136,7 +136,7 @@ TEST_CASE("cross_entropy of rows longer than a block, and of a row of -inf") {
   for (std::size_t i = 0; i < 5001; ++i) REQUIRE(gradient[2 * 5001 + i] == (i == 3 ? -1 : 0));
 }
 
-TEST_CASE("cross_entropy refuses a target that is no class") {
+TEST_CASE("cross_entropy refuses a target that is not a class") {
   CrossEntropy call;
   call.rows = 2;
   call.classes = 4;

@@ -172,7 +172,7 @@ TEST_CASE("the op table: finding, adding, refusing") {
   table.add(scale_op());
   CHECK(&table.at("scale") == &scale_op());
   CHECK(builtin_ops().find("scale") == nullptr);
-  CHECK_THROWS_WITH_AS(table.add(scale_op()), "op 'scale' is in the table already", Error);
+  CHECK_THROWS_WITH_AS(table.add(scale_op()), "op 'scale' is already in the table", Error);
   Op op;
   CHECK_THROWS_WITH_AS(table.add(op), "an op needs a name", Error);
   op.name = "new";

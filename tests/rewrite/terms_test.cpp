@@ -1,4 +1,4 @@
-// Canonical form: which spellings are one term, and which are not.
+// Canonical form: which expressions are one term, and which are not.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct Values {
 };
 using Spelling = std::function<Var(const Values&)>;
 
-/// Whether two spellings are one term.
+/// Whether two expressions are one term.
 bool same(const Spelling& a, const Spelling& b) {
   const Values values;
   const Var first = a(values), second = b(values);
@@ -32,7 +32,7 @@ bool same(const Spelling& a, const Spelling& b) {
 }
 }  // namespace
 
-TEST_CASE("operands in another order, literals elsewhere, and powers in other words are one term") {
+TEST_CASE("operands in another order, moved literals and equivalent powers give one term") {
   CHECK(same([](const Values& v) { return v.x + v.y; }, [](const Values& v) { return v.y + v.x; }));
   CHECK(same([](const Values& v) { return v.x * v.y * v.row; }, [](const Values& v) { return v.row * (v.y * v.x); }));
   CHECK(same([](const Values& v) { return v.x / 4.0; }, [](const Values& v) { return 0.25 * v.x; }));
@@ -45,7 +45,7 @@ TEST_CASE("operands in another order, literals elsewhere, and powers in other wo
              [](const Values& v) { return rsqrt(1.0 + v.x) * v.y; }));
 }
 
-TEST_CASE("reductions, masks and shapes in other words are one term") {
+TEST_CASE("equivalent reductions, masks and reshapes give one term") {
   CHECK(same([](const Values& v) { return mean(v.x, {1}, true); },
              [](const Values& v) { return expand_dims(mean(v.x, {-1}), -1); }));
   CHECK(same([](const Values& v) { return var(v.x, {-1}, true); },
@@ -75,7 +75,7 @@ TEST_CASE("reductions, masks and shapes in other words are one term") {
       [](const Values& v) { return v.x - v.row; }));
 }
 
-TEST_CASE("what holds for some values only is not one term") {
+TEST_CASE("expressions that are equal for some values only are different terms") {
   CHECK(!same([](const Values& v) { return sqrt(v.x) * sqrt(v.x); }, [](const Values& v) { return v.x * 1.0; }));
   CHECK(!same([](const Values& v) { return square(sqrt(v.x)); }, [](const Values& v) { return v.x * 1.0; }));
   CHECK(!same([](const Values& v) { return sqrt(square(v.x)); }, [](const Values& v) { return v.x * 1.0; }));
@@ -86,12 +86,12 @@ TEST_CASE("what holds for some values only is not one term") {
               [](const Values& v) { return masked_fill(v.x, v.m, 1.0) / 2.0; }));
 }
 
-TEST_CASE("integers wrap, so theirs are the calls as they stand") {
+TEST_CASE("integers wrap, so their calls are not rewritten") {
   CHECK(!same([](const Values& v) { return v.n + v.n * 2; }, [](const Values& v) { return v.n * 2 + v.n; }));
   CHECK(same([](const Values& v) { return v.n * v.n; }, [](const Values& v) { return v.n * v.n; }));
 }
 
-TEST_CASE("a long chain of sums has terms of linear size") {
+TEST_CASE("terms of n nested sums have a total size linear in n") {
   Values values;
   Var total = values.x;
   for (int i = 0; i < 100000; ++i) total = total + values.y;

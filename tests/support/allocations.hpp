@@ -1,18 +1,18 @@
-/// Counts allocations of all threads: calls of malloc and its kin, and so of operator new, from the program and from
-/// every library it has loaded.
+/// Counts the allocations of all threads: calls of malloc and related functions, and so of operator new, from the
+/// program and from every loaded library.
 #pragma once
 
 #include <cstdint>
 
 namespace xtape {
 
-/// False where a sanitizer owns malloc: then nothing can be counted.
+/// False if a sanitizer replaces malloc: then allocations cannot be counted.
 bool allocations_are_counted();
 
 /// Allocations made in this program since it started.
 std::int64_t allocations();
 
-/// Allocations from its making on.
+/// Counts the allocations since its construction.
 class AllocationCount {
  public:
   AllocationCount() : before_(allocations()) {}

@@ -1,4 +1,4 @@
-/// What the tests of ops on two numbers share.
+/// Helpers for the tests of binary elementwise ops.
 #pragma once
 
 #include <doctest/doctest.h>

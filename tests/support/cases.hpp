@@ -1,4 +1,4 @@
-/// What has run in this test program.
+/// The test cases that have run in this program.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// An op's kernel against its expansion.
+/// Compares an op's kernel with its expansion.
 #pragma once
 
 #include <cstring>
@@ -16,8 +16,8 @@ inline xt::xarray<double> as_doubles(const Array& array) {
   return xt::xarray<double>(array.to<std::int64_t>());
 }
 
-/// Checks that the kernels give the same bits on one thread and on three, and what the reference (every op that has an
-/// expansion replaced by it) gives.
+/// Checks that the kernels give the same bits on one and on three threads, and agree with the reference, in which every
+/// op that has an expansion is replaced by it.
 inline void check_expansion(const Vars& outputs, double tolerance) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     CAPTURE(k);
@@ -34,7 +34,7 @@ inline void check_expansion(const Vars& outputs, double tolerance) {
   }
 }
 
-/// Normally distributed, the same for the same seed.
+/// Normally distributed numbers, a function of the seed.
 inline xt::xarray<double> normal_array(const std::vector<std::size_t>& shape, unsigned seed, double mean = 0,
                                        double deviation = 1) {
   std::mt19937 bits(seed);

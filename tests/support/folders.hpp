@@ -1,4 +1,4 @@
-/// Folders that a test makes and that are gone at its end.
+/// Temporary folders, which are deleted at the end of a test.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ class Folder {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }
-  /// With the files of another.
+  /// A copy of another folder.
   explicit Folder(const std::string& like) : Folder() {
     for (const auto& entry : std::filesystem::directory_iterator(like))
       if (entry.is_regular_file()) std::filesystem::copy_file(entry.path(), path_ / entry.path().filename());

@@ -106,7 +106,7 @@ void check_close(const Array& got, const Array& golden, double tolerance, const 
   }
 }
 
-/// By the kernels, and by the reference.
+/// Plays a case with the kernels and with the reference.
 void check_both(const Var& var, const Array& golden, double tolerance, const std::string& what) {
   Player player(var.tape(), {var});
   player.play();

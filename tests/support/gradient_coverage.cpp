@@ -16,7 +16,7 @@ std::set<std::string>& counted() {
   return names;
 }
 
-/// The ops through which a sweep from `outputs` to `inputs` flows.
+/// The ops through which a gradient flows from `outputs` to `inputs`.
 void count_swept(const Vars& outputs, const Vars& inputs) {
   const Tape tape = inputs[0].tape();
   std::vector<bool> depends(tape.size(), false), reached(tape.size(), false);
@@ -39,7 +39,7 @@ GradcheckReport counted_gradcheck(const std::function<Vars(const Vars&)>& functi
                                   const std::vector<xt::xarray<double>>& points, const GradcheckOptions& options) {
   const GradcheckReport report = gradcheck(function, points, options);
   if (!report.passed || points.empty()) return report;
-  Tape tape;  // the same, recorded once more
+  Tape tape;  // records the function once more
   tape.set_default_dtype(Dtype::float64);
   Vars inputs;
   for (const auto& point : points)

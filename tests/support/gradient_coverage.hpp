@@ -1,6 +1,5 @@
-/// Counts which ops the tests have gradient-checked. Included first in every file of the ops suite (see
-/// tests/meson.build), it puts itself before xtape::gradcheck, so that no test has to remember to be counted and none
-/// can claim to be.
+/// Records which ops the tests have gradient-checked. This header is included first in every file of the ops suite (see
+/// tests/meson.build) and wraps xtape::gradcheck, so that the record is complete and cannot be wrong.
 #pragma once
 
 #include <set>
@@ -10,11 +9,11 @@
 
 namespace xtape {
 
-/// xtape::gradcheck; where it passes, the ops through which a cotangent flowed are counted.
+/// Calls xtape::gradcheck. If it passes, the ops through which a cotangent flowed are recorded.
 GradcheckReport counted_gradcheck(const std::function<Vars(const Vars&)>& function,
                                   const std::vector<xt::xarray<double>>& points, const GradcheckOptions& options = {});
 
-/// The names of the ops counted so far in this program.
+/// The names of the ops recorded so far in this program.
 const std::set<std::string>& gradient_checked_ops();
 
 }  // namespace xtape

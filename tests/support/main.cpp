@@ -1,5 +1,5 @@
-// doctest's main. The last line is "N passed, N failed", and ", N skipped" behind it where a case needs what is not
-// there. A filter that runs no case is a mistake, and so is a case that asserts nothing.
+// The main function of doctest. The last line is "N passed, N failed", with ", N skipped" if requirements of cases are
+// missing. A filter that selects no test case is an error, and so is a case that asserts nothing.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
-/// The error of a call that a test records begins with the test's file and line. Included first in every file of the
-/// suites that record (see tests/meson.build), this takes the place off where it is the line of the check itself, so that
-/// a test states what is wrong and a wrong place fails it.
+/// The error of a call that a test records begins with the test's file and line. This header is included first in every
+/// file of the suites that record (see tests/meson.build). It removes the location if it is the line of the check
+/// itself, so that tests need not state it, and a wrong location fails the test.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 
 namespace xtape::test {
 
-/// Runs `body`; an E of the form "PLACE: TEXT" is thrown on as "TEXT".
+/// Runs `body`; rethrows an E of the form "PLACE: TEXT" as "TEXT".
 template <class E, class Body>
 void without_place(const Caller& caller, const Body& body) {
   try {

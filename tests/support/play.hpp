@@ -18,18 +18,18 @@
 
 namespace xtape {
 
-/// What `var` is when played with every optimisation, on `threads` threads: by the kernels and tiles themselves.
+/// The value of `var`, played with every optimisation except constant folding, on `threads` threads.
 inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
   PlayerOptions options;
   options.threads = threads;
   options.seed = seed;
-  options.passes.fold = false;  // folding may take another path to a value that depends on constants alone
+  options.passes.fold = false;  // folding may compute a value that depends on constants only in another way
   Player player(var.tape(), {var}, options);
   player.play({}, step);
   return Array(player.view(var));
 }
 
-/// `function` of arrays of T, by the kernels.
+/// `function` of arrays of T, computed by the kernels.
 template <class T>
 Array played_on(const std::function<Var(const Vars&)>& function, const std::vector<xt::xarray<T>>& points) {
   Tape tape;
@@ -47,7 +47,7 @@ xt::xarray<T> listed(std::initializer_list<T> values) {
   return array;
 }
 
-/// `function` of arrays of one axis, by the kernels.
+/// `function` of one-dimensional arrays, computed by the kernels.
 template <class T>
 Array played(const std::function<Var(const Vars&)>& function, std::initializer_list<std::initializer_list<T>> points) {
   std::vector<xt::xarray<T>> arrays;
@@ -67,7 +67,7 @@ inline void check_gradients(const std::function<Vars(const Vars&)>& function,
   CHECK_MESSAGE(twice.passed, "second gradient: " << twice.message);
 }
 
-/// The same for a function of one array.
+/// As above, for a function of one array.
 inline void check_gradients_on(const std::function<Var(const Var&)>& function, const xt::xarray<double>& point,
                                bool second = true) {
   check_gradients([&](const Vars& x) { return Vars{function(x[0])}; }, std::vector<xt::xarray<double>>{point}, second);
@@ -76,7 +76,7 @@ inline void check_gradients_at(const std::function<Var(const Var&)>& function, s
   check_gradients_on(function, listed(point));
 }
 
-/// |a - b| <= tolerance * (1 + |b|), equal infinities, or both NaN.
+/// Whether |a - b| <= tolerance * (1 + |b|), or both are the same infinity, or both are NaN.
 inline bool close(double a, double b, double tolerance) {
   if (a == b || (a != a && b != b)) return true;
   return std::isfinite(b) && std::abs(a - b) <= tolerance * (1 + std::abs(b));

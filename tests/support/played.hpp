@@ -1,5 +1,5 @@
-/// Playing what a function records: by the reference path, by the fast path on one and two threads, in float64 and in
-/// float32; all must agree.
+/// Plays a recorded function by the reference path, and by the fast path on one and two threads, in float64 and in
+/// float32. All must agree.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ inline double element(const Doubles& x, const Shape& index) {
   return x.data()[flat];
 }
 
-/// Random numbers in (-1, 1), the same for the same seed, that float32 holds exactly.
+/// Random numbers in (-1, 1) that are exact in float32, a function of the seed.
 inline Doubles numbers(const Shape& shape, unsigned seed = 0) {
   std::mt19937 random(seed + 1);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -60,7 +60,7 @@ inline bool near(const Doubles& x, const Doubles& y, double tolerance) {
   return true;
 }
 
-/// Any array as doubles.
+/// An array of any dtype as doubles.
 inline Doubles as_doubles(const ArrayView& view) {
   const auto converted = [](const auto& values) {
     Doubles result = Doubles::from_shape(std::vector<std::size_t>(values.shape().begin(), values.shape().end()));
@@ -81,7 +81,7 @@ inline Doubles as_doubles(const ArrayView& view) {
   }
 }
 
-/// What `record` gives for the points, as floats of `dtype`, when played with `options`.
+/// The outputs of `record` for the points, as floats of `dtype`, played with `options`.
 inline std::vector<Doubles> played_with(const Recording& record, const std::vector<Doubles>& points, Dtype dtype,
                                         const PlayerOptions& options) {
   Tape tape;
@@ -101,19 +101,19 @@ inline std::vector<Doubles> played_with(const Recording& record, const std::vect
   std::vector<Feed> feeds;
   for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i], values[i]);
   player.play(feeds);
-  player.play(feeds);  // a second play must not see what the first left behind
+  player.play(feeds);  // a second play must not depend on the first
   std::vector<Doubles> results;
   for (const Var& output : outputs) results.push_back(as_doubles(player.view(output)));
   return results;
 }
 
-/// Whether two numbers are the same to the bit, NaN and all.
+/// Whether two numbers have the same bits, also if they are NaN.
 inline bool same_bits(double a, double b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-/// The outputs of `record` on the points in float64 by the reference path, after checking that the fast path gives the
-/// same within `tolerance`, with the same bits on one and two threads, and so does float32 within `tolerance32`.
+/// The outputs of `record` for the points, in float64 by the reference path. Checks that the fast path agrees within
+/// `tolerance`, with the same bits on one and two threads, and that float32 agrees within `tolerance32`.
 inline std::vector<Doubles> played(const Recording& record, const std::vector<Doubles>& points,
                                    double tolerance = 1e-12, double tolerance32 = 1e-5) {
   PlayerOptions reference;

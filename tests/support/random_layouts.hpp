@@ -40,12 +40,12 @@ void for_each_index(const Shape& shape, const Visit& visit) {
   }
 }
 
-/// What `scattered` may do to a layout.
+/// The variations of a layout that `scattered` may choose.
 struct LayoutFreedom {
   bool reorders = true;
   bool gaps = true;
   bool reverses = true;
-  bool repeats = false;  ///< Strides of 0: not for arrays that are written.
+  bool repeats = false;  ///< Allows strides of 0; not for arrays that are written.
 };
 
 template <class T>

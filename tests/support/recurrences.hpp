@@ -1,4 +1,4 @@
-/// Recurrences for tests: by `scan`, and with nothing but the cell called at every step.
+/// Recurrences for tests: recorded by `scan`, and by calling the cell at every step.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@ inline Var at_step(const Var& x, std::int64_t axis, std::int64_t step) {
   return squeeze(slice(x, start, stop), {axis});
 }
 
-/// What a scan means, written with nothing but the cell called at every step.
+/// The reference of a scan, which calls the cell at every step.
 inline Scanned by_hand(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
   const std::int64_t length = inputs[0].size(options.axis);
   Vars states = init;

@@ -1,4 +1,4 @@
-/// Small variants of the installed models with recurrences, and of the Transformer that is a language model.
+/// Small variants of the installed models with recurrences, and of the Transformer language model.
 #pragma once
 
 #include <cmath>
@@ -12,11 +12,11 @@
 namespace xtape::test {
 
 struct Variant {
-  std::string definition;  ///< Of `models`.
+  std::string definition;  ///< The name of a definition in `models`.
   std::vector<std::pair<std::string, std::string>> hyper;
 };
 
-/// Those with logits(source, tokens): 13 tokens of the source, 11 of the target.
+/// Variants with logits(source, tokens): 13 source tokens, 11 target tokens.
 inline const std::vector<Variant> translators = {
     {"gru_attention", {}},
     {"gru_attention", {{"directions", "2"}, {"deep_output", "true"}}},
@@ -28,7 +28,7 @@ inline const std::vector<Variant> translators = {
     {"gru_attention", {{"directions", "2"}, {"attention", "general"}}},
 };
 
-/// Those with logits(tokens): 11 tokens.
+/// Variants with logits(tokens): 11 tokens.
 inline const std::vector<Variant> language_models = {
     {"transformer_lm", {}},
     {"transformer_lm", {{"activation", "gelu"}, {"positions", "concatenated"}, {"bias", "false"}}},
@@ -42,7 +42,7 @@ inline std::vector<Variant> translators_and_language_models() {
   return all;
 }
 
-/// The variant, with biases and norms away from their start, so that each of them shows.
+/// The variant, with biases and norms moved from their initial values, so that each affects the result.
 inline Model load(const Variant& variant, Dtype dtype = Dtype::float64) {
   ModelOptions options;
   options.dtype = dtype;

@@ -1,12 +1,12 @@
-/// Where the project's files are.
+/// The location of the project's files.
 #pragma once
 
 #include <string>
 
 namespace xtape {
 
-/// The project's folder, without a slash at the end. One file alone is compiled with the path, so that all others may come
-/// out of a compiler's cache whatever folder they were checked out to.
+/// The project's folder, without a trailing slash. Only one file is compiled with the path, so that a compiler cache
+/// can serve all others in any checkout.
 std::string source_root();
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// What a player's plan is made of.
+/// The steps of a player's plan.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace xtape {
 
-/// How many steps are the op, or the chain of ops.
+/// The number of steps named `op`; fused elementwise ops are named "a+b".
 inline std::int64_t steps(const Player& player, const std::string& op) {
   const auto& all = player.plan().steps;
   return std::count_if(all.begin(), all.end(), [&](const Plan::Step& step) { return step.op == op; });
 }
 
-/// How often steps name the op, alone or in a chain.
+/// How often steps contain the op, alone or among fused elementwise ops.
 inline std::int64_t steps_with(const Player& player, const std::string& op) {
   std::int64_t count = 0;
   for (const Plan::Step& step : player.plan().steps) {

@@ -1,5 +1,4 @@
-// The last cases of the ops suite (doctest orders by path, and this one's comes last): what all the others together
-// must have done.
+// The last test cases of the ops suite (doctest orders files by path): checks on what all the others have covered.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 
 using namespace xtape;
 
-TEST_CASE("the suite names every row in the title of a case") {
+TEST_CASE("the suite has a case titled after every op") {
   std::string missing;
   for (const auto& row : builtin_ops().rows()) {
     const std::string start = "op " + row.first + ":";
@@ -24,10 +23,10 @@ TEST_CASE("the suite names every row in the title of a case") {
   CHECK(missing.empty());
 }
 
-TEST_CASE("the suite checks the gradient of every row that has one") {
+TEST_CASE("the suite checks the gradient of every differentiable op") {
   std::string missing;
   for (const auto& [name, row] : builtin_ops().rows()) {
-    // What is always recorded as other ops leaves no node of its own through which a cotangent could flow.
+    // An op that is always recorded as other ops has no node through which a cotangent could flow.
     const bool leaves_no_node = row->record && !row->lowering.kernel && !row->lowering.tile && !row->lowering.view;
     const bool has_gradient =
         row->differentiable && !leaves_no_node && !row->inputs.empty() && !row->is_source();

@@ -1,4 +1,4 @@
-// A tape as text, as JSON and as a graph.
+// Printing a tape as text, as JSON and as a graph.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Tape small_tape() {
 }
 }  // namespace
 
-TEST_CASE("one line a node") {
+TEST_CASE("a tape prints one line per node") {
   std::ostringstream out;
   out << small_tape();
   const std::string text = out.str();
@@ -46,7 +46,7 @@ TEST_CASE("bodies are printed inside their node") {
         "    gives #1\n");
 }
 
-TEST_CASE("JSON holds every node") {
+TEST_CASE("JSON has an entry for every node") {
   const Tape tape = small_tape();
   std::ostringstream out;
   tape.to_json(out);
@@ -60,7 +60,7 @@ TEST_CASE("JSON holds every node") {
   CHECK(json["nodes"][2]["inputs"][0] == nlohmann::json({1, 0}));
 }
 
-TEST_CASE("JSON of names that are not UTF-8, and of numbers that JSON has not") {
+TEST_CASE("JSON of names that are not UTF-8, and of infinities and NaN") {
   Tape tape;
   const Var x = tape.input("na\xffme", {2});
   const Var mask = tape.input("m", {2}, Dtype::boolean);
@@ -86,7 +86,7 @@ TEST_CASE("DOT: nodes with two lines of text, and edges") {
         "}\n");
 }
 
-TEST_CASE("attributes as text read back as the same number") {
+TEST_CASE("attributes printed as text are read back as the same number") {
   CHECK(to_string(Attribute(0.1)) == "0.1");
   CHECK(to_string(Attribute(1e-5)) == "1e-05");
   CHECK(to_string(Attribute(1.0 / 3)) == "0.33333333333333331");

@@ -13,7 +13,7 @@
 using namespace xtape;
 
 namespace {
-/// An op whose recording fails after it has recorded something.
+/// An op whose recording fails after it has recorded some nodes.
 const Op& half_recorded_op() {
   static const Op row = [] {
     Op op;
@@ -35,7 +35,7 @@ std::uint64_t key_of(const Var& var) {
 }
 }  // namespace
 
-TEST_CASE("recording appends nodes and gives their types") {
+TEST_CASE("recording appends nodes and computes their types") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
   const Var y = tape.input("y", {3}, Dtype::float32);
@@ -50,7 +50,7 @@ TEST_CASE("recording appends nodes and gives their types") {
   CHECK(z.tape() == tape);
 }
 
-TEST_CASE("names of inputs are taken once, parameters stand once per array") {
+TEST_CASE("names of inputs are unique, and an array has one parameter node") {
   Tape tape;
   tape.input("x", {2});
   CHECK_THROWS_WITH_AS(tape.input("x", {3}), "the tape already has an input named 'x'", Error);
@@ -63,7 +63,7 @@ TEST_CASE("names of inputs are taken once, parameters stand once per array") {
   CHECK(tape.size() == 2);
 }
 
-TEST_CASE("inputs, parameters and constants that no array can be are refused, and leave no trace") {
+TEST_CASE("inputs, parameters and constants of impossible sizes are refused and leave the tape unchanged") {
   Tape tape;
   constexpr std::int64_t large = std::int64_t{1} << 40;
   CHECK_THROWS_WITH_AS(tape.input("x", {large, large}),
@@ -79,7 +79,7 @@ TEST_CASE("inputs, parameters and constants that no array can be are refused, an
   CHECK(tape.input("x", {large, 4}).shape() == Shape{large, 4});  // the name is free
 }
 
-TEST_CASE("no node is appended whose output no array can be") {
+TEST_CASE("a node whose output cannot be an array is not appended") {
   Tape tape;
   const Var x = tape.input("x", {2});
   Node node = tanh(x).node();
@@ -94,7 +94,7 @@ TEST_CASE("no node is appended whose output no array can be") {
   CHECK(tape.size() == size);
 }
 
-TEST_CASE("a parameter of no elements is one all the same") {
+TEST_CASE("a parameter may have no elements") {
   Tape tape;
   const Var w = tape.parameter("w", Array(Dtype::float32, {0, 4}));
   CHECK(w.shape() == Shape{0, 4});
@@ -116,7 +116,7 @@ TEST_CASE("handles: empty, stale, and of another tape") {
   const Var y = x + 1.0;
   tape.truncate(size);
   CHECK_THROWS_AS(y.shape(), HandleError);
-  const Var a = x * 2.0;  // takes the places that the literal and y had
+  const Var a = x * 2.0;  // reuses the indices of the literal and of y
   CHECK(a.id().node == 2);
   CHECK_THROWS_AS(y.shape(), HandleError);
   Tape other;
@@ -126,7 +126,7 @@ TEST_CASE("handles: empty, stale, and of another tape") {
   CHECK(other.size() == 1);
 }
 
-TEST_CASE("a tape may be moved and copied: its vars belong to the list") {
+TEST_CASE("a tape may be moved and copied: its vars belong to the list of nodes") {
   Tape tape;
   const Var x = tape.input("x", {2});
   Tape moved = std::move(tape);
@@ -138,7 +138,7 @@ TEST_CASE("a tape may be moved and copied: its vars belong to the list") {
   CHECK(y.tape() == copy);
 }
 
-TEST_CASE("a failed call leaves the tape as it was") {
+TEST_CASE("a failed call leaves the tape unchanged") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
   const Var n = tape.input("n", {2, 3}, Dtype::int32);
@@ -153,7 +153,7 @@ TEST_CASE("a failed call leaves the tape as it was") {
   CHECK(tape.size() == after);
 }
 
-TEST_CASE("a failed call leaves no trace in the sites that follow") {
+TEST_CASE("a failed call does not change the sites of later calls") {
   const auto keys = [](bool with_failures) {
     Tape tape;
     const Var x = tape.input("x", {2, 3});
@@ -194,7 +194,7 @@ TEST_CASE("sites count the calls of one op, whatever the shapes") {
   CHECK(small[0].key != small[2].key);
 }
 
-TEST_CASE("scopes: path, line and place, and back again") {
+TEST_CASE("scopes set path, line and location, and restore them at their end") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Var before = x + x;
@@ -217,7 +217,7 @@ TEST_CASE("scopes: path, line and place, and back again") {
   CHECK(key_of(inside) != key_of(deeper));
 }
 
-TEST_CASE("a checkpoint takes its nodes and literals off the tape; other sources stay") {
+TEST_CASE("a checkpoint moves its nodes and literals off the tape; other sources stay") {
   Tape tape;
   const Var x = tape.input("x", {2});
   Var interior;
@@ -229,12 +229,12 @@ TEST_CASE("a checkpoint takes its nodes and literals off the tape; other sources
   CHECK_THROWS_AS(interior.shape(), HandleError);
   CHECK(y.node().op->name == "checkpoint");
   REQUIRE(y.node().body);
-  CHECK(y.node().body->inputs().size() == 2);  // x and w; the literal 1 stands in the body
+  CHECK(y.node().body->inputs().size() == 2);  // x and w; the literal 1 is in the body
   CHECK(y.node().inputs.size() == 2);
   CHECK(value<float>(y, {{x, xt::xarray<float>({1.f, 2.f})}}) == xt::xarray<float>({3.f, 7.f}));
 }
 
-TEST_CASE("what a checkpoint refuses") {
+TEST_CASE("checkpoint refuses invalid inputs and results") {
   Tape tape;
   Tape other;
   const Var x = tape.input("x", {2});
@@ -257,7 +257,7 @@ TEST_CASE("modes by name") {
   CHECK(Tape().mode() == Mode::train);
 }
 
-TEST_CASE("a past belongs to what is computed from the tokens") {
+TEST_CASE("values computed from the tokens have a past") {
   Tape tape(Mode::predict);
   const Var tokens = tape.input("tokens", {2, 3}, Dtype::int64);
   const Var source = tape.input("source", {2, 3}, Dtype::int64);
@@ -270,7 +270,7 @@ TEST_CASE("a past belongs to what is computed from the tokens") {
   CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 0), "the capacity of caches must be at least 1, got 0", Error);
   tape.set_past(tokens, past, 4);
   CHECK(tape.capacity() == 4);
-  CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 4), "the tape has a past already", Error);
+  CHECK_THROWS_WITH_AS(tape.set_past(tokens, past, 4), "the tape already has a past", Error);
   CHECK(tape.past_of(tokens).id() == past.id());
   CHECK(tape.past_of(source + tokens * 2).id() == past.id());
   CHECK(tape.past_of(past + 1).id() == past.id());

@@ -1,4 +1,4 @@
-// BLEU of any lines.
+// BLEU of arbitrary lines.
 #include "xtape/bleu.hpp"
 
 #include <cmath>
@@ -26,9 +26,10 @@ void bleu(Input input) {
       if (found)
         require(found->score >= 0 && found->score <= 100 + 1e-9 && found->brevity_penalty >= 0 &&
                     found->brevity_penalty <= 1,
-                "a score lies between 0 and 100");
+                "a score is between 0 and 100");
       const auto same = accepted([&] { return corpus_bleu(references, references, options); });
-      if (same && same->score != 0) require(std::abs(same->score - 100) < 1e-9, "a text is its own best translation");
+      if (same && same->score != 0)
+        require(std::abs(same->score - 100) < 1e-9, "the score of a text with itself is 0 or 100");
     }
 }
 

@@ -1,4 +1,4 @@
-// A definition: read, its functions recorded, and the tape printed.
+// A definition: reads it, records its functions and prints the tape.
 #include "definition.hpp"
 
 #include <sstream>
@@ -32,11 +32,12 @@ void definition(Input input) {
   if (!model) return;
   const Model again = Model::parse((*model)->definition_text(), options);
   require(again.functions() == (*model)->functions(), "a definition that is written and read has the same functions");
-  require(again.parameter_count() == (*model)->parameter_count(), "and the same weights");
+  require(again.parameter_count() == (*model)->parameter_count(),
+          "a definition that is written and read has as many parameters");
   for (const std::string& function : (*model)->functions()) {
     const std::string tape = recorded(**model, function);
-    require(recorded(**model, function) == tape, "a function is recorded twice in the same way");
-    require(recorded(again, function) == tape, "and the same way once written and read");
+    require(recorded(**model, function) == tape, "a function that is recorded twice gives the same tape");
+    require(recorded(again, function) == tape, "a definition that is written and read gives the same tapes");
   }
 }
 

@@ -28,14 +28,14 @@ void expression(Input input) {
   const auto again = accepted([&] {
     try {
       return read(text, false);
-    } catch (const Error& error) {  // parentheses that the line did without may nest it too deeply
+    } catch (const Error& error) {  // the written line has more parentheses and may be nested too deeply
       require(std::strstr(error.what(), "nested more than") != nullptr, "an expression that is written can be read");
       throw;
     }
   });
   if (!again) return;
   require(same(again->value, line->value), "an expression that is written and read is the same");
-  require(model::to_source(again->value) == text, "and is written the same way");
+  require(model::to_source(again->value) == text, "an expression that is written and read is written the same way");
 }
 
 }  // namespace xtape::fuzz

@@ -1,4 +1,4 @@
-// A folder as the Hugging Face Hub has them: config.json, the index of its files, and one file of weights.
+// A folder of the Hugging Face Hub: config.json, the index of its files, and one file of weights.
 #include "xtape/hugging_face.hpp"
 
 #include <cstring>
@@ -48,7 +48,7 @@ void hugging_face(Input input) {
   for (std::size_t i = 0; i < first.size(); ++i)
     require(first[i].name == second[i].name && first[i].value.shape() == second[i].value.shape() &&
                 std::memcmp(first[i].value.data(), second[i].value.data(), first[i].value.bytes()) == 0,
-            "with the same bits");
+            "a folder that is saved and opened has the same bits");
 }
 
 }  // namespace xtape::fuzz

@@ -1,4 +1,4 @@
-// JSON as all files have it.
+// JSON text, as in all files.
 #include "json_text.hpp"
 #include "target.hpp"
 
@@ -7,7 +7,8 @@ namespace xtape::fuzz {
 namespace {
 void visit(const JsonText& text, std::size_t size, const Json& value, std::size_t depth) {
   require(depth <= JsonText::deepest, "nesting is limited");
-  require(text.begin_of(value) < size && text.key_of(value) <= text.begin_of(value), "a value has a place");
+  require(text.begin_of(value) < size && text.key_of(value) <= text.begin_of(value),
+          "a value has a location in the text, after its key");
   if (value.is_structured())
     for (const Json& each : value) visit(text, size, each, depth + 1);
 }
@@ -22,7 +23,7 @@ void json(Input input) {
   const std::string written = text.root().dump(2);
   const auto second = read(written);
   require(second->root() == text.root(), "JSON that is written and read is the same");
-  require(second->root().dump(2) == written, "and is written the same way");
+  require(second->root().dump(2) == written, "JSON that is written and read is written the same way");
 }
 
 }  // namespace xtape::fuzz

@@ -1,4 +1,5 @@
-// libFuzzer's two functions. The environment's XTAPE_FUZZ_TARGET names the target: one program serves all of them.
+// The two functions that libFuzzer calls. The environment variable XTAPE_FUZZ_TARGET names the target, so that one
+// program contains all targets.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Byte-pair encoding against its definition: the earliest merge that there is, the leftmost of equals, until none is.
+// Byte-pair encoding compared with its definition: applies the merge of the lowest rank, leftmost first, until there is
+// none.
 #include "merges.hpp"
 
 #include <map>
@@ -16,7 +17,7 @@ void merges(Input input) {
     const auto left = static_cast<std::int32_t>(static_cast<unsigned char>(input[at]) % token);
     const auto right = static_cast<std::int32_t>(static_cast<unsigned char>(input[at + 1]) % token);
     const bool is_new = known.try_emplace({left, right}, known.size(), token).second;
-    require(merges.add(left, right, token) == is_new, "a pair is merged in one way");
+    require(merges.add(left, right, token) == is_new, "a pair has one merge");
   }
   Tokens tokens;
   for (; at < input.size(); ++at) tokens.push_back(static_cast<unsigned char>(input[at]) % 4);

@@ -1,4 +1,4 @@
-// Every input that is kept in tests/fuzz/corpus, through the targets that libFuzzer drives.
+// Runs every input of tests/fuzz/corpus through the targets that libFuzzer runs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string bytes_of(const fs::path& path) {
 }
 }  // namespace
 
-TEST_CASE("kept inputs are read or refused, and their invariants hold") {
+TEST_CASE("inputs of the corpus are read or refused, and their invariants hold") {
   for (const Target& target : xtape::fuzz::targets()) {
     const std::vector<fs::path> paths = inputs_of(target.name);
     CHECK_MESSAGE(!paths.empty(), target.name);
@@ -40,7 +40,7 @@ TEST_CASE("kept inputs are read or refused, and their invariants hold") {
   }
 }
 
-TEST_CASE("kept inputs cut off or changed in a byte are read or refused") {
+TEST_CASE("inputs of the corpus that are truncated or changed in a byte are read or refused") {
   for (const Target& target : xtape::fuzz::targets())
     for (const fs::path& path : inputs_of(target.name)) {
       const std::string bytes = bytes_of(path);
@@ -56,7 +56,7 @@ TEST_CASE("kept inputs cut off or changed in a byte are read or refused") {
     }
 }
 
-TEST_CASE("a message with a control character in it would be noticed") {
+TEST_CASE("a message with a control character is detected") {
   using namespace xtape::fuzz;
   CHECK_THROWS_AS(accepted([]() -> int { throw xtape::Error(""); }), Broken);
   CHECK_THROWS_AS(accepted([]() -> int { throw std::runtime_error("of another library"); }), std::runtime_error);

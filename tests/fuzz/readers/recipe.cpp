@@ -14,7 +14,7 @@ void recipe(Input input) {
   require(again.text == read->text, "a recipe that is written and read is the same");
   require(again.batch_size == read->batch_size && again.fit.steps == read->fit.steps &&
               again.trainer.seed == read->trainer.seed && again.keep == read->keep,
-          "and so are its numbers");
+          "a recipe that is written and read has the same numbers");
 }
 
 }  // namespace xtape::fuzz

@@ -38,7 +38,7 @@ void safetensors(Input input) {
   if (elements == 0) return;
   damaged[damaged.size() - 1 - input.size() % elements] ^= 1;
   const MemoryFile second(damaged);
-  require(!accepted([&] { return load_arrays(second.path()); }), "a flipped bit in an array is noticed");
+  require(!accepted([&] { return load_arrays(second.path()); }), "a flipped bit in an array is detected");
 }
 
 }  // namespace xtape::fuzz

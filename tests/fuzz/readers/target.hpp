@@ -1,6 +1,6 @@
-/// Fuzz targets for what reads files and texts. A target is a function on any bytes that returns where all is well: input
-/// that is wrong is refused with an xtape::Error, and of input that is read an invariant holds. scripts/fuzz.sh runs
-/// the targets under libFuzzer; the suite `readers` replays the inputs that are kept in tests/fuzz/corpus.
+/// Fuzz targets for the readers of files and texts. A target is a function of arbitrary bytes. It returns normally if
+/// wrong input is refused with an xtape::Error, and if the invariants of accepted input hold. scripts/fuzz.sh runs the
+/// targets under libFuzzer; the suite `readers` replays the inputs of tests/fuzz/corpus.
 #pragma once
 
 #include <optional>
@@ -23,10 +23,10 @@ struct Target {
   void (*run)(Input input);
 };
 
-/// All targets, each in the file of its name.
+/// All targets. Each is in the file of its name.
 const std::vector<Target>& targets();
 
-/// An invariant that does not hold.
+/// Thrown if an invariant does not hold.
 class Broken : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -36,7 +36,7 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw Broken(what);
 }
 
-/// What `read` gives; nothing where it refuses its input. Its message must say something, and be fit to be shown.
+/// The result of `read`; nullopt if it refuses its input. The message must not be empty and must be printable.
 template <class Read>
 auto accepted(const Read& read) -> std::optional<std::decay_t<decltype(read())>> {
   try {
@@ -44,13 +44,13 @@ auto accepted(const Read& read) -> std::optional<std::decay_t<decltype(read())>>
   } catch (const Error& error) {
     const std::string message = error.what();
     require(!message.empty(), "an error has a message");
-    require(escaped(message) == message, "a message holds no control characters, and is UTF-8");
-    require(message.size() < 100000, "a message is no longer than somebody may read");
+    require(escaped(message) == message, "a message has no control characters and is UTF-8");
+    require(message.size() < 100000, "a message is short enough to read");
     return std::nullopt;
   }
 }
 
-/// A file that lies in memory alone, with a path that readers can open.
+/// A file in memory, with a path that readers can open.
 class MemoryFile {
  public:
   explicit MemoryFile(Input bytes = {});
@@ -64,11 +64,11 @@ class MemoryFile {
   std::string path_;
 };
 
-/// A folder of this process for targets that write files or read several, in memory where the system has such a place.
+/// A folder of this process for targets that write files or read several; in memory if the system has such a folder.
 const std::string& folder();
 void write(const std::string& path, Input bytes);
 
-/// The input's parts, between lines of "----": readers of several files get one each. Missing ones are empty.
+/// Splits the input at lines of "----", for readers of several files. Missing parts are empty.
 std::vector<std::string> parts(Input input, std::size_t count);
 
 }  // namespace xtape::fuzz

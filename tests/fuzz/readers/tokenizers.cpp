@@ -1,4 +1,4 @@
-// Tokenizers as they are saved, and what they make of a text.
+// Saved tokenizers, and the tokens that they give for a text.
 #include "target.hpp"
 #include "utf8.hpp"
 #include "xtape/text.hpp"
@@ -14,7 +14,7 @@ void try_text(const Tokenizer& tokenizer, const std::string& text) {
   const std::string decoded = tokenizer.decode(*tokens);
   check_utf8(decoded);
   const auto again = accepted([&] { return tokenizer.encode(decoded); });
-  if (again) require(tokenizer.decode(*again) == decoded, "what was decoded is encoded and decoded as it is");
+  if (again) require(tokenizer.decode(*again) == decoded, "a decoded text is unchanged by encoding and decoding");
   require(tokenizer.pieces(*tokens).size() == tokens->size(), "every token has a piece");
 }
 }  // namespace
@@ -27,13 +27,14 @@ void tokenizers(Input input) {
     const MemoryFile written(json);
     const auto again = load_tokenizer(written.path());
     require(again->to_json() == json, "a tokenizer that is saved and loaded is the same");
-    require(again->size() == (*saved)->size(), "and has as many tokens");
+    require(again->size() == (*saved)->size(), "a tokenizer that is saved and loaded has as many tokens");
     try_text(**saved, texts[1]);
   }
-  // Those of the text itself know all of it.
+  // Tokenizers made from the text have all of its characters.
   for (const bool special : {false, true})
     if (const auto own = accepted([&] { return CharacterTokenizer(texts[1], CharacterTokenizer::Unknown::error, special); }))
-      require(own->decode(own->encode(texts[1])) == texts[1], "a text of known characters comes back");
+      require(own->decode(own->encode(texts[1])) == texts[1],
+              "a text of known characters is encoded and decoded unchanged");
   const auto words = accepted([&] { return WordTokenizer(std::vector<std::string>{texts[1]}); });
   if (words) try_text(*words, texts[1]);
 }

@@ -1,4 +1,4 @@
-// GPT-2's two files and a text: vocab.json, which is completed by the bytes' pieces, merges.txt, and what is encoded.
+// GPT-2's two files and a text to encode. vocab.json is completed by the pieces of all bytes; then merges.txt.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace xtape::fuzz {
 
 namespace {
-/// A vocabulary of the bytes, and of what the merges name.
+/// A vocabulary of the bytes and of the pieces that the merges name.
 std::string vocabulary_for(const std::string& merges) {
   static const std::string bytes = [] {
     std::string text;
@@ -41,12 +41,12 @@ std::string vocabulary_for(const std::string& merges) {
 void encode(const Tokenizer& tokenizer, const std::string& text) {
   const Tokens tokens = tokenizer.encode(text);
   for (const std::int32_t token : tokens) require(token >= 0 && token < tokenizer.size(), "tokens are in the vocabulary");
-  require(tokenizer.decode(tokens) == text, "any bytes are encoded and decoded");
+  require(tokenizer.decode(tokens) == text, "any bytes are encoded and decoded unchanged");
   require(tokenizer.pieces(tokens).size() == tokens.size(), "every token has a piece");
   Gpt2Words words(text);
   std::string joined;
   for (std::string_view word; !(word = words.next()).empty();) joined += word;
-  require(joined == text, "nothing lies between words");
+  require(joined == text, "the joined words are the text");
 }
 }  // namespace
 
@@ -59,7 +59,7 @@ void vocabulary(Input input) {
     if (!tokenizer) continue;
     encode(*tokenizer, texts[2]);
     const auto files = tokenizer->files("");
-    require(files.at(0).bytes == vocabulary && files.at(1).bytes == texts[1], "the files are kept as they were");
+    require(files.at(0).bytes == vocabulary && files.at(1).bytes == texts[1], "the files are kept unchanged");
   }
 }
 

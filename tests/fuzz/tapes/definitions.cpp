@@ -1,4 +1,4 @@
-// A program written as a definition computes the same.
+// The check that a program written as a definition computes the same.
 #include "oracles.hpp"
 #include "print.hpp"
 #include "record.hpp"
@@ -28,11 +28,11 @@ Check same_as_definition() {
   return {"the definition computes the same", [](Trial& trial) -> std::optional<std::string> {
             if (!trial.recipe().program) return std::nullopt;
             const Program& program = *trial.recipe().program;
-            if (program.mode == Mode::predict) return std::nullopt;  // whose past is the caller's
+            if (program.mode == Mode::predict) return std::nullopt;  // the caller has to feed the past
             Subject subject(program.mode, Floats::as_written);
             Recorder recorder(subject);
             for (const Step& step : program.steps) recorder.record(step);
-            // Random numbers depend on where a call stands, and it stands elsewhere here.
+            // Random numbers depend on the site of a call, which is another in a definition.
             if (draws(subject.tape)) return std::nullopt;
             const Definition definition = definition_of(program);
             if (definition.results.empty()) return std::nullopt;

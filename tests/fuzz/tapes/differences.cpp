@@ -30,7 +30,7 @@ bool any_node(const Tape& tape, const std::function<bool(const Node&)>& is) {
   return false;
 }
 
-/// How far output `k` of a play is in one way from another.
+/// The relative difference of output `k` of a play between two ways of playing.
 double apart(Trial& trial, const Way& a, const Way& b, std::size_t play, std::size_t k) {
   const auto difference =
       furthest(as_doubles(trial.played(a).values[play][k]), as_doubles(trial.played(b).values[play][k]), 0);
@@ -89,18 +89,18 @@ bool comparable_widths(Trial& trial) {
 }
 
 double tolerance_of(Trial& trial, std::size_t play, std::size_t k) {
-  // A float64 may be a float32 that was cast.
+  // A float64 value may be a float32 value that was cast.
   const bool single = any_node(trial.subject(Floats::as_written).tape, [](const Node& node) {
     return std::any_of(node.outputs.begin(), node.outputs.end(),
                        [](const ValueType& type) { return type.dtype == Dtype::float32; });
   });
-  // float32's digits are 2^29 times coarser, and so is what rounding does to its results.
+  // The precision of float32 is 2^29 times coarser, and so is the effect of rounding.
   double coarse = 1e-3;
   try {
     coarse = apart(trial, reference(Floats::single), reference(Floats::twofold), play, k) + noise_of(trial, play, k);
-  } catch (const Error&) {  // it mixes widths in a way that one width does not allow
+  } catch (const Error&) {  // the program mixes widths and cannot be recorded in one width
   }
-  // Not less: thousands of values that are zero but for rounding may have been summed.
+  // Not less, because an output may be a sum of thousands of values that are zero except for rounding.
   return single ? 1e-5 + 100 * coarse : 1e-10 + 1e-5 * coarse;
 }
 

@@ -5,7 +5,7 @@
 namespace xtape::fuzz {
 
 namespace {
-/// All ops that programs may call. A checkpoint, a scan and a gradient are drawn by themselves.
+/// All ops that programs may call. Checkpoints, scans and gradients are drawn separately.
 std::vector<std::string> names_of_ops() {
   std::vector<std::string> names;
   for (const auto& [name, row] : ops().rows()) names.push_back(name);
@@ -17,7 +17,7 @@ bool has_rule(const Op& op) {
   return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.op == &op; });
 }
 
-/// Numbers that keep what they are applied to small.
+/// Ops with bounded results, which keep values small.
 const std::initializer_list<const char*> tame = {"tanh", "sigmoid", "own_bend"};
 }  // namespace
 
@@ -35,10 +35,10 @@ Drawer::Drawer(std::uint64_t seed, const DrawOptions& options)
 void Drawer::choose_size() {
   const std::int64_t kind = random.below(20);
   std::vector<std::int64_t> from;
-  if (kind < 15) {  // small arrays: where shapes meet
+  if (kind < 15) {  // small arrays: combinations of shapes
     from = {1, 2, 3, 4, 5, 7, 8};
     calls_ = static_cast<int>(random.between(3, 12));
-  } else if (kind < 17) {  // long rows: tiles, and ends of vectors
+  } else if (kind < 17) {  // long rows: tiles, and tails of vectorised loops
     from = {1, 2, 3, 63, 64, 100, 257, 2050};
     most_elements_ = 12000;
     calls_ = static_cast<int>(random.between(3, 8));
@@ -47,7 +47,7 @@ void Drawer::choose_size() {
     most_elements_ = 30000;
     if (random.one_in(2)) real_ = Dtype::float32;
     calls_ = static_cast<int>(random.between(2, 6));
-  } else {  // work enough for several threads
+  } else {  // enough work for several threads
     from = {2, 3, 64, 300, 1024, 9000};
     most_elements_ = 60000;
     calls_ = static_cast<int>(random.between(2, 5));
@@ -82,7 +82,7 @@ std::optional<Ref> Drawer::record(Step& step, const std::function<void()>& recor
     return std::nullopt;
   }
   const Ref first{step.id};
-  for (std::size_t i = before; i < subject_.tape.size(); ++i)  // what a gradient needs on its way
+  for (std::size_t i = before; i < subject_.tape.size(); ++i)  // nodes that a gradient needs
     for (const ValueType& made : subject_.tape.node(i).outputs)
       if (count_of(made.shape) > 100 * most_elements_) {
         recorder_.forget(step.id);
@@ -243,7 +243,7 @@ bool Drawer::grown() {
   if (!draft) return false;
   const auto result = call(name, *draft);
   if (!result) return false;
-  // Great numbers are tamed mostly, so that what follows is not infinite.
+  // Large numbers are mostly bounded, so that later values are not infinite.
   const Hint& hint = hint_of(name);
   if (!hint.grows || random.one_in(4)) return true;
   const Dtype dtype = type(*result).dtype;
@@ -262,7 +262,7 @@ bool Drawer::grown() {
 bool Drawer::write_out(const Op& op) {
   const auto draft = drafted(op);
   if (!draft) return false;
-  // The nodes of the expansion, recorded aside, become steps.
+  // The expansion is recorded on another tape; its nodes become steps.
   Tape aside(program_.mode);
   std::vector<Operand> operands;
   std::map<std::pair<std::int32_t, std::int32_t>, Term> terms;

@@ -1,5 +1,5 @@
-/// Programs at random. A step is recorded as soon as it is drawn: the library's own shape rules say what fits, and what
-/// they refuse is drawn anew.
+/// Draws random programs. Each step is recorded as soon as it is drawn; if the library's shape rules refuse it, another
+/// step is drawn.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 namespace xtape::fuzz {
 
 struct DrawOptions {
-  std::string focus;  ///< An op to draw again and again; empty: all alike.
+  std::string focus;  ///< An op to draw often; empty: all with the same probability.
 };
 
 /// The program of a seed.
@@ -29,15 +29,15 @@ struct Draft {
   Attributes attributes = {};
 };
 
-/// What is known of a value besides its type.
+/// The known properties of a value besides its type.
 struct Known {
   Ref ref;
-  bool exact = false;     ///< No rounding went into it: it has the same bits, whatever the passes do.
-  bool steady = false;    ///< Exact, or so irregular that rounding makes no two elements equal, or other than they are.
+  bool exact = false;     ///< Computed without rounding: it has the same bits with any passes.
+  bool steady = false;    ///< Exact, or so irregular that rounding changes no comparison with an element.
   bool positive = false;  ///< At least about 1/4.
 };
 
-/// What was drawn cannot be recorded, and something else is drawn.
+/// Thrown if the drawn step cannot be recorded; another step is then drawn.
 struct Refused : Error {
   using Error::Error;
 };
@@ -47,25 +47,25 @@ class Drawer {
   Drawer(std::uint64_t seed, const DrawOptions& options);
   Program run();
 
-  // For those who draw the operands and attributes of one op (drawn_*.cpp).
+  // For the functions that draw the operands and attributes of one op (drawn_*.cpp).
 
   Random random;
   const ValueType& type(Ref ref) const { return recorder_.at(ref).type(); }
   const Shape& shape(Ref ref) const { return type(ref).shape; }
-  /// A value that is there; a new source where none fits.
+  /// An existing value that fits; a new source if there is none.
   Ref any(const std::function<bool(const ValueType&)>& fits);
   Ref any();
   Ref number();                                ///< Not bool.
   Ref floating(std::size_t least_rank = 0);
   Ref integer();
   Ref flag();
-  Ref fitting(const ValueType& type);          ///< A value of just this type.
+  Ref fitting(const ValueType& type);          ///< A value of exactly this type.
   Ref fitting(Ref like) { return fitting(ValueType(type(like))); }
-  Ref positive(Ref x);                         ///< x, or something of its type away from 0.
+  Ref positive(Ref x);                         ///< x, or a value of its type away from 0.
   Ref steady(Ref x);                           ///< x, or x with irregular numbers added.
-  Term partner(Ref x);                         ///< What broadcasts with x, of its dtype, or a literal.
+  Term partner(Ref x);                         ///< A value that broadcasts with x, of its dtype; or a literal.
   Ref mask_for(const Shape& shape);            ///< bool, broadcasting to `shape`.
-  std::optional<Ref> indices(const Shape& shape, std::int64_t size);  ///< In [0, size); nothing where there are none.
+  std::optional<Ref> indices(const Shape& shape, std::int64_t size);  ///< In [0, size); nullopt if `size` is 0.
   Ref source(const ValueType& type, const Numbers& numbers = {});
   std::int64_t size() { return random.pick(sizes_); }
   Shape any_shape();
@@ -75,9 +75,9 @@ class Drawer {
   Dtype real() const { return real_; }
   bool has_past(Ref ref) const { return !subject_.tape.past_of(recorder_.at(ref)).empty(); }
 
-  /// Records a call; nothing where it is refused or too big. Its first output.
+  /// Records a call and returns its first output; nullopt if it is refused or too large.
   std::optional<Ref> call(const std::string& op, const Draft& draft);
-  Ref must(const std::string& op, const Draft& draft);  ///< The same, for calls that cannot fail.
+  Ref must(const std::string& op, const Draft& draft);  ///< As `call`, for calls that cannot fail.
 
  private:
   struct Scope;
@@ -86,11 +86,12 @@ class Drawer {
   Draft generic(const Op& op);
   void draw_attributes(const Op& op, Draft& draft);
   std::optional<Draft> drafted(const Op& op);
-  /// Calls `recording`, which records `step`, and appends it. Nothing where it is refused or too big; else its first output.
+  /// Calls `recording`, which records `step`, and appends the step. Returns its first output; nullopt if it is refused
+  /// or too large.
   std::optional<Ref> record(Step& step, const std::function<void()>& recording);
-  bool grow();            ///< One more step, or several; false where what was drawn was refused.
+  bool grow();            ///< Adds one or several steps; false if the drawn step was refused.
   bool grown();
-  bool write_out(const Op& op);  ///< Draws the op's expansion in its place.
+  bool write_out(const Op& op);  ///< Adds the steps of the op's expansion instead of the op.
   bool draw_checkpoint();
   bool draw_scan();
   bool draw_grad();
@@ -106,7 +107,7 @@ class Drawer {
   Program program_;
   Subject subject_;
   Recorder recorder_;
-  std::vector<Step>* steps_;  ///< Of the block that is being drawn.
+  std::vector<Step>* steps_;  ///< The steps of the block that is being drawn.
   std::vector<Known> values_;
   std::map<Ref, Known> all_known_;
   std::vector<std::string> names_;
@@ -119,18 +120,18 @@ class Drawer {
   bool mixed_ = false;
 };
 
-/// What must be known of an op to draw it, beyond its row.
+/// The information needed to draw calls of an op, in addition to its entry in the op table.
 struct Hint {
-  /// Operands and attributes, where the row's own list does not say enough; nothing where no value at hand serves.
+  /// Draws operands and attributes, if the op's lists of these are not enough; nullopt if no existing value fits.
   std::function<std::optional<Draft>(Drawer&)> draft = {};
-  bool exact = false;        ///< Moves, picks or counts: exact operands give exact results.
-  bool grows = false;        ///< Results can be much greater than operands.
-  bool jumps = false;        ///< Its value or gradient jumps: operands must be steady.
+  bool exact = false;        ///< Moves, selects or counts elements: exact operands give exact results.
+  bool grows = false;        ///< Results can be much larger than operands.
+  bool jumps = false;        ///< The value or the gradient is discontinuous: operands must be steady.
   int positive = -1;         ///< The operand that must stay away from 0; -1: none.
 };
 const Hint& hint_of(const std::string& op);
 
-/// The words that a text attribute may have; empty where a draft must say.
+/// The valid values of a text attribute; empty if a draft must set it.
 std::vector<std::string> words_of(const std::string& attribute);
 
 }  // namespace xtape::fuzz

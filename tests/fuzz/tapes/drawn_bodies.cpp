@@ -1,11 +1,11 @@
-// Drawing what holds a body, gradients, and what is asked of a program.
+// Draws checkpoints and scans, gradients, and the outputs and carries of a program.
 #include <algorithm>
 
 #include "drawer.hpp"
 
 namespace xtape::fuzz {
 
-/// Values that are drawn while it lives are seen in it alone.
+/// Values that are drawn during the lifetime of a Scope are visible only in its block.
 struct Drawer::Scope {
   Scope(Drawer& drawer, Block& block)
       : drawer(drawer), steps_before(drawer.steps_), values_before(drawer.values_) {
@@ -22,9 +22,9 @@ struct Drawer::Scope {
   std::vector<Known> values_before;
 };
 
-/// The steps of a body; its results are chosen by the caller.
+/// Draws the steps of a body; the caller chooses its results.
 void Drawer::draw_body(Block& block, const Vars& arguments) {
-  // A body sees what stands outside now and then.
+  // In one of three bodies, the values outside are visible.
   if (!random.one_in(3)) values_.clear();
   for (const Var& argument : arguments) {
     block.arguments.push_back(new_id());
@@ -55,7 +55,7 @@ bool Drawer::draw_checkpoint() {
   return record(step, [&] { recorder_.record_checkpoint(step, function); }).has_value();
 }
 
-/// A value of a state's type that depends on what the body computes.
+/// A value of a state's type that depends on values of the body.
 Ref Drawer::state_like(const ValueType& wanted) {
   std::vector<Ref> same;
   for (const Known& value : values_)
@@ -116,7 +116,7 @@ bool Drawer::draw_scan() {
   return record(step, [&] { recorder_.record_scan(step, cell); }).has_value();
 }
 
-/// Tokens with a past, and an embedding of theirs.
+/// Draws tokens with a past, and their embedding.
 void Drawer::draw_tokens() {
   const std::int64_t rows = random.between(1, 3), places = random.between(1, 4), width = random.between(1, 5);
   Step step{new_id(), "tokens", {}, {{"capacity", places + random.between(0, 5)}}, {Dtype::int64, {rows, places}}};
@@ -125,7 +125,7 @@ void Drawer::draw_tokens() {
   must("take", {{source({real_, {4, width}}), values_.front().ref}});
 }
 
-/// A number that depends on one or two values.
+/// A scalar that depends on one or two values.
 Ref Drawer::loss() {
   const Ref x = floating();
   const Ref y = random.one_in(3) ? must("square", {{must("tanh", {{x}})}}) : must(random.pick({"sigmoid", "tanh", "own_bend"}), {{x}});
@@ -142,7 +142,7 @@ bool Drawer::draw_grad() {
     std::vector<Ref> sources;
     for (const Known& value : values_)
       if (is_floating(type(value.ref).dtype)) sources.push_back(value.ref);
-    // Early values are what much depends on.
+    // Many values depend on early ones.
     const auto count = static_cast<std::int64_t>(sources.size());
     step.operands.push_back(sources[static_cast<std::size_t>(random.below(std::max<std::int64_t>(1, count / 2)))]);
   }
@@ -155,7 +155,7 @@ bool Drawer::draw_grad() {
 
 void Drawer::choose_outputs() {
   if (!random.one_in(3)) draw_grad();
-  if (random.one_in(3)) draw_grad();  // often of a gradient
+  if (random.one_in(3)) draw_grad();  // often the gradient of a gradient
   std::vector<Ref> refs;
   for (const auto& [ref, value] : all_known_)
     if (std::any_of(program_.steps.begin(), program_.steps.end(),
@@ -174,9 +174,9 @@ void Drawer::choose_outputs() {
 }
 
 void Drawer::choose_carries() {
-  if (program_.mode == Mode::predict) return;  // the caches do
+  if (program_.mode == Mode::predict) return;  // the states of caches are carried instead
   for (const Step& step : program_.steps) {
-    // Not what must stay in a range: indices, divisors.
+    // Values that must stay in a range, such as indices and divisors, are not carried.
     if (step.op != "input" || random.one_in(3) || is_integer(step.type.dtype) || step.numbers.low > 0) continue;
     std::vector<Ref> same;
     for (const Known& value : values_)

@@ -1,5 +1,4 @@
-// What must be known of the ops that pick elements to draw calls that their shape rules accept, with numbers that stay
-// within reason.
+// Draws calls of the indexing ops that their shape rules accept, with numbers of moderate size.
 #include <algorithm>
 
 #include "drawn_ops.hpp"
@@ -7,7 +6,7 @@
 namespace xtape::fuzz {
 
 namespace {
-/// x, an axis of it, and indices along that: of any shape, or (`alike`) with the other sizes of x.
+/// x, an axis of x, and indices along the axis: of any shape or, with `alike`, of the shape of x except along the axis.
 struct Indexed {
   Ref x, indices;
   std::int64_t axis;

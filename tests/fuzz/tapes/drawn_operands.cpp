@@ -1,4 +1,4 @@
-// Drawing what a call takes: values at hand, or new ones.
+// Draws the operands of calls: existing values or new ones.
 #include <algorithm>
 
 #include "drawer.hpp"
@@ -12,7 +12,7 @@ Ref Drawer::any(const std::function<bool(const ValueType&)>& fits) {
   for (const Known& value : values_)
     if (fits(type(value.ref))) fitting.push_back(value.ref);
   if (!fitting.empty()) {
-    // What was computed last is taken most often: so programs grow deep.
+    // The latest values are chosen most often, so that programs become deep.
     const auto count = static_cast<std::int64_t>(fitting.size());
     return fitting[static_cast<std::size_t>(random.one_in(2) ? random.below(count)
                                                              : count - 1 - random.below(std::min<std::int64_t>(3, count)))];
@@ -67,7 +67,7 @@ Ref Drawer::fitting(const ValueType& wanted) {
 
 Ref Drawer::positive(Ref x) {
   if (known(x).positive || type(x).dtype == Dtype::boolean) return x;
-  if (!is_floating(type(x).dtype)) return must("add", {{must("square", {{x}}), std::int64_t{1}}});  // never 0, wrapped or not
+  if (!is_floating(type(x).dtype)) return must("add", {{must("square", {{x}}), std::int64_t{1}}});  // never 0 mod 2^n
   const char* const how = random.pick({"square", "sigmoid", "own_swell"});
   const Ref bounded = how == std::string("square") ? must("tanh", {{x}}) : x;
   const Ref sum = must("add", {{must(how, {{bounded}}), random.pick({0.25, 0.5, 1.0})}});

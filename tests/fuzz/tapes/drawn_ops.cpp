@@ -1,4 +1,4 @@
-// What must be known of elementwise ops and reductions; and what is known of all ops.
+// Hints for elementwise ops and reductions, and the table of all hints.
 #include "drawn_ops.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Drawn pow(Drawer& d) {
   return Draft{{base, d.partner(base)}};
 }
 
-/// Of no elements the mean is NaN.
+/// Not of an array without elements, whose mean is NaN.
 Drawn mean(Drawer& d) {
   const Ref x = d.number();
   if (count_of(d.shape(x)) == 0) return std::nullopt;
@@ -28,7 +28,7 @@ Drawn mean(Drawer& d) {
   return draft;
 }
 
-/// Divided by one less than there are at most: not by 0, and not by less.
+/// The correction is at most 1, and 0 if an axis has fewer than two elements, so that the divisor is positive.
 Drawn variance(Drawer& d) {
   const Ref x = d.floating();
   std::int64_t least = 2;
@@ -39,7 +39,7 @@ Drawn variance(Drawer& d) {
   return draft;
 }
 
-/// By a number that no quotient is near a multiple of.
+/// Divides by a number for which quotients are not near an integer.
 Drawn divided_down(Drawer& d) {
   if (d.random.one_in(2)) return Draft{{d.steady(d.number()), 0.75}};
   return Draft{{d.steady(d.number()), d.random.between(1, 3)}};
@@ -53,7 +53,7 @@ Hints hints_of_numbers() {
   return {
       {"stop_gradient", {{}, true}},
       {"neg", {{}, true}},
-      // What jumps, or has a kink.
+      // Ops with jumps or kinks.
       {"clip", {clip, true, false, true}},
       {"floor", {one_of_a_type, true, false, true}},
       {"sign", {one_of_a_type, true, false, true}},
@@ -72,7 +72,7 @@ Hints hints_of_numbers() {
       {"greater", {{}, false, false, true}},
       {"greater_equal", {{}, false, false, true}},
       {"categorical", {{}, false, false, true}},
-      // What needs numbers away from 0, and what makes great ones.
+      // Ops that need numbers away from 0, and ops with large results.
       {"div", {{}, false, true, false, 1}},
       {"mod", {{}, false, false, true, 1}},
       {"floor_divide", {divided_down, false, false, true}},

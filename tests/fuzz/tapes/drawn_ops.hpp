@@ -1,4 +1,4 @@
-/// What must be known of ops to draw calls of them, by the kind of op: see `Hint`.
+/// The hints for drawing calls of ops (see `Hint`), by kind of op.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline std::size_t normal(Drawer& d, Ref x, std::int64_t axis) {
 }
 
 Hints hints_of_shapes();
-Hints hints_of_products();  ///< Losses and normalisations, too.
+Hints hints_of_products();  ///< Also of losses and normalisations.
 Hints hints_of_indexing();
 
 }  // namespace xtape::fuzz

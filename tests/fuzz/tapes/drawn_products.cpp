@@ -1,5 +1,4 @@
-// What must be known of products, losses and normalisations to draw calls that their shape rules accept, with numbers
-// that stay within reason.
+// Draws calls of products, losses and normalisations that their shape rules accept, with numbers of moderate size.
 #include <algorithm>
 
 #include "drawn_ops.hpp"
@@ -7,7 +6,7 @@
 namespace xtape::fuzz {
 
 namespace {
-/// Letters for the axes of operands: equal sizes often get one letter.
+/// Axis labels of operands: axes of equal sizes often get the same label.
 struct Letters {
   std::map<char, std::int64_t> sizes;
   std::string of(Drawer& d, const Shape& shape, bool repeats) {
@@ -27,7 +26,7 @@ struct Letters {
     for (const auto& [letter, size] : sizes) all *= static_cast<double>(size);
     return all;
   }
-  /// Some letters of the operands, in any order, whose sizes multiply to a bounded number.
+  /// Some labels of the operands, in any order; the product of their sizes is bounded.
   std::string result(Drawer& d) const {
     std::string kept;
     std::int64_t count = 1;
@@ -68,14 +67,14 @@ Drawn einsum(Drawer& d) {
   return draft;
 }
 
-/// No letter stands in one operand alone: those of a product of matrices, in any order, and of batches.
+/// Every label is in two of a, b and y, as in a matrix product, or in all three (batch); in any order.
 Drawn einsum_add(Drawer& d) {
   const Ref a = d.floating(1);
   std::string of_a, of_b, of_y;
   Shape b, y;
   for (std::size_t i = 0; i < d.shape(a).size(); ++i) {
     const char letter = static_cast<char>('a' + i);
-    const std::int64_t kind = d.random.below(3);  // a batch's, a sum's, or a's and the result's
+    const std::int64_t kind = d.random.below(3);  // batch; summed; of a and the result
     of_a += letter;
     if (kind != 2) (of_b += letter, b.push_back(d.shape(a)[i]));
     if (kind != 1) (of_y += letter, y.push_back(d.shape(a)[i]));
@@ -99,14 +98,15 @@ Drawn matmul(Drawer& d) {
   return Draft{{a, d.fitting(ValueType{d.type(a).dtype, b})}};
 }
 
-/// q, k, v and the equations, in one of two orders of the axes; the cotangent too, for the gradient; and mostly a mask.
+/// q, k, v and the equations, in one of two orders of the axes; for the gradient also the cotangent; and mostly a mask.
 Draft attention(Drawer& d, bool gradient) {
   const bool heads_second = d.random.one_in(2);
   const std::int64_t b = d.size(), h = d.random.between(1, 3), q = d.size(), k = d.size(), e = d.size(), f = d.size();
   const auto array = [&](std::int64_t places, std::int64_t width) {
     return d.fitting(ValueType{d.real(), heads_second ? Shape{b, h, places, width} : Shape{b, places, h, width}});
   };
-  // Keys that no query of a block sees are not looked at, so values must be finite, or 0 times infinity is 0 here alone.
+  // The kernel skips keys that are masked for a whole block of queries, the expansion does not: values must be finite,
+  // because 0 times infinity would be NaN in the expansion only.
   const Ref values = d.must("tanh", {{array(k, f)}});
   Draft draft{{array(q, e), array(k, e), values}};
   if (gradient) draft.operands.push_back(array(q, f));
@@ -119,7 +119,7 @@ Draft attention(Drawer& d, bool gradient) {
   return draft;
 }
 
-/// Of logits with so many classes; `ignore` is sometimes one of the targets.
+/// The attributes of a loss of logits with `classes` classes; `ignore` is sometimes one of the targets.
 Attributes loss_attributes(Drawer& d, std::int64_t classes) {
   Attributes attributes{{"ignore", d.random.pick<std::int64_t>({-100, 0, 1})},
                         {"label_smoothing", d.random.pick({0.0, 0.0, 0.1})}};
@@ -165,7 +165,7 @@ Drawn product_cross_entropy(Drawer& d) {
   return draft;
 }
 
-/// `scales`: how many arrays of the width of the last axis may follow x.
+/// `scales`: the maximum number of arrays of the last axis's size that follow x.
 Drawn normalised(Drawer& d, int scales) {
   const Ref x = d.floating(1);
   Draft draft{{x}, {{"epsilon", d.random.pick({0.1, 0.01})}}};
@@ -174,7 +174,7 @@ Drawn normalised(Drawer& d, int scales) {
   return draft;
 }
 
-/// dy, x, what the forward op keeps of each row (`kept` arrays), and perhaps the weight.
+/// dy, x, the `kept` arrays that the forward op saves per row, and perhaps the weight.
 Drawn normalised_grad(Drawer& d, int kept) {
   const Ref x = d.floating(1);
   const Dtype dtype = d.type(x).dtype;

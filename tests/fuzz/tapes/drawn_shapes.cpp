@@ -1,5 +1,4 @@
-// What must be known of the ops on shapes to draw calls that their shape rules accept, with numbers that stay within
-// reason.
+// Draws calls of the ops on shapes that their shape rules accept, with numbers of moderate size.
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +7,7 @@
 namespace xtape::fuzz {
 
 namespace {
-constexpr std::int64_t open = std::numeric_limits<std::int64_t>::max();  // of a slice: to the end
+constexpr std::int64_t open = std::numeric_limits<std::int64_t>::max();  // the stop of a slice that goes to the end
 
 Drawn reshape(Drawer& d) {
   const Ref x = d.any();
@@ -75,7 +74,7 @@ Drawn slice(Drawer& d) {
   return Draft{{x}, {{"start", start}, {"stop", stop}, {"step", step}}};
 }
 
-/// A part that lies inside x, on every axis from `start` by `step`.
+/// A slice that is inside x, on every axis from `start` by `step`.
 Drawn update_slice(Drawer& d) {
   const Ref x = d.number();
   List start, step;

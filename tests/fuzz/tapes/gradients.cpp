@@ -1,4 +1,4 @@
-// Gradients against central differences, and sweeps over sweeps against what they are of.
+// Compares gradients with central differences, and gradients of gradients with the first gradients.
 #include <cmath>
 #include <sstream>
 
@@ -14,7 +14,7 @@ using Result = std::optional<std::string>;
 
 constexpr std::uint64_t weights_seed = 11, direction_seed = 23;
 
-/// Whether a derivative is withheld on purpose: then the function moves where its gradient says that it does not.
+/// Whether the tape stops gradients on purpose, so that differences do not agree with the gradient.
 bool withholds(const Tape& tape) {
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
@@ -41,7 +41,7 @@ Var inner(const Vars& a, const Vars& b) {
   return total;
 }
 
-/// Fixed numbers of the types of vars.
+/// Constants with fixed numbers, of the types of `vars`.
 Vars numbers_like(Tape tape, const Vars& vars, std::uint64_t seed) {
   Vars numbers;
   for (const Var& var : vars)
@@ -49,7 +49,7 @@ Vars numbers_like(Tape tape, const Vars& vars, std::uint64_t seed) {
   return numbers;
 }
 
-/// The program in float64, with nothing carried, and fed no equal numbers: where numbers meet there are kinks.
+/// The program in float64, without carries, and fed with distinct numbers, because equal numbers are kinks of some ops.
 struct Function {
   explicit Function(const Recipe& recipe) : subject(recipe.mode, Floats::twofold) {
     recipe.record(subject);
@@ -63,7 +63,7 @@ struct Function {
   Vars inputs, outputs;
 };
 
-/// Whether the program is a function of floats that can be looked at in float64.
+/// The program as a function of floats in float64; null if it is not such a function.
 std::unique_ptr<Function> function_of(const Recipe& recipe) {
   try {
     auto function = std::make_unique<Function>(recipe);
@@ -71,12 +71,12 @@ std::unique_ptr<Function> function_of(const Recipe& recipe) {
     for (const Var& output : function->outputs)
       if (output.dtype() != Dtype::float64) return nullptr;  // a mean of integers
     return function;
-  } catch (const Error&) {  // it mixes widths in a way that one width does not allow
+  } catch (const Error&) {  // the program mixes widths and cannot be recorded in one width
     return nullptr;
   }
 }
 
-/// Plays the first of the player's outputs at x + step * direction.
+/// The value of the player's first output at x + step * direction.
 double moved(Player& player, const Function& function, const Var& output, std::size_t play, double step) {
   std::vector<Array> arrays;
   std::vector<Feed> feeds;
@@ -109,7 +109,7 @@ Check finite_differences() {
             options.arena = trial.arena();
             Player player(tape, {f, slope}, options);
             const Player values(tape, {f}, options);
-            // A kink, or a jump, between the points spoils one play; a wrong gradient is wrong in both.
+            // A kink or a jump between the points makes one play disagree; a wrong gradient disagrees in both plays.
             Result failed;
             for (std::size_t play = 0; play < 2; ++play) {
               moved(player, *function, f, play, 0);
@@ -121,12 +121,12 @@ Check finite_differences() {
               const double tolerance = 1e-4 * (1 + std::abs(recorded)) + 10 * std::abs(coarse - fine);
               if (!std::isfinite(fine) || !std::isfinite(coarse) || std::abs(recorded - fine) <= tolerance)
                 return std::nullopt;
-              // A function that bends an infinity back has values, and no gradient.
+              // With infinite intermediate values, the output can be finite and the gradient NaN.
               if (std::isnan(recorded) && !values.first_not_finite(function->subject.feeds(play), play).empty())
                 return std::nullopt;
               std::ostringstream out;
               out.precision(9);
-              out << "along a direction the gradient says " << recorded << ", the difference " << fine;
+              out << "along a direction: by the gradient " << recorded << ", by differences " << fine;
               failed = out.str();
             }
             return failed;

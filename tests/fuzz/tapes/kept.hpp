@@ -1,4 +1,4 @@
-/// What kept programs are written with.
+/// Helpers for the programs in kept_test.cpp.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 
 namespace xtape::fuzz {
 
-/// Tries every check.
+/// Runs every check.
 inline void agree(const Recipe& recipe) {
   for (const Check& check : all_checks()) {
     const auto failure = first_failure(recipe, {check});

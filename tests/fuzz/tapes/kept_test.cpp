@@ -1,4 +1,4 @@
-// Programs that once disagreed, in their smallest form, as `tapes` prints them.
+// Programs that once failed a check, in their smallest form, as `tapes` prints them.
 #include "kept.hpp"
 
 using namespace xtape;

@@ -1,4 +1,4 @@
-// tapes: programs drawn at random, each played in many ways that must agree.
+// tapes: draws random programs and plays each in many ways, which must agree.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -17,24 +17,24 @@ using namespace xtape::fuzz;
 namespace {
 constexpr const char* usage =
     "tapes [--first N] [--count M] [--minutes K | --seconds K] [--op NAME] [--all] [--keep]\n"
-    "                                                                  draws and checks the programs of seeds\n"
-    "tapes --seed N [--op NAME]                                        prints one, and tries every check\n"
+    "                                                                  draws and checks the programs of M seeds\n"
+    "tapes --seed N [--op NAME]                                        prints one program and runs every check\n"
     "tapes --ops [--first N] [--count M]                               counts how often ops are drawn\n"
     "\n"
     "  --op NAME   draws this op often\n"
-    "  --all       tries every check on every program; otherwise each seed tries some\n"
-    "  --keep      goes on after a failure\n";
+    "  --all       runs every check on every program; otherwise each seed runs some of them\n"
+    "  --keep      continues after a failure\n";
 
 constexpr double unlimited = 1e9;
 
 struct Wanted {
-  std::uint64_t first = 0, count = 0;  ///< No count: 1000, or as many as the minutes allow.
+  std::uint64_t first = 0, count = 0;  ///< count 0: 1000, or as many as `minutes` allows.
   double minutes = unlimited;
   bool all = false, one = false, keep = false, ops = false;
   DrawOptions draw;
 };
 
-/// False where the arguments are not understood.
+/// Returns false if the arguments are invalid.
 bool read(int count, char** arguments, Wanted& wanted) {
   for (int i = 1; i < count; ++i) {
     const std::string name = arguments[i];
@@ -62,7 +62,7 @@ bool read(int count, char** arguments, Wanted& wanted) {
   return true;
 }
 
-/// Draws and checks; where something disagrees, prints the smallest program that does.
+/// Draws and checks a program. If a check fails, prints the smallest program that fails it.
 bool agrees(std::uint64_t seed, const Wanted& wanted) {
   const Program program = draw(seed, wanted.draw);
   if (wanted.one) std::cout << as_cpp(program, {"seed " + std::to_string(seed), ""});

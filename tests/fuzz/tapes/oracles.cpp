@@ -13,7 +13,7 @@ namespace xtape::fuzz {
 namespace {
 using Result = std::optional<std::string>;
 
-/// Over all plays: those of `what` of output `k`.
+/// The first failure of `what`, called for every output of every play.
 template <class What>
 Result over_outputs(const Played& a, const Played& b, const What& what) {
   for (std::size_t play = 0; play < plays; ++play)
@@ -117,7 +117,7 @@ Check single_as_twofold(const Way& way) {
             if (!comparable_widths(trial)) return std::nullopt;
             const Played& truth = trial.played(reference(Floats::twofold));
             const Played& found = trial.played(single);
-            // Rounding that crosses a kink spoils one play; what is wrong is wrong in both.
+            // Rounding across a kink makes one play disagree; an error disagrees in both plays.
             Result failed[2];
             for (std::size_t play = 0; play < 2; ++play)
               for (std::size_t k = 0; k < found.values[play].size() && !failed[play]; ++k) {

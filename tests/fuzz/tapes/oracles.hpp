@@ -1,4 +1,4 @@
-/// What must be true of every tape.
+/// The checks that every tape must pass.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,34 @@
 
 namespace xtape::fuzz {
 
-/// Something that must be true; what it returns says how it is not.
+/// A check. `run` returns nullopt if it passes, else a description of the failure.
 struct Check {
   std::string name;
   std::function<std::optional<std::string>(Trial&)> run;
 };
 
-/// - The way `other` agrees with the reference: integers and flags exactly, floats as far as the program's condition
-///   lets them. (That is measured: float32 is as much farther from float64 as its rounding is coarser.)
+/// - The way `other` agrees with the reference: integers and flags exactly, floats within a tolerance that depends on
+///   the condition of the program. The condition is measured by the difference of float32 and float64.
 Check same_as_reference(const Way& other);
-/// - Equal bits: on so many threads as on one; in the third play as in the first; with and without reuse of memory.
+/// - Equal bits: on `threads` threads and on one; in the third play and in the first; with and without reuse of memory.
 Check same_bits_on_threads(const Way& way, int threads);
 Check same_bits_again(const Way& way);
 Check same_bits_without_reuse();
-/// - Types are as recorded, and no two buffers that are alive at one time overlap.
+/// - Types are as recorded, and no two buffers that are alive at the same time overlap.
 Check types_as_recorded();
 Check buffers_apart();
-/// - float32 agrees with float64, loosely.
+/// - float32 agrees with float64, within a wide tolerance.
 Check single_as_twofold(const Way& way);
 /// - The gradient's product with a direction is the central difference along it, in float64.
 Check finite_differences();
-/// - <J v, u> = <v, J' u>, where J v comes from a second sweep over the first.
+/// - <J v, u> = <v, J' u>, where J v is computed by differentiating the first gradient.
 Check adjoint();
 /// - The program, written as a definition, gives the same values.
 Check same_as_definition();
 
-/// All of them, with every way of playing.
+/// All checks, with every way of playing.
 std::vector<Check> all_checks();
-/// Those tried for a seed: everything on against the reference, and the equal bits of two threads, always; of the others,
+/// The checks for a seed: always all passes compared with the reference, and equal bits on two threads; of the others,
 /// which take most of the time, some chosen by the seed.
 std::vector<Check> checks_for(std::uint64_t seed);
 

@@ -20,7 +20,7 @@ TileFunction bend_tile(double limit) {
   };
 }
 
-/// A tile, a gradient rule and an expansion.
+/// An op with a tile, a gradient rule and an expansion.
 const Op& bend_op() {
   static const Op row = [] {
     Op op;
@@ -66,7 +66,7 @@ Kernel center_kernel(const KernelCall& call) {
   }};
 }
 
-/// A kernel, differentiated through its expansion.
+/// An op with a kernel, differentiated through its expansion.
 const Op& center_op() {
   static const Op row = [] {
     Op op;
@@ -86,7 +86,7 @@ const Op& center_op() {
   return row;
 }
 
-/// An expansion and nothing else.
+/// An op with an expansion only.
 const Op& swell_op() {
   static const Op row = [] {
     Op op;
@@ -110,7 +110,7 @@ Kernel gate_kernel(const KernelCall& call) {
   }};
 }
 
-/// Put in by a rule.
+/// An op that a rule inserts.
 const Op& gate_op() {
   static const Op row = [] {
     Op op;

@@ -1,4 +1,4 @@
-/// Ops that users add, one of each way of being computed.
+/// Examples of ops that users add, one for each way of computing an op.
 #pragma once
 
 #include "xtape/op.hpp"

@@ -1,4 +1,4 @@
-/// Programs as text, for those who look into what failed.
+/// Prints programs as text, to investigate failures.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@ namespace xtape::fuzz {
 
 struct Heading {
   std::string seed;   ///< "seed 12".
-  std::string check;  ///< What failed; empty where nothing did.
+  std::string check;  ///< The check that failed; empty if none did.
 };
 
-/// A test case that records the program and tries every check: it can be kept in kept_test.cpp as it stands.
+/// A test case that records the program and runs every check; it can be copied to kept_test.cpp.
 std::string as_cpp(const Program& program, const Heading& heading);
 
-/// The program's function as a definition, as far as definitions reach: not gradients, and what depends on them. Its
-/// inputs are the sources.
+/// The program as a function of a definition, without gradients and the steps that depend on them, which definitions
+/// cannot express. Its inputs are the sources.
 struct Definition {
   std::string text;
   std::vector<int> inputs;   ///< The sources, in the order of the inputs.
-  std::vector<Ref> results;  ///< What the function gives.
+  std::vector<Ref> results;  ///< The results of the function.
 };
 Definition definition_of(const Program& program);
 std::string as_definition(const Program& program);

@@ -58,7 +58,7 @@ std::string text_of(const Term& term) {
   return number(std::get<double>(term));
 }
 
-/// Operands [first, last), of those that are values.
+/// The operands [first, last) as a list of vars.
 std::string vars(const std::vector<Term>& terms, std::size_t first, std::size_t last) {
   std::vector<std::string> items;
   for (std::size_t i = first; i < last; ++i) items.push_back(text_of(terms[i]));
@@ -125,7 +125,8 @@ class Printer {
     }
   }
 
-  /// The body's arguments, of which `first` come as `in` and the others as `states`, and its steps.
+  /// Prints the body's arguments, of which the first `first` come from `in` and the others from `states`, and its
+  /// steps.
   void body(const Block& block, std::size_t first, const std::string& indent) {
     for (std::size_t i = 0; i < block.arguments.size(); ++i)
       out_ << indent << "const Vars " << name(block.arguments[i]) << " = {" << (i < first ? "in[" : "states[")

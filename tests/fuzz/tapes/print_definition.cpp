@@ -40,10 +40,10 @@ struct AttributeText {
     return tuple(items);
   }
   std::string operator()(Dtype value) const { return std::string("'") + name_of(value) + "'"; }
-  std::string operator()(const NamedSizes&) const { return ""; }  // each is an argument of its own
+  std::string operator()(const NamedSizes&) const { return ""; }  // each size is a separate argument
 };
 
-/// The refs that a block reads and does not make.
+/// Collects the refs that a block reads and does not compute itself.
 void read_outside(const Block& block, std::set<int>& made, std::set<Ref>& outside) {
   made.insert(block.arguments.begin(), block.arguments.end());
   const auto read = [&](Ref ref) {
@@ -111,13 +111,14 @@ class Writer {
     return items;
   }
 
-  /// Appends the block of a body to the blocks, and a part that is one to `parts`. Returns what it reads from outside.
+  /// Adds a block for a body, and a module of that block to `parts`. Returns the names of the values that it reads from
+  /// outside.
   std::vector<std::string> add_block(const Step& step, Json& parts) {
     const Block& block = step.body[0];
     std::set<int> made;
     std::set<Ref> outside;
     read_outside(block, made, outside);
-    for (const auto& [id, type] : sources_)  // those that stand inside come from the function's inputs
+    for (const auto& [id, type] : sources_)  // sources inside the body are inputs of the function
       if (made.count(id) != 0) outside.insert({id});
     std::vector<std::string> read, results;
     for (const Ref ref : outside) read.push_back(name(ref));
@@ -158,7 +159,7 @@ class Writer {
     }
     std::vector<std::string> items = texts(step, 0, count);
     for (const AttributeSpec& spec : ops().at(step.op).attributes) {
-      // A default float32 would be the model's float.
+      // A dtype attribute is always written: without it, the definition would use the model's float dtype.
       const Attribute* value = step.attributes.find(spec.name);
       if (value == nullptr && spec.type == AttributeType::dtype) value = &*spec.initial;
       if (value == nullptr) continue;
@@ -195,7 +196,7 @@ class Writer {
   Definition definition_;
   std::map<Ref, ValueType> types_;
   std::map<int, ValueType> sources_;
-  std::set<int> unsayable_;  ///< Steps that compute gradients, or from them.
+  std::set<int> unsayable_;  ///< Steps that compute gradients or depend on them.
   Json blocks_ = Json::object();
 };
 }  // namespace

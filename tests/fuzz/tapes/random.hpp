@@ -7,7 +7,7 @@
 
 namespace xtape::fuzz {
 
-/// A number that looks random, of a number (the finalizer of SplitMix64).
+/// A hash of a number (the finaliser of SplitMix64).
 inline std::uint64_t mixed(std::uint64_t bits) {
   bits += 0x9E3779B97F4A7C15u;
   bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -20,13 +20,13 @@ class Random {
   explicit Random(std::uint64_t seed) : state_(mixed(seed)) {}
 
   std::uint64_t bits() { return mixed(state_++); }
-  /// In [0, bound); 0 where the bound is 0.
+  /// A number in [0, bound); 0 if `bound` is 0.
   std::int64_t below(std::int64_t bound) {
     return bound <= 0 ? 0 : static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(bound));
   }
   std::int64_t between(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
   bool one_in(std::int64_t count) { return below(count) == 0; }
-  /// One of the list, which is not empty.
+  /// An element of the list, which must not be empty.
   template <class List>
   const auto& pick(const List& list) {
     return *(list.begin() + below(static_cast<std::int64_t>(list.size())));

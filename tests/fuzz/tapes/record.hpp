@@ -1,4 +1,4 @@
-/// Programs onto tapes.
+/// Records programs on tapes.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 
 namespace xtape::fuzz {
 
-/// Records steps one by one, and knows the vars of what has been recorded.
+/// Records steps one by one, and keeps the vars of the recorded steps.
 class Recorder {
  public:
   explicit Recorder(Subject& subject) : subject_(subject) {}
 
-  /// Records a step. Throws as the library does; then nothing is known of the step.
+  /// Records a step. Throws as the library does; the step then has no vars.
   const Vars& record(const Step& step);
-  /// The same, for a scan and a checkpoint whose bodies come from `cell` and `function`.
+  /// As `record`, for a scan or checkpoint whose body comes from `cell` or `function`.
   const Vars& record_scan(const Step& step, const Cell& cell);
   const Vars& record_checkpoint(const Step& step, const std::function<Vars(const Vars&)>& function);
 
@@ -26,12 +26,12 @@ class Recorder {
   bool has(Ref ref) const;
   void set(int step, const Vars& values);
   void forget(int step) { values_.erase(step); }
-  /// The types of all values recorded so far, those in bodies included.
+  /// The types of all values recorded so far, including those in bodies.
   const std::map<Ref, ValueType>& types() const { return types_; }
 
  private:
   Vars recorded(const Step& step);
-  /// The results of a block on its arguments.
+  /// Records a block on its arguments; returns its results.
   Vars run(const Block& block, const Vars& arguments);
   Vars vars_of(const std::vector<Term>& terms) const;
 

@@ -39,7 +39,7 @@ void for_each_list(Steps& steps, const F& f) {
   f(steps);
 }
 
-/// Takes off what nobody reads.
+/// Removes steps that are not used.
 void prune(Program& program) {
   for (bool again = true; again;) {
     again = false;
@@ -63,7 +63,7 @@ std::vector<int> ids_in(Program program) {
   return ids;
 }
 
-/// The step with that id, and the list that it stands in.
+/// The list that contains the step with that id, and the step's index in it.
 std::pair<Steps*, std::size_t> find(Program& program, int id) {
   std::pair<Steps*, std::size_t> found{nullptr, 0};
   for_each_list(program.steps, [&](Steps& steps) {
@@ -94,7 +94,7 @@ class Shrinker {
   static std::string kind(const Failure& failure) { return failure.what.substr(0, 24); }
   static bool throws(const Failure& failure) { return failure.what.rfind("throws: ", 0) == 0; }
 
-  /// Whether the candidate fails as the best one does; then it is the best one.
+  /// Whether the candidate fails the same check as the best program; if so, it becomes the best program.
   bool attempt(Program candidate) {
     if (left_ <= 0) return false;
     --left_;
@@ -140,7 +140,7 @@ class Shrinker {
     return smaller;
   }
 
-  /// Puts an operand of the same type, or a source, in the place of each call; the body's steps in that of a checkpoint.
+  /// Replaces each call by an operand of the same type or by a source, and a checkpoint by the steps of its body.
   bool fewer_calls() {
     bool smaller = false;
     for (const int id : ids_in(best_.program)) {
@@ -207,7 +207,7 @@ class Shrinker {
     return attempt(candidate);
   }
 
-  /// Attributes at their defaults, fed sources, mode eval, numbers of no special kind.
+  /// Tries default attributes, inputs instead of parameters, mode eval, and ordinary numbers.
   bool plainer_calls() {
     bool smaller = false;
     Program calm = best_.program;
@@ -239,7 +239,7 @@ class Shrinker {
     return smaller;
   }
 
-  /// One size for another wherever it stands, and fewer axes of sources.
+  /// Replaces one size by another in the whole program, and removes axes of sources.
   bool smaller_sizes() {
     bool smaller = false;
     std::set<std::int64_t> sizes;
@@ -283,7 +283,7 @@ class Shrinker {
 Check check_named(const std::string& name) {
   for (const Check& check : all_checks())
     if (check.name == name) return check;
-  throw Error("there is no check '" + name + "'");
+  throw Error("unknown check '" + name + "'");
 }
 
 Shrunk shrink(const Program& program, const Failure& failure, int most) {

@@ -1,4 +1,4 @@
-/// The smallest form of a program that fails.
+/// Shrinks programs that fail a check.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ struct Shrunk {
   Failure failure;
 };
 
-/// Makes the program smaller as long as the same check fails: fewer outputs, calls, axes and attributes, smaller sizes.
-/// Tries at most `most` programs.
+/// Shrinks the program while the same check fails: fewer outputs, calls, axes and attributes, smaller sizes. Tries at
+/// most `most` programs.
 Shrunk shrink(const Program& program, const Failure& failure, int most = 1500);
 
-/// The check of that name.
+/// The check of that name. Throws Error if there is none.
 Check check_named(const std::string& name);
 
 }  // namespace xtape::fuzz

@@ -120,7 +120,7 @@ void Subject::start(Player& player) const {
       try {
         Array state = player.carried(carry.input);
         std::memcpy(state.data(), first.data(), first.bytes());
-      } catch (const Error&) {  // nothing reads it
+      } catch (const Error&) {  // the input is not used, so it has no state
       }
     }
 }

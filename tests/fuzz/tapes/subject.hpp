@@ -1,4 +1,4 @@
-/// What is tested: a tape, what is fed to it, and what is asked of it.
+/// The subject of a test: a tape, its inputs and its outputs.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace xtape::fuzz {
 
-/// Which floats a program is recorded with: those that it names, or all of one width, to compare the widths; `moved` is
-/// twofold, with every float that comes in moved by about float32's rounding, to see how much that does.
+/// The float dtypes of a recording: as_written those of the program; `single` all float32; `twofold` all float64;
+/// `moved` all float64 with every source value changed by about float32's rounding, to measure its effect.
 enum class Floats : std::uint8_t { as_written, single, twofold, moved };
 
-/// The ops that programs call: the library's and some users' (own_ops.cpp).
+/// The ops that programs call: the library's ops and some of users (own_ops.cpp).
 const OpTable& ops();
 
-/// While it lives, programs also call these ops.
+/// Adds ops that programs may call, during its lifetime.
 class OpsGuard {
  public:
   explicit OpsGuard(const std::vector<const Op*>& more);
@@ -35,47 +35,47 @@ class Subject {
     tape.set_default_dtype(dtype(tape.default_dtype()));
   }
 
-  /// The dtype that stands for the one that the program names.
+  /// The dtype that is recorded for one that the program names.
   Dtype dtype(Dtype written) const;
 
   Var input(const ValueType& type, const Numbers& numbers);
   Var parameter(const ValueType& type, const Numbers& numbers);
   Var constant(const ValueType& type, const Numbers& numbers);
-  /// In mode predict: token numbers [b, t] that follow some up to `capacity`.
+  /// In mode predict: token numbers [b, t] that have a past; `capacity` is that of the caches.
   Var tokens(const Shape& shape, std::int64_t capacity, const Numbers& numbers);
-  void carry_states();  ///< What caches hold is carried.
+  void carry_states();  ///< Carries the states of the caches.
   Vars call(const std::string& op, const std::vector<Operand>& operands, const Attributes& attributes = {});
   void give(const Var& output) { outputs.push_back(output); }
   void carry(const Var& input, const Var& output) { carries.push_back({input, output}); }
 
-  void avoid_ties();  ///< From here on no two floats that are fed are likely to be equal.
-  /// Gives the states of what is carried their first numbers.
+  void avoid_ties();  ///< From this call on, equal floats among the inputs are unlikely.
+  /// Sets the first values of the carried states.
   void start(Player& player) const;
-  /// What play number `play` is fed. The arrays belong to the subject.
+  /// The feeds of play number `play`. The subject owns the arrays.
   std::vector<Feed> feeds(std::size_t play) const;
 
   Tape tape;
   Vars outputs;
   std::vector<Carry> carries;
-  Vars inputs;  ///< All, also those that carries feed.
+  Vars inputs;  ///< All inputs, including carried ones.
 
  private:
   ValueType mapped(const ValueType& type) const { return {dtype(type.dtype), type.shape}; }
   Array numbers_for(const ValueType& type, const Numbers& numbers, std::uint64_t play) const;
 
   Floats floats_;
-  std::vector<Numbers> numbers_;  ///< Of the inputs.
+  std::vector<Numbers> numbers_;  ///< The numbers of the inputs.
   mutable std::vector<std::vector<Array>> fed_;
 };
 
-/// The array that `numbers` says for a type, in a play.
+/// The array of a type with these numbers, in a play.
 Array made(const ValueType& type, const Numbers& numbers, std::uint64_t play);
 
-/// How to record a subject, as often as needed.
+/// A function that records a subject, any number of times.
 struct Recipe {
   Mode mode = Mode::train;
   std::function<void(Subject&)> record;
-  std::shared_ptr<const Program> program = {};  ///< Where it is one.
+  std::shared_ptr<const Program> program = {};  ///< The program, if the recipe records one.
 };
 
 }  // namespace xtape::fuzz

@@ -1,4 +1,4 @@
-// Fresh tapes, and the fuzzer itself: that it draws everything, repeats itself, and finds and shrinks what is wrong.
+// Runs new programs, and tests the fuzzer: it draws every op, is reproducible, and finds and shrinks failures.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ std::string recorded(const Program& program) {
 }
 }  // namespace
 
-TEST_CASE("tapes: programs at random, each played in many ways, agree") {
+TEST_CASE("tapes: random programs give the same results in all ways of playing") {
   for (std::uint64_t seed = 0; seed < fresh; ++seed) {
     const Program program = draw(seed);
     const auto failure = first_failure(recipe_of(program), checks_for(seed));
@@ -39,7 +39,7 @@ TEST_CASE("tapes: programs at random, each played in many ways, agree") {
   }
 }
 
-TEST_CASE("tapes: the fresh ones call every op, users' too, scans, checkpoints and gradients") {
+TEST_CASE("tapes: random programs call every op, ops of users, scans, checkpoints and gradients") {
   std::map<std::string, std::size_t> counts;
   for (std::uint64_t seed = 0; seed < fresh; ++seed)
     for (const auto& [op, times] : ops_in(draw(seed).steps)) counts[op] += times;
@@ -51,7 +51,7 @@ TEST_CASE("tapes: the fresh ones call every op, users' too, scans, checkpoints a
   for (const char* name : {"scan", "checkpoint", "grad"}) CHECK(counts[name] >= 50);
 }
 
-TEST_CASE("tapes: a seed says a program, and the program all that is recorded") {
+TEST_CASE("tapes: a seed determines the program, and the program determines the tape") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const Program first = draw(seed), second = draw(seed);
     CHECK(as_cpp(first, {}) == as_cpp(second, {}));

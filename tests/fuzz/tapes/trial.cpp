@@ -36,7 +36,7 @@ const std::vector<Way>& other_ways() {
 }
 
 namespace {
-/// Leaves NaN in an arena: what is read before it is written shows.
+/// Fills an arena with NaN, so that reads of unwritten memory become visible.
 void scribble(const std::shared_ptr<Arena>& arena) {
   static const Array nothing = [] {
     Array array(Dtype::float64, {1 << 14});

@@ -1,4 +1,4 @@
-/// A recipe played in many ways, each once.
+/// Plays a recipe in many ways, each once.
 #pragma once
 
 #include <map>
@@ -21,13 +21,14 @@ struct Way {
 
 Way all_on(int threads = 1, Floats floats = Floats::as_written);
 Way reference(Floats floats = Floats::as_written);
-/// Without any pass, and nothing expanded; everything on, and expanded; each pass by itself; all but each.
+/// The ways besides all_on and reference: without passes and without expansion; all passes with expansion; each pass
+/// alone; all passes except each one.
 const std::vector<Way>& other_ways();
 
-/// The first and the second play differ in what is fed and in the random step; the third repeats the first.
+/// The first and the second play differ in the inputs and in the random step; the third repeats the first.
 constexpr std::size_t plays = 3;
 
-/// What the outputs, and then the carried states, were after each play.
+/// The outputs, then the carried states, after each play; and the plan.
 struct Played {
   std::vector<std::vector<Array>> values;
   Plan plan;
@@ -44,7 +45,7 @@ class Trial {
 
  private:
   const Recipe& recipe_;
-  std::shared_ptr<Arena> arena_;  ///< Of all ways: each finds there what the others left.
+  std::shared_ptr<Arena> arena_;  ///< Shared by all ways: each finds the data of the others in it.
   std::map<Floats, std::unique_ptr<Subject>> subjects_;
   std::map<std::string, Played> played_;
 };
