@@ -180,7 +180,7 @@ TEST_CASE("patterns that match nothing, or everything, are refused") {
   refused(options_of({}, {"*.wight"}),
           "'trainable': no weight of model 'tiny' matches '*.wight'; did you mean '*.weight'?");
   refused(options_of({"encoder.layers.*"}),
-          "'frozen': no weight of model 'tiny' matches 'encoder.layers.*'; they are called as 'here.weight'");
+          "'frozen': no weight of model 'tiny' matches 'encoder.layers.*'; its names are like 'here.weight'");
   refused(options_of({"*"}), "'frozen' names every weight of model 'tiny': none is left to train");
   refused(options_of({"here.*"}, {"out.*"}), "weights are named as 'frozen' or as 'trainable', not as both");
 }

@@ -109,7 +109,7 @@ TEST_CASE("columns that make no sense are refused, with the key") {
   CHECK(complaint(R"({"a": "label", "b": "label"})").find("'data.columns.b' is a second column of labels") !=
         std::string::npos);
   CHECK(complaint(R"({"a": "skip"})").find("'data.columns' names no column") != std::string::npos);
-  CHECK(complaint(R"({"tokens": "text"})").find("the data knows no 'labels'") != std::string::npos);
+  CHECK(complaint(R"({"tokens": "text"})").find("the data has no 'labels'") != std::string::npos);
 }
 
 TEST_CASE("numbers are regressed on numbers") {
