@@ -11,7 +11,7 @@
 namespace xtape::decode {
 
 namespace {
-/// log sum exp(x); NaN or infinite where that is not defined.
+/// log sum exp(x); NaN or infinite if it is not defined.
 template <class T>
 double log_sum_exp(const T* x, std::int64_t count) {
   using Batch = xsimd::batch<T>;
@@ -27,8 +27,8 @@ double log_sum_exp(const T* x, std::int64_t count) {
   return static_cast<double>(top) + std::log(static_cast<double>(add_lanes(sum)));
 }
 
-/// The list stays sorted; a row is read once, and almost every element is seen to be too small at once. What is
-/// impossible is no choice.
+/// Collects the largest `count` elements in one pass over the row. `best` stays sorted, so that a single comparison
+/// rejects almost every element. Elements of minus infinity, whose probability is 0, are left out.
 template <class T>
 void collect(const T* x, std::int64_t classes, std::size_t count, const std::vector<std::int32_t>& never,
              std::vector<Choice>& best) {
@@ -74,7 +74,7 @@ void likeliest(const LogitRows& logits, const std::vector<std::int64_t>& rows, s
     }
   });
   if (std::find(defined.begin(), defined.end(), char{0}) != defined.end())
-    throw Error("the logits hold a NaN or infinity, or nothing finite: nothing can be searched by them");
+    throw Error("the logits contain NaN or infinity, or no finite value: they cannot be searched");
 }
 
 }  // namespace xtape::decode

@@ -1,4 +1,4 @@
-/// The likeliest classes of rows of logits.
+/// Selects the most probable tokens from rows of logits.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct Choice {
   double log_probability = 0;
 };
 
-/// For each of `rows`: its `count` likeliest tokens, the likeliest first (of equals, the lower token), without those
-/// `never`; fewer where there are not so many. Probabilities are those of the softmax over all classes. `choices` has
-/// one list a row. Throws Error where a row's softmax is not defined.
+/// Sets choices[i] to the `count` most probable tokens of row rows[i], by falling probability (of equals, the lower
+/// token first), without the tokens `never` and those of probability 0; fewer if there are not as many. Probabilities
+/// are those of the softmax over all classes. Throws Error if the softmax of a row is not defined.
 void likeliest(const LogitRows& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
                const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<Choice>>& choices);
 

@@ -1,4 +1,4 @@
-/// A model's functions, for the arrays of data.
+/// The sizes of a model's functions for arrays of data.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace xtape::decode {
 
-/// Model::sizes. Throws DefinitionError where the function does not take these arrays.
+/// Model::sizes, but throws DefinitionError if the function does not accept these arrays.
 NamedSizes data_sizes(const Model& model, const std::string& function, const NamedArrays& arrays,
                       const std::vector<std::string>& missing = {});
 

@@ -1,4 +1,4 @@
-// Continuing prompts: many rows at a time with caches, or one after the other without.
+// Continues prompts: many rows at a time with caches, or one row after the other without.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -12,27 +12,27 @@ namespace xtape {
 namespace {
 using EachToken = std::function<bool(std::int64_t, std::int32_t)>;
 
-/// Lengths are powers of two up to `most`, so that few players are planned. The least is what products still take as
-/// few rows.
+/// Rounds a length up to a power of two, at least 8 and at most `most`, so that few players are planned. Products still
+/// use their method for few rows with 8 rows.
 std::int64_t bucket(std::int64_t length, std::int64_t most) {
   std::int64_t size = 8;
   while (size < length) size *= 2;
   return std::min(size, most);
 }
 
-/// A prompt on its way.
+/// A prompt and its continuation.
 struct Row {
-  std::int64_t number = 0;   // of the result
-  std::uint64_t stream = 0;  // of its random numbers
-  Tokens all;                // the prompt and what was made
+  std::int64_t number = 0;   // the index of its result
+  std::uint64_t stream = 0;  // the stream of its random numbers
+  Tokens all;                // the prompt and the generated tokens
   std::size_t prompt = 0;    // tokens of the prompt
-  std::size_t from = 0;      // what stands before is forgotten
+  std::size_t from = 0;      // the model does not see the tokens before this index
   bool done = false;
 
-  std::int64_t length() const { return static_cast<std::int64_t>(all.size() - from); }  // of what is seen
+  std::int64_t length() const { return static_cast<std::int64_t>(all.size() - from); }  // of the visible tokens
 };
 
-/// Chooses tokens and says when a row is done.
+/// Draws tokens and decides when a row is done.
 class Chooser {
  public:
   Chooser(const GenerateOptions& options, const EachToken& each)
@@ -43,7 +43,7 @@ class Chooser {
     forget(row);
   }
 
-  /// Appends what is drawn from the logits of what follows.
+  /// Appends a token that is drawn from the logits of the next token.
   void go_on(Row& row, const ArrayView& logits) {
     const std::size_t made = row.all.size() - row.prompt;
     row.all.push_back(sampler_.draw(logits, made, row.stream));
@@ -52,8 +52,9 @@ class Chooser {
     row.done = enough || asked || row.all.back() == options_.end_token;
   }
 
-  /// Forgets the older half of what does not fit the context: not one token at a time, since everything that stays has
-  /// to be read again, from other positions. A prompt that is too long loses only what is too much. True where it did.
+  /// If the row is longer than the context, drops its oldest tokens and returns true. A prompt keeps as many tokens as
+  /// fit. Later, half of the context stays: dropping one token at a time would be slow, because the tokens that stay
+  /// get new positions and have to be read again.
   bool forget(Row& row) const {
     if (row.length() <= options_.context) return false;
     const bool begins = row.all.size() == row.prompt;
@@ -68,7 +69,7 @@ class Chooser {
   decode::Sampler sampler_;
 };
 
-/// Reads every token once, until something is forgotten.
+/// Generates by a predictor. Reads each token once, but all visible tokens again after tokens were dropped.
 class CachedRows {
  public:
   CachedRows(Predictor& predictor, std::int64_t context, Chooser& chooser, std::vector<Row>& rows)
@@ -89,7 +90,7 @@ class CachedRows {
 
  private:
   static constexpr std::int64_t longest_piece =
-      128;  // of all rows together: every place costs the logits of all classes
+      128;  // tokens of all rows together: every position costs the logits of all classes
   static constexpr std::int64_t shortest_piece = 16;
 
   std::int64_t count() const { return static_cast<std::int64_t>(live_.size()); }
@@ -114,7 +115,7 @@ class CachedRows {
     }
   }
 
-  /// Reads up to `columns` tokens of every row, from its token `first` on, in a piece of `width` places.
+  /// Reads up to `columns` tokens of every row, from its token `first` on, in a piece of `width` positions.
   void read(std::int64_t first, std::int64_t width, std::int64_t columns) {
     make_piece(width);
     for (std::int64_t i = 0; i < count(); ++i) {
@@ -132,7 +133,7 @@ class CachedRows {
     }
   }
 
-  /// Reads the token that every row has got last.
+  /// Reads the last token of every row.
   void read_last() {
     leave_done_rows();
     make_piece(1);
@@ -145,7 +146,8 @@ class CachedRows {
       if (!row(i).done) choose(i, logits, 0);
   }
 
-  /// When at most half of the rows go on, the others are dropped: few numbers of rows are planned for.
+  /// Drops the rows that are done once at most half of the rows continue, so that players for few different numbers of
+  /// rows are planned.
   void leave_done_rows() {
     selected_.clear();
     for (std::int64_t i = 0; i < count(); ++i)
@@ -180,14 +182,14 @@ class CachedRows {
   std::int64_t context_;
   Chooser& chooser_;
   std::vector<Row>& rows_;
-  std::vector<std::size_t> live_;  // per row of the predictor: which of rows_
+  std::vector<std::size_t> live_;  // per row of the predictor: its index in rows_
   std::vector<std::int64_t> lengths_;
   Array piece_;
   std::vector<std::int64_t> counts_;
   std::vector<std::int32_t> selected_;
 };
 
-/// Reads all tokens of a row again for each new one.
+/// Generates without caches: plays all visible tokens of a row again for each new one.
 void replay(Model& model, std::int64_t context, Chooser& chooser, Row& row) {
   std::optional<decode::NextToken> next;
   std::int64_t columns = 0;
@@ -199,7 +201,7 @@ void replay(Model& model, std::int64_t context, Chooser& chooser, Row& row) {
       columns = bucket(length, context);
       next.emplace(model, 1, columns, Mode::predict);
     }
-    // What stands behind the last token does not reach its logits: the model looks back only.
+    // Padding after the last token does not affect its logits: a position depends on earlier ones only.
     std::copy(row.all.end() - length, row.all.end(), next->row(0));
     std::fill(next->row(0) + length, next->row(0) + columns, 0);
     next->play();
@@ -210,15 +212,15 @@ void replay(Model& model, std::int64_t context, Chooser& chooser, Row& row) {
 
 std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptions& options, const Chooser& chooser) {
   if (options.context < 1) throw Error("the context must be at least one token");
-  if (options.samples < 1) throw Error("at least one continuation of each prompt must be asked for");
+  if (options.samples < 1) throw Error("at least one continuation of each prompt must be requested");
   if (options.batch_size < 1) throw Error("a batch has at least one row");
   std::vector<Row> rows;
   for (const Tokens& prompt : prompts) {
-    if (prompt.empty()) throw Error("a prompt of no tokens cannot be continued");
+    if (prompt.empty()) throw Error("a prompt without tokens cannot be continued");
     for (std::int64_t sample = 0; sample < options.samples; ++sample) {
       rows.push_back(
           {static_cast<std::int64_t>(rows.size()), static_cast<std::uint64_t>(sample), prompt, prompt.size()});
-      constexpr std::int64_t most_reserved = 1 << 16;  // `tokens` may stand for no limit at all
+      constexpr std::int64_t most_reserved = 1 << 16;  // `tokens` may be huge, for no limit
       rows.back().all.reserve(prompt.size() +
                               static_cast<std::size_t>(std::clamp<std::int64_t>(options.tokens, 0, most_reserved)));
       chooser.begin(rows.back());
@@ -234,7 +236,7 @@ std::vector<Tokens> made_of(const std::vector<Row>& rows) {
   return made;
 }
 
-/// The callback for one row.
+/// The callback of `options` for a single row.
 EachToken only_token(const GenerateOptions& options) {
   if (!options.each) return {};
   return [&each = options.each](std::int64_t, std::int32_t token) { return each(token); };
@@ -243,7 +245,7 @@ EachToken only_token(const GenerateOptions& options) {
 
 std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
                                    const GenerateOptions& options, const EachToken& each) {
-  if (!options.cached) throw Error("a predictor always caches: generate without caches with the model");
+  if (!options.cached) throw Error("a predictor always caches: to generate without caches, pass the model");
   Chooser chooser(options, each);
   std::vector<Row> rows = rows_of(prompts, options, chooser);
   std::vector<Tokens> made;

@@ -1,4 +1,4 @@
-/// Playing a model's function `logits` on rows of tokens, to read what comes next in each.
+/// Plays a model's function `logits` on rows of tokens, and gives the logits of the next token of each row.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ class NextToken {
   /// [rows, columns, classes].
   NextToken(Model& model, std::int64_t rows, std::int64_t columns, Mode mode = Mode::eval);
   std::int64_t classes() const { return classes_; }
-  std::int64_t* row(std::int64_t row) { return tokens_.as<std::int64_t>() + row * columns_; }  ///< To be filled.
+  std::int64_t* row(std::int64_t row) { return tokens_.as<std::int64_t>() + row * columns_; }  ///< The caller fills it.
   void play();
-  /// The logits of the last play for what follows position `column` of `row`, as they stand in the model's dtype.
+  /// Copies the logits, [classes], of the token that follows position `column` of `row` from the last play.
   void logits(std::int64_t row, std::int64_t column, std::vector<double>& out) const;
 
  private:

@@ -45,11 +45,12 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
   threads = given > 0 ? given : std::max(1, omp_get_max_threads());
 }
 
-/// The sizes that the arrays of the fixed inputs give, without that of the rows.
+/// The sizes that the arrays of the fixed inputs have, without the number of rows.
 NamedSizes Predictor::Data::sizes_of(const NamedArrays& arrays) const {
   const Signature& signature = model->signature(function);
   for (const FunctionInput& input : signature.inputs)
-    if (input.name != options.stepped && std::find(input.dims.begin(), input.dims.end(), tokens_size) != input.dims.end())
+    if (input.name != options.stepped &&
+        std::find(input.dims.begin(), input.dims.end(), tokens_size) != input.dims.end())
       throw DefinitionError("input '" + input.name + "' of " + whose() + " must not have the size '" + tokens_size +
                             "' of a step's tokens");
   NamedSizes sizes;
@@ -74,7 +75,7 @@ decode::Recording Predictor::Data::record(const NamedSizes& sizes, std::int64_t 
 
 decode::Split Predictor::Data::split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
                                         std::int64_t places) const {
-  const std::int64_t other_tokens = tokens > 1 ? tokens - 1 : 2;  // fewer, where possible: there may be a limit
+  const std::int64_t other_tokens = tokens > 1 ? tokens - 1 : 2;  // fewer if possible: there may be a limit
   return decode::split(recording, record(fixed_sizes, count + 1, tokens, places),
                        record(fixed_sizes, count, other_tokens, places + 1));
 }
@@ -91,7 +92,7 @@ void Predictor::begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t 
   data_->begin(rows, fixed, repeat);
 }
 void Predictor::reserve(std::int64_t places) {
-  if (rows() == 0) throw Error("room is made for a batch: call begin first");
+  if (rows() == 0) throw Error("reserve needs a batch: call begin first");
   data_->make_room(places);
 }
 const ArrayView& Predictor::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {

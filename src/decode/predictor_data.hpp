@@ -1,4 +1,4 @@
-/// What a Predictor holds.
+/// The data members of a Predictor.
 #pragma once
 
 #include <string>
@@ -12,13 +12,14 @@
 namespace xtape {
 
 namespace decode {
-/// What a player of steps is fed with.
+/// The inputs of a player of steps.
 struct StepInputs {
   Array tokens;  // [rows, tokens]
   Array past;    // [rows]
   std::vector<Feed> feeds;
 };
-/// Compute what depends on fixed inputs alone. Their notes are the axis of the rows in each result.
+/// Players that compute the values that depend on fixed inputs alone. Their notes are the row axis of each result; -1
+/// for none.
 using FixedPlayers = FunctionCache<std::vector<std::int64_t>>;
 using StepPlayers = FunctionCache<StepInputs>;
 }  // namespace decode
@@ -42,7 +43,8 @@ struct Predictor::Data {
   decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens);
   void hold_states(const decode::Recording& recording);
   void make_room(std::int64_t places);
-  /// Players stand on the memory that states and boundary had when they were planned.
+  /// Discards the players of steps if memory was reallocated (`elsewhere`): they use the addresses that states and
+  /// boundary values had when they were planned.
   void memory_moved(bool elsewhere) {
     if (elsewhere) step_players.clear();
   }
@@ -50,7 +52,7 @@ struct Predictor::Data {
   const Model* model;
   std::string function;
   PredictorOptions options;
-  std::string rows_size, tokens_size;  // what the signature calls the sizes of the tokens
+  std::string rows_size, tokens_size;  // the names of the sizes of the tokens in the signature
   int threads = 1;
 
   FunctionKey step_key;  // a member, so that a step of known sizes allocates nothing
@@ -65,7 +67,7 @@ struct Predictor::Data {
   std::vector<std::int64_t> past;     // per row
   std::vector<std::int32_t> origins;  // per row: the row of the fixed inputs that it belongs to
   std::vector<std::int64_t> next_past;
-  std::int64_t capacity = 0;
+  std::int64_t capacity = 0;  // positions of a row in the caches
   ArrayView result;
 };
 

@@ -1,4 +1,4 @@
-// A predictor's steps, and the players that take them.
+// A predictor's steps and their players.
 #include "predictor_data.hpp"
 #include "threads.hpp"
 
@@ -11,7 +11,7 @@ using decode::Split;
 using decode::StepInputs;
 using decode::StepPlayers;
 
-/// The states that the first recording has, with room for the batch.
+/// Allocates the states of the caches at the first recording, with room for the batch.
 void Predictor::Data::hold_states(const Recording& recording) {
   if (states_known) return;
   states_known = true;
@@ -24,7 +24,7 @@ void Predictor::Data::hold_states(const Recording& recording) {
 
 StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens) {
   const auto count = static_cast<std::int64_t>(past.size());
-  static const std::string room = "room of caches";  // no size of a definition has such a name
+  static const std::string room = "room of caches";  // cannot be the name of a size in a definition
   step_key.sizes.set(rows_size, count);
   step_key.sizes.set(tokens_size, tokens);
   step_key.sizes.set(room, capacity);
@@ -73,13 +73,13 @@ const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vecto
                      to_string(ValueType{tokens.dtype(), tokens.shape()}));
   const std::int64_t columns = tokens.shape()[1];
   if (!counts.empty() && counts.size() != past.size())
-    throw Error("counts must name one number for each of the " + std::to_string(count) + " rows, got " +
+    throw Error("counts must have one number for each of the " + std::to_string(count) + " rows, got " +
                 std::to_string(counts.size()));
   next_past.assign(past.begin(), past.end());
   for (std::size_t i = 0; i < past.size(); ++i) {
     const std::int64_t more = counts.empty() ? columns : counts[i];
     if (more < 0 || more > columns)
-      throw Error("row " + std::to_string(i) + " cannot go on by " + std::to_string(more) + " of " +
+      throw Error("row " + std::to_string(i) + " cannot read " + std::to_string(more) + " of " +
                   std::to_string(columns) + " tokens");
     next_past[i] += more;
   }

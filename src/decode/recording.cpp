@@ -38,7 +38,7 @@ std::vector<bool> needed_nodes(const Recording& recording) {
   return needed;
 }
 
-/// Which nodes do not change from step to step, but from batch to batch.
+/// Per node: whether its values depend on a fixed input, but neither values nor shape on the step.
 std::vector<bool> fixed_nodes(const Recording& recording, const Recording& longer) {
   const Tape& tape = recording.tape;
   std::vector<bool> fixed(tape.size(), false), moving(tape.size(), false);
@@ -50,7 +50,7 @@ std::vector<bool> fixed_nodes(const Recording& recording, const Recording& longe
       moving[i] = moving[i] || moving[static_cast<std::size_t>(input.node)];
       fixed[i] = fixed[i] || fixed[static_cast<std::size_t>(input.node)];
     }
-    moving[i] = moving[i] || node.outputs != longer.tape.node(i).outputs;  // its shape follows the step's
+    moving[i] = moving[i] || node.outputs != longer.tape.node(i).outputs;  // its shape depends on the step
     fixed[i] = fixed[i] && !moving[i];
   }
   return fixed;
@@ -64,9 +64,8 @@ std::int64_t row_axis(const Recording& recording, const Recording& wider, ValueI
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == more[i]) continue;
     if (axis >= 0 || shape[i] != rows || more[i] != rows + 1)
-      throw DefinitionError(
-          "what is computed from fixed inputs must keep its rows apart, along an axis of their own: " +
-          described(recording, static_cast<std::size_t>(value.node)));
+      throw DefinitionError("a value that is computed from fixed inputs must have one axis for its rows: " +
+                            described(recording, static_cast<std::size_t>(value.node)));
     axis = static_cast<std::int64_t>(i);
   }
   return axis;

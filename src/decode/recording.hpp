@@ -1,4 +1,4 @@
-/// A function recorded in mode predict, and its two parts: what depends on fixed inputs alone, and the rest.
+/// Records a function in mode predict, and splits it into the nodes that depend on fixed inputs alone and the rest.
 #pragma once
 
 #include <string>
@@ -12,35 +12,37 @@ struct Recording {
   Tape tape{Mode::predict};
   NamedVars fixed;  ///< The inputs that do not change from step to step.
   Var tokens;
-  Var past;  ///< An input of its own, int64 [rows].
+  Var past;  ///< An additional input: the number of earlier tokens of each row, int64 [rows].
   Var result;
 };
 
-/// Records `function`, whose input `stepped` is the tokens, for sizes that include those of the tokens.
+/// Records `function`, whose input `stepped` is the tokens. `sizes` include those of the tokens; `capacity` is the
+/// number of positions in caches.
 Recording record_step(const Model& model, const std::string& function, const std::string& stepped,
                       const NamedSizes& sizes, std::int64_t capacity);
 
-/// A value that the fixed part gives to the rest.
+/// A value of a fixed node that the rest reads.
 struct BoundaryValue {
   ValueId value;
-  std::int64_t row_axis = -1;  ///< The axis of its rows; -1 where it is the same for all.
+  std::int64_t row_axis = -1;  ///< The axis of its rows; -1 if the value is the same for all rows.
 };
 
 struct Split {
   std::vector<bool> fixed;              ///< Per node: depends on a fixed input, and not on the step.
   std::vector<bool> needed;             ///< Per node: the result or a state depends on it.
-  std::vector<BoundaryValue> boundary;  ///< In the order of nodes.
+  std::vector<BoundaryValue> boundary;  ///< In the order in which the rest first reads them.
 };
 
-/// Where `recording` is to be cut. `wider` is the same function recorded for one row more: what grows by it is the axis
-/// of the rows. `longer` is another number of tokens a step and another capacity: what differs belongs to the rest.
-/// Throws DefinitionError where a value does not keep its rows apart along one axis.
+/// Splits `recording`. `wider` is the same function recorded for one row more: the axis that grows is the axis of the
+/// rows. `longer` is recorded for another number of tokens per step and another capacity: nodes whose shapes differ
+/// belong to the rest. Throws DefinitionError if the three do not have the same ops, or if a boundary value does not
+/// have one axis for its rows.
 Split split(const Recording& recording, const Recording& wider, const Recording& longer);
 
-/// The boundary of `recording` as vars on its own tape, rows first: "fixed 0" and so on.
+/// The boundary values as vars on the tape of `recording`, with the axis of the rows first, named "fixed 0" and so on.
 NamedVars boundary_vars(Recording& recording, const Split& split);
 
-/// The rest on a tape of its own, reading boundary from `memory` (rows first).
+/// The rest on its own tape. It reads the boundary values from `memory`, with the axis of the rows first.
 Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory);
 
 }  // namespace xtape::decode

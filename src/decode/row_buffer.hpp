@@ -1,4 +1,4 @@
-/// Arrays that a batch keeps from step to step, a row at a time.
+/// Arrays that a batch keeps from step to step, and whose rows can be moved.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace xtape::decode {
 
-/// An array [rows, …] in memory that has room for more, so that players of different sizes share it: each sees its
-/// beginning.
+/// An array [rows, …] at the beginning of a buffer that may be larger, so that players of different sizes share it.
 class RowBuffer {
  public:
   explicit RowBuffer(Dtype dtype) : dtype_(dtype) {}
@@ -19,7 +18,7 @@ class RowBuffer {
   std::byte* row(std::int64_t row) { return row == RowMove::aside ? aside() : begin() + row * bytes_per_row(); }
   std::int64_t bytes_per_row() const;
 
-  /// Takes another shape. The bytes at the beginning stay; true where they now stand elsewhere.
+  /// Changes the shape and keeps the bytes at the beginning. Returns whether the buffer was reallocated.
   bool reshape(const Shape& shape);
 
  private:
@@ -32,21 +31,22 @@ class RowBuffer {
   std::vector<std::byte> aside_;
 };
 
-/// What an op `cache` keeps: [rows, …, capacity, …], of which a row's first places are in use.
+/// The state of an op `cache`: [rows, …, capacity, …]. The first positions of each row are in use.
 class CacheState {
  public:
-  /// `axis` is that of the places.
+  /// `axis` is the axis of the positions.
   CacheState(const ValueType& type, std::size_t axis);
 
   Array array() const { return held_.array(); }
-  /// Makes room for `rows` rows and `capacity` places, all zero: what is not in use must be finite, for it is
-  /// multiplied by zero. True where the memory is elsewhere now.
+  /// Makes room for `rows` rows of `capacity` positions, all zero: unused positions must be finite, because they are
+  /// multiplied by zero. Returns whether the buffer was reallocated.
   bool clear(std::int64_t rows, std::int64_t capacity);
-  /// Makes room for more places, and keeps the first past[row] of each row. True as above.
+  /// Makes room for more positions: keeps the first past[row] of each row, and sets the others to zero. Returns whether
+  /// the buffer was reallocated.
   bool grow(const std::vector<std::int64_t>& past, std::int64_t capacity);
-  /// Takes another number of rows; true as above.
+  /// Changes the number of rows; new rows are zero. Returns whether the buffer was reallocated.
   bool set_rows(std::int64_t rows);
-  /// Copies `places` places of row `from` to row `to`.
+  /// Copies the first `places` positions of row move.from to row move.to.
   void move(const RowMove& move, std::int64_t places);
 
  private:
@@ -55,8 +55,8 @@ class CacheState {
   RowBuffer held_;
   Shape shape_;
   std::size_t axis_;
-  std::int64_t outer_ = 1;        // stretches of places in a row
-  std::int64_t place_bytes_ = 1;  // of one place in one of them
+  std::int64_t outer_ = 1;        // runs of positions in a row
+  std::int64_t place_bytes_ = 1;  // bytes of one position in a run
 };
 
 }  // namespace xtape::decode

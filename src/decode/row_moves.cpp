@@ -8,7 +8,7 @@ std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
   const auto count = static_cast<std::int32_t>(rows.size());
   std::int32_t size = count;
   for (const std::int32_t row : rows) size = std::max(size, row + 1);
-  std::vector<std::int32_t> readers(static_cast<std::size_t>(size), 0);  // that still want what a row was
+  std::vector<std::int32_t> readers(static_cast<std::size_t>(size), 0);  // of a row's former contents, still to come
   for (const std::int32_t row : rows) ++readers[static_cast<std::size_t>(row)];
   std::vector<RowMove> moves;
   std::vector<bool> done(rows.size(), false);
@@ -20,7 +20,7 @@ std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
     moves.push_back({from, row});
     done[static_cast<std::size_t>(row)] = true;
   };
-  // Rows that nobody wants any more are written first, which may leave others to nobody.
+  // First writes the rows whose former contents no other row needs any more. Each copy may free another row.
   for (std::int32_t first = 0; first < count; ++first) {
     std::int32_t row = first;
     while (open(row) && readers[static_cast<std::size_t>(row)] == 0) {
@@ -30,7 +30,7 @@ std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
       row = from;
     }
   }
-  // What is left goes round in cycles.
+  // The remaining rows form cycles.
   for (std::int32_t first = 0; first < count; ++first) {
     if (!open(first)) continue;
     moves.push_back({first, RowMove::aside});

@@ -1,4 +1,4 @@
-/// The order in which rows of an array are copied onto each other, so that each ends where it is wanted.
+/// A schedule of copies that permutes, duplicates and drops rows of an array in place.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace xtape::decode {
 
-/// Copy row `from` to row `to`; one of them may be `aside`, a place for one row.
+/// Copies row `from` to row `to`. One of the two may be `aside`, a buffer for one row.
 struct RowMove {
   static constexpr std::int32_t aside = -1;
   std::int32_t from = 0;
   std::int32_t to = 0;
 };
 
-/// Moves after which row i is what row rows[i] was. Rows that stay are not touched, and no row is copied twice but the
-/// first of each cycle.
+/// The moves after which row i holds the former contents of row rows[i]. Rows that stay are not written, and every
+/// other row is written once; the first row of each cycle is also saved `aside`.
 std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows);
 
 }  // namespace xtape::decode

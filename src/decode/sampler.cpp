@@ -12,9 +12,9 @@ namespace xtape::decode {
 
 namespace {
 constexpr std::uint64_t sampling_stream = 5;
-constexpr std::int64_t stretch = 64;     // of logits that share a maximum
-constexpr std::int64_t first_look = 64;  // likeliest tokens that are often enough for top_p
-constexpr double coldest = 1e-30;        // below, a temperature would vanish as a float
+constexpr std::int64_t stretch = 64;     // logits of a block, for which one maximum is kept
+constexpr std::int64_t first_look = 64;  // the most probable tokens that are tried first: often enough for top_p
+constexpr double coldest = 1e-30;        // a smaller temperature would underflow to 0 as a float
 
 bool above(const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
@@ -23,7 +23,7 @@ bool before(const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.token < b.token;
 }
 
-/// What logits are divided by: finite as a T, too.
+/// The temperature that logits are divided by, as a T that is neither 0 nor infinite.
 template <class T>
 T divisor(double temperature) {
   return static_cast<T>(std::clamp(temperature, coldest, static_cast<double>(std::numeric_limits<T>::max())));
@@ -47,7 +47,7 @@ double Sampler::sum_of_weights() const {
   return sum;
 }
 
-/// Finds the maxima and looks for what is not a number.
+/// Finds the maxima of all blocks and of all logits. Throws Error for NaN and plus infinity.
 template <class T>
 void Sampler::look_at(const T* logits, std::int64_t classes) {
   constexpr T largest = std::numeric_limits<T>::max();
@@ -58,10 +58,10 @@ void Sampler::look_at(const T* logits, std::int64_t classes) {
     for (std::int64_t i = first; i < first + count; ++i) odd |= static_cast<int>(!(logits[i] <= largest));
     maxima_.push_back(static_cast<double>(max_of_lanes(logits + first, count)));
   }
-  if (odd != 0) throw Error("the logits hold a NaN or infinity: nothing can be drawn from them");
+  if (odd != 0) throw Error("the logits contain NaN or infinity: no token can be drawn from them");
   top_ = -std::numeric_limits<double>::infinity();
   for (const double maximum : maxima_) top_ = std::max(top_, maximum);
-  if (!std::isfinite(top_)) throw Error("no logit is finite: nothing can be drawn from them");
+  if (!std::isfinite(top_)) throw Error("no logit is finite: no token can be drawn from them");
 }
 
 template <class T>
@@ -80,10 +80,10 @@ void Sampler::take_all(const T* logits, std::int64_t classes) {
   }
 }
 
-/// The `count` likeliest tokens, the likeliest first, those of probability 0 left out.
+/// Collects the `count` most probable tokens, by falling probability, without those of probability 0.
 template <class T>
 void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t count) {
-  // As many stretches as tokens are wanted have one of at least `bound`: so have the wanted tokens.
+  // `count` blocks have a logit of at least `bound`. So the `count` largest logits are at least `bound`.
   double bound = std::numeric_limits<double>::lowest();
   if (count <= static_cast<std::int64_t>(maxima_.size())) {
     ordered_ = maxima_;
@@ -115,7 +115,8 @@ double Sampler::weight_of_all(const T* logits, std::int64_t classes) const {
   });
 }
 
-/// Leaves out what comes after the candidate with which the sum of weights reaches `enough`; false where it does not.
+/// Drops the candidates after the one with which the sum of weights reaches `enough`. Returns false, and drops none, if
+/// the sum does not reach it.
 bool Sampler::cut_at(double enough) {
   double kept = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
@@ -169,7 +170,7 @@ std::int32_t Sampler::draw(const ArrayView& logits, std::uint64_t draw, std::uin
     below += candidate.weight;
     if (point < below) return candidate.token;
   }
-  return candidates_.back().token;  // rounding left the sum a little smaller
+  return candidates_.back().token;  // by rounding, the sum is a little smaller than `point`
 }
 
 }  // namespace xtape::decode

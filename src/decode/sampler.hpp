@@ -1,4 +1,4 @@
-/// Drawing from the few tokens, of very many, that a sampling's cuts leave.
+/// Draws a token from logits: applies the temperature, top_k and top_p of a Sampling.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,25 @@
 
 namespace xtape::decode {
 
-/// Keeps its working memory from draw to draw. The likeliest are found by the maxima of short stretches, a few passes
-/// over the logits; they are never sorted as a whole.
+/// Keeps its working memory from draw to draw. Finds the most probable tokens by the maxima of short blocks of logits,
+/// in a few passes over the logits; never sorts all of them.
 class Sampler {
  public:
-  /// Throws Error where an option is out of its range.
+  /// Throws Error if an option is out of its range.
   explicit Sampler(const Sampling& sampling);
 
   struct Candidate {
     std::int32_t token = 0;
     double logit = 0;
-    double weight = 0;  ///< Its share of the probability, times the sum of all weights.
+    double weight = 0;  ///< Its probability, times the sum of all weights.
   };
-  /// The tokens that may be drawn, in the order of their numbers. Throws Error where a logit is NaN or infinity, or
-  /// none is finite. T is float or double.
+  /// The tokens that may be drawn, in increasing order; valid until the next call. Throws Error if a logit is NaN or
+  /// plus infinity, or if none is finite. T is float or double.
   template <class T>
   const std::vector<Candidate>& weigh(const T* logits, std::int64_t classes);
 
-  /// Draw number `draw` of the random stream `stream`. Logits are a float dtype's, [classes], side by side.
+  /// Draws a token, with number `draw` of the random stream `stream`. `logits` are [classes], of a float dtype and
+  /// contiguous. Throws Error as `weigh` does.
   std::int32_t draw(const ArrayView& logits, std::uint64_t draw, std::uint64_t stream = 0);
 
  private:
@@ -42,8 +43,8 @@ class Sampler {
   bool cut_at(double enough);
 
   Sampling sampling_;
-  double top_ = 0;               // the greatest logit
-  std::vector<double> maxima_;   // of stretches of logits
+  double top_ = 0;               // the largest logit
+  std::vector<double> maxima_;   // of blocks of logits
   std::vector<double> ordered_;  // the same, partly sorted
   std::vector<Candidate> candidates_;
 };

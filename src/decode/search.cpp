@@ -14,11 +14,11 @@ namespace {
 using decode::Choice;
 using decode::TargetSteps;
 
-/// A hypothesis that goes on.
+/// An unfinished hypothesis.
 struct Running {
   Tokens tokens;
   double log_probability = 0;
-  std::int32_t parent = 0;  ///< Which of the sentence's hypotheses it continues.
+  std::int32_t parent = 0;  ///< The index of the sentence's hypothesis that it extends.
 };
 
 /// The search for one sentence.
@@ -36,7 +36,7 @@ class SentenceSearch {
   bool done() const { return done_; }
   const std::vector<Running>& running() const { return running_; }
 
-  /// One step: `choices[j]` are those of hypothesis j.
+  /// Takes one step. choices[j] are the most probable next tokens of hypothesis j.
   void advance(const std::vector<Choice>* choices) {
     std::vector<Candidate> candidates;
     for (std::size_t j = 0; j < running_.size(); ++j)
@@ -61,7 +61,7 @@ class SentenceSearch {
     done_ = running_.empty() || length_ == limit_ || nothing_better_can_come();
   }
 
-  /// The best hypotheses. Those cut at the limit take the places that finished ones leave.
+  /// The best hypotheses: the finished ones and, if these are fewer than n_best, the best unfinished ones.
   std::vector<Hypothesis> best() const {
     std::vector<Hypothesis> best = finished_;
     std::vector<Hypothesis> cut;
@@ -90,7 +90,7 @@ class SentenceSearch {
     return log_probability / penalty_of(options_->length_penalty, options_->alpha, length);
   }
 
-  /// Keeps the n best of those that ended.
+  /// Adds a finished hypothesis, and keeps the n_best best ones.
   void finish(Tokens tokens, double log_probability) {
     ++ended_;
     Hypothesis made{std::move(tokens), log_probability, score(log_probability, length_ + 1), true};
@@ -102,8 +102,8 @@ class SentenceSearch {
     // The first end token ends a greedy search.
     if (options_->early_stopping || options_->beam_size == 1) return ended_ >= options_->beam_size;
     if (finished_.size() < static_cast<std::size_t>(options_->n_best)) return false;
-    // What goes on loses probability with every token, and a penalty is monotone in the length: at best all of the
-    // present log-probability is left at the soonest end or at the latest.
+    // Every token lowers the log-probability of a running hypothesis, and a penalty is monotone in the length. So the
+    // best possible score is that of the present log-probability with the smallest or the largest possible length.
     const double most = running_.front().log_probability;
     return finished_.back().score >= std::max(score(most, length_ + 1), score(most, limit_));
   }
@@ -134,7 +134,7 @@ void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
     if (sources[i].empty()) throw Error("source " + std::to_string(i) + " has no tokens: there is nothing to read");
 }
 
-/// The search for a batch of sentences, each of which has beam_size rows, whether it needs them or not.
+/// The search for a batch of sentences. Each sentence has beam_size rows, even if it has fewer hypotheses.
 class BatchSearch {
  public:
   BatchSearch(TargetSteps& steps, const SearchOptions& options, int threads)
@@ -144,7 +144,7 @@ class BatchSearch {
   }
 
   std::vector<std::vector<Hypothesis>> run(const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch) {
-    constexpr std::int64_t multiple = 8;  // lengths are rounded up to it, so that there are few
+    constexpr std::int64_t multiple = 8;  // lengths of sources are rounded up to it, so that few players are planned
     sentences_.clear();
     std::vector<Tokens> rows;
     for (const std::size_t i : batch) {
@@ -179,7 +179,7 @@ class BatchSearch {
       for (std::size_t j = 0; j < sentence.running().size(); ++j)
         rows.push_back(static_cast<std::int64_t>(slot * beam_ + j));
     }
-    // At most one of a row's choices is the end token: what goes on fills the beam even if one row gives it all.
+    // At most one of a row's choices is the end token, so that the others fill the beam even if all come from one row.
     decode::likeliest(logits, rows, options_.beam_size + 1, never_, threads_, choices_);
     const std::vector<Choice>* choices = choices_.data();
     for (const std::size_t index : present_) {
@@ -191,7 +191,7 @@ class BatchSearch {
     }
   }
 
-  /// Brings every running hypothesis to its row, and returns the rows' last tokens.
+  /// Moves the state of every running hypothesis to its row, and returns the last token of each row.
   std::vector<std::int32_t> select_rows() {
     const std::vector<std::size_t> slots = remaining_slots();
     std::vector<std::int32_t> rows, tokens;
@@ -211,8 +211,8 @@ class BatchSearch {
     return tokens;
   }
 
-  /// Once at most half of the batch goes on, it is halved: few different numbers of rows are planned for. Sentences
-  /// that are done fill up the rest.
+  /// The slots that stay. Halves the batch once at most half of its sentences continue, so that players for few
+  /// different numbers of rows are planned. Sentences that are done fill the remaining slots.
   std::vector<std::size_t> remaining_slots() const {
     std::vector<std::size_t> slots(present_.size());
     std::iota(slots.begin(), slots.end(), std::size_t{0});
@@ -232,7 +232,7 @@ class BatchSearch {
   std::size_t beam_;
   std::vector<std::int32_t> never_;
   std::vector<SentenceSearch> sentences_;
-  std::vector<std::size_t> present_;  // per slot of beam_size rows: whose it is
+  std::vector<std::size_t> present_;  // per slot of beam_size rows: the index of its sentence
   std::vector<std::vector<Choice>> choices_;
 };
 
@@ -271,7 +271,7 @@ std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Toke
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options) {
   check(sources, options);
-  if (!options.cached) throw Error("a predictor always caches: search without caches with the model");
+  if (!options.cached) throw Error("a predictor always caches: to search without caches, pass the model");
   return search_by(*decode::cached_steps(predictor), sources, options, predictor.threads());
 }
 

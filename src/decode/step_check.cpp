@@ -8,7 +8,7 @@
 namespace xtape::decode {
 
 namespace {
-/// The input that comes piece by piece. Null where the function has none that could, and then `unfit` says why.
+/// The input that is divided into pieces. Null if the function has no suitable input; `unfit` is then the reason.
 const FunctionInput* stepped_input(const Signature& signature, std::string& unfit) {
   const auto tokens = std::find_if(signature.inputs.begin(), signature.inputs.end(),
                                    [](const FunctionInput& input) { return input.name == "tokens"; });
@@ -19,16 +19,17 @@ const FunctionInput* stepped_input(const Signature& signature, std::string& unfi
     unfit = "takes no tokens";
   } else if (tokens->dtype != Dtype::int64 || tokens->dims.size() != 2 || tokens->dims[0] == tokens->dims[1] ||
              !bound(tokens->dims[0]) || !bound(tokens->dims[1])) {
-    unfit = "takes tokens that are no int [rows, tokens]";
+    unfit = "takes tokens that are not int [rows, tokens]";
   }
   for (const FunctionInput& input : signature.inputs)
     if (unfit.empty() && input.name != "tokens" &&
         std::find(input.dims.begin(), input.dims.end(), tokens->dims[1]) != input.dims.end())
-      unfit = "takes " + input.name + " beside each token";
+      unfit = "takes " + input.name + " for each token";
   return unfit.empty() ? &*tokens : nullptr;
 }
 
-/// A number of sentences that, with and without `repeat`, is no size that the model knows: rows must not fit by chance.
+/// A number of sentences that, also times `repeat`, differs from all integer hyper-parameters, so that the axis of the
+/// rows cannot be mistaken for another one. 17 if there is none among the small primes.
 std::int64_t unlike_sizes(const Model& model, std::int64_t repeat) {
   const auto known = [&](std::int64_t count) {
     return std::any_of(model.hyper().items().begin(), model.hyper().items().end(), [&](const auto& entry) {
@@ -86,7 +87,7 @@ StepCheck check_steps(Model& model, const std::string& function, const NamedSize
     StepTrials trials(model, function, sizes);
     try {
       check.unfit = trials.begin();
-    } catch (const Error&) {  // the definition may want fewer tokens
+    } catch (const Error&) {  // the definition may only allow fewer tokens
       if (first == nullptr) first = std::current_exception();
       continue;
     }
@@ -108,7 +109,7 @@ void draw_weights(const Model& model) {
     const Shape& shape = array.shape();
     const std::size_t rank = shape.size();
     const double middle = rank < 2 ? 1 : 0;
-    const double reach =  // of a matrix: for a variance of 1 / width
+    const double reach =  // the half width of the range; for a matrix, it gives a variance of 1 / width
         rank < 2 ? 0.5 : std::sqrt(3 / static_cast<double>(std::min(shape[rank - 1], shape[rank - 2])));
     for (std::int64_t i = 0; i < array.count(); ++i) {
       const double number = middle + draws.uniform(-reach, reach);

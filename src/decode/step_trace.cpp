@@ -50,8 +50,8 @@ namespace {
 /// What an axis of a value counts.
 enum class Role : std::uint8_t {
   other,
-  time,  // places of the present tokens
-  room,  // places of caches
+  time,  // positions of the present tokens
+  room,  // positions of caches
   unclear
 };
 
@@ -62,13 +62,14 @@ Role role_of(std::int64_t size, std::int64_t tokens, std::int64_t shorter, std::
   return size == roomier && size == tokens && shorter == fewer_tokens ? Role::time : Role::unclear;
 }
 
-/// A value in a first play, and in a second one, from place `from` of the first on.
+/// How the value of a node in a first play is compared with its value in a second play, which begins at position `from`
+/// of the first.
 struct Pair {
   Shape shape, other_shape;
   std::vector<Role> roles;
-  std::int64_t from = 0;    // of the time, in the first
-  std::int64_t places = 0;  // of the time, that are compared
-  std::int64_t room = 0;    // places of caches that are in use
+  std::int64_t from = 0;    // on axes of role time, in the first play
+  std::int64_t places = 0;  // positions on axes of role time that are compared
+  std::int64_t room = 0;    // positions of caches that are in use
 };
 
 /// Whether two values differ where both must be the same.
@@ -93,12 +94,13 @@ bool unlike(const Pair& pair, const std::vector<double>& first, const std::vecto
   return false;
 }
 
-/// Whether two nodes were recorded for one call, as far as it matters who is named.
+/// Whether two nodes were recorded for the same call, as far as an error message names it.
 bool same_call(const Site& a, const Site& b) {
   return a.op == b.op && a.line == b.line && a.scope->path == b.scope->path;
 }
 
-/// The nodes that hold the results of calls. Those that a call records on the way are left out.
+/// Per node: whether it is a result of a call that the function needs. Intermediate nodes of a call, inputs and
+/// parameters are not.
 std::vector<bool> looked_at(const Recording& recording) {
   const Tape& tape = recording.tape;
   std::vector<bool> needed(tape.size(), false), looked(tape.size(), false);
@@ -136,7 +138,7 @@ std::vector<bool> computed_from(const Tape& tape, const Var& var) {
   return from;
 }
 
-/// The values of the nodes that are looked at, all of one play.
+/// Plays a recording once without rewriting, and holds the values of the nodes that are `looked` at.
 class Values {
  public:
   Values(const Recording& recording, const std::vector<bool>& looked, const std::vector<Feed>& feeds)
@@ -170,12 +172,12 @@ std::string described(const Node& node) {
   return (node.site.op != nullptr ? node.site.op->name : node.op->name) + (site.empty() ? "" : ", " + site);
 }
 
-/// What two plays of like tapes are compared by.
+/// Two recordings of a function with the same ops, and how their values are compared.
 struct Comparison {
   const Recording& first;
   const Recording& second;
-  const Recording& shorter;  // for roles of axes: fewer tokens
-  const Recording& roomier;  // and more room
+  const Recording& shorter;  // for fewer tokens: shows which axes have role time
+  const Recording& roomier;  // for a larger capacity: shows which axes have role room
   std::int64_t tokens = 0, fewer_tokens = 0;
   Pair places;
 };
@@ -200,7 +202,7 @@ std::string first_unlike(const Comparison& compared, const std::vector<bool>& lo
       const auto has = [&](Role role) {
         return std::find(pair.roles.begin(), pair.roles.end(), role) != pair.roles.end();
       };
-      // What begins a piece, such as the states of a scan, follows the past and is another in each.
+      // Values at the beginning of a piece, such as the states of a scan, depend on the past and differ between pieces.
       if (has(Role::unclear) || (counts[i] && !has(Role::time) && !has(Role::room))) continue;
       if (unlike(pair, first.of(tape.var(id)), second.of(compared.second.tape.var(id)), tolerance))
         return described(tape.node(i));
@@ -209,7 +211,7 @@ std::string first_unlike(const Comparison& compared, const std::vector<bool>& lo
   return "";
 }
 
-/// Without a past.
+/// Records the function for the whole, without a past.
 Recording record_whole(const Traced& traced, const NamedSizes& sizes) {
   Recording made;
   const NamedVars inputs = traced.model.inputs(made.tape, traced.function, sizes);
@@ -234,7 +236,8 @@ Array columns_of(const Array& tokens, std::int64_t from, std::int64_t count) {
   return part;
 }
 
-/// What a recording is fed with: the fixed inputs, tokens, how many places stand before them, and what these left.
+/// The feeds of a recording: the fixed inputs, the tokens, the number of positions before them (`past`), and the states
+/// that these left.
 std::vector<Feed> feeds_for(const Traced& traced, const Recording& recording, const Array& tokens, const Array& past,
                             const std::vector<Array>& states) {
   std::vector<Feed> feeds = feeds_of(recording.fixed, traced.inputs);

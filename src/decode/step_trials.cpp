@@ -16,7 +16,7 @@ Array token_rows(const std::vector<std::vector<std::int64_t>>& rows) {
   return array;
 }
 
-/// Row i of the result is row rows[i] of `array`, whose rows are those of axis `axis`.
+/// Row i of the result is row rows[i] of `array`, where `axis` is the axis of the rows.
 Array with_rows(const Array& array, std::size_t axis, const std::vector<std::int32_t>& rows) {
   Shape shape = array.shape();
   std::int64_t outer = 1;
@@ -82,7 +82,7 @@ std::string StepTrials::begin() {
   for (auto& row : said_) draw(row, 0);
   try {
     whole(said_);
-  } catch (const Error&) {  // fewer tokens are known than classes
+  } catch (const Error&) {  // the model has fewer tokens than classes
     different_ = std::min<std::int64_t>(classes_, 3);
     for (auto& row : said_) draw(row, 0);
     whole(said_);
@@ -103,11 +103,11 @@ void StepTrials::check_ahead() {
     for (std::int64_t i = row * sizes_.tokens * classes_; i < (row * sizes_.tokens + cut) * classes_; ++i) {
       const auto at = static_cast<std::size_t>(i);
       if (distance(a[at], b[at]) <= allowed) continue;
-      throw DefinitionError(whose() + " looks ahead: what it gives at row " + std::to_string(row) + ", place " +
+      throw DefinitionError(whose() + " looks ahead: its result at row " + std::to_string(row) + ", position " +
                             std::to_string(i / classes_ % sizes_.tokens) + " changes from " + text_of(a[at]) + " to " +
-                            text_of(b[at]) + " with the tokens from place " + std::to_string(cut) + " on (" +
+                            text_of(b[at]) + " with the tokens from position " + std::to_string(cut) + " on (" +
                             counted() + ")" + first_call(first_looking_ahead(traced(), cut, token_rows(others))) +
-                            "\n  Later tokens must be hidden, as by causal_mask: whoever generates has none.");
+                            "\n  Later tokens must be masked, as by causal_mask: generation does not have them.");
     }
 }
 
@@ -128,7 +128,7 @@ double StepTrials::check_pieces(const std::vector<std::int64_t>& pieces) {
     for (std::size_t row = 0; row < said_.size(); ++row) {
       const auto first = said_[row].begin() + past_[row];
       piece.emplace_back(first, first + columns);
-      // Rows end at different places of the piece; of single tokens one row waits.
+      // Rows end at different positions of the piece; in pieces of one token, one row gets none.
       const auto index = static_cast<std::int64_t>(row);
       counts.push_back(columns > 1 ? columns - index % columns : static_cast<std::int64_t>(row != number));
     }
@@ -136,7 +136,7 @@ double StepTrials::check_pieces(const std::vector<std::int64_t>& pieces) {
     for (std::size_t row = 0; row < said_.size(); ++row) past_[row] += counts[row];
     if (number + 1 == pieces.size()) break;
     const std::size_t count = said_.size();
-    std::vector<std::int32_t> rows;  // turned round; then some twice and others not; then one row fewer
+    std::vector<std::int32_t> rows;  // by turns: reversed; with some rows twice; the same with one row fewer
     for (std::size_t i = 0; i < count; ++i)
       rows.push_back(static_cast<std::int32_t>(number % 3 == 0 ? count - 1 - i : i * 2 % count));
     if (number % 3 == 2 && count > 2) rows.pop_back();
@@ -149,7 +149,7 @@ std::string StepTrials::counted() const {
   return std::to_string(said_.size()) + " rows of " + std::to_string(sizes_.tokens) + " tokens";
 }
 
-// 0 is padding to many a model, and what its place gives may not be a number.
+// 0 is padding in many models, which may give NaN at its position.
 void StepTrials::draw(std::vector<std::int64_t>& row, std::int64_t from) {
   const std::int64_t low = different_ > 1 ? 1 : 0;
   for (auto token = row.begin() + from; token != row.end(); ++token) *token = draws_.integer(low, different_ - 1);
@@ -160,7 +160,8 @@ std::int64_t StepTrials::other_than(std::int64_t token) const {
   return low + (token - low + 1) % (different_ - low);
 }
 
-/// Of ints few different ones, since nothing says how many there are; the last one is padding.
+/// A random array. Integers are 1 or 2, since the number of classes is not known; the last one is 0, which may be
+/// padding.
 Array StepTrials::drawn(const ValueType& type) {
   Array array(type.dtype, type.shape);
   for (std::int64_t i = 0; i < array.count(); ++i) {
@@ -187,7 +188,7 @@ Array StepTrials::drawn(const ValueType& type) {
   return array;
 }
 
-/// The fixed inputs, a row for each of `sentences`.
+/// The fixed inputs, one row for each of `sentences`.
 Store StepTrials::fixed_of(const std::vector<std::int32_t>& sentences) const {
   std::vector<std::int32_t> rows;
   for (const std::int32_t sentence : sentences)
@@ -200,7 +201,7 @@ Store StepTrials::fixed_of(const std::vector<std::int32_t>& sentences) const {
   return store;
 }
 
-/// What the function gives for the present sentences and tokens at once.
+/// The result of the function for the present sentences and all tokens of `rows` at once.
 Array StepTrials::whole(const Rows& rows) {
   Store arrays = fixed_of(sentence_);
   arrays.add(stepped, token_rows(rows));
@@ -229,7 +230,7 @@ double StepTrials::compare(const ArrayView& result, const std::vector<std::int64
         const double got = found[static_cast<std::size_t>((index * columns + i) * classes_ + k)];
         const double wanted = expected[static_cast<std::size_t>((index * sizes_.tokens + place) * classes_ + k)];
         if (std::isnan(wanted))
-          throw DefinitionError(whose() + " gives NaN at row " + std::to_string(row) + ", place " +
+          throw DefinitionError(whose() + " gives NaN at row " + std::to_string(row) + ", position " +
                                 std::to_string(place) + ", class " + std::to_string(k) + " (" + counted() + ")");
         const double between = distance(got, wanted);
         if (!(between <= tolerance_ * size)) refuse(row, place, k, got, wanted, pieces);
@@ -243,12 +244,12 @@ void StepTrials::refuse(std::size_t row, std::int64_t place, std::int64_t k, dou
   std::string list;
   for (const std::int64_t piece : pieces) list += (list.empty() ? "" : ", ") + std::to_string(piece);
   throw DefinitionError(
-      whose() + " gives in pieces, as it generates, something else than for the whole: " + text_of(got) +
-      " in place of " + text_of(wanted) + " at row " + std::to_string(row) + ", place " + std::to_string(place) +
+      whose() + " gives other values in pieces, as in generation, than for the whole: " + text_of(got) +
+      " instead of " + text_of(wanted) + " at row " + std::to_string(row) + ", position " + std::to_string(place) +
       ", class " + std::to_string(k) + " (" + counted() + ", in pieces of " + list + ")" +
       first_call(sizes_.tokens < 2 ? "" : first_unlike_whole(traced(), sizes_.tokens / 2)) +
-      "\n  A place may depend on earlier ones through cache and the states of scan alone, not through cumsum, a "
-      "convolution or a sum along the tokens, and its number is known to positions and causal_mask alone.");
+      "\n  A position may depend on earlier ones only through cache and the states of scan, not through cumsum, a "
+      "convolution or a sum along the tokens. Only positions and causal_mask know the index of a position.");
 }
 
 void StepTrials::select(Predictor& predictor, const std::vector<std::int32_t>& rows) {
@@ -256,7 +257,8 @@ void StepTrials::select(Predictor& predictor, const std::vector<std::int32_t>& r
   said_ = picked(said_, rows);
   past_ = picked(past_, rows);
   sentence_ = picked(sentence_, rows);
-  for (std::size_t row = 0; row < rows.size(); ++row) draw(said_[row], past_[row]);  // copies go different ways
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    draw(said_[row], past_[row]);  // copies of a row differ from here on
 }
 
 }  // namespace xtape::decode

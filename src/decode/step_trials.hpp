@@ -1,4 +1,4 @@
-/// A function on random inputs, to be played whole and piece by piece.
+/// Plays a function on random inputs, as a whole and piece by piece.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace xtape::decode {
 
-/// Numbers that are the same on every machine.
+/// Random numbers that are the same on every machine.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : words_(seed) {}
@@ -29,26 +29,26 @@ class Draws {
 
 /// The sizes of a trial.
 struct StepSizes {
-  std::int64_t sentences = 0;  ///< Of the fixed inputs …
-  std::int64_t repeat = 1;     ///< … and rows of each, as a search has them.
+  std::int64_t sentences = 0;  ///< The rows of the fixed inputs.
+  std::int64_t repeat = 1;     ///< Rows per sentence, as in a beam search.
   std::int64_t tokens = 0;
-  NamedSizes sizes;  ///< Of the whole, with all rows.
-  std::string rows_name, tokens_name;
+  NamedSizes sizes;                    ///< All sizes of the function for the whole, with rows() rows.
+  std::string rows_name, tokens_name;  ///< The names of the sizes of the tokens.
   std::int64_t rows() const { return sentences * repeat; }
 };
 
 class StepTrials {
  public:
-  /// Of a function that takes int `tokens` [rows, tokens]; all other inputs are fixed.
+  /// `function` takes int `tokens` [rows, tokens]; all other inputs are fixed.
   StepTrials(Model& model, const std::string& function, const StepSizes& sizes);
 
-  /// Plays the whole once: how many classes there are is known then, and tokens are drawn. Why the function gives
-  /// nothing for each token, or empty.
+  /// Plays the whole once to find the number of classes, and draws the tokens. Returns why the function does not give
+  /// classes for each token; empty if it does.
   std::string begin();
-  /// Throws DefinitionError where a place depends on later ones.
+  /// Throws DefinitionError if a position depends on later ones.
   void check_ahead();
-  /// Throws DefinitionError where pieces give something else than the whole. Else the greatest difference, as a share
-  /// of the greatest number of the whole.
+  /// Returns the largest difference between pieces and whole, relative to the largest magnitude of the whole. Throws
+  /// DefinitionError if it is too large.
   double check_pieces(const std::vector<std::int64_t>& pieces);
 
  private:
@@ -73,13 +73,13 @@ class StepTrials {
   StepSizes sizes_;
   double tolerance_;
   Draws draws_{1};
-  Store fixed_;  // of all rows; the rows of one sentence have what the first of them has
-  Named<std::int64_t> row_axes_;
-  Rows said_;                           // per row: all of its tokens, those to come as well
+  Store fixed_;                         // the fixed inputs of all rows; of each sentence only the last row is used
+  Named<std::int64_t> row_axes_;        // of the inputs; -1 for none
+  Rows said_;                           // per row: all of its tokens, including those not played yet
   std::vector<std::int64_t> past_;      // per row
   std::vector<std::int32_t> sentence_;  // per row
   std::int64_t classes_ = 0;
-  std::int64_t different_ = 0;  // tokens that are drawn
+  std::int64_t different_ = 0;  // tokens are drawn below this number
   Store traced_arrays_;
 };
 

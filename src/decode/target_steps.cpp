@@ -8,7 +8,7 @@
 namespace xtape::decode {
 
 namespace {
-/// The logits of place `column` in every row.
+/// The logits at position `column` of every row.
 LogitRows rows_of(const ArrayView& result, std::int64_t rows, std::int64_t column) {
   const Shape& shape = result.shape();
   if (shape.size() != 3 || shape[0] != rows || column >= shape[1] || !is_floating(result.dtype()))
@@ -62,7 +62,7 @@ class ReplayedSteps : public TargetSteps {
     for (std::size_t i = 0; i < tokens.size(); ++i) targets_[i].push_back(tokens[i]);
     const auto rows = static_cast<std::int64_t>(tokens.size());
     const auto length = static_cast<std::int64_t>(targets_[0].size());
-    const std::int64_t columns = (length + 7) / 8 * 8;  // what stands behind the last token does not reach its logits
+    const std::int64_t columns = (length + 7) / 8 * 8;  // padding after the last token does not affect its logits
     const Batch batch = {{"source", together(sources_, static_cast<std::int64_t>(sources_[0].size()))},
                          {"tokens", together(targets_, columns)}};
     const auto function = model_.player("logits", Mode::predict, data_sizes(model_, "logits", batch));

@@ -1,4 +1,4 @@
-/// Playing logits(source, tokens) on rows of hypotheses that all grow by one token at a time.
+/// Plays logits(source, tokens) on rows of hypotheses that all grow by one token per step.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ namespace xtape::decode {
 class TargetSteps {
  public:
   virtual ~TargetSteps() = default;
-  /// `source` is int64 [sentences, s]; each sentence has `repeat` rows, one after the other, that hold nothing yet.
+  /// `source` is int64 [sentences, s]. Each sentence gets `repeat` consecutive rows without tokens.
   virtual void begin(const Array& source, std::int64_t repeat) = 0;
-  /// Each row grows by its token; the logits of what follows, valid until the next call.
+  /// Appends one token to each row, and returns the logits of the next token, valid until the next call.
   virtual LogitRows step(const std::vector<std::int32_t>& tokens) = 0;
-  /// From now on row i goes on where row rows[i] is now, its sentence included.
+  /// Row i continues from the present state of row rows[i], including its sentence.
   virtual void select(const std::vector<std::int32_t>& rows) = 0;
 };
 
-/// By a predictor: one new token a row and step.
+/// Uses a predictor, which reads one new token per row and step. Keeps a reference to it.
 std::unique_ptr<TargetSteps> cached_steps(Predictor& predictor);
-/// By the model without caches: all tokens again at every step.
+/// Uses the model without caches, which reads all tokens again at every step. Keeps a reference to it.
 std::unique_ptr<TargetSteps> replayed_steps(Model& model);
 
 }  // namespace xtape::decode

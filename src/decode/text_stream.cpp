@@ -9,20 +9,20 @@ namespace xtape {
 struct TextStream::Data {
   const Tokenizer* tokenizer = nullptr;
   std::vector<std::string> stops;
-  Tokens run;  // the last token whose text has been given, and those since that wait for the rest of a character
-  std::string before;  // what the first of them is by itself
+  Tokens run;          // the last token whose text was returned, then tokens that wait for the rest of a character
+  std::string before;  // the text of run[0] by itself
   Utf8Stream characters;
-  std::string held;  // what may be the beginning of a stop
+  std::string held;  // text that is not returned yet; it may begin a stop text
   bool stopped = false;
 
-  /// What the tokens since the first of the run add to it: together with it, since between words that is a space, too.
+  /// The text that the tokens after run[0] add to it. They are decoded together, since that adds spaces between words.
   std::string new_text() const {
     const std::string text = tokenizer->decode(run);
     if (text.compare(0, before.size(), before) == 0) return text.substr(before.size());
-    return tokenizer->decode(Tokens(run.begin() + 1, run.end()));  // the first was part of a character that is none
+    return tokenizer->decode(Tokens(run.begin() + 1, run.end()));  // run[0] was part of an invalid character
   }
 
-  /// What is certain of the text held, up to the first stop.
+  /// Removes from `held`, and returns, the text before the first stop text, or before an end that may begin one.
   std::string certain() {
     std::size_t first = std::string::npos;
     for (const std::string& stop : stops) first = std::min(first, held.find(stop));
@@ -31,7 +31,7 @@ struct TextStream::Data {
       held.resize(first);
       return std::exchange(held, "");
     }
-    std::size_t beginning = 0;  // of a stop, at the end
+    std::size_t beginning = 0;  // bytes at the end of `held` that may begin a stop text
     for (const std::string& stop : stops)
       for (std::size_t length = std::min(stop.size() - 1, held.size()); length > beginning; --length)
         if (held.compare(held.size() - length, length, stop, 0, length) == 0) beginning = length;
@@ -44,7 +44,7 @@ struct TextStream::Data {
 TextStream::TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops)
     : data_(std::make_unique<Data>()) {
   for (const std::string& stop : stops)
-    if (stop.empty()) throw Error("a text to stop at must not be empty: every text has it");
+    if (stop.empty()) throw Error("a text to stop at must not be empty: every text contains it");
   data_->tokenizer = &tokenizer;
   data_->stops = std::move(stops);
   data_->run = {before};
@@ -56,14 +56,14 @@ TextStream::~TextStream() = default;
 
 std::string TextStream::add(std::int32_t token) {
   if (data_->stopped) return "";
-  constexpr std::size_t most_waiting = 3;  // no character has more than four bytes, each of them a token at worst
+  constexpr std::size_t most_waiting = 3;  // a character has at most four bytes, each of which may be a token
   data_->run.push_back(token);
   const std::string text = data_->new_text();
-  if (text.empty()) {  // pad, start and end are no text
+  if (text.empty()) {  // pad, start and end have no text
     data_->run.pop_back();
     return "";
   }
-  // Tokenizers whose tokens may be bytes write this for what is no whole character yet.
+  // Tokenizers with tokens of single bytes decode an incomplete character to the replacement character.
   if (text.ends_with(replacement_text) && data_->run.size() - 1 <= most_waiting) return "";
   data_->run = {token};
   data_->before = data_->tokenizer->decode(data_->run);

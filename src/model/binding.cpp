@@ -1,4 +1,4 @@
-// Which argument of a call goes where: to the inputs and attributes of an op, to the declared inputs of a block.
+// Assigns the arguments of a call to the inputs and attributes of an op.
 #include <algorithm>
 
 #include "interpreter.hpp"
@@ -34,11 +34,11 @@ class OpBinder {
   }
 
  private:
-  /// Arrays and literals fill inputs in order, then attributes in the order of the row; strings are always attributes.
+  /// Arrays and literals fill inputs in order, then attributes in the op's order; strings are always attributes.
   void positional(const Arguments::Positional& argument) {
     const Value& value = argument.value;
     if (value.as<ModuleReference>() != nullptr)
-      throw BindingError{argument.column, describe(value) + " is no array: call it, or name one of its weights"};
+      throw BindingError{argument.column, describe(value) + " is not an array: call it, or name one of its weights"};
     const bool text = value.as<std::string>() != nullptr;
     if (!text && next_input_ < op_.inputs.size() && takes(op_.inputs[next_input_], value)) {
       fill(next_input_, value, argument.column);
@@ -46,7 +46,7 @@ class OpBinder {
       return;
     }
     while (!text && !value.as<Var>() && next_input_ < op_.inputs.size() && op_.inputs[next_input_].arity != Arity::one)
-      ++next_input_;  // what may be left out is left out, once an attribute follows
+      ++next_input_;  // an attribute follows: leaves out the remaining optional inputs
     for (; next_attribute_ < op_.attributes.size(); ++next_attribute_) {
       const AttributeSpec& spec = op_.attributes[next_attribute_];
       if (call_.attributes.find(spec.name) != nullptr || (text && !takes_text(spec)) ||
@@ -56,7 +56,7 @@ class OpBinder {
       return;
     }
     throw BindingError{argument.column,
-                       "op '" + op_.name + "' has no place for " + describe(value) + ": it takes " + signature()};
+                       "op '" + op_.name + "' cannot take " + describe(value) + " here: it takes " + signature()};
   }
 
   static bool takes_text(const AttributeSpec& spec) {
@@ -78,7 +78,7 @@ class OpBinder {
     const InputSpec& spec = op_.inputs[input];
     if (value.is_none()) {
       if (spec.arity == Arity::one)
-        throw BindingError{column, "op '" + op_.name + "' needs its input '" + spec.name + "', which is none here"};
+        throw BindingError{column, "op '" + op_.name + "' needs its input '" + spec.name + "', got none"};
       return;
     }
     const auto add = [&](const Value& each) {

@@ -1,4 +1,4 @@
-// Declared inputs of blocks and functions: arguments, dtypes, and the sizes that types name.
+// Binds the arguments of a call to the declared inputs of a block or function; checks dtypes and binds sizes.
 #include <algorithm>
 
 #include "interpreter.hpp"
@@ -20,7 +20,8 @@ bool accepts(const std::string& kind, Dtype dtype, Dtype model_dtype) {
   return kind == name_of(dtype);
 }
 
-/// The sizes of `shape`, axis by axis, against what the type says: a name not yet known is bound, all else is checked.
+/// Compares the shape of `var` with the declared sizes, axis by axis. A size whose name is not yet known becomes a
+/// local; all other sizes are checked.
 void bind_sizes(const Input& input, const Var& var, Interpreter& interpreter, Environment& environment) {
   const Shape& shape = var.shape();
   const auto ellipsis = std::find_if(input.dims.begin(), input.dims.end(),
@@ -84,14 +85,13 @@ void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, D
     std::vector<std::string> names;
     for (std::size_t i = 0; i < fixed; ++i) names.push_back(inputs[i].name);
     if (std::find(names.begin(), names.end(), each.name) == names.end())
-      throw Error("takes " + list_of(inputs) + ", and no '" + each.name + "'" + did_you_mean(each.name, names));
+      throw Error("takes " + list_of(inputs) + ", not '" + each.name + "'" + did_you_mean(each.name, names));
     if (!environment.locals.emplace(each.name, each.value).second) throw Error("'" + each.name + "' is given twice");
   }
-  const Values given =
-      environment.locals;  // sizes join the environment as they are bound, inputs were all there before
+  const Values given = environment.locals;  // a copy: `check` adds sizes to the locals, which are not inputs
   for (std::size_t i = 0; i < fixed; ++i) {
     const auto found = given.find(inputs[i].name);
-    if (found == given.end()) throw Error("takes " + list_of(inputs) + ", and '" + inputs[i].name + "' is missing");
+    if (found == given.end()) throw Error("takes " + list_of(inputs) + ", but '" + inputs[i].name + "' is missing");
     check(inputs[i], found->second, model_dtype, interpreter, environment);
   }
   if (!many) return;

@@ -1,4 +1,4 @@
-// Makes a model's modules from its definition.
+// Creates a model's modules from its definition.
 #include <algorithm>
 
 #include "interpreter.hpp"
@@ -9,8 +9,8 @@
 namespace xtape::model {
 
 namespace {
-constexpr std::int64_t most_elements = std::int64_t{1} << 40;  // of one weight: more is a mistake in a shape
-constexpr std::int64_t most_modules = 1 << 18;                 // a definition of forty blocks can ask for 2^40
+constexpr std::int64_t most_elements = std::int64_t{1} << 40;  // of one weight: more indicates a mistake in a shape
+constexpr std::int64_t most_modules = 1 << 18;                 // forty nested blocks of two modules would give 2^40
 
 class Builder {
  public:
@@ -27,7 +27,7 @@ class Builder {
 
  private:
   struct Context {
-    const Module* module;  ///< Where the module's description stands.
+    const Module* module;  ///< The module whose block contains the declaration.
     Values locals;
   };
 
@@ -72,11 +72,12 @@ class Builder {
     return weight;
   }
 
-  /// `declared` is where the owner's block names the module, `spec` what it is: the same, unless the module was given.
+  /// `declared` is the entry of the owner's block, which names the module; `spec` describes it. They differ if the
+  /// module is given by the user of the block.
   ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
                        const Context& context) {
     if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
-      fail(spec.place, "module '" + spec.name + "' contains itself, by way of block '" + owner.block->name + "'");
+      fail(spec.place, "module '" + spec.name + "' contains itself, through block '" + owner.block->name + "'");
     if (making_.size() == deepest)
       fail(spec.place,
            "modules are nested more than " + std::to_string(deepest) + " deep: '" + owner.path + "' has one more");
@@ -101,7 +102,7 @@ class Builder {
     return list;
   }
 
-  /// The name that an expression behind "=" comes to.
+  /// The value of an expression that follows "=", which must be a name.
   std::string chosen_name(const Line& choice, const Environment& names, const char* what) {
     const Value value = interpreter_.evaluate(choice, names);
     const auto* name = value.as<std::string>();
@@ -131,7 +132,7 @@ class Builder {
   std::unique_ptr<Module> make_module(const std::string& path, const ModuleSpec& spec, const Context& context) {
     if (++count_ > most_modules)
       fail(spec.place,
-           "the model has more than " + std::to_string(most_modules) + " modules, '" + path + "' with those before it");
+           "the model has more than " + std::to_string(most_modules) + " modules: '" + path + "' exceeds this limit");
     auto module = std::make_unique<Module>();
     const Block& block = chosen_block(spec, context);
     module->path = path;
@@ -164,7 +165,7 @@ class Builder {
                              "\": {\"block\": …}");
   }
 
-  /// A module that was given to the block where `line` stands, and that it gives to another.
+  /// A module that was given to the block of `line`, and that this block passes on to another one.
   GivenModule handed_on(const std::string& name, const Line& line, const Context& context) const {
     if (line.value.form == Form::name)
       if (const auto found = context.module->given.find(line.value.text); found != context.module->given.end())

@@ -1,4 +1,4 @@
-// Checks the names in every line of a definition, before anything is made of it.
+// Checks the names in every line of a definition, before a model is built from it.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -14,12 +14,13 @@ namespace xtape::model {
 namespace {
 using Names = std::set<std::string>;
 
-/// The names of one block or function, line by line.
+/// Checks the names in one block or function, line by line.
 class Checker {
  public:
   explicit Checker(const VisibleNames& names) : names_(names) {}
 
-  /// Sizes and settings are known without a tape: parameters, hyper-parameters and what is bound around them.
+  /// Checks a size or setting. It is evaluated without a tape, so that it may only use the first `parameters`
+  /// parameters, hyper-parameters and the names `more`.
   void setting(const Line& line, const Names& more = {}, std::size_t parameters = all_parameters) {
     const VisibleNames visible = names_;
     const Names locals = std::exchange(locals_, more);
@@ -52,7 +53,7 @@ class Checker {
     visit(line.value);
   }
 
-  /// The names that are sizes before any input binds one.
+  /// The names that have values before an input binds any size.
   Names sizes() const {
     VisibleNames settings = names_;
     settings.recording = false;
@@ -119,7 +120,7 @@ void check_module(Checker& checker, const ModuleSpec& module) {
     if (*line) checker.setting(**line);
   if (module.choice) checker.setting(*module.choice, more);
   for (const auto& [name, line] : module.settings) {
-    // What may be the name of a given module is looked at when modules are made.
+    // A plain name may refer to a given module; it is checked when modules are built.
     if (line.value.form != Form::name) checker.setting(line, more);
   }
   for (const ModuleSpec& given : module.modules) check_module(checker, given);

@@ -7,23 +7,24 @@
 namespace xtape::model {
 
 namespace {
-constexpr std::size_t shortest = 3;  // shorter names resemble each other anyway
+constexpr std::size_t shortest = 3;  // characters; shorter names resemble each other anyway
 
 bool is_letter(const std::string& name, std::size_t at) {
   return at < name.size() && std::isalpha(static_cast<unsigned char>(name[at])) != 0;
 }
 
-/// Whether the letter at `at` belongs to a longer word: q_len and k_len differ on purpose.
+/// Whether the character at `at` is a letter with a letter next to it. In q_len and k_len it has none: such names
+/// differ on purpose.
 bool in_word(const std::string& name, std::size_t at) {
   return is_letter(name, at) && ((at > 0 && is_letter(name, at - 1)) || is_letter(name, at + 1));
 }
 
-/// The first place where two names differ.
+/// The index of the first character in which two names differ.
 std::size_t difference(const std::string& a, const std::string& b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-/// Whether `shorter` lacks one letter of `longer`.
+/// Whether `shorter` is `longer` without one letter.
 bool lacks_one(const std::string& shorter, const std::string& longer) {
   const std::size_t at = difference(shorter, longer);
   return shorter.size() + 1 == longer.size() && in_word(longer, at) && shorter.substr(at) == longer.substr(at + 1);
@@ -67,7 +68,7 @@ void check_sizes(const std::vector<Input>& inputs, const Computation& computatio
       const std::string& name = dim.value.text;
       if (dim.value.form != Form::name || known.count(name) != 0 || counts[name] > 1) continue;
       const auto refuse = [&](const std::string& meant) {
-        dim.fail(dim.value.column, "the size '" + name + "' is named here alone; did you mean '" + meant + "'?");
+        dim.fail(dim.value.column, "the size '" + name + "' occurs only here; did you mean '" + meant + "'?");
       };
       for (const std::string& each : known)
         if (is_slip(name, each, true)) refuse(each);

@@ -1,4 +1,4 @@
-/// Names of sizes in the types of inputs: a name that is misspelt would be taken for one that is new.
+/// Checks the names of sizes in the types of inputs: a misspelt name would silently declare a new size.
 #pragma once
 
 #include <set>
@@ -9,12 +9,13 @@
 
 namespace xtape::model {
 
-/// Whether `name` looks like `meant` with one slip of the pen: a letter missing, surplus or (`replaced`) another, or two
-/// exchanged. Short names, and words of one letter between underscores, differ on purpose.
+/// Whether `name` is probably a misspelling of `meant`: one letter is missing or extra, two adjacent letters are
+/// swapped or, if `replaced`, one letter is another. Names of fewer than three characters, and words of one letter
+/// (q_len and k_len), differ on purpose and never count.
 bool is_slip(const std::string& name, const std::string& meant, bool replaced);
 
-/// Throws DefinitionError where a size is named once, no line mentions it, and one slip of the pen makes it of a name
-/// of `known` (parameters, hyper-parameters) or of a size that is named more often.
+/// Throws DefinitionError for a size that occurs only once in the types and in no line, and that is probably a
+/// misspelling of a name in `known` (parameters, hyper-parameters) or of a size that occurs more often.
 void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const std::set<std::string>& known);
 
 }  // namespace xtape::model

@@ -13,7 +13,7 @@
 namespace xtape::model {
 
 namespace {
-/// The functions that a file has for those who use it.
+/// The functions that a file provides to the models that use it.
 Entries shared_functions(const Definition& file) {
   std::vector<JsonNode> nodes = file.extended;
   nodes.push_back(file.node);
@@ -26,7 +26,7 @@ Function shared_function(const Entries::value_type& entry, const Definition& fil
   return function;
 }
 
-/// Reads files, each once, and notices when they use each other in a circle.
+/// Reads files, each one once, and detects files that use each other in a cycle.
 class Reader {
  public:
   std::shared_ptr<const Definition> file(const std::string& path) {
@@ -62,7 +62,7 @@ class Reader {
     return definition;
   }
 
-  /// A file that another names: what it is known by here, and how it is opened.
+  /// A file that another one names: its key in `done_`, and how it is opened.
   struct Source {
     std::string key;
     std::function<JsonNode()> open;
@@ -85,7 +85,7 @@ class Reader {
   std::shared_ptr<const Definition> use(const JsonNode& entry, const std::string& from) {
     const Source source = source_of(entry, from);
     if (std::find(reading_.begin(), reading_.end(), source.key) != reading_.end())
-      entry.fail("'" + entry.text() + "' uses this file in turn: files cannot use each other in a circle");
+      entry.fail("'" + entry.text() + "' uses this file: files cannot use each other in a cycle");
     if (reading_.size() == deepest) entry.fail("files use each other more than " + std::to_string(deepest) + " deep");
     return add(source.key, source.open);
   }
@@ -100,7 +100,7 @@ class Reader {
     definition.used.push_back({entry.text(), file});
   }
 
-  /// A file and those that it extends, the first of these in front.
+  /// A file and those that it extends; the base file comes first.
   std::vector<JsonNode> extended_by(const JsonNode& node) {
     std::vector<JsonNode> nodes = {node};
     std::vector<std::string> keys;
@@ -108,7 +108,7 @@ class Reader {
       const JsonNode entry = nodes.back().at("extends");
       const Source source = source_of(entry, entry.file());
       if (source.key == reading_.back() || std::find(keys.begin(), keys.end(), source.key) != keys.end())
-        entry.fail("'" + entry.text() + "' extends this file in turn: files cannot extend each other in a circle");
+        entry.fail("'" + entry.text() + "' extends this file: files cannot extend each other in a cycle");
       keys.push_back(source.key);
       nodes.push_back(source.open());
     }
@@ -133,7 +133,7 @@ class Reader {
                  "renamed", "files"});
       if (version_of(node) != definition.version)
         definition.node.at("extends").fail("it is of version " + std::to_string(version_of(node)) +
-                                           ", and a definition extends one of its own version");
+                                           ", but a definition can only extend one of its own version");
       if (node.has("name")) definition.name = node.at("name").text();
       if (node.has("about")) definition.about = node.at("about").text();
       if (node.has("use"))
@@ -151,7 +151,8 @@ class Reader {
       std::vector<std::string> names;
       for (const Parameter& each : definition.hyper) names.push_back(each.name);
       const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
-      definition.hugging_face = read_hugging_face(entry.is_string() ? source_of(entry, entry.file()).open() : entry, names);
+      definition.hugging_face =
+          read_hugging_face(entry.is_string() ? source_of(entry, entry.file()).open() : entry, names);
     }
     read_blocks(definition, merged(nodes, "blocks"));
     if (definition.version == 1)
@@ -159,15 +160,16 @@ class Reader {
     read_model_of(definition, nodes);
   }
 
-  /// A misspelt name replaces nothing, silently: so what a file adds is named unlike what it extends.
+  /// Throws DefinitionError for a new name that is probably a misspelling of an existing one. A misspelt name would
+  /// silently add an entry where it should replace one.
   static void refuse_slips(const std::vector<JsonNode>& nodes, const char* key, std::vector<std::string> known) {
     for (const auto& entry : merged({nodes.begin(), nodes.end() - 1}, key)) known.push_back(entry.first);
     for (const auto& [name, entry] : merged({nodes.back()}, key)) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       for (const std::string& meant : known)
         if (is_slip(name, meant, true))
-          entry.fail_at_key("what this file extends has no '" + name + "'; did you mean '" + meant +
-                            "'? (A new name must differ by more than one slip.)");
+          entry.fail_at_key("the extended file has no '" + name + "'; did you mean '" + meant +
+                            "'? (A new name must differ by more than one misspelt letter.)");
     }
   }
 
@@ -178,7 +180,8 @@ class Reader {
     if (models.empty()) return;
     for (const JsonNode& node : nodes)
       if (node.has("functions"))
-        node.at("functions").fail_at_key("a model's functions stand in \"model\"; here stand those of files that are used");
+        node.at("functions")
+            .fail_at_key("a model's functions belong in \"model\"; only files for use by others have them here");
     definition.model = read_model(models, definition);
     definition.functions = read_functions(merged(models, "functions"), *definition.model);
     if (definition.version == 1)
@@ -186,7 +189,8 @@ class Reader {
     add_used_functions(definition);
   }
 
-  /// What the model does not define itself, it has from the files that it uses. Their lines see what its own lines see.
+  /// Adds the functions of used files that the model does not define itself. Their lines see the same names as the
+  /// model's own lines.
   static void add_used_functions(Definition& definition) {
     const std::vector<Function>& functions = definition.functions;
     const std::size_t own = functions.size();
@@ -201,11 +205,11 @@ class Reader {
       }
   }
 
-  /// Parts name blocks, so all names must be known before any block is read: each is entered as a bare name first. A
-  /// file that extends another may replace the blocks of used files too, and so may the text that a program writes of it.
+  /// Modules refer to blocks by name, so that the first loop adds all blocks by their names alone, and the second one
+  /// reads them. A file that extends another one, and a self-contained text, may replace blocks of used files.
   void read_blocks(Definition& definition, const Entries& entries) {
     for (const auto& [name, entry] : entries) {
-      if (name.empty() || name[0] == '=') entry.fail_at_key("a block needs a name, and none that begins with '='");
+      if (name.empty() || name[0] == '=') entry.fail_at_key("a block needs a name that does not begin with '='");
       if (definition.extended.empty() && !one_text_ && definition.find_block(name) != nullptr)
         entry.fail("a used file has a block '" + name + "' already: give this one another name");
       definition.blocks.push_back(std::make_unique<Block>());
@@ -219,7 +223,7 @@ class Reader {
   std::map<std::string, std::shared_ptr<const Definition>> done_;
   std::vector<std::string> reading_;
   JsonNode embedded_;
-  bool one_text_ = false;  ///< All files stand inside the one that is read.
+  bool one_text_ = false;  ///< The text that is read contains all files.
 };
 }  // namespace
 

@@ -1,5 +1,4 @@
-/// A definition as its files give it: blocks, modules, weights and lines, parsed and checked, with nothing resolved
-/// yet.
+/// A parsed definition: blocks, modules, weights and lines. Expressions are syntax trees; none is evaluated yet.
 #pragma once
 
 #include <map>
@@ -29,20 +28,20 @@ struct Input {
   bool many = false;         ///< Takes all remaining arguments, as a tuple.
   std::string kind = "any";  ///< "any", "int", "float", or the name of a dtype.
   bool has_dims = false;
-  std::vector<Line> dims;  ///< One an axis; a form of ellipsis stands for any number of axes.
+  std::vector<Line> dims;  ///< One per axis; an ellipsis matches any number of axes.
 };
 
-/// Lines to record in turn, then the results.
+/// Lines to record in order, then the results.
 struct Computation {
   std::vector<Line> lines;
-  std::vector<std::pair<std::string, Line>> results;  ///< One, under "", unless results are named.
+  std::vector<std::pair<std::string, Line>> results;  ///< By name; unnamed results are one line with the name "".
 };
 
 /// A parameter of a block, or a hyper-parameter of a file.
 struct Parameter {
   std::string name;
   Place place;
-  std::optional<Line> initial;  ///< Without one it must be given.
+  std::optional<Line> initial;  ///< The default; a parameter without one must be given.
 };
 
 struct WeightSpec {
@@ -50,30 +49,30 @@ struct WeightSpec {
   Place place;
   std::vector<Line> shape;
   std::string init;
-  std::optional<Line> choice;                          ///< Instead of `init`: an expression whose value is its name.
-  std::vector<std::pair<std::string, Line>> settings;  ///< Of the initialiser; of all of them, where one is chosen.
-  std::optional<Line> when;                            ///< False leaves the weight out.
+  std::optional<Line> choice;                          ///< Overrides `init`: gives the initialiser's name.
+  std::vector<std::pair<std::string, Line>> settings;  ///< Of the initialiser; with a `choice`, of any initialiser.
+  std::optional<Line> when;                            ///< If false, the model does not have the weight.
 };
 
-/// How a block becomes a module of another.
+/// The declaration of a module: the block that it instantiates, and its settings.
 struct ModuleSpec {
   std::string name;
   Place place;
-  const Json* identity = nullptr;    ///< Where it is described.
-  const Definition* home = nullptr;  ///< Whose blocks `block` names.
-  bool given = false;                ///< Declared as null: whoever uses the block gives the module.
+  const Json* identity = nullptr;    ///< Its JSON entry, which identifies it.
+  const Definition* home = nullptr;  ///< The file in which `block` is looked up.
+  bool given = false;                ///< Declared as null: the user of the block supplies the module.
   std::string block;
-  std::optional<Line> choice;  ///< Instead of `block`: an expression whose value is the block's name.
+  std::optional<Line> choice;  ///< Overrides `block`: gives the block's name.
   std::optional<Line> repeat, when;
   bool checkpoint = false;
-  std::vector<std::pair<std::string, Line>> settings;  ///< Of the block's parameters.
-  std::vector<ModuleSpec> modules;                     ///< For the block's modules that are declared as null.
+  std::vector<std::pair<std::string, Line>> settings;  ///< Values of the block's parameters.
+  std::vector<ModuleSpec> modules;                     ///< Supplied for the block's modules that are declared as null.
 };
 
-/// What is no longer called so, and what to write now.
+/// Old names, each with the text to write instead.
 using Renamed = std::map<std::string, std::string>;
 
-/// For an error about `name`: what `renamed` says of it, else the nearest of `names`, else nothing.
+/// The hint for an error about the unknown `name`: its replacement in `renamed`, else the nearest of `names`, else "".
 std::string now_called(const std::string& name, const Renamed& renamed, const std::vector<std::string>& names);
 
 struct Block {
@@ -86,7 +85,7 @@ struct Block {
   std::vector<ModuleSpec> modules;
   std::vector<Input> inputs;
   Computation computation;
-  Renamed renamed;  ///< Its parameters.
+  Renamed renamed;  ///< Old names of parameters.
 };
 
 struct Function {
@@ -99,43 +98,43 @@ struct Function {
 /// The latest version of the format, and the oldest that is read.
 inline constexpr int latest_version = 2, oldest_version = 1;
 
-/// One file, with what it extends.
+/// One file, merged with the files that it extends.
 struct Definition {
   std::string file;
   JsonNode node;
-  std::vector<JsonNode> extended;  ///< The files that this one extends, the first before those that extend it.
+  std::vector<JsonNode> extended;  ///< The files that this one extends, also indirectly; the base file comes first.
   int version = latest_version;
   std::string name, about;
-  /// A file that this one uses, and the name that it uses it by.
+  /// A file that this one uses, and its name in the entry "use".
   struct Used {
     std::string name;
     std::shared_ptr<const Definition> file;
   };
   std::vector<Used> used;
   std::vector<Parameter> hyper;
-  std::map<std::string, std::size_t> hyper_index;  ///< By name: files may have very many.
+  std::map<std::string, std::size_t> hyper_index;  ///< Indices in `hyper` by name: a file may have very many.
   std::optional<HuggingFaceMapping> hugging_face;
   std::vector<std::unique_ptr<Block>> blocks;
-  std::unique_ptr<const Block> model;  ///< Null in a file of blocks.
+  std::unique_ptr<const Block> model;  ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
-  Renamed renamed;  ///< Its hyper-parameters and blocks.
+  Renamed renamed;  ///< Old names of hyper-parameters and blocks.
 
-  /// A block of this file or of one that it uses directly; null where there is none.
+  /// A block of this file or of a file that it uses directly; null if there is none of that name.
   const Block* find_block(const std::string& name) const;
-  /// Null where the model has no function of that name.
+  /// Null if the model has no function of that name.
   const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
-  /// Of a block that there is none of: what to write instead, for an error.
+  /// The hint for an error about an unknown block: what to write instead.
   std::string instead_of_block(const std::string& name) const;
 };
 
-/// Reads a definition and all it uses. Throws FileError or DefinitionError.
+/// Reads a definition and all files that it uses or extends. Throws FileError or DefinitionError.
 std::shared_ptr<const Definition> read_definition(const std::string& path);
-/// The same from a text; `file` stands for it in errors, and `use` looks beside it.
+/// Like read_definition, but from `text`. Errors name it `file`, and files are searched relative to `file`.
 std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file);
 
-/// Checks every name in the lines of every block and function: that it is known, that what is called can be called with
-/// these keywords. Needs no hyper-parameters, so that it covers blocks that no model uses.
+/// Checks that every name in the lines of every block and function is known, and that calls of ops have known keywords.
+/// Throws DefinitionError. Needs no values of hyper-parameters, so it also covers blocks that the model does not use.
 void check_names(const Definition& definition, const OpTable& ops);
 
 }  // namespace xtape::model

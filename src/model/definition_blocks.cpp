@@ -16,9 +16,9 @@ void check_name(const std::string& name, const JsonNode& node) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   bool good = !name.empty() && letter(name[0]);
   for (char c : name) good = good && (letter(c) || (c >= '0' && c <= '9'));
-  if (!good) node.fail("'" + name + "' cannot be a name: letters, digits and _ make one, and no digit is first");
+  if (!good) node.fail("'" + name + "' cannot be a name: names consist of letters, digits and _, no digit first");
   if (std::find(reserved_names.begin(), reserved_names.end(), name) != reserved_names.end())
-    node.fail("'" + name + "' cannot be a name: it is a word of the language");
+    node.fail("'" + name + "' cannot be a name: it is a reserved word");
 }
 
 Line parsed(const JsonNode& node, bool may_assign) {
@@ -43,15 +43,15 @@ void read_type(Input& input, const JsonNode& node) {
   const std::vector<std::string> kinds = {"int", "float", "bool", "any", "float32", "float64", "int32", "int64"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     fail(place_of(node), text, 0,
-         "a type reads like \"float [b, t]\", with int, float, bool, any or a dtype in front" +
+         "a type is written as in \"float [b, t]\", with int, float, bool, any or a dtype before the sizes" +
              did_you_mean(kind, kinds));
   input.kind = kind;
   if (bracket == text.size()) return;
   input.has_dims = true;
   if (text.find_first_not_of(' ', bracket + 1) == text.find(']', bracket)) return;  // "[]": rank 0
-  // The whole type has the form of an index: sizes parse with commas, expressions and an ellipsis.
+  // The type is parsed as an index, which allows expressions and an ellipsis as sizes.
   const Line whole = parse_line(text, place_of(node), false);
-  if (whole.value.form != Form::index) fail(place_of(node), text, bracket, "the sizes should end the type");
+  if (whole.value.form != Form::index) fail(place_of(node), text, bracket, "a type must end with its sizes");
   if (whole.value.children.size() > Shape::max_rank + 2)
     fail(place_of(node), text, bracket, "an array has at most " + std::to_string(Shape::max_rank) + " axes");
   int ellipses = 0;
@@ -59,7 +59,7 @@ void read_type(Input& input, const JsonNode& node) {
     Line dim{whole.place, text, {}, false, whole.value.children[i]};
     if (dim.value.form == Form::range) dim.fail(dim.value.column, "a size belongs here, not a range");
     if (dim.value.form == Form::ellipsis && ++ellipses > 1)
-      dim.fail(dim.value.column, "'...' can stand only once in a type");
+      dim.fail(dim.value.column, "'...' can appear only once in a type");
     input.dims.push_back(std::move(dim));
   }
 }
@@ -79,8 +79,8 @@ std::vector<Input> read_inputs(const JsonNode& node, bool typed) {
   }
   std::set<std::string> names;
   for (const Input& input : inputs) {
-    if (input.many && &input != &inputs.back()) node.fail("'*" + input.name + "' must stand last");
-    if (!names.insert(input.name).second) node.fail("the input '" + input.name + "' stands twice");
+    if (input.many && &input != &inputs.back()) node.fail("'*" + input.name + "' must be the last input");
+    if (!names.insert(input.name).second) node.fail("the input '" + input.name + "' is declared twice");
   }
   return inputs;
 }
@@ -105,7 +105,8 @@ Computation read_computation(const JsonNode& node) {
   return computation;
 }
 
-/// A chosen initialiser leaves open which settings count: those of the others then say nothing.
+/// If an expression chooses the initialiser, the settings of all initialisers are allowed; those of the others have no
+/// effect.
 void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
   const JsonNode init = entry.at("init");
   weight.init = init.text();
@@ -202,7 +203,8 @@ void only_keys(const JsonNode& node, const std::vector<std::string>& known, int 
   node.only(known);
 }
 
-/// Names of one block share one space, so that a line cannot mean two things.
+/// Throws DefinitionError if parameters, weights, modules and inputs of a block share a name, so that names in lines
+/// are unambiguous.
 void check_distinct(const Block& block, const JsonNode& node) {
   std::map<std::string, const char*> taken;
   const auto take = [&](const std::string& name, const char* kind) {
@@ -309,14 +311,14 @@ std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, cons
   block->weights = read_weights(merged(nodes, "weights"));
   block->modules = read_modules(merged(nodes, modules), home);
   for (const ModuleSpec& module : block->modules)
-    if (module.given) fail(module.place, "nobody can give the model a module: say here what '" + module.name + "' is");
+    if (module.given) fail(module.place, "a model cannot be given modules: describe '" + module.name + "' here");
   check_distinct(*block, node);
   return block;
 }
 
 namespace {
-/// What the model's modules and weights are called, functions and their inputs are not; and results are told apart by
-/// their names.
+/// Throws DefinitionError if the function or one of its inputs has the name of a module or weight of the model, or if
+/// two results have the same name.
 void check_function(const Function& function, const Block& model, const JsonNode& node) {
   std::vector<std::string> names = {function.name};
   for (const Input& each : function.inputs) names.push_back(each.name);
@@ -335,7 +337,7 @@ void check_function(const Function& function, const Block& model, const JsonNode
   for (const Expression& each : result.value.children)
     if (!results.insert(each.text).second)
       result.fail(each.column,
-                  "two results are called '" + each.text + "': {\"one\": \"…\", \"two\": \"…\"} names them");
+                  "two results are called '" + each.text + "': name them as in {\"one\": \"…\", \"two\": \"…\"}");
 }
 }  // namespace
 

@@ -1,29 +1,29 @@
-/// Reads the pieces of a definition from JSON.
+/// Reads the entries of a definition from JSON. All functions throw DefinitionError.
 #pragma once
 
 #include "definition.hpp"
 
 namespace xtape::model {
 
-/// Entries of objects by name, each with its place.
+/// The entries of a JSON object by name, each with its source location.
 using Entries = std::vector<std::pair<std::string, JsonNode>>;
 
-/// The key under which a definition of that version lists modules.
+/// The key under which a definition of that version lists modules: "modules", in version 1 "parts".
 const char* modules_key(int version);
 
-/// The entries of the object `key` of all nodes that have one: of one name, the last, where the first one stands. In
-/// errors they belong to `owner`.
+/// Merges the objects `key` of all nodes that have one. Of several entries of one name, the last one wins and keeps the
+/// position of the first. Errors about the entries name `owner`.
 Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner = "");
 
-/// A string holds an expression; a number or flag stands for itself.
+/// Parses a string as an expression; a number or flag is a literal.
 Line read_expression(const JsonNode& node);
 Renamed read_renamed(const Entries& entries);
-/// Where each of the parameters is.
+/// The index of each parameter by its name.
 std::map<std::string, std::size_t> index_of(const std::vector<Parameter>& parameters);
 std::vector<Parameter> read_parameters(const Entries& entries);
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home);
-/// The "model" entries of a file and of those that it extends: modules and weights without inputs. Their functions are
-/// read apart.
+/// Merges the entries "model" of a file and of those that it extends into a block of modules and weights without
+/// inputs. read_functions reads their functions.
 std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, const Definition& home);
 std::vector<Function> read_functions(const Entries& entries, const Block& model);
 

@@ -13,10 +13,10 @@ void check_names_in(const Expression& expression, const std::vector<std::string>
   if (expression.form == Form::name && std::find(names.begin(), names.end(), expression.text) == names.end()) {
     std::string list;
     for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-    line.fail(expression.column, "the data knows no '" + expression.text + "'" + did_you_mean(expression.text, names) +
+    line.fail(expression.column, "the data has no '" + expression.text + "'" + did_you_mean(expression.text, names) +
                                      " (known: " + list + ")");
   }
-  const bool calls = expression.form == Form::call;  // of a function, whose name is none of the data's
+  const bool calls = expression.form == Form::call;  // the first child is the function's name, not a name of the data
   for (std::size_t i = calls ? 1 : 0; i < expression.children.size(); ++i)
     check_names_in(expression.children[i], names, line);
 }

@@ -1,4 +1,4 @@
-/// Expressions of the definitions' language over numbers that something else than a definition knows.
+/// Expressions of the definition language over numbers that are not part of a definition, such as sizes of the data.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace xtape::model {
 
-/// Throws DefinitionError where `text` is no expression, or names what is none of `names`. `whose` says in errors what
-/// the expression is: "hyper-parameter 'n_positions'".
+/// Throws DefinitionError if `text` is not an expression, or uses a name that is not in `names`. `whose` describes the
+/// expression in errors: "hyper-parameter 'n_positions'".
 void check_formula(const std::string& text, const std::vector<std::string>& names, const std::string& whose);
 
-/// What the expression comes to, a number, as text. Throws DefinitionError.
+/// Evaluates the expression to a number, and returns it as text. Throws DefinitionError, also if the value is not a
+/// number.
 std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose);
 
 }  // namespace xtape::model

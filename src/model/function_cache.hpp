@@ -1,4 +1,4 @@
-/// Functions of models that are recorded and planned, kept for the next time.
+/// A cache of recorded and planned functions of models.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace xtape {
 
-/// Keeps the most recently used functions. `Notes` is what their users need to know of them besides.
+/// Keeps the most recently used functions. `Notes` is additional data that the cache's user stores with each function.
 template <class Notes = std::monostate>
 class FunctionCache {
  public:
   struct Function : PlayableFunction {
     Notes notes;
   };
-  /// What is to be played: the results of `tape`, and the states that its player is given memory for.
+  /// A function to be planned: the player computes `results` of `tape`, and gets `carries` as an option.
   struct Recording {
     Tape tape;
     NamedVars inputs, results;
@@ -29,12 +29,12 @@ class FunctionCache {
     std::vector<Carry> carries = {};
   };
 
-  /// Keeps as many as `capacity`, at least one. All are played with these options.
+  /// Keeps at most `capacity` functions, and at least one. All players get `options`.
   explicit FunctionCache(std::size_t capacity, PlayerOptions options = {})
       : capacity_(std::max<std::size_t>(1, capacity)), options_(std::move(options)) {}
 
-  /// The function of that key, now the most recently used. Where there is none, `record(key)` gives its recording, and
-  /// the least recently used one falls out if there is no room.
+  /// Returns the function of `key`, which becomes the most recently used one. If the cache lacks it, plans the
+  /// recording that `record(key)` returns, and evicts the least recently used function if the cache is full.
   template <class Record>
   const std::shared_ptr<Function>& of(const FunctionKey& key, const Record& record) {
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each->key == key; });
@@ -57,9 +57,9 @@ class FunctionCache {
   }
 
   void clear() { kept_.clear(); }
-  std::int64_t planned() const { return planned_; }  ///< How many functions were planned so far.
+  std::int64_t planned() const { return planned_; }  ///< The number of functions planned so far.
   const PlayerOptions& options() const { return options_; }
-  /// The most recently used first.
+  /// Iterates from the most to the least recently used function.
   auto begin() const { return kept_.begin(); }
   auto end() const { return kept_.end(); }
 

@@ -1,4 +1,4 @@
-// Opening a folder as the Hugging Face Hub has them.
+// Opens folders in the format of the Hugging Face Hub.
 #include "xtape/hugging_face.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string* find(Overrides& overrides, const std::string& name) {
   return nullptr;
 }
 
-/// As an override says it: numbers and flags as expressions, texts as they stand.
+/// A value of the config as the text of an override: numbers and flags as expressions, texts without quotes.
 std::string written(const std::string& key, const JsonNode& node) {
   if (node.is_string()) return node.text();
   if (!node.json().is_number() && !node.json().is_boolean())
@@ -39,7 +39,7 @@ std::string written(const std::string& key, const JsonNode& node) {
   return node.json().dump();
 }
 
-/// Our word for a value that is `text` in a config; nothing where the definition has none.
+/// The hyper-parameter's value for `text` in a config; nullopt if the definition has none.
 std::optional<std::string> our_word(const HuggingFaceMapping::Setting& setting, const std::string& text) {
   if (setting.values.empty()) return text;
   for (const auto& [theirs, ours] : setting.values)
@@ -53,7 +53,7 @@ std::string quoted(const std::vector<std::string>& keys) {
   return all;
 }
 
-/// What the config says of one hyper-parameter, or what it means by saying nothing.
+/// Adds the override of one hyper-parameter: its value in the config, or the value that applies without it.
 void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& setting, const std::string& definition,
                   Overrides& overrides) {
   for (const std::string& key : setting.keys) {
@@ -63,7 +63,7 @@ void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& set
     if (!word) {
       std::string known;
       for (const auto& [theirs, ours] : setting.values) known += (known.empty() ? "" : ", ") + theirs;
-      node->fail("'" + key + "' is " + node->json().dump() + "; the definition knows " + known);
+      node->fail("'" + key + "' is " + node->json().dump() + "; the definition supports " + known);
     }
     overrides.emplace_back(setting.hyper, *word);
     return;
@@ -87,11 +87,12 @@ bool mentions(const model::Expression& expression, const std::string& name) {
                      [&](const auto& keyword) { return mentions(keyword.value, name); });
 }
 
-/// The config's settings, then the caller's, which also take the place of what follows from them by default.
+/// The config's settings, then the caller's. The config does not set a hyper-parameter whose default depends on one
+/// that the caller sets: this default follows the caller's value.
 Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
   std::set<std::string> callers;
   for (const auto& own : given) callers.insert(own.first);
-  for (std::size_t before = callers.size() + 1; before != callers.size();) {  // until nothing more follows
+  for (std::size_t before = callers.size() + 1; before != callers.size();) {  // until none is added
     before = callers.size();
     for (const model::Parameter& parameter : definition.hyper)
       if (parameter.initial && std::any_of(callers.begin(), callers.end(), [&](const std::string& name) {
@@ -106,7 +107,7 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
   return overrides;
 }
 
-/// The definition that the folder's model is of.
+/// The path of the definition for a folder: `given`, or the definition that has the config's model_type as its name.
 std::string definition_for(const JsonNode& config, const std::string& given) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);
@@ -126,7 +127,8 @@ void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, con
         .fail("'model_type' is \"" + type + "\", and " + definition + " is for \"" + mapping.model_type + "\"");
   for (const auto& [key, value] : mapping.config)
     if (const auto found = model::find_key(config, key); found && found->json() != value)
-      found->fail("'" + key + "' is " + found->json().dump() + ", and " + definition + " can only do " + value.dump());
+      found->fail("'" + key + "' is " + found->json().dump() + ", but " + definition + " supports only " +
+                  value.dump());
 }
 
 /// The files that hold the weights, opened.
@@ -146,12 +148,12 @@ std::vector<ArrayFile> weight_files(const std::string& folder) {
     for (const std::string& name : names) files.emplace_back(folder + "/" + name);
   } else {
     throw FileError(folder + " has no " + weights_file + " and no " + index_file +
-                    ": weights are read in the format safetensors alone");
+                    ": weights can only be read from safetensors files");
   }
   return files;
 }
 
-/// The tensors that are meant as weights, under their own names without the prefix.
+/// The tensors that are weights, by their names in the files without the prefix.
 std::vector<model::StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const HuggingFaceMapping& mapping) {
   std::vector<model::StoredWeight> stored;
   for (const ArrayFile& file : files)
@@ -170,8 +172,8 @@ bool same(const model::StoredWeight& a, const model::StoredWeight& b) {
   return std::memcmp(first.data(), second.data(), first.bytes()) == 0;
 }
 
-/// A weight that is the same as the one it is tied to is left out; where it differs, the two are not tied, whatever the
-/// config says.
+/// Removes each stored weight that equals the one it is tied to. If the two differ, unties them by an override, even if
+/// the config ties them.
 void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWeight>& stored, Overrides& overrides) {
   for (const HuggingFaceMapping::Tie& tie : mapping.ties) {
     const auto named = [&](const std::string& name) {
@@ -192,7 +194,7 @@ void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWei
   }
 }
 
-/// Gives tensors the names of the weights that they are meant as.
+/// Replaces the names of tensors by the names of the weights that they are for.
 void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<model::StoredWeight>& stored) {
   std::map<std::string, std::string> ours;
   for (const Store::Entry& entry : weights) ours.emplace(model::tensor_name(mapping, entry.name), entry.name);
@@ -202,7 +204,7 @@ void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::
 
 struct Folder {
   JsonNode config;
-  std::string path;  ///< The definition's.
+  std::string path;  ///< Of the definition.
   std::shared_ptr<const model::Definition> definition;
 
   Folder(const std::string& folder, const std::string& given)
@@ -210,7 +212,7 @@ struct Folder {
         path(definition_for(config, given)),
         definition(model::read_definition(path)) {
     if (!definition->hugging_face)
-      throw DefinitionError(path + " has no entry \"hugging_face\": it does not say what " + config.file() + " means");
+      throw DefinitionError(path + " has no entry \"hugging_face\": " + config.file() + " cannot be read with it");
     check_config(mapping(), config, path);
   }
   const HuggingFaceMapping& mapping() const { return *definition->hugging_face; }
@@ -247,7 +249,7 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
   const std::vector<std::string> unlisted = model::unlisted_keys(opened.mapping(), opened.config.json());
   if (!unlisted.empty())
     warnings.push_back(opened.config.file() + " has " + (unlisted.size() == 1 ? "a key that " : "keys that ") +
-                       opened.path + " does not know, and what they say is not computed: " + quoted(unlisted));
+                       opened.path + " does not know and ignores: " + quoted(unlisted));
   return warnings;
 }
 

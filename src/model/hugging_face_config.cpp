@@ -5,8 +5,8 @@
 namespace xtape::model {
 
 namespace {
-/// Keys that never say what is computed: where a config comes from, the form of its numbers, what a program is to show,
-/// and how it generates.
+/// Keys that never affect the computation of a model: the config's origin, the dtype of weights, which outputs a
+/// program returns, and settings of generation.
 const std::vector<std::string> ignored_by_all = {"_*",
                                                  "architectures",
                                                  "auto_map",
@@ -59,7 +59,7 @@ const std::vector<std::string> ignored_by_all = {"_*",
                                                  "use_bfloat16",
                                                  "use_cache"};
 
-/// The first word of a key, and the rest; empty where there is none.
+/// Splits a key at its first dot. The second element is empty if there is no dot.
 std::pair<std::string, std::string> cut(const std::string& key) {
   const std::size_t dot = std::min(key.find('.'), key.size());
   return {key.substr(0, dot), key.substr(std::min(dot + 1, key.size()))};

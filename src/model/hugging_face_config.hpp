@@ -1,4 +1,4 @@
-/// Keys of a config.json. A key may lie inside others: "rope_parameters.rope_theta".
+/// Keys of a config.json. Dots separate the keys of nested objects: "rope_parameters.rope_theta".
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace xtape::model {
 
-/// The value of a key; nothing where it is missing or null.
+/// The value of a key; nullopt or null if it is missing or null.
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key);
 const Json* find_key(const Json& config, const std::string& key);
 
-/// Sets a key, and makes the objects that it lies in.
+/// Sets a key, and creates the objects that contain it.
 void set_key(Json& config, const std::string& key, Json value);
 
-/// Removes a key, and the objects that it leaves empty.
+/// Removes a key, and the objects that become empty.
 void erase_key(Json& config, const std::string& key);
 
-/// The keys of a config that neither the mapping nor every model knows, and that are not null.
+/// The keys of a config that are not null, that the mapping does not mention, and that are not ignored for every model.
 std::vector<std::string> unlisted_keys(const HuggingFaceMapping& mapping, const Json& config);
 
 }  // namespace xtape::model

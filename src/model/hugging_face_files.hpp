@@ -1,4 +1,4 @@
-/// The small files of a folder as the Hugging Face Hub has them.
+/// The config file of a folder in the format of the Hugging Face Hub.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace xtape::model {
 
 inline constexpr const char* config_file = "config.json";
 
-/// The config of `folder`. Throws FileError where there is none, and DefinitionError where it is no JSON object.
+/// Reads the config of `folder`. Throws FileError if there is none, and DefinitionError if it is not a JSON object.
 JsonNode read_config(const std::string& folder);
 
 }  // namespace xtape::model

@@ -45,7 +45,7 @@ void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, H
   if (node.has("names"))
     for (const auto& [ours, theirs] : node.at("names").entries()) {
       if (std::count(theirs.text().begin(), theirs.text().end(), '*') > std::count(ours.begin(), ours.end(), '*'))
-        theirs.fail("each star here stands for one of '" + ours + "'");
+        theirs.fail("each star here needs a star in '" + ours + "'");
       mapping.names.emplace_back(ours, theirs.text());
     }
   if (node.has("prefix")) mapping.prefix = node.at("prefix").text();
@@ -81,7 +81,7 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
 }
 
 namespace {
-/// What stands between the dots of a name.
+/// The words of a name, which dots separate.
 std::vector<std::string> words_of(const std::string& name) {
   std::vector<std::string> words(1);
   for (const char letter : name) {
@@ -93,7 +93,8 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
-/// The words of `name` with the first run that is `pattern` replaced.
+/// Replaces the first run of words that matches `pattern`. A star of `replacement` becomes the word that the
+/// corresponding star of `pattern` matches.
 std::vector<std::string> renamed(const std::vector<std::string>& name, const std::vector<std::string>& pattern,
                                  std::vector<std::string> replacement) {
   const auto same = [](const std::string& word, const std::string& wanted) { return wanted == "*" || word == wanted; };
@@ -121,7 +122,7 @@ std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& we
 }
 
 bool matches(const std::string& name, const std::string& pattern) {
-  // The last star, and where what it stands for ends so far: on a difference it takes one character more.
+  // `star` is the last star, which matches the characters before `taken`. On a mismatch it takes one more character.
   std::size_t at = 0, in = 0, star = std::string::npos, taken = 0;
   while (at < name.size()) {
     if (in < pattern.size() && pattern[in] == '*') {

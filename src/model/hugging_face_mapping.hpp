@@ -1,5 +1,5 @@
-/// What a definition says of folders as the Hugging Face Hub has them: the words of their config.json for its
-/// hyper-parameters, and the names of their tensors for its weights.
+/// A definition's mapping to folders in the format of the Hugging Face Hub: from keys of config.json to
+/// hyper-parameters, and from weights to names of tensors.
 #pragma once
 
 #include <optional>
@@ -12,44 +12,45 @@
 namespace xtape::model {
 
 struct HuggingFaceMapping {
-  /// A hyper-parameter and the keys of config.json that hold it: the first that is there is read. A dot in a key leads
-  /// into an object.
+  /// A hyper-parameter and the keys of config.json that may hold it: the first key that is present is read. Dots
+  /// separate the keys of nested objects.
   struct Setting {
     std::string hyper;
     std::vector<std::string> keys;
-    /// Where the two have different words for a value: theirs, then ours. Several of theirs may be one of ours, of
-    /// which the first is written. Empty: values are the same.
+    /// Pairs of a value in config.json and the hyper-parameter's value for it. Several config values may have the same
+    /// hyper-parameter value; the first one is written. Empty if both have the same values.
     std::vector<std::pair<std::string, std::string>> values;
-    /// What a config means that has none of the keys, in its words; null: the definition's own default. Nothing: a
-    /// config has one of the keys.
+    /// The config value that applies if no key is present; null for the definition's default. nullopt if one of the
+    /// keys is required.
     std::optional<Json> missing;
   };
-  /// A weight that a file need not hold where it is the same as another, and the hyper-parameter that says so.
+  /// A weight that may be tied to another one, in which case files may lack it, and the flag that ties the two.
   struct Tie {
     std::string weight, other, hyper;
   };
-  Json json;  ///< The entry as it is written.
+  Json json;  ///< The entry of the definition.
   std::string model_type, architecture;
   std::vector<Setting> settings;
-  std::vector<std::pair<std::string, Json>> fixed;   ///< Hyper-parameters for which such folders know this value alone.
-  std::vector<std::pair<std::string, Json>> config;  ///< Keys of config.json that cannot have another value.
-  std::vector<std::string> ignored;                  ///< Patterns of keys that say nothing of what is computed.
-  std::string prefix;                                ///< Of tensors' names; read with and without, written with.
+  std::vector<std::pair<std::string, Json>> fixed;   ///< Hyper-parameters that must have this value in such folders.
+  std::vector<std::pair<std::string, Json>> config;  ///< Keys of config.json that must have this value if present.
+  std::vector<std::string> ignored;                  ///< Patterns of keys that do not affect the computation.
+  std::string prefix;                                ///< Of tensors' names; optional in reading, always written.
   std::vector<std::pair<std::string, std::string>>
-      names;                                ///< Of modules here and there: tensor_name says how they apply.
-  std::vector<std::string> without_prefix;  ///< Patterns of weights that never have it.
-  std::vector<std::string> skip;            ///< Patterns of tensors, without the prefix, that are no weights.
+      names;                                ///< Names of modules here and in the folder, see tensor_name.
+  std::vector<std::string> without_prefix;  ///< Patterns of tensors that are written without the prefix.
+  std::vector<std::string> skip;            ///< Patterns of tensors, without the prefix, that are not weights.
   std::vector<Tie> ties;
 };
 
 /// Reads the entry "hugging_face" of a definition whose hyper-parameters are `hyper`. Throws DefinitionError.
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper);
 
-/// What a weight is called there, without the prefix. Of every entry in `names`, in turn, where a run of the name's
-/// words (what stands between dots) is the first, the second takes its place; a star stands for the same in both.
+/// The tensor name of a weight, without the prefix. Each pair of `names`, in order, replaces the first run of
+/// dot-separated words that matches its first name by its second name. A star matches any one word, which replaces the
+/// corresponding star of the second name.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
 
-/// Whether `name` is of the form `pattern`, where a star stands for anything without a dot: "h.*.attn.bias".
+/// Whether `name` matches `pattern`. A star matches any number of characters other than dots: "h.*.attn.bias".
 bool matches(const std::string& name, const std::string& pattern);
 bool matches_any(const std::string& name, const std::vector<std::string>& patterns);
 

@@ -1,4 +1,4 @@
-// Writing a folder as the Hugging Face Hub has them.
+// Writes folders in the format of the Hugging Face Hub.
 #include <algorithm>
 #include <filesystem>
 
@@ -16,7 +16,7 @@ using model::HuggingFaceMapping;
 namespace fs = std::filesystem;
 
 namespace {
-/// What tokenizers are made of, and what a folder says of generating.
+/// The files of tokenizers, and the settings of generation.
 constexpr const char* word_files[] = {"vocab.json",
                                       "merges.txt",
                                       "tokenizer.json",
@@ -42,30 +42,31 @@ Json json_of(const Hyper::Value& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
-/// Of words, which a mapping writes as texts whatever they are.
+/// Whether a value equals `ours`, which a mapping writes as a text for values of any type.
 bool is_word(const Json& value, const std::string& ours) {
   return (value.is_string() ? value.get<std::string>() : value.dump()) == ours;
 }
 
-/// The config's word for a value of ours.
+/// The config's value for the model's value of a hyper-parameter.
 Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   if (setting.values.empty()) return value;
   for (const auto& [theirs, ours] : setting.values)
     if (is_word(value, ours)) return theirs;
-  throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no word for '" + setting.hyper +
+  throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no value for '" + setting.hyper +
                         "' = " + value.dump() + " of model '" + model.name() + "'");
 }
 
-/// Whether `theirs` is the config's word for the model's value.
+/// Whether `theirs` is the config's value for the model's `value`.
 bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const Json& value) {
   if (setting.values.empty()) return theirs == value;
   return std::any_of(setting.values.begin(), setting.values.end(),
                      [&](const auto& word) { return theirs == word.first && is_word(value, word.second); });
 }
 
-/// Writes one hyper-parameter by the key that the config has for it, or by the first. A word that means the value
-/// already stays, with what else it is called. Inside an object, what a config means by saying nothing is not said.
+/// Writes one hyper-parameter under the key that the config has for it, or under the first key, and erases the other
+/// keys. Changes nothing if the config already has the value. A key in a nested object is not added if the value is the
+/// one that applies without it.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   const auto has = [&](const std::string& key) { return model::find_key(config, key) != nullptr; };
@@ -83,13 +84,13 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
   for (const auto& [hyper, value] : mapping.fixed)
     if (json_of(model.hyper().at(hyper)) != value)
       throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " + to_string(model.hyper().at(hyper)) +
-                            ", and a " + mapping.architecture + " has " + value.dump() +
-                            " alone: it cannot be saved as one");
+                            ", but a " + mapping.architecture + " supports only " + value.dump() +
+                            ": it cannot be saved as one");
   config["architectures"] = {mapping.architecture};
   config["model_type"] = mapping.model_type;
   for (const auto& setting : mapping.settings) write_setting(config, setting, model);
   for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
-  // The same under its older name: of two, loaders may believe either.
+  // `torch_dtype` is the older name of `dtype`: loaders may read either one if both are present.
   config.erase("torch_dtype");
   config["dtype"] = name_of(model.dtype());
   return config;
@@ -99,7 +100,7 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
 
 JsonNode model::read_config(const std::string& folder) {
   const std::string file = folder + "/" + config_file;
-  if (!path_exists(file)) throw FileError(folder + " has no " + config_file + ": it is no folder of a model");
+  if (!path_exists(file)) throw FileError(folder + " has no " + config_file + ": it is not a folder of a model");
   const JsonNode config(read_file(file), file, JsonErrors::definition);
   if (!config.is_object()) config.fail("an object belongs here");
   return config;
@@ -109,7 +110,7 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
   const auto definition = model::parse_definition(model.definition_text(), model.name());
   if (!definition->hugging_face)
     throw DefinitionError("the definition of model '" + model.name() +
-                          "' has no entry \"hugging_face\": it does not say how such a folder holds it");
+                          "' has no entry \"hugging_face\", which it needs to be saved in this format");
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
   Store named;

@@ -1,4 +1,4 @@
-// Hyper-parameters: expressions over each other, with overrides.
+// Resolves hyper-parameters: expressions over other hyper-parameters, with overrides.
 #include <map>
 #include <optional>
 #include <set>
@@ -12,8 +12,8 @@ namespace xtape::model {
 namespace {
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-/// The hyper-parameters of one file. Each may stand before or after those that it needs: they are resolved as they are
-/// asked for, in whatever order lets each be known in turn.
+/// Resolves the hyper-parameters of one file. Each may use others from before or after it in the file, which are
+/// resolved first.
 class Resolver {
  public:
   Resolver(ModelContext& context, const Definition& definition, const Overrides& overrides)
@@ -37,16 +37,16 @@ class Resolver {
   }
 
  private:
-  /// A hyper-parameter that waits for those that it needs.
+  /// A hyper-parameter that waits for those that its expression uses.
   struct Waiting {
     const Parameter* parameter;
-    std::optional<Line> given;  ///< What overrides its default; text stands for itself and is no line.
+    std::optional<Line> given;  ///< The override, unless the hyper-parameter is a text: then it is not an expression.
     std::vector<const Parameter*> needs = {};
-    std::size_t next = 0;  ///< Of `needs`.
+    std::size_t next = 0;  ///< The index in `needs` of the next one to resolve.
     const Line* line() const { return given ? &*given : parameter->initial ? &*parameter->initial : nullptr; }
   };
 
-  /// Keeps the chain of those that wait itself: it is as long as the definition wants.
+  /// Depth-first, with an explicit stack: a chain of dependencies may be arbitrarily long.
   void resolve(const Parameter& first) {
     Values& known = context_.hyper[&definition_];
     std::vector<Waiting> waiting;
@@ -118,7 +118,7 @@ class Resolver {
     return form == Form::number && number == nullptr ? Value(value.number()) : value;
   }
 
-  /// The hyper-parameters that the expression names.
+  /// Appends the hyper-parameters that the expression names.
   void need(const Expression& expression, std::vector<const Parameter*>& needs) const {
     if (expression.form == Form::name)
       if (const auto found = parameters_.find(expression.text); found != parameters_.end())

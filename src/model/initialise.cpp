@@ -35,7 +35,7 @@ const std::map<std::string, Settings>& table() {
   return rows;
 }
 
-/// Numbers by (seed, name, element): Philox4x32-10 with a key of its own for each weight.
+/// Random numbers as a function of (seed, name, element): Philox4x32-10 with one key per weight.
 class Draws {
  public:
   Draws(std::uint64_t seed, const std::string& name) {
@@ -60,7 +60,7 @@ class Draws {
     return {radius * std::cos(angle), radius * std::sin(angle)};
   }
 
-  /// One number of the standard normal distribution cut at two standard deviations, by drawing again.
+  /// One number of the standard normal distribution truncated to [-2, 2], by rejection.
   double truncated(std::uint64_t element) const {
     for (std::uint32_t attempt = 0;; ++attempt) {
       const auto [a, b] = normal(element, attempt);
@@ -71,14 +71,14 @@ class Draws {
 
  private:
   static double unit(std::uint32_t high, std::uint32_t low) {
-    const std::uint64_t bits = (static_cast<std::uint64_t>(high) << 21) ^ (low >> 11);  // 53 of them
+    const std::uint64_t bits = (static_cast<std::uint64_t>(high) << 21) ^ (low >> 11);  // 53 bits
     return (static_cast<double>(bits) + 0.5) * 0x1p-53;
   }
 
   r123::Philox4x32::key_type key_;
 };
 
-/// Writes value(element) or, where numbers come in pairs, value(element / 2) into two neighbours.
+/// Fills `array` with pairs of numbers: pair(i) gives the elements 2 i and 2 i + 1.
 template <class T, class Pair>
 void fill_pairs(Array& array, const Pair& pair) {
   T* out = array.as<T>();
@@ -96,7 +96,8 @@ struct Fans {
   double in, out;
 };
 
-/// As Keras counts: the last axis is what comes out, the one before what goes in, those in front a receptive field.
+/// Fans as Keras counts them: the last axis is the output, the one before it the input, and all axes before that are
+/// the receptive field.
 Fans fans_of(const Shape& shape) {
   if (shape.empty()) return {1, 1};
   if (shape.size() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
@@ -118,8 +119,8 @@ void add_multiple(double factor, const double* x, double* y, std::int64_t count)
   for (std::int64_t i = 0; i < count; ++i) y[i] += factor * x[i];
 }
 
-/// Orthonormal rows or columns, whichever are fewer: the leading axes taken together are the rows. Gram and Schmidt,
-/// twice over, on normal numbers, which gives every orthonormal matrix the same chance.
+/// A matrix of orthonormal rows or columns, whichever are fewer; all axes but the last are flattened into rows. Applies
+/// Gram-Schmidt twice to normal random numbers, which gives a uniformly distributed (Haar) orthonormal matrix.
 std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
   const std::int64_t columns = shape.empty() ? 1 : shape.back();
   const std::int64_t rows = count_of(shape) / columns;

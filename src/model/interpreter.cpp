@@ -42,7 +42,7 @@ bool Interpreter::flag(const Line& line, const Environment& environment) {
 }
 
 Value Interpreter::visit(const Expression& expression, const At& at) {
-  constexpr std::size_t least_stack = 160 << 10;  // what recording an op may need
+  constexpr std::size_t least_stack = 160 << 10;  // bytes that recording an op may need
   if (stack_left() < least_stack)
     fail(at, expression.column, "expressions, modules and functions are nested too deeply for this thread's stack");
   Value value = value_of(expression, at);
@@ -50,8 +50,8 @@ Value Interpreter::visit(const Expression& expression, const At& at) {
     steps_ += 1 + elements_of(value);
     if (steps_ > context_.max_steps)
       throw Error("this takes more than " + std::to_string(context_.max_steps) +
-                  " steps to record, the most that ModelOptions::max_steps allows: modules that apply each other "
-                  "repeatedly multiply");
+                  " steps to record, the limit of ModelOptions::max_steps: the steps of modules that apply others "
+                  "several times multiply");
   });
   return value;
 }
@@ -94,7 +94,7 @@ Value Interpreter::value_of(const Expression& expression, const At& at) {
   }
 }
 
-/// Whether a condition holds, which is decided while recording.
+/// Evaluates a condition, which must be known while recording.
 bool Interpreter::holds(const Expression& condition, const At& at) {
   const Value value = visit(condition, at);
   if (const auto* flag = value.as<bool>()) return *flag;
@@ -105,8 +105,8 @@ bool Interpreter::holds(const Expression& condition, const At& at) {
           : "a condition is true or false, not " + describe(value));
 }
 
-/// Operators between two values, from left to right. `and` and `or` of flags look at the right side only where the left
-/// does not decide.
+/// Applies a chain of binary operators from left to right. `and` and `or` of flags evaluate the right side only if the
+/// left side does not decide.
 Value Interpreter::chain(const Expression& expression, const At& at) {
   Value left = visit(expression.children[0], at);
   for (std::size_t i = 0; i < expression.operators.size(); ++i) {
@@ -128,7 +128,7 @@ VisibleNames Interpreter::names_in(const Environment& environment) const {
   const Module* module = environment.module;
   return {environment.home,
           module != nullptr ? module->block : nullptr,
-          module != nullptr ? module->parameters.size() : 0,  // while they are set, only the first of them
+          module != nullptr ? module->parameters.size() : 0,  // those that are set so far
           tape_.has_value(),
           environment.in_function ? &context_.definition->functions : nullptr,
           context_.ops};
@@ -172,8 +172,7 @@ Value Interpreter::attribute_of(const Value& object, const Expression& expressio
   const std::string& name = expression.text;
   if (const auto* var = object.as<Var>()) {
     if (name == "rank") return static_cast<std::int64_t>(var->rank());
-    if (name != "shape")
-      fail(at, expression.column, "an array has no '" + name + "': .shape and .rank can be asked for");
+    if (name != "shape") fail(at, expression.column, "an array has no '" + name + "', only .shape and .rank");
     Tuple sizes;
     for (const std::int64_t size : var->shape()) sizes.emplace_back(size);
     return sizes;
@@ -208,7 +207,8 @@ Value Interpreter::attribute_of(const Value& object, const Expression& expressio
            did_you_mean(name, known));
 }
 
-/// Of every module, or of what every module has; what is left out has nothing.
+/// The attribute of each of several modules, as a tuple. Modules that are left out, and attributes that are none, are
+/// skipped.
 Value Interpreter::attribute_of_each(const Tuple& objects, const Expression& expression, const At& at) {
   Tuple found;
   for (const Value& object : objects) {
@@ -220,13 +220,13 @@ Value Interpreter::attribute_of_each(const Tuple& objects, const Expression& exp
   return found;
 }
 
-/// What a line of the module assigned, where it was applied last.
+/// The value that a line of the module assigned when the module was last applied.
 Value Interpreter::assigned(const Module& module, const Expression& expression, const At& at) const {
   const auto values = applied_.find(&module);
   if (values == applied_.end())
     fail(at, expression.column,
          "'" + expression.text + "' of module '" + module.path +
-             "' is not known: the module is not applied before, or is a checkpoint, which keeps nothing");
+             "' is not known: the module was not applied before, or is a checkpoint, which keeps no values");
   return values->second.at(expression.text);
 }
 
@@ -252,7 +252,7 @@ Value Interpreter::index(const Expression& expression, const At& at) {
     const auto count = static_cast<std::int64_t>(tuple != nullptr ? tuple->size() : module->list->items.size());
     if (item < -count || item >= count)
       fail(at, expression.children[1].column,
-           "there are " + std::to_string(count) + " here: no " + std::to_string(item));
+           "there are " + std::to_string(count) + " here, and no index " + std::to_string(item));
     if (item < 0) item += count;
     if (tuple != nullptr) return (*tuple)[static_cast<std::size_t>(item)];
     return ModuleReference{module->list, item};
@@ -286,8 +286,7 @@ Value Interpreter::compute(const Computation& computation, Environment& environm
     const At at{line, environment};
     Value value = visit(line.value, at);
     if (line.targets.empty()) {
-      if (!is_requirement(line.value))
-        fail(at, line.value.column, "a line assigns its value to a name: this one is lost");
+      if (!is_requirement(line.value)) fail(at, line.value.column, "a line must assign its value to a name");
       continue;
     }
     if (!line.unpacks) {
@@ -298,7 +297,7 @@ Value Interpreter::compute(const Computation& computation, Environment& environm
     if (tuple == nullptr || tuple->size() != line.targets.size())
       fail(at, line.targets[0].column,
            std::to_string(line.targets.size()) + " names on the left, but the value is " +
-               (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " things"));
+               (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " values"));
     for (std::size_t i = 0; i < tuple->size(); ++i) environment.locals[line.targets[i].name] = (*tuple)[i];
   }
   Tuple results;

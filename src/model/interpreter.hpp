@@ -1,4 +1,4 @@
-/// Evaluates lines of a definition: sizes and texts at once, vars by recording ops on a tape.
+/// Evaluates lines of a definition: sizes, flags and texts at once, vars by recording ops on a tape.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace xtape::model {
 
-/// The names that hold where a line stands.
+/// The names that are visible to a line.
 struct Environment {
-  const Definition* home = nullptr;  ///< Whose hyper-parameters are seen.
-  const Module* module = nullptr;    ///< Whose parameters, weights and modules; null among hyper-parameters.
+  const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
+  const Module* module = nullptr;    ///< Its parameters, weights and modules are visible; null in hyper-parameters.
   bool in_function = false;          ///< The model's functions can be called.
-  Values locals;                     ///< Inputs, sizes, what has been assigned.
+  Values locals;                     ///< Inputs, sizes and assigned names.
 };
 
-/// The values of a call's arguments, with where they stand.
+/// The values of a call's arguments, with their columns in the line.
 struct Arguments {
   struct Positional {
     Value value;
@@ -36,20 +36,20 @@ struct Arguments {
 
 class Interpreter {
  public:
-  /// Without a tape, only what can be known without one can be evaluated.
+  /// Without a tape, only expressions without vars can be evaluated. Keeps references to `context` and `root`.
   explicit Interpreter(const ModelContext& context, std::optional<Tape> tape = std::nullopt,
                        const Module* root = nullptr)
       : context_(context), tape_(std::move(tape)), root_(root) {}
 
   Value evaluate(const Line& line, const Environment& environment);
-  /// The same, of a kind that is needed here; else DefinitionError.
+  /// Evaluates a line that must have a value of this type. Throws DefinitionError for any other value.
   std::int64_t integer(const Line& line, const Environment& environment);
   double number(const Line& line, const Environment& environment);
   bool flag(const Line& line, const Environment& environment);
   /// Whether `name` has a value in `environment`, apart from weights and modules.
   bool knows(const std::string& name, const Environment& environment) const;
 
-  /// Records a function of the model. Inputs that do not fit throw ShapeError, DtypeError or Error.
+  /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
   Value call_function(const Function& function, const Arguments& arguments);
 
  private:
@@ -58,7 +58,7 @@ class Interpreter {
     const Line& line;
     const Environment& environment;
   };
-  /// Counts the step, and what the value holds, against what a recording may take.
+  /// Evaluates an expression. Counts it, and the elements of its value, as steps; ModelOptions::max_steps limits these.
   Value visit(const Expression& expression, const At& at);
   VisibleNames names_in(const Environment& environment) const;
   Value value_of(const Expression& expression, const At& at);
@@ -82,7 +82,7 @@ class Interpreter {
   Value weight(const Weight& weight);
   Place place_of(const At& at) const;
   [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;
-  /// Runs `body` and gives its errors the place and the caret; those of the definition have theirs already.
+  /// Runs `body`, and adds the location and a caret to its errors. A DefinitionError already has both.
   template <class Body>
   auto guarded(const At& at, std::size_t column, const Body& body) {
     try {
@@ -99,11 +99,11 @@ class Interpreter {
   const Module* root_;
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
-  std::map<const Module*, Values> applied_;  ///< What each module's names meant where it was applied last.
+  std::map<const Module*, Values> applied_;  ///< The locals of each module's last application.
 };
 
-/// Binds arguments to declared inputs: their values and the sizes that their types name. Throws ShapeError, DtypeError
-/// or Error where they do not fit.
+/// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the
+/// arguments. Throws ShapeError, DtypeError or Error if the arguments do not fit.
 void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype,
                  Interpreter& interpreter, Environment& environment);
 
@@ -111,7 +111,7 @@ struct OpCall {
   std::vector<Operand> operands;
   Attributes attributes;
 };
-/// An argument that has no place, and where it stands.
+/// An argument that does not fit the op, and its column.
 struct BindingError {
   std::size_t column;
   std::string message;

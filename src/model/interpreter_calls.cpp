@@ -56,7 +56,7 @@ Value Interpreter::call(const Expression& expression, const At& at) {
   fail(at, callee.column, "there is no module, function or op '" + name + "'" + did_you_mean(name, names.callees()));
 }
 
-/// require(condition, 'message'): an error where the condition, known while recording, is false.
+/// require(condition, 'message'): throws DefinitionError if the condition, known while recording, is false.
 Value Interpreter::require(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   const auto& given = arguments.positional;
@@ -68,7 +68,8 @@ Value Interpreter::require(const Expression& expression, const At& at) {
 }
 
 Value Interpreter::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
-  if (!tape_) fail(at, expression.column, "op '" + op.name + "' makes an array: only sizes and numbers are known here");
+  if (!tape_)
+    fail(at, expression.column, "op '" + op.name + "' gives an array: only sizes and numbers are allowed here");
   try {
     const OpCall bound = bind_op(op, arguments);
     const Vars outputs = apply(*tape_, op, bound.operands, bound.attributes);
@@ -88,8 +89,8 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
   }
 }
 
-/// A repeated module is applied in turn, its first argument threading through; where it gives several results, they
-/// take the place of as many first arguments. A module that is left out gives back its first argument.
+/// Applies a repeated module in sequence: the n results of each repeat replace the first n arguments of the next one. A
+/// module that is left out returns its first argument.
 Value Interpreter::call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments,
                                const At& at) {
   const ModuleList& list = *reference.list;
@@ -103,7 +104,7 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
       return arguments.positional[0].value;
     }
     if (arguments.positional.empty())
-      throw Error("a repeated module threads its first argument, which has no name here");
+      throw Error("a repeated module needs its first argument without a name: each repeat replaces it by its result");
     Value threaded = arguments.positional[0].value;
     Tuple every;
     for (const auto& item : list.items) {
@@ -112,7 +113,8 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
       if (const auto* several = threaded.as<Tuple>()) {
         if (several->size() > arguments.positional.size())
           throw Error("module '" + item->path + "' gives " + std::to_string(several->size()) + " results and takes " +
-                      std::to_string(arguments.positional.size()) + " arguments: they cannot thread through");
+                      std::to_string(arguments.positional.size()) +
+                      " arguments: a repeat's results must be arguments of the next");
         for (std::size_t i = 0; i < several->size(); ++i) arguments.positional[i].value = (*several)[i];
       } else {
         arguments.positional[0].value = threaded;
@@ -141,7 +143,7 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
         return results;
       },
       vars);
-  applied_ = applied;  // what was assigned inside is not kept
+  applied_ = applied;  // values assigned inside the checkpoint are not kept
   std::size_t next = 0;
   return replace_vars(result, outputs, next);
 }
@@ -162,7 +164,7 @@ Value Interpreter::apply_block(const Module& module, const Arguments& arguments)
 
 Value Interpreter::call_function(const Function& function, const Arguments& arguments) {
   if (std::find(calling_.begin(), calling_.end(), &function) != calling_.end())
-    throw Error("function '" + function.name + "' calls itself: functions cannot call each other in a circle");
+    throw Error("function '" + function.name + "' calls itself: functions cannot call each other in a cycle");
   if (calling_.size() == deepest)
     throw Error("functions call each other more than " + std::to_string(deepest) + " deep");
   Environment environment{context_.definition.get(), root_, true, {}};

@@ -1,4 +1,4 @@
-// scan(cell, x, …, init=…): a module applied along an axis.
+// scan(cell, x, …, init=…): applies a module step by step along an axis.
 #include "interpreter.hpp"
 #include "nearest.hpp"
 #include "xtape/scan.hpp"
@@ -6,11 +6,11 @@
 namespace xtape::model {
 
 namespace {
-/// What a call of `scan` says beside its cell.
+/// The arguments of a call of `scan` other than its cell.
 struct ScanCall {
   Vars inputs;
   Vars init;
-  Tuple non_sequences;  ///< What every step is given as it is.
+  Tuple non_sequences;  ///< Passed to every step unchanged.
   ScanOptions options;
 };
 
@@ -26,7 +26,7 @@ ScanCall scan_call(const Arguments& arguments) {
     const std::size_t before = call.inputs.size();
     collect_vars(arguments.positional[i].value, call.inputs);
     if (call.inputs.size() == before)
-      throw Error("scan: it steps through arrays, not through " + describe(arguments.positional[i].value));
+      throw Error("scan: its sequences must be arrays, not " + describe(arguments.positional[i].value));
   }
   for (const auto& given : arguments.named) {
     if (given.name == "init") {
@@ -53,13 +53,13 @@ ScanCall scan_call(const Arguments& arguments) {
 }
 }  // namespace
 
-/// The last results of the cell are the next states, as many as there are states; those before are its outputs.
+/// The last results of the cell are the next states, as many as there are states; the results before them are outputs.
 Value Interpreter::scan_module(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {
     const auto* reference =
         arguments.positional.empty() ? nullptr : arguments.positional[0].value.as<ModuleReference>();
-    if (reference == nullptr) throw Error("scan: its first argument must be a module, then what it steps through");
+    if (reference == nullptr) throw Error("scan: its first argument must be a module, then come its sequences");
     const ModuleList& list = *reference->list;
     if ((list.repeated && reference->item < 0) || list.items.empty())
       throw Error("scan: '" + list.spec->name + "' must be one module" +
@@ -82,7 +82,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
       return std::make_pair(Vars(results.begin(), next), Vars(next, results.end()));
     };
     const Scanned scanned = scan(cell, call.inputs, call.init, call.options);
-    applied_ = applied;  // what was assigned inside is of one step
+    applied_ = applied;  // values assigned inside belong to a single step
     Tuple results(scanned.outputs.begin(), scanned.outputs.end());
     results.insert(results.end(), scanned.states.begin(), scanned.states.end());
     return results.size() == 1 ? results[0] : Value(results);

@@ -36,8 +36,8 @@ class Lexer {
     if (starts_name(c)) return name();
     if (digit(c) || (c == '.' && digit(peek(1)))) return number();
     if (c == '\'' || c == '"') return string();
-    for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/",
-                               "%",   "@",  "(",  ")",  "[",  "]",  ",",  ".",  ":", "=", "<", ">"})
+    for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%",
+                               "@",   "(",  ")",  "[",  "]",  ",",  ".",  ":", "=", "<", ">"})
       if (text_.compare(at_, std::strlen(symbol), symbol) == 0) {
         const Token token{Token::Kind::symbol, symbol, at_};
         at_ += token.text.size();
@@ -69,7 +69,7 @@ class Lexer {
         while (digit(peek())) ++at_;
       }
     }
-    if (starts_name(peek())) fail(place_, text_, at_, "a number ends here, and a name cannot follow at once");
+    if (starts_name(peek())) fail(place_, text_, at_, "a name cannot follow a number directly");
     return {whole ? Token::Kind::integer : Token::Kind::number, text_.substr(first, at_ - first), first};
   }
 

@@ -11,7 +11,7 @@ namespace xtape::model {
 struct Token {
   enum class Kind : std::uint8_t { name, integer, number, text, symbol, end };
   Kind kind = Kind::end;
-  std::string text;  ///< A string's contents, without quotes.
+  std::string text;  ///< As written; for a string, its contents without quotes.
   std::size_t column = 0;
   bool is(const char* symbol) const { return kind == Kind::symbol && text == symbol; }
   bool is_word(const char* word) const { return kind == Kind::name && text == word; }

@@ -15,7 +15,7 @@ Dtype dtype_of_kind(const std::string& kind, Dtype model_dtype) {
   return kind == "float" ? model_dtype : kind == "int" ? Dtype::int64 : dtype_named(kind);
 }
 
-/// The names that a definition gives the results of a function; empty where it names none.
+/// The names that a definition gives the results of a function; empty if it gives none.
 std::vector<std::string> given_names(const model::Function& function) {
   const auto& results = function.computation.results;
   std::vector<std::string> names;
@@ -32,7 +32,7 @@ std::vector<std::string> given_names(const model::Function& function) {
   return names;
 }
 
-/// Results without names are called after the function.
+/// Unnamed results are named after the function.
 std::vector<std::string> result_names(const model::Function& function, std::size_t count) {
   std::vector<std::string> names = given_names(function);
   if (!names.empty()) return names;
@@ -51,7 +51,7 @@ Signature signature_of(const model::Function& function, const model::ModelContex
     made.dtype = dtype_of_kind(input.kind, context.dtype);
     for (const model::Line& dim : input.dims) {
       if (dim.value.form == Form::ellipsis)
-        dim.fail(dim.value.column, "an input of a function says all its sizes: '...' is for blocks");
+        dim.fail(dim.value.column, "an input of a function must have all its sizes: '...' is only for blocks");
       made.dims.push_back(model::to_source(dim.value));
       if (dim.value.form == Form::name && hyper.count(dim.value.text) == 0 &&
           std::find(signature.sizes.begin(), signature.sizes.end(), dim.value.text) == signature.sizes.end())
@@ -98,7 +98,7 @@ void summarise(const model::Module& module, std::vector<ModuleSummary>& summarie
     }
 }
 
-constexpr std::size_t kept_players = 16;  // a translator's lengths in buckets, train and eval
+constexpr std::size_t kept_players = 16;  // enough for the length buckets of a translation model in train and eval
 
 PlayerOptions with_arena() {
   PlayerOptions options;
@@ -110,7 +110,7 @@ PlayerOptions with_arena() {
 Model::Data::Data(std::shared_ptr<const model::Definition> definition, const ModelOptions& options)
     : players(kept_players, with_arena()) {
   if (definition->model == nullptr)
-    throw DefinitionError(definition->file + " defines blocks and no \"model\": other definitions use it");
+    throw DefinitionError(definition->file + " has no \"model\": it is only for use by other definitions");
   if (!is_floating(options.dtype))
     throw DtypeError(std::string("a model's dtype is float32 or float64, not ") + name_of(options.dtype));
   context.definition = std::move(definition);
@@ -238,15 +238,15 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
   if (results.empty() || names.size() != results.size()) {
     tape.truncate(size);
     line_of(0).fail(line_of(0).value.column, results.empty()
-                                                 ? "a function has at least one result, and there is none"
-                                                 : "result '" + names[0] + "' is no array but " + describe(value));
+                                                 ? "a function must have at least one result"
+                                                 : "result '" + names[0] + "' is not an array but " + describe(value));
   }
   NamedVars vars;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto* var = results[i].as<Var>();
     if (var == nullptr) {
       tape.truncate(size);
-      line_of(i).fail(line_of(i).value.column, "result '" + names[i] + "' is no array but " + describe(results[i]));
+      line_of(i).fail(line_of(i).value.column, "result '" + names[i] + "' is not an array but " + describe(results[i]));
     }
     vars.add(names[i], *var);
   }

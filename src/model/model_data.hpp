@@ -1,4 +1,4 @@
-/// What a Model holds.
+/// The data members of a Model.
 #pragma once
 
 #include <map>
@@ -23,12 +23,12 @@ struct Model::Data {
 
   FunctionCache<> players;
 
-  /// The function of that name; throws Error with the nearest name.
+  /// The function of that name. Throws Error, with the nearest name, if there is none.
   const model::Function& function(const std::string& name) const;
 };
 
 namespace model {
-/// The definition with all it uses inside, and its hyper-parameters resolved.
+/// The definition as one text that contains all files that it uses, with the values of its hyper-parameters.
 std::string self_contained(const ModelContext& context);
 }  // namespace model
 

@@ -16,7 +16,7 @@ void convert_elements(const Array& from, Array& to) {
                  [](From value) { return static_cast<To>(value); });
 }
 
-/// Where the file has another float width, by way of an array.
+/// Reads an array into `to`, and converts it if the file has the other float width.
 void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
   if (file.entries()[entry].dtype == to.dtype()) {
     file.read(entry, to);

@@ -22,29 +22,29 @@ struct ModelContext {
   std::uint64_t seed = 0;
   bool initialise = true;
   std::int64_t max_steps = 0;
-  std::map<const Definition*, Values> hyper;  ///< Resolved, by file.
+  std::map<const Definition*, Values> hyper;  ///< The resolved hyper-parameters of each file.
   Store store;
 };
 
 struct Weight {
   const WeightSpec* spec = nullptr;
-  std::string path;  ///< Its name in the store; empty where it is left out.
+  std::string path;  ///< Its name in the store; empty if its `when` is false.
   Shape shape;
   Initialiser initialiser;
 };
 
-/// A module under one name of its parent: one instance, several (repeat), or none (when is false).
+/// The instances of one declared module: one, several (`repeat`), or none (`when` is false).
 struct ModuleList {
   const ModuleSpec* spec = nullptr;
   bool repeated = false;
   std::vector<std::unique_ptr<Module>> items;
 };
 
-/// A module that a block's user gives it: described where the user stands, with the names that hold there.
+/// A module that the user of a block supplies. Its expressions are evaluated with the names visible to the user.
 struct GivenModule {
   const ModuleSpec* spec = nullptr;
-  const Module* giver = nullptr;
-  Values locals;
+  const Module* giver = nullptr;  ///< The user: the module whose block declares this one.
+  Values locals;                  ///< `index`, if the user repeats the block.
 };
 
 struct Module {
@@ -60,12 +60,12 @@ struct Module {
   const ModuleList* find_module(const std::string& name) const;
 };
 
-/// Resolves the hyper-parameters of `context.definition` and of all files that it uses. Overrides concern the first
-/// only. Throws DefinitionError.
+/// Resolves the hyper-parameters of `context.definition` and of all files that it uses. `overrides` apply to those of
+/// `context.definition` only. Throws DefinitionError.
 void resolve_hyper(ModelContext& context, const std::vector<std::pair<std::string, std::string>>& overrides);
 
-/// Makes all modules of the model, and their weights in the store. Throws DefinitionError, also where a weight is never
-/// used.
+/// Creates all modules of the model, and their weights in the store. Throws DefinitionError, also if a weight or module
+/// is never used.
 std::unique_ptr<Module> build_modules(ModelContext& context);
 
 }  // namespace xtape::model

@@ -1,4 +1,4 @@
-// What a model is asked for by name: vars, hyper-parameters, definitions.
+// Hyper-parameters and definition files by name.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>

@@ -28,18 +28,18 @@ class Parser {
     if (token().kind == Token::Kind::end) fail(0, "an expression belongs here");
     line_.value = list(Token::Kind::end, "");
     if (token().is("=")) {
-      if (!may_assign) fail(token().column, "nothing can be assigned here: only an expression fits");
+      if (!may_assign) fail(token().column, "an expression belongs here, not an assignment");
       assign_targets(line_.value);
       ++at_;
       line_.value = list(Token::Kind::end, "");
     }
-    if (token().kind != Token::Kind::end) fail(token().column, "the line should end here, or go on with an operator");
+    if (token().kind != Token::Kind::end) fail(token().column, "an operator or the end of the line belongs here");
   }
 
  private:
   struct Deeper {
     explicit Deeper(Parser& parser) : parser_(parser) {
-      constexpr std::size_t least_stack = 64 << 10;  // what one more level may need, and an error's text
+      constexpr std::size_t least_stack = 64 << 10;  // bytes that one more level and an error message may need
       if (++parser_.depth_ > deepest) parser_.fail(parser_.token().column, too_deep);
       if (stack_left() < least_stack)
         parser_.fail(parser_.token().column, "this is nested too deeply for this thread's stack");
@@ -83,7 +83,8 @@ class Parser {
     if (expression.height > deepest) fail(expression.column, too_deep);
   }
 
-  /// One expression, or several with commas between: a tuple. Stops before `closing` (a symbol) or the end.
+  /// Parses one expression, or several separated by commas, which are a tuple. Stops before the symbol `closing` or at
+  /// the end.
   Expression list(Token::Kind last, const char* closing) {
     const std::size_t column = token().column;
     Expression first = expression();
@@ -109,7 +110,7 @@ class Parser {
     return node(Form::condition, column, "", list_of(std::move(chosen), std::move(condition), expression()));
   }
 
-  /// Operands with operators of one level between them, from left to right.
+  /// Parses operands joined by operators of one precedence, which are left-associative.
   template <class Operand>
   Expression chain(std::initializer_list<const char*> symbols, const Operand& operand) {
     Expression first = operand();
@@ -211,7 +212,7 @@ class Parser {
         if (!given.insert(name.text).second) fail(name.column, "'" + name.text + "' is given twice");
         result.keywords.push_back({name.text, name.column, expression()});
       } else {
-        if (!result.keywords.empty()) fail(token().column, "arguments without a name stand before those with one");
+        if (!result.keywords.empty()) fail(token().column, "positional arguments must come before named ones");
         result.children.push_back(argument());
       }
       if (!token().is(")")) expect(",");
@@ -286,7 +287,7 @@ class Parser {
     Expression result = node(Form::integer, token.column, token.text, {});
     const auto read = std::from_chars(token.text.data(), token.text.data() + token.text.size(), result.integer);
     if (read.ec != std::errc())
-      fail(token.column, "this integer is too large: the greatest is 2^63 - 1, and 1.0e20 is a number");
+      fail(token.column, "this integer is too large: the largest is 2^63 - 1; write a number as 1.0e20");
     return result;
   }
 

@@ -1,4 +1,4 @@
-/// Where in a definition something stands, and the errors that say so.
+/// Source locations in definitions, and errors that report them.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace xtape::model {
 
+/// A source location.
 struct Place {
   std::string file;                                  ///< As the user named it.
   std::string owner;                                 ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
-  int line = 0;                                      ///< In the file, from 1; 0 where the text is not from a file.
-  std::shared_ptr<const JsonText> source = nullptr;  ///< The file's text; null where there is none.
-  std::size_t begin = 0;                             ///< The byte in it.
+  int line = 0;                                      ///< In the file, from 1; 0 if the text is not from a file.
+  std::shared_ptr<const JsonText> source = nullptr;  ///< The file's text; null if there is none.
+  std::size_t begin = 0;                             ///< The byte offset in `source`.
 };
 
 Place place_of(const JsonNode& node);
@@ -23,10 +24,10 @@ Place place_of(const JsonNode& node);
 /// "gpt2.json, block 'attention', line 24".
 std::string to_string(const Place& place);
 
-/// Throws a DefinitionError: the place and the message, then the line of the file with a caret.
+/// Throws a DefinitionError: the location and the message, then the line of the file with a caret.
 [[noreturn]] void fail(const Place& place, const std::string& message);
 
-/// Throws a DefinitionError: the place, the message, then `text` with a caret under byte `column`.
+/// Throws a DefinitionError: the location and the message, then `text` with a caret under byte `column`.
 [[noreturn]] void fail(const Place& place, const std::string& text, std::size_t column, const std::string& message);
 
 }  // namespace xtape::model

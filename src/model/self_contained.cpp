@@ -1,5 +1,5 @@
-// A definition in one text: the used files stand inside under "files", the entry "hugging_face" in its place, and
-// hyper-parameters have their values.
+// Writes a definition as one text: used files are inside it under "files", the contents of the entry "hugging_face"
+// replace its file name, and hyper-parameters have their values.
 #include <cmath>
 
 #include "definition_blocks.hpp"
@@ -8,7 +8,7 @@
 namespace xtape::model {
 
 namespace {
-/// As a definition would say it.
+/// The value as a definition would write it.
 Json json_of(const Value& value) {
   if (const auto* flag = value.as<bool>()) return *flag;
   if (const auto* integer = value.as<std::int64_t>()) return *integer;
@@ -41,7 +41,7 @@ class Writer {
     return json;
   }
 
-  /// What the file says, laid over what it extends.
+  /// Merges the entries of the file over those of the files that it extends.
   static Json extended(const Definition& definition) {
     std::vector<JsonNode> nodes = definition.extended;
     nodes.push_back(definition.node);
@@ -61,19 +61,19 @@ class Writer {
   static void lay_over(const std::vector<JsonNode>& nodes, const std::vector<std::string>& keys, Json& json) {
     for (const std::string& key : keys) {
       if (!json.contains(key)) continue;
-      Json::object_t object;  // appended to: each look for a name in it would be a search
+      Json::object_t object;  // filled by push_back: looking up each name would be a linear search
       for (const auto& [name, entry] : merged(nodes, key)) object.push_back({name, entry.json()});
       json[key] = std::move(object);
     }
   }
 
-  /// The name under which a used file stands in "files": the one it was used by, told apart where that is taken.
+  /// The key of a used file in "files": the name that it is used by, with a number if that name is taken.
   std::string key_of(const Definition& definition, const std::string& used_as) {
     if (const auto found = keys_.find(&definition); found != keys_.end()) return found->second;
     std::string key = used_as;
     for (int i = 2; files_.contains(key); ++i) key = used_as + "#" + std::to_string(i);
     keys_[&definition] = key;
-    files_[key] = nullptr;  // holds the place: files that are used stand behind those that use them
+    files_[key] = nullptr;  // fixes the order: a file comes before the files that it uses
     Json inner = rewritten(definition);
     files_[key] = std::move(inner);
     return key;

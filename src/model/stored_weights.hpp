@@ -1,4 +1,4 @@
-/// Weights in files, which may have other names there.
+/// Loading weights from files, in which they may have other names.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace xtape::model {
 
-/// An array of a file, and the weight that it is meant for.
+/// An array of a file, and the name of the weight that it is for.
 struct StoredWeight {
   std::string weight;
   const ArrayFile* file;
@@ -16,11 +16,11 @@ struct StoredWeight {
   const ArrayFile::Entry& described() const { return file->entries()[entry]; }
 };
 
-/// Reads every weight of `weights` from its place, in memory that is theirs already; floating dtypes are converted.
-/// Throws FileError, naming `where` and model `model`, that lists the weights (the first hundred) that are missing,
-/// unexpected, there twice or of the wrong shape or dtype, by their names in the files, and FileError where an array
-/// does not have its checksum; then no weight has changed. Weights that match one of the patterns `may_lack` stay as they
-/// are where they are missing.
+/// Reads every weight of `weights` from its array in `stored` into its existing memory; floating dtypes are converted.
+/// A weight that is missing keeps its value if it matches one of the patterns `may_lack`. Throws FileError if other
+/// weights are missing, or if arrays are unexpected, present twice or of the wrong shape or dtype. The message names
+/// `where` and `model`, and lists the first hundred problems, arrays by their names in the files. Also throws FileError
+/// if an array does not match its checksum. No weight has changed after an error of these kinds.
 void read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                   const std::string& model, const std::vector<std::string>& may_lack = {});
 

@@ -1,4 +1,4 @@
-/// The expression language of definitions: what a line looks like once parsed.
+/// The expression language of definitions: syntax trees of parsed lines.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ enum class Form : std::uint8_t {
   binary      ///< children: two or more, joined from left to right by the operators between them.
 };
 
-/// So deep may expressions be nested, and modules, functions and files that use each other: what goes down into them
-/// recurses. A chain of operators is as deep as its deepest operand.
+/// The maximum nesting depth of expressions, and of modules, functions and files that use each other: the code that
+/// visits them is recursive. A chain of operators of one precedence is a single level above its operands.
 inline constexpr int deepest = 200;
 
 struct Keyword;
@@ -41,11 +41,11 @@ struct Operator {
 
 struct Expression {
   Form form = Form::none;
-  std::size_t column = 0;  ///< The byte that errors point at.
+  std::size_t column = 0;  ///< The byte of the line that errors point at.
   std::string text;
-  std::int64_t integer = 0;  ///< Also a flag: 0 or 1.
+  std::int64_t integer = 0;  ///< The value of an integer or, as 0 or 1, of a flag.
   double number = 0;
-  int height = 1;  ///< Levels of expressions, with this one.
+  int height = 1;  ///< The height of the tree, including this node.
   std::vector<Expression> children;
   std::vector<Operator> operators;
   std::vector<Keyword> keywords;
@@ -62,11 +62,11 @@ struct Target {
   std::size_t column = 0;
 };
 
-/// One line of a computation, or one expression that stands somewhere in a definition.
+/// One line of a computation, or one expression elsewhere in a definition.
 struct Line {
   Place place;
   std::string text;
-  std::vector<Target> targets;  ///< Empty for an expression alone.
+  std::vector<Target> targets;  ///< The assigned names; empty for an expression without assignment.
   bool unpacks = false;         ///< "a, b = …" and "a, = …": the value must be a tuple.
   Expression value;
 
@@ -78,13 +78,13 @@ struct Line {
 /// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
 Line parse_line(const std::string& text, const Place& place, bool may_assign);
 
-/// Whether this is a call of `require`, the one call that may stand on a line by itself.
+/// Whether this is a call of `require`, the only expression that may be a line without an assignment.
 inline bool is_requirement(const Expression& expression) {
   return expression.form == Form::call && expression.children[0].form == Form::name &&
          expression.children[0].text == "require";
 }
 
-/// The expression as text again, in a standard spelling.
+/// The expression as source text, with normalised spaces and parentheses.
 std::string to_source(const Expression& expression);
 
 }  // namespace xtape::model

@@ -1,4 +1,4 @@
-// Expressions as text again.
+// Writes expressions as source text.
 #include "syntax.hpp"
 
 namespace xtape::model {
@@ -47,7 +47,8 @@ std::string to_source(const Expression& expression) {
     case Form::star:
       return "*" + operand(children[0]);
     case Form::attribute: {
-      const bool number = children[0].form == Form::integer || children[0].form == Form::number;  // not "2.x"
+      const bool number =
+          children[0].form == Form::integer || children[0].form == Form::number;  // "2.x" would not parse
       return (number ? "(" + children[0].text + ")" : operand(children[0])) + "." + expression.text;
     }
     case Form::index:

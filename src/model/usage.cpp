@@ -6,7 +6,7 @@
 namespace xtape::model {
 
 namespace {
-/// Every expression of a computation, at every depth.
+/// Calls `visit` for every expression of a computation, at every depth.
 void each_expression(const Computation& computation, const std::function<void(const Expression&)>& visit) {
   const std::function<void(const Expression&)> walk = [&](const Expression& expression) {
     visit(expression);
@@ -51,7 +51,7 @@ class Usage {
     if (const ModuleList* list = module.find_module(name)) lists_.insert(list);
   }
 
-  /// The modules that an expression such as `h[0].attn` names, seen from `module`; an index may choose any repeat.
+  /// The modules that an expression such as `h[0].attn` names in `module`. Any index counts as all repeats.
   static std::vector<const Module*> owners(const Module& module, const Expression& expression) {
     std::vector<const Module*> found;
     const auto collect = [&](const Module& owner, const std::string& name) {

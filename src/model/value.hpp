@@ -1,4 +1,4 @@
-/// What an expression comes to: a var on the tape, or something known while recording.
+/// The values of expressions: vars on a tape, and values that are known while recording.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace xtape::model {
 struct Module;
 struct ModuleList;
 
-/// A module as an expression names it: whole, one of its repeats (h[0]), or every result of its repeats (h.all).
+/// A reference to a module: to all of it, to one of its repeats (h[0]), or to the results of every repeat (h.all).
 struct ModuleReference {
   const ModuleList* list = nullptr;
-  std::int64_t item = -1;
-  bool every = false;
+  std::int64_t item = -1;  ///< The index of one repeat, or -1.
+  bool every = false;      ///< h.all
 };
 
-/// What is left out: a weight whose condition is false, an argument not given.
+/// The value `none`: a weight or module whose `when` is false, or an argument that is left out.
 struct None {};
 
 struct Value;
@@ -40,25 +40,26 @@ struct Value {
   }
   bool is_none() const { return as<None>() != nullptr; }
   bool is_number() const { return as<std::int64_t>() != nullptr || as<double>() != nullptr; }
-  double number() const;  ///< Of an integer or a number.
+  double number() const;  ///< The value as a double; requires is_number().
 };
 using Values = std::map<std::string, Value>;
 
-/// As an error shows it: "float32 (2, 3)", "7", "'tanh'", "none". Of long tuples and texts, the beginning.
+/// The value in an error message: "float32 (2, 3)", "7", "'tanh'", "none". Long tuples and texts are truncated.
 std::string describe(const Value& value);
 
-/// The elements of a tuple and of the tuples inside it; 0 of anything else. Throws Error where they nest too deeply.
+/// The number of elements of a tuple, including those of nested tuples; 0 for any other value. Throws Error if tuples
+/// are nested more than `deepest` deep.
 std::int64_t elements_of(const Value& value, int depth = 0);
 
-/// Collects the vars inside, tuples and all, in order.
+/// Appends the vars of a value, including those of nested tuples, to `vars`, in order.
 void collect_vars(const Value& value, Vars& vars);
-/// The same value with its vars replaced, in order, from `next` on.
+/// Returns the value with its vars replaced by those of `vars`, in order, from index `next` on. Advances `next`.
 Value replace_vars(const Value& value, const Vars& vars, std::size_t& next);
 
-/// The outcome of a binary or unary operator. Throws Error (not yet with a place).
+/// Applies a binary or unary operator. Throws Error, without a location.
 Value binary(const std::string& symbol, const Value& a, const Value& b);
 Value unary(const std::string& symbol, const Value& a);
-/// sqrt, min, … of plain numbers. Throws Error.
+/// Applies sqrt, exp, log, abs, floor, min or max to plain numbers. Throws Error.
 Value number_function(const std::string& name, const std::vector<Value>& arguments);
 bool is_number_function(const std::string& name);
 
@@ -69,7 +70,7 @@ struct AxisIndex {
   std::int64_t at = 0;
   std::int64_t start, stop, step;  ///< Of a range, as op `slice` takes them.
 };
-/// x[...]. Throws Error.
+/// Records x[axes]. Throws Error.
 Var index_var(const Var& x, const std::vector<AxisIndex>& axes);
 
 }  // namespace xtape::model

@@ -10,7 +10,7 @@ namespace xtape::model {
 
 namespace {
 [[noreturn]] void cannot(const std::string& symbol, const Value& a, const Value& b) {
-  throw Error("'" + symbol + "' cannot join " + describe(a) + " and " + describe(b));
+  throw Error("'" + symbol + "' cannot combine " + describe(a) + " and " + describe(b));
 }
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
@@ -46,7 +46,7 @@ Value integers(const std::string& symbol, std::int64_t a, std::int64_t b) {
     if (!overflow) result = symbol == "%" ? a - floor_div(a, b) * b : floor_div(a, b);
     if (symbol == "/" && !overflow && result * b != a)
       throw Error(std::to_string(a) + " / " + std::to_string(b) +
-                  " is not whole: '//' divides down, and 1.0 * makes a number of a size");
+                  " is not an integer: '//' rounds down, and 1.0 * size is a number");
   }
   if (overflow) throw Error("the result of '" + symbol + "' is too large for an integer");
   return result;
@@ -159,7 +159,7 @@ Value unary(const std::string& symbol, const Value& a) {
     if (const auto* integer = a.as<std::int64_t>()) return integers("-", 0, *integer);
     if (const auto* number = a.as<double>()) return -*number;
   }
-  throw Error("'" + symbol + "' means nothing for " + describe(a));
+  throw Error("'" + symbol + "' cannot be applied to " + describe(a));
 }
 
 bool is_number_function(const std::string& name) {
@@ -188,7 +188,7 @@ Value number_function(const std::string& name, const std::vector<Value>& argumen
     if (!(std::abs(x) < 9e15)) throw Error("floor: " + describe(x) + " is too large for an integer");
     return static_cast<std::int64_t>(std::floor(x));
   }
-  if (name == "sqrt" ? x < 0 : x <= 0) throw Error(name + " of " + describe(x) + " does not exist");
+  if (name == "sqrt" ? x < 0 : x <= 0) throw Error(name + " of " + describe(x) + " is not defined");
   return name == "sqrt" ? std::sqrt(x) : std::log(x);
 }
 

@@ -1,4 +1,4 @@
-// x[...]: slices, then axes dropped and added.
+// x[...]: records a slice, then drops and adds axes.
 #include <algorithm>
 
 #include "value.hpp"
@@ -28,7 +28,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
     const auto here = static_cast<std::int64_t>(start.size());
     switch (axis.kind) {
       case Kind::ellipsis:
-        if (seen_ellipsis) throw ShapeError("'...' can stand only once in an index");
+        if (seen_ellipsis) throw ShapeError("'...' can appear only once in an index");
         seen_ellipsis = true;
         take_whole(rank - named);
         result_axis += rank - named;

@@ -1,11 +1,11 @@
-/// Lines of definitions of version 1, in the words of today.
+/// Upgrades lines of definitions of version 1.
 #pragma once
 
 #include "definition.hpp"
 
 namespace xtape::model {
 
-/// Renames what version 1 called otherwise: the arguments `alike` and `real` of scan.
+/// Renames the arguments of scan that had other names in version 1: `alike` is `non_sequences`, `real` is `valid`.
 void upgrade(Computation& computation);
 
 }  // namespace xtape::model

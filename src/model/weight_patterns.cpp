@@ -15,7 +15,7 @@ bool matches_weight(const std::string& name, const std::vector<std::string>& pat
 }
 
 namespace {
-/// The names of weights, and patterns that people make of them: "h.0.attn.bias", "h.*.attn.bias", "*.bias".
+/// The names of weights, and likely patterns for them: "h.0.attn.bias", "h.*.attn.bias", "*.bias".
 std::vector<std::string> likely_patterns(const Store& weights) {
   std::set<std::string> patterns;
   for (const Store::Entry& entry : weights) {
@@ -40,7 +40,7 @@ void check_weight_patterns(const Model& model, const std::string& key, const std
     const auto matched = [&](const Store::Entry& entry) { return matches_weight(entry.name, {pattern}); };
     if (std::any_of(model.weights().begin(), model.weights().end(), matched)) continue;
     const std::string meant = did_you_mean(pattern, likely_patterns(model.weights()));
-    const std::string example = model.weights().empty() ? "" : "; they are called as '" + model.weights()[0].name + "'";
+    const std::string example = model.weights().empty() ? "" : "; its names are like '" + model.weights()[0].name + "'";
     throw DefinitionError("'" + key + "': no weight of model '" + model.name() + "' matches '" + pattern + "'" +
                           (meant.empty() ? example : meant));
   }

@@ -1,4 +1,4 @@
-/// Weights chosen by patterns of their names.
+/// Selects weights by patterns of their names.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace xtape::model {
 
-/// Whether a pattern matches, as a shell's do, dots being letters like others: "*.lora_*", "h.[01].*", "wte.weight".
+/// Whether one of the patterns matches `name`. Patterns are those of a shell (fnmatch), and a star also matches dots:
+/// "*.lora_*", "h.[01].*", "wte.weight".
 bool matches_weight(const std::string& name, const std::vector<std::string>& patterns);
 
-/// Throws DefinitionError, with the nearest pattern or name, where one of the patterns, which are the value of `key`,
-/// matches no weight of the model.
+/// Throws DefinitionError, with the nearest pattern or name, if one of the patterns matches no weight of the model. The
+/// message names `key`, the setting that has these patterns.
 void check_weight_patterns(const Model& model, const std::string& key, const std::vector<std::string>& patterns);
 
 }  // namespace xtape::model

@@ -37,11 +37,11 @@ expect 2 "" "definition.json, function 'logits', line 15: scan: in mode predict 
   check definition.json --play
 definition "y = cumsum(x, axis=1)"
 expect 0 "$no_mistake" "" check definition.json
-expect 2 "" "function 'logits' of model 'small' gives in pieces, as it generates, something else than for the whole: .* in place of .* at row [0-9], place [0-9], class [0-9] \(3 rows of 9 tokens, in pieces of 5, 1, 2, 1\)" \
+expect 2 "" "function 'logits' of model 'small' gives other values in pieces, as in generation, than for the whole: .* instead of .* at row [0-9], position [0-9], class [0-9] \(3 rows of 9 tokens, in pieces of 5, 1, 2, 1\)" \
   check definition.json --play
 holds "the wrong call is named" \
   grep -q "The first call whose values differ: cumsum, logits (.*definition.json, function 'logits', line 15)" err
-expect 2 "" "at row [0-9], place [0-9], class [0-9] \(2 rows of 4 tokens" check definition.json --play --with b=2,t=4
+expect 2 "" "at row [0-9], position [0-9], class [0-9] \(2 rows of 4 tokens" check definition.json --play --with b=2,t=4
 definition "y = x + mean(x, axis=1, keepdims=true)"
 expect 2 "" "function 'logits' of model 'small' looks ahead" check definition.json --play
 definition "y = x"

@@ -298,7 +298,7 @@ TEST_CASE("what a predictor refuses") {
   Predictor predictor(model, "logits", options);
   const Array one = small::array_of({{1}, {2}});
   CHECK_THROWS_WITH_AS(predictor.step(one), "a step needs a batch: call begin first", Error);
-  CHECK_THROWS_WITH_AS(predictor.reserve(2), "room is made for a batch: call begin first", Error);
+  CHECK_THROWS_WITH_AS(predictor.reserve(2), "reserve needs a batch: call begin first", Error);
   CHECK_THROWS_WITH_AS(predictor.begin(2),
                        "function 'logits' of model 'translator' takes an input 'source', but no array is given", Error);
   CHECK_THROWS_AS(predictor.begin(3, {{"source", source}}), ShapeError);

@@ -90,7 +90,7 @@ TEST_CASE("what sees the present piece alone is refused, by the call at fault") 
     CAPTURE(said);
     CHECK(
         says(said,
-             "function 'logits' of model 'small' gives in pieces, as it generates, something else than for the whole"));
+             "function 'logits' of model 'small' gives other values in pieces, as in generation, than for the whole"));
     CHECK(says(said, "(3 rows of 9 tokens, in pieces of 5, 1, 2, 1)"));
     CHECK(says(said, "The first call whose values differ: " + std::string(op) +
                          ", logits (small.json, function 'logits', line 22)"));
@@ -125,7 +125,7 @@ TEST_CASE("what cannot be recorded in mode predict is refused with its line, wha
 }
 
 TEST_CASE("rows that look at each other are refused") {
-  CHECK(says(refusal(with_line("y = x + mean(x, axis=0, keepdims=true)")), "something else than for the whole"));
+  CHECK(says(refusal(with_line("y = x + mean(x, axis=0, keepdims=true)")), "than for the whole"));
 }
 
 TEST_CASE("what gives NaN is refused") {
@@ -176,8 +176,8 @@ TEST_CASE("functions that nothing could be generated from are left alone") {
   Model model = small::made(functions);
   CHECK(check_steps(model, "image").unfit == "takes no tokens");
   CHECK(check_steps(model, "class").unfit == "gives float64 (3, 9) for tokens (3, 9), not a row of classes for each");
-  CHECK(check_steps(model, "pairs").unfit == "takes kinds beside each token");
-  CHECK(check_steps(model, "fixed").unfit == "takes tokens that are no int [rows, tokens]");
+  CHECK(check_steps(model, "pairs").unfit == "takes kinds for each token");
+  CHECK(check_steps(model, "fixed").unfit == "takes tokens that are not int [rows, tokens]");
 }
 
 TEST_CASE("random weights are numbers other than 0, the same each time") {

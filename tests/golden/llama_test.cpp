@@ -178,6 +178,6 @@ TEST_CASE("Llama with positions scaled in a way that the definition cannot is re
   config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
   folder.write("config.json", config.dump(1));
   CHECK_THROWS_WITH_AS(both[1].open(Dtype::float32, folder.path()),
-                       doctest::Contains("'rope_scaling.type' is \"dynamic\"; the definition knows default, llama3"),
+                       doctest::Contains("'rope_scaling.type' is \"dynamic\"; the definition supports default, llama3"),
                        DefinitionError);
 }

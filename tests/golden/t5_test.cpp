@@ -161,6 +161,6 @@ TEST_CASE("T5 with words that the definition does not know is refused") {
   folder.write("config.json", config.dump(1));
   CHECK_THROWS_WITH_AS(
       both_t5[0].open(Dtype::float32, folder.path()),
-      doctest::Contains("'feed_forward_proj' is \"gated-silu\"; the definition knows relu, gated-gelu"),
+      doctest::Contains("'feed_forward_proj' is \"gated-silu\"; the definition supports relu, gated-gelu"),
       DefinitionError);
 }

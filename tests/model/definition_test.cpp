@@ -104,12 +104,12 @@ TEST_CASE("what a part's line assigned can be looked at where the part was appli
   const auto error = [&](const std::string& line, const std::string& result, Mode mode = Mode::eval) {
     return error_of([&] { played(model(line, result), "f", mode); });
   };
-  CHECK(error("y = 0 + x", "h[0].y + h(x)").find("'y' of module 'h.0' is not known: the module is not applied before") !=
+  CHECK(error("y = 0 + x", "h[0].y + h(x)").find("'y' of module 'h.0' is not known: the module was not applied before") !=
         std::string::npos);
   CHECK(error("y = h(x)", "h[0].z").find("module 'h.0' (block 'layer') has no 'z'") != std::string::npos);
   CHECK(error("y = h(x)", "stack(h.all.y.z)").find("has no 'z'") != std::string::npos);
   CHECK(error("y = h(c(x))", "c.y").empty());
-  CHECK(error("y = h(c(x))", "c.y", Mode::train).find("a checkpoint, which keeps nothing") != std::string::npos);
+  CHECK(error("y = h(c(x))", "c.y", Mode::train).find("a checkpoint, which keeps no values") != std::string::npos);
 }
 
 TEST_CASE("several results of a repeated part replace as many arguments") {
@@ -292,7 +292,7 @@ TEST_CASE("files use each other by paths relative to themselves; a run keeps all
   write("two.json", R"({"xtape": 1, "use": ["one.json"]})");
   CHECK(error_of([&] { Model::load((folder / "one.json").string()); }) ==
         (folder / "two.json").string() +
-            ", line 1: 'one.json' uses this file in turn: files cannot use each other in a circle\n"
+            ", line 1: 'one.json' uses this file: files cannot use each other in a cycle\n"
             "    {\"xtape\": 1, \"use\": [\"one.json\"]}\n"
             "                         ^");
   CHECK(error_of([&] { Model::load((folder / "mian.json").string()); }) ==

@@ -52,7 +52,7 @@ TEST_CASE("a line that cannot be parsed is shown with a caret") {
         "    x + 1 = y\n"
         "      ^");
   CHECK(line_error("y = 1 < n < 3").find("comparisons do not chain: join two with 'and'") != std::string::npos);
-  CHECK(line_error("y = sum(axis=1, x)").find("arguments without a name stand before those with one") !=
+  CHECK(line_error("y = sum(axis=1, x)").find("positional arguments must come before named ones") !=
         std::string::npos);
   CHECK(line_error("y = " + std::string(5000, '(') + "x").find("nested more than 200 deep") != std::string::npos);
   CHECK(line_error("y = " + std::string(5000, '-') + "x").find("nested more than 200 deep") != std::string::npos);
@@ -109,7 +109,7 @@ TEST_CASE("an op's own error gets the line and what it was called with") {
 }
 
 TEST_CASE("arguments without a place are named") {
-  CHECK(line_error("y = softmax(x, 1, 2)").find("op 'softmax' has no place for 2: it takes (x, axis=)") !=
+  CHECK(line_error("y = softmax(x, 1, 2)").find("op 'softmax' cannot take 2 here: it takes (x, axis=)") !=
         std::string::npos);
   CHECK(line_error("y = softmax()").find("op 'softmax' needs its input 'x'") != std::string::npos);
   CHECK(line_error("y = softmax(x, axis=1.5)").find("axis") != std::string::npos);
@@ -120,18 +120,18 @@ TEST_CASE("arguments without a place are named") {
 
 TEST_CASE("sizes divide exactly, or say so") {
   CHECK(line_error("y = x / (n / 3)") ==
-        "small.json, function 'f', line 9: 4 / 3 is not whole: '//' divides down, and 1.0 * makes a number of a size\n"
+        "small.json, function 'f', line 9: 4 / 3 is not an integer: '//' rounds down, and 1.0 * size is a number\n"
         "    y = x / (n / 3)\n"
         "               ^");
   CHECK(line_error("y = x * (n // 0)").find("division by zero") != std::string::npos);
   CHECK(line_error("y = x * 10 ** 40").find("too large for an integer") != std::string::npos);
-  CHECK(line_error("y = x * 'a'").find("'*' cannot join float32 (2, 3) and 'a'") != std::string::npos);
+  CHECK(line_error("y = x * 'a'").find("'*' cannot combine float32 (2, 3) and 'a'") != std::string::npos);
 }
 
 TEST_CASE("assignments fit their values") {
-  CHECK(line_error("a, b = x, x, x").find("2 names on the left, but the value is 3 things") != std::string::npos);
+  CHECK(line_error("a, b = x, x, x").find("2 names on the left, but the value is 3 values") != std::string::npos);
   CHECK(line_error("a, b = x").find("2 names on the left, but the value is float32 (2, 3)") != std::string::npos);
-  CHECK(line_error("softmax(x)").find("a line assigns its value to a name: this one is lost") != std::string::npos);
+  CHECK(line_error("softmax(x)").find("a line must assign its value to a name") != std::string::npos);
   CHECK(line_error("require(t > 3, 'too short')") ==
         "small.json, function 'f', line 9: too short\n"
         "    require(t > 3, 'too short')\n"
@@ -161,7 +161,7 @@ TEST_CASE("unknown and missing keys") {
   CHECK(load_error("{\"xtape\": 3}") == "small.json, line 1: this program reads definitions of versions 1 to 2\n"
         "    {\"xtape\": 3}\n"
         "              ^");
-  CHECK(load_error("{\"xtape\": 1}") == "small.json defines blocks and no \"model\": other definitions use it");
+  CHECK(load_error("{\"xtape\": 1}") == "small.json has no \"model\": it is only for use by other definitions");
   CHECK(load_error(with_blocks("\"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}", "{\"block\": \"a\"}")) ==
         "small.json, block 'a', line 6: the key \"results\" is not known here; did you mean 'result'?\n"
         "    \"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}\n"
@@ -214,7 +214,7 @@ TEST_CASE("parts and functions in a circle") {
   const std::string a = "\"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n";
   const std::string b = "\"b\": {\"parts\": {\"r\": {\"block\": \"a\"}}, \"inputs\": [\"x\"], \"result\": \"r(x)\"}";
   CHECK(load_error(with_blocks(a + b, "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: module 'q' contains itself, by way of block 'a'\n"
+        "small.json, block 'a', line 6: module 'q' contains itself, through block 'a'\n"
         "    \"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n"
         "                         ^");
   const Model model = Model::parse(one_function({}, "f(x)"));
@@ -265,7 +265,7 @@ TEST_CASE("inputs that do not fit a function") {
   CHECK(error_of([&] {
           model.record(tape, "f", {{"x", tape.input("two", {3, 1}, Dtype::int64)}});
         }) == "function 'f': input 'x' is int64 (3, 1), declared float [b, t] (the model is float32)");
-  CHECK(error_of([&] { model.record(tape, "f", {}); }) == "function 'f': takes (x), and 'x' is missing");
+  CHECK(error_of([&] { model.record(tape, "f", {}); }) == "function 'f': takes (x), but 'x' is missing");
 }
 
 TEST_CASE("sizes that a block declares are checked where it is called") {

@@ -137,7 +137,7 @@ TEST_CASE("what a config leaves out is what the mapping states, or else an error
 TEST_CASE("words of a config may be flags, and what is fixed may lie inside an object") {
   CHECK(Small(with("/projection", "gated-gelu")).open().hyper().flag("gated"));
   CHECK_THROWS_WITH_AS(Small(with("/projection", "gated-silu")).open(),
-                       Contains("'projection' is \"gated-silu\"; the definition knows relu, gated-gelu"),
+                       Contains("'projection' is \"gated-silu\"; the definition supports relu, gated-gelu"),
                        DefinitionError);
   CHECK_THROWS_WITH_AS(Small(with("/rope_parameters/rope_type", "yarn")).open(),
                        Contains("'rope_parameters.rope_type' is \"yarn\", and "), DefinitionError);
@@ -209,7 +209,7 @@ TEST_CASE("keys that nobody knows are named in one warning, and what says nothin
   small.put(config);
   REQUIRE(warnings().size() == 1);
   CHECK(warnings()[0] == small.folder / "config.json" + " has keys that " + small.definition +
-                             " does not know, and what they say is not computed: 'rope_parameters.beta_fast', "
+                             " does not know and ignores: 'rope_parameters.beta_fast', "
                              "'sliding_window', 'other'");
 }
 
@@ -265,5 +265,5 @@ TEST_CASE("a mapping in a file of its own is found as used files are, and stands
   small.definitions.write(
       "of_folders/small.json",
       R"({"model_type": "small", "architecture": "S", "hyper": {}, "weights": {"names": {"a": "*"}}})");
-  CHECK_THROWS_WITH_AS(small.open(), Contains("each star here stands for one of 'a'"), DefinitionError);
+  CHECK_THROWS_WITH_AS(small.open(), Contains("each star here needs a star in 'a'"), DefinitionError);
 }

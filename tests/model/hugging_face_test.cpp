@@ -100,8 +100,8 @@ TEST_CASE("a config that asks for what the definition cannot do is refused, with
   holds(complaint("model_type", "llama"),
         "config.json, line 14: 'model_type' is \"llama\", and " + gpt2 + " is for \"gpt2\"");
   holds(complaint("activation_function", "quick_gelu"),
-        "'activation_function' is \"quick_gelu\"; the definition knows gelu_new, gelu_pytorch_tanh, gelu, relu");
-  holds(complaint("add_cross_attention", true), "'add_cross_attention' is true, and " + gpt2 + " can only do false");
+        "'activation_function' is \"quick_gelu\"; the definition supports gelu_new, gelu_pytorch_tanh, gelu, relu");
+  holds(complaint("add_cross_attention", true), "'add_cross_attention' is true, but " + gpt2 + " supports only false");
   holds(complaint("n_layer", nlohmann::json::array({1})), "'n_layer' must be a number, a flag or a text, not [1]");
   holds(complaint("n_layer", 2.5), "hyper-parameter 'n_layer'");
   const Folder folder(published);

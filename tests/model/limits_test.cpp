@@ -298,7 +298,7 @@ TEST_CASE("a size that is misspelt is an error, not a new name") {
     });
   };
   CHECK(with("\"x\": \"float [..., widht]\"") ==
-        "small.json, block 'a', line 2: the size 'widht' is named here alone; did you mean 'width'?\n"
+        "small.json, block 'a', line 2: the size 'widht' occurs only here; did you mean 'width'?\n"
         "    float [..., widht]\n"
         "                ^");
   CHECK(has(with("\"x\": \"float [b, t, wdth]\""), "did you mean 'width'?"));
@@ -306,7 +306,7 @@ TEST_CASE("a size that is misspelt is an error, not a new name") {
   CHECK(has(with("\"x\": \"float [b, t, wifth]\""), "did you mean 'width'?"));
   CHECK(has(with("\"x\": \"float [b, n_head]\""), "did you mean 'n_heads'?"));
   CHECK(has(with("\"x\": \"float [b, time]\", \"y\": \"float [b, time]\", \"z\": \"float [b, tiem]\""),
-            "the size 'tiem' is named here alone; did you mean 'time'?"));
+            "the size 'tiem' occurs only here; did you mean 'time'?"));
   // Names of their own: short ones, other words, other letters between underscores, what the lines use.
   CHECK(with("\"x\": \"float [b, d_v]\"") == "");
   CHECK(with("\"x\": \"float [b, w]\", \"y\": \"float [b, s]\"") == "");
@@ -321,13 +321,13 @@ TEST_CASE("results that are none, and names that stand twice or mean two things,
   };
   CHECK(load_error(one_function({}, "()")) ==
         "small.json, function 'f', line 10: at least one result belongs here\n    ()\n    ^");
-  CHECK(has(record_error(one_function({"y = ()"}, "y")), "a function has at least one result, and there is none"));
+  CHECK(has(record_error(one_function({"y = ()"}, "y")), "a function must have at least one result"));
   CHECK(has(load_error(one_function({}, "")), "an expression belongs here"));
   CHECK(has(load_error(one_function({""}, "x")), "an expression belongs here"));
   CHECK(has(load_error(one_function({}, "x, x")), "two results are called 'x'"));
   std::string named = one_function({}, "x");
   named.replace(named.find("\"result\": \"x\""), 13, "\"result\": {\"a\": \"x, x\"}");
-  CHECK(has(record_error(named), "result 'a' is no array but (float32 (2, 3), float32 (2, 3))"));
+  CHECK(has(record_error(named), "result 'a' is not an array but (float32 (2, 3), float32 (2, 3))"));
   const auto model = [](const std::string& parts, const std::string& functions) {
     return "{\"xtape\": 1, \"blocks\": {\"a\": {\"inputs\": [\"x\"], \"result\": \"x\"}}, \"model\": {\"parts\": {" +
            parts + "}, \"functions\": {" + functions + "}}}";

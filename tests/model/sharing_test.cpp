@@ -40,7 +40,7 @@ TEST_CASE("functions that cannot be shared are refused with their place") {
         }).find("another used file has a function 'twice' too") != std::string::npos);
   CHECK(test::error_of([&] {
           Model::parse(using_files(doubling, once, R"json("twice.json")json", R"json("functions": {}, )json"));
-        }).find("a model's functions stand in \"model\"") != std::string::npos);
+        }).find("a model's functions belong in \"model\"") != std::string::npos);
   CHECK(test::error_of([&] {
           Model::parse(using_files(doubling, R"json("another": {"inputs": {"x": "float [n]"}, "result": "x"})json",
                                    R"json("twice.json")json"));
@@ -126,10 +126,10 @@ TEST_CASE("what cannot be extended is refused with its place") {
     CHECK(error.find("mine.json") == 0);
   };
   refused(extending("", scales), "cannot find 'base.json'");
-  refused(extending("", R"json("base.json": {"xtape": 2, "extends": "base.json"})json"), "in a circle");
+  refused(extending("", R"json("base.json": {"xtape": 2, "extends": "base.json"})json"), "in a cycle");
   refused(extending("", R"json("base.json": {"xtape": 2, "extends": "a.json"}, "a.json": {"xtape": 2, "extends": "base.json"})json"),
-          "in a circle");
-  refused(extending("", scales + ", " + base, "1"), "it is of version 2, and a definition extends one of its own version");
+          "in a cycle");
+  refused(extending("", scales + ", " + base, "1"), "it is of version 2, but a definition can only extend one of its own version");
   refused(extending(R"json(, "blocks": {"plus": {"inputs": ["x"], "result": "x + y"}})json"), "unknown name 'y'");
   refused(extending(R"json(, "hyper": {"othr": 4})json"), "has no 'othr'; did you mean 'other'?");
   refused(extending(R"json(, "blocks": {"pls": {"inputs": ["x"], "result": "x"}})json"), "did you mean 'plus'?");

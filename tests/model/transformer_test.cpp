@@ -201,6 +201,6 @@ TEST_CASE("what does not fit together is refused, with the line and the reason")
   CHECK(refusal({{"target_vocab_size", "12"}, {"shared_embeddings", "false"}}).empty());
   CHECK(holds(refusal({{"positions", "learned"}, {"max_positions", "4"}}, 5), "more tokens than max_positions"));
   CHECK(refusal({{"positions", "learned"}, {"max_positions", "4"}}, 4).empty());
-  CHECK(holds(refusal({{"d_model", "7"}, {"heads", "1"}}), "7 / 2 is not whole"));
+  CHECK(holds(refusal({{"d_model", "7"}, {"heads", "1"}}), "7 / 2 is not an integer"));
   CHECK(holds(refusal({{"norm_first", "yes"}}), "unknown name 'yes'"));
 }

@@ -180,7 +180,7 @@ TEST_CASE("patterns that match no weight, or every weight, are errors") {
   refused(options_of({}, {"*.wight"}),
           "'trainable': no weight of model 'tiny' matches '*.wight'; did you mean '*.weight'?");
   refused(options_of({"encoder.layers.*"}),
-          "'frozen': no weight of model 'tiny' matches 'encoder.layers.*'; they are called as 'here.weight'");
+          "'frozen': no weight of model 'tiny' matches 'encoder.layers.*'; its names are like 'here.weight'");
   refused(options_of({"*"}), "'frozen' matches every weight of model 'tiny': none is left to train");
   refused(options_of({"here.*"}, {"out.*"}), "'frozen' and 'trainable' exclude each other: give one of them");
 }

@@ -109,7 +109,7 @@ TEST_CASE("invalid columns are errors with the key") {
   CHECK(complaint(R"({"a": "label", "b": "label"})").find("'data.columns.b' is a second column of labels") !=
         std::string::npos);
   CHECK(complaint(R"({"a": "skip"})").find("'data.columns' must have a column") != std::string::npos);
-  CHECK(complaint(R"({"tokens": "text"})").find("the data knows no 'labels'") != std::string::npos);
+  CHECK(complaint(R"({"tokens": "text"})").find("the data has no 'labels'") != std::string::npos);
 }
 
 TEST_CASE("regression on columns of numbers") {
