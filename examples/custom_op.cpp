@@ -18,7 +18,7 @@ TileFunction tile_of(double limit) {
 }
 
 const Op& soft_clip_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "soft_clip";
     op.doc = "Keeps every element within (-limit, limit), smoothly: limit * tanh(x / limit).";
@@ -45,7 +45,7 @@ const Op& soft_clip_op() {
     op.lowering.overwrites = {0};
     return op;
   }();
-  return row;
+  return entry;
 }
 
 // An Argument is a Var that notes from where it is handed over, so that errors name the caller's line.

@@ -19,7 +19,7 @@ struct ScanOptions {
   /// bool, true where there is something to read: [b, t] with axis 1. Without the axis of the steps, its shape is that
   /// with which every state and every output of a step begins. Where it is false a step keeps the states and its
   /// outputs are zeros. Empty: everything is read.
-  Var real;
+  Var valid;
 };
 
 struct Scanned {

@@ -43,7 +43,7 @@ void add_bleu(CLI::App& program) {
       ->capture_default_str();
   command->add_flag("--lowercase", arguments->options.lowercase, "Ignore case");
   command->callback([arguments] {
-    print(of_the_input([&] {
+    print(as_wrong_input([&] {
       return corpus_bleu(read_lines(arguments->hypotheses), read_lines(arguments->references), arguments->options);
     }));
   });

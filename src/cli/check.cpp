@@ -89,7 +89,7 @@ void add_check(CLI::App& program) {
                     "whole; in float64 unless --dtype is given");
   command->callback([arguments, command] {
     if (arguments->play && command->count("--dtype") == 0) arguments->definition.dtype = "float64";
-    of_the_input([&] { check(*arguments); });
+    as_wrong_input([&] { check(*arguments); });
   });
 }
 

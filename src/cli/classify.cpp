@@ -49,7 +49,7 @@ void classify(Run& run, const std::string& input, const std::vector<Tokens>& tex
 }
 
 void classify_lines(const ClassifyArguments& arguments) {
-  Run run = of_the_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
   const std::string input = text_input(run, arguments.run);
   catch_interrupt();
   std::cout.precision(4);

@@ -43,7 +43,7 @@ int exit_code(const std::exception& error);
 
 /// Calls `work` and turns each of its Errors into WrongInput.
 template <class Work>
-auto of_the_input(const Work& work) {
+auto as_wrong_input(const Work& work) {
   try {
     return work();
   } catch (const Error& error) {
@@ -61,6 +61,6 @@ int interrupting_signal();  ///< The first signal received; 0 if there was none.
 /// program, and ignores SIGXFSZ.
 void prepare_streams();
 /// From now on a closed pipe does not end the program; output to it is lost.
-void outlive_readers();
+void ignore_closed_pipes();
 
 }  // namespace xtape::cli

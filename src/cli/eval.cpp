@@ -42,7 +42,7 @@ void evaluate_on_text(const EvalArguments& arguments) {
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
   const TextEvaluation found =
-      of_the_input([&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows); });
+      as_wrong_input([&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows); });
   const double bits = found.loss * static_cast<double>(found.tokens) / std::log(2.0);
   std::cout.precision(6);
   std::cout << "tokens " << found.tokens << "\nloss " << found.loss << "\nperplexity " << std::exp(found.loss)
@@ -54,14 +54,14 @@ void evaluate(const EvalArguments& arguments) {
     evaluate_on_text(arguments);
     return;
   }
-  Run run = of_the_input([&] {
+  Run run = as_wrong_input([&] {
     Run opened = Run::open(arguments.run, parse_settings(arguments.set), CheckpointChoice::parse(arguments.checkpoint));
     if (arguments.test && opened.recipe().data.test.empty())
       throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_…=FILE");
     if (arguments.source.empty()) opened.batches();
     return opened;
   });
-  const Evaluation evaluation = arguments.source.empty() ? run.evaluate(arguments.test) : of_the_input([&] {
+  const Evaluation evaluation = arguments.source.empty() ? run.evaluate(arguments.test) : as_wrong_input([&] {
     return run.evaluate(read_lines(arguments.source), read_lines(arguments.target));
   });
   std::cout.precision(6);

@@ -41,7 +41,7 @@ void add_export(CLI::App& program) {
       ->required();
   command->add_option("FOLDER", arguments->folder, "The folder to write")->required();
   add_checkpoint(*command, arguments->checkpoint);
-  command->callback([arguments] { of_the_input([&] { write(*arguments); }); });
+  command->callback([arguments] { as_wrong_input([&] { write(*arguments); }); });
 }
 
 }  // namespace xtape::cli

@@ -49,7 +49,7 @@ struct Timings {
 
 /// The prompts as tokens. Throws WrongInput if one is empty or cannot be encoded, before anything is generated.
 std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const TextModel& opened) {
-  return of_the_input([&] {
+  return as_wrong_input([&] {
     std::vector<Tokens> encoded;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       encoded.push_back(opened.prompt(prompts[i]));
@@ -110,7 +110,7 @@ void print_many(TextModel& opened, const std::vector<std::string>& prompts, cons
 
 void generate_texts(GenerateArguments arguments) {
   if (!arguments.prompts_file.empty())
-    for (const std::string& line : of_the_input([&] { return read_lines(arguments.prompts_file); }))
+    for (const std::string& line : as_wrong_input([&] { return read_lines(arguments.prompts_file); }))
       arguments.prompts.push_back(line);
   if (arguments.prompts.empty()) throw WrongInput("there is no prompt: use --prompt TEXT or --prompts FILE");
   for (const std::string& stop : arguments.stops)

@@ -53,7 +53,7 @@ void prepare_streams() {
   signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a write error, like a full disk
 }
 
-void outlive_readers() {
+void ignore_closed_pipes() {
   signal(SIGPIPE, SIG_IGN);
 }
 

@@ -15,11 +15,11 @@ namespace xtape::cli {
 
 int exit_code(const std::exception& error) {
   if (dynamic_cast<const Interrupted*>(&error) != nullptr) return by_signal + interrupting_signal();
-  const bool of_the_input =
+  const bool as_wrong_input =
       dynamic_cast<const WrongInput*>(&error) != nullptr || dynamic_cast<const DefinitionError*>(&error) != nullptr ||
       dynamic_cast<const FileError*>(&error) != nullptr || dynamic_cast<const ShapeError*>(&error) != nullptr ||
       dynamic_cast<const DtypeError*>(&error) != nullptr;
-  return of_the_input ? wrong_input : work_failed;
+  return as_wrong_input ? wrong_input : work_failed;
 }
 
 namespace {

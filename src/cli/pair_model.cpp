@@ -7,7 +7,7 @@
 namespace xtape::cli {
 
 PairModel::PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads) {
-  of_the_input([&] {
+  as_wrong_input([&] {
     if (is_hugging_face(path)) {
       if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
       open_folder_of_pairs(path, threads);

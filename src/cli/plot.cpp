@@ -136,17 +136,17 @@ constexpr Colour colours[] = {{"#b3cde8", "#1f5fa8"}, {"#f7cfa6", "#c85a00"}, {"
 
 class Drawing {
  public:
-  Drawing(const PlotArguments& arguments) : words_(arguments) {}
+  Drawing(const PlotArguments& arguments) : arguments_(arguments) {}
 
   void add(const Curves& curves, const std::string& name) {
     const Colour& colour = colours[added_++ % std::size(colours)];
     const std::string full = std::string(" linecolor rgb '") + colour.full + "'";
-    const bool validates = words_.metric == "loss" && !curves.updates.empty();  // both kinds in one picture
+    const bool validates = arguments_.metric == "loss" && !curves.updates.empty();  // both kinds in one picture
     // The learning rate has no noise; other metrics vary from update to update and are smoothed.
-    if (!curves.updates.empty() && words_.metric == "learning_rate") {
+    if (!curves.updates.empty() && arguments_.metric == "learning_rate") {
       front(curves.updates, "lines linewidth 2" + full, title(name, ""));
     } else if (!curves.updates.empty()) {
-      behind(curves.updates, std::string("lines linewidth 1 linecolor rgb '") + colour.light + "'");
+      background(curves.updates, std::string("lines linewidth 1 linecolor rgb '") + colour.light + "'");
       front(smoothed(curves.updates), "lines linewidth 2" + full, title(name, validates ? "training" : ""));
     }
     if (curves.evaluations.empty()) return;
@@ -165,7 +165,7 @@ class Drawing {
     const double width = legend + sample + (widest_title_ + 1) * font;
     const auto x = [&](double pixels) { return " screen " + gnuplot_number(pixels / width); };
     const auto y = [&](double pixels) { return " screen " + gnuplot_number(1 - pixels / height); };
-    std::string metric = words_.metric;
+    std::string metric = arguments_.metric;
     std::replace(metric.begin(), metric.end(), '_', ' ');
     std::ostringstream script;
     script << "set lmargin at" << x(left) << "\nset rmargin at" << x(right) << "\nset tmargin at" << y(top)
@@ -174,7 +174,7 @@ class Drawing {
            << x(legend) << "," << y(top) << "\nset border 3 linecolor rgb '#606060'\n"
            << "set tics nomirror textcolor rgb '#202020'\nset format y '%g'\nset xrange [0:*]\n"
            << "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\n"
-           << (words_.log ? "set logscale y\n" : "") << data_.str() << "plot " << behind_ << front_ << '\n';
+           << (arguments_.log ? "set logscale y\n" : "") << data_.str() << "plot " << behind_ << front_ << '\n';
     draw_svg(script.str(), static_cast<int>(width), static_cast<int>(height), path);
   }
 
@@ -186,7 +186,7 @@ class Drawing {
   }
   /// An entry of the legend: the run's name if there are several runs, and `what`.
   std::string title(const std::string& name, const std::string& what) const {
-    if (words_.runs.size() == 1) return what.empty() ? words_.metric : what;
+    if (arguments_.runs.size() == 1) return what.empty() ? arguments_.metric : what;
     return what.empty() ? name : name + ", " + what;
   }
   std::string curve(const Points& points, const std::string& style, const std::string& title) {
@@ -197,12 +197,12 @@ class Drawing {
     data_ << "END\n";
     return block + " using 1:2 with " + style + (title.empty() ? " notitle" : " title " + gnuplot_string(title));
   }
-  void behind(const Points& points, const std::string& style) { behind_ += curve(points, style, "") + ", "; }
+  void background(const Points& points, const std::string& style) { behind_ += curve(points, style, "") + ", "; }
   void front(const Points& points, const std::string& style, const std::string& title) {
     front_ += (front_.empty() ? "" : ", ") + curve(points, style, title);
   }
 
-  const PlotArguments& words_;
+  const PlotArguments& arguments_;
   std::ostringstream data_;
   std::string behind_, front_;  // gnuplot draws `behind_`, the light lines of all runs, first
   double widest_title_ = 0;     // in units of the font size
@@ -210,7 +210,7 @@ class Drawing {
 };
 
 void plot(const PlotArguments& arguments) {
-  std::vector<Curves> all = of_the_input([&] {
+  std::vector<Curves> all = as_wrong_input([&] {
     std::vector<Curves> read;
     for (const std::string& run : arguments.runs) read.push_back(curves_of(run, arguments));
     return read;

@@ -113,7 +113,7 @@ void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bo
 }
 
 void profile_recipe(const ProfileArguments& arguments) {
-  const Recipe recipe = of_the_input([&] {
+  const Recipe recipe = as_wrong_input([&] {
     std::vector<Setting> settings = parse_settings(arguments.set);
     if (!arguments.threads.empty()) settings.push_back({"threads", arguments.threads});
     return Recipe::load(arguments.recipe, settings);

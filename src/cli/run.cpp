@@ -93,8 +93,8 @@ Work prepared(const RunArguments& arguments, Model& model) {
 }
 
 void run(const RunArguments& arguments) {
-  Model model = of_the_input([&] { return load_model(arguments.definition, arguments.weights.empty()); });
-  const Work work = of_the_input([&] { return prepared(arguments, model); });
+  Model model = as_wrong_input([&] { return load_model(arguments.definition, arguments.weights.empty()); });
+  const Work work = as_wrong_input([&] { return prepared(arguments, model); });
   Vars outputs;
   for (const auto& each : work.results) outputs.push_back(each.value);
   PlayerOptions options;

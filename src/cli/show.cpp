@@ -35,18 +35,18 @@ std::string starred(const std::string& path) {
   return text;
 }
 
-bool alike(const ModuleSummary& a, const ModuleSummary& b) {
+bool equal_modules(const ModuleSummary& a, const ModuleSummary& b) {
   return a.block == b.block && a.parameters == b.parameters &&
          std::equal(a.weights.begin(), a.weights.end(), b.weights.begin(), b.weights.end(),
                     [](const auto& x, const auto& y) { return x.shape == y.shape && x.init == y.init; });
 }
 
-std::vector<Shown> shown_parts(const Model& model) {
+std::vector<Shown> shown_modules(const Model& model) {
   std::vector<Shown> shown;
   for (const ModuleSummary& module : model.modules()) {
     const std::string path = starred(module.path);
     const auto same = std::find_if(shown.begin(), shown.end(),
-                                   [&](const Shown& each) { return each.path == path && alike(each.module, module); });
+                                   [&](const Shown& each) { return each.path == path && equal_modules(each.module, module); });
     if (same != shown.end())
       ++same->count;
     else
@@ -59,8 +59,8 @@ std::string last_word(const std::string& path) {
   return path.substr(path.rfind('.') + 1);
 }
 
-void print_parts(const Model& model) {
-  const std::vector<Shown> shown = shown_parts(model);
+void print_modules(const Model& model) {
+  const std::vector<Shown> shown = shown_modules(model);
   std::size_t width = 0;
   for (const Shown& each : shown) width = std::max(width, each.path.size() + 2);
   std::cout << "modules\n";
@@ -90,7 +90,7 @@ void print_model(const Model& model) {
     }
     std::cout << "  " << name << "(" << list << ")\n";
   }
-  print_parts(model);
+  print_modules(model);
   std::cout << grouped(model.parameter_count()) << " parameters\n";
 }
 
@@ -134,7 +134,7 @@ void add_show(CLI::App& program) {
       ->capture_default_str()
       ->needs(tape)
       ->check(CLI::IsMember({"text", "json", "dot"}));
-  command->callback([arguments] { of_the_input([&] { show(*arguments); }); });
+  command->callback([arguments] { as_wrong_input([&] { show(*arguments); }); });
 }
 
 }  // namespace xtape::cli

@@ -6,7 +6,7 @@
 namespace xtape::cli {
 
 TextModel::TextModel(const std::string& path, const std::string& checkpoint) {
-  of_the_input([&] {
+  as_wrong_input([&] {
     if (is_hugging_face(path)) {
       if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
       model_ = open_folder(path);

@@ -57,7 +57,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& arguments
 }
 
 void tokenize(const TokenizeArguments& arguments) {
-  const auto found = of_the_input([&] { return tokenizer_of(arguments); });
+  const auto found = as_wrong_input([&] { return tokenizer_of(arguments); });
   const Tokenizer& tokenizer = *found;
   catch_interrupt();
   InputLines input;

@@ -109,8 +109,8 @@ std::string interruption() {
 }
 
 void train(const TrainArguments& arguments) {
-  outlive_readers();
-  Run run = of_the_input([&] {
+  ignore_closed_pipes();
+  Run run = as_wrong_input([&] {
     Run made = arguments.resume ? continued(arguments) : begun(arguments);
     made.trainer();  // plans the training step, which throws the errors of the definition
     return made;

@@ -26,7 +26,7 @@ FixedPlayers::Function& Predictor::Data::fixed_player(std::int64_t count) {
   });
 }
 
-void Predictor::Data::hold_crossings(const FixedPlayers::Function& fixed, std::int64_t repeat) {
+void Predictor::Data::store_boundary(const FixedPlayers::Function& fixed, std::int64_t repeat) {
   boundary_axes = fixed.notes;
   for (std::size_t k = 0; k < fixed.results.size(); ++k) {
     const ArrayView view = fixed.player.view(fixed.results[k].value);
@@ -60,7 +60,7 @@ void Predictor::Data::begin(std::int64_t rows, const NamedArrays& fixed, std::in
   if (!fixed.empty()) {
     FixedPlayers::Function& known = fixed_player(rows);
     known.player.play(feeds_of(known.inputs, fixed));
-    hold_crossings(known, repeat);
+    store_boundary(known, repeat);
   }
   past.assign(static_cast<std::size_t>(rows * repeat), 0);
   origins.resize(past.size());

@@ -38,7 +38,7 @@ struct Predictor::Data {
   decode::Split split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
                          std::int64_t places) const;
   decode::FixedPlayers::Function& fixed_player(std::int64_t count);
-  void hold_crossings(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
+  void store_boundary(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
   decode::StepPlayers::Function& step_player(std::int64_t tokens);
   decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens);
   void hold_states(const decode::Recording& recording);

@@ -64,7 +64,7 @@ class Sweep {
   /// Finds the fusions among the nodes that the outputs depend on. Only the outputs and inputs of this sweep must be
   /// kept: later uses of other values are not known yet.
   void find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
-    TapeStretch stretch{tape_, std::vector<bool>(finish, false)};
+    TapeSegment stretch{tape_, std::vector<bool>(finish, false)};
     for (const Var& output : outputs) {
       stretch.nodes[static_cast<std::size_t>(output.id().node)] = true;
       stretch.asked.push_back(output.id());

@@ -19,7 +19,7 @@ std::int64_t chunk_count(std::int64_t rows) {
 }
 
 template <class T>
-void write_row(const T* x, const T* weight, const T* bias, T mean, T rstd, T* y, std::int64_t length) {
+void write_op(const T* x, const T* weight, const T* bias, T mean, T rstd, T* y, std::int64_t length) {
   using Batch = xsimd::batch<T>;
   const Batch centre(mean);
   const Batch scale(rstd);
@@ -98,7 +98,7 @@ void layer_norm(const T* x, const T* weight, const T* bias, double epsilon, T* y
         sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(row + i); }) /
         static_cast<double>(length));
     rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, mean[r], length) + epsilon));
-    write_row(row, weight, bias, mean[r], rstd[r], y + r * length, length);
+    write_op(row, weight, bias, mean[r], rstd[r], y + r * length, length);
   }
 }
 
@@ -108,7 +108,7 @@ void rms_norm(const T* x, const T* weight, double epsilon, T* y, T* rstd, std::i
   for (std::int64_t r = first; r < last; ++r) {
     const T* row = x + r * length;
     rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, T{0}, length) + epsilon));
-    write_row<T>(row, weight, nullptr, T{0}, rstd[r], y + r * length, length);
+    write_op<T>(row, weight, nullptr, T{0}, rstd[r], y + r * length, length);
   }
 }
 

@@ -77,9 +77,9 @@ class Builder {
   ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
                        const Context& context) {
     if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
-      fail(spec.place, "module '" + spec.name + "' contains itself, through block '" + owner.block->name + "'");
+      fail(spec.location, "module '" + spec.name + "' contains itself, through block '" + owner.block->name + "'");
     if (making_.size() == deepest)
-      fail(spec.place,
+      fail(spec.location,
            "modules are nested more than " + std::to_string(deepest) + " deep: '" + owner.path + "' has one more");
     making_.push_back(spec.identity);
     ModuleList list;
@@ -131,13 +131,13 @@ class Builder {
 
   std::unique_ptr<Module> make_module(const std::string& path, const ModuleSpec& spec, const Context& context) {
     if (++count_ > most_modules)
-      fail(spec.place,
+      fail(spec.location,
            "the model has more than " + std::to_string(most_modules) + " modules: '" + path + "' exceeds this limit");
     auto module = std::make_unique<Module>();
     const Block& block = chosen_block(spec, context);
     module->path = path;
     module->block = &block;
-    module->scope = std::make_shared<const Scope>(Scope{path, block.place.file + ", block '" + block.name + "'"});
+    module->scope = std::make_shared<const Scope>(Scope{path, block.location.file + ", block '" + block.name + "'"});
     give_modules(*module, spec, context);
     set_parameters(*module, spec, context);
     fill(*module);
@@ -153,7 +153,7 @@ class Builder {
     const Block& block = *module.block;
     for (const ModuleSpec& given : spec.modules) {
       if (!takes_module(block, given.name))
-        fail(given.place, "block '" + block.name + "' takes no module '" + given.name + "'" +
+        fail(given.location, "block '" + block.name + "' takes no module '" + given.name + "'" +
                               did_you_mean(given.name, settable(block)));
       module.given[given.name] = {&given, context.module, context.locals};
     }
@@ -161,7 +161,7 @@ class Builder {
       if (takes_module(block, name)) module.given[name] = handed_on(name, line, context);
     for (const ModuleSpec& each : block.modules)
       if (each.given && module.given.count(each.name) == 0)
-        fail(spec.place, "block '" + block.name + "' must be given its module '" + each.name + "': \"" + each.name +
+        fail(spec.location, "block '" + block.name + "' must be given its module '" + each.name + "': \"" + each.name +
                              "\": {\"block\": …}");
   }
 
@@ -187,7 +187,7 @@ class Builder {
     for (const auto& [name, line] : spec.settings) {
       const auto same = [&name = name](const Parameter& each) { return each.name == name; };
       if (!takes_module(block, name) && std::none_of(block.parameters.begin(), block.parameters.end(), same))
-        fail(line.place, "block '" + block.name + "' has no parameter '" + name + "'" +
+        fail(line.location, "block '" + block.name + "' has no parameter '" + name + "'" +
                              now_called(name, block.renamed, settable(block)));
     }
     for (const Parameter& parameter : block.parameters) {
@@ -198,7 +198,7 @@ class Builder {
       else if (parameter.initial)
         module.parameters[parameter.name] = interpreter_.evaluate(*parameter.initial, {block.home, &module, false, {}});
       else
-        fail(spec.place, "block '" + block.name + "' needs its parameter '" + parameter.name + "'");
+        fail(spec.location, "block '" + block.name + "' needs its parameter '" + parameter.name + "'");
     }
   }
 

@@ -24,7 +24,7 @@ struct Definition;
 /// An input of a block or function: "x", "*others", or with a type: "float [b, t, d]".
 struct Input {
   std::string name;
-  Place place;
+  Location location;
   bool many = false;         ///< Takes all remaining arguments, as a tuple.
   std::string kind = "any";  ///< "any", "int", "float", or the name of a dtype.
   bool has_dims = false;
@@ -40,13 +40,13 @@ struct Computation {
 /// A parameter of a block, or a hyper-parameter of a file.
 struct Parameter {
   std::string name;
-  Place place;
+  Location location;
   std::optional<Line> initial;  ///< The default; a parameter without one must be given.
 };
 
 struct WeightSpec {
   std::string name;
-  Place place;
+  Location location;
   std::vector<Line> shape;
   std::string init;
   std::optional<Line> choice;                          ///< Overrides `init`: gives the initialiser's name.
@@ -57,7 +57,7 @@ struct WeightSpec {
 /// The declaration of a module: the block that it instantiates, and its settings.
 struct ModuleSpec {
   std::string name;
-  Place place;
+  Location location;
   const Json* identity = nullptr;    ///< Its JSON entry, which identifies it.
   const Definition* home = nullptr;  ///< The file in which `block` is looked up.
   bool given = false;                ///< Declared as null: the user of the block supplies the module.
@@ -77,7 +77,7 @@ std::string now_called(const std::string& name, const Renamed& renamed, const st
 
 struct Block {
   std::string name;  ///< "" for the model itself.
-  Place place;
+  Location location;
   const Definition* home = nullptr;
   std::vector<Parameter> parameters;
   std::map<std::string, std::size_t> parameter_index;  ///< By name.
@@ -90,7 +90,7 @@ struct Block {
 
 struct Function {
   std::string name;
-  Place place;
+  Location location;
   std::vector<Input> inputs;
   Computation computation;
 };

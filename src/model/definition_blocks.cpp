@@ -22,12 +22,12 @@ void check_name(const std::string& name, const JsonNode& node) {
 }
 
 Line parsed(const JsonNode& node, bool may_assign) {
-  return parse_line(node.text(), place_of(node), may_assign);
+  return parse_line(node.text(), location_of(node), may_assign);
 }
 
 Input read_input(const std::string& text, const JsonNode& node) {
   Input input;
-  input.place = place_of(node);
+  input.location = location_of(node);
   input.many = !text.empty() && text[0] == '*';
   input.name = input.many ? text.substr(1) : text;
   check_name(input.name, node);
@@ -42,7 +42,7 @@ void read_type(Input& input, const JsonNode& node) {
   kind.erase(kind.find_last_not_of(' ') + 1);
   const std::vector<std::string> kinds = {"int", "float", "bool", "any", "float32", "float64", "int32", "int64"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    fail(place_of(node), text, 0,
+    fail(location_of(node), text, 0,
          "a type is written as in \"float [b, t]\", with int, float, bool, any or a dtype before the sizes" +
              did_you_mean(kind, kinds));
   input.kind = kind;
@@ -50,13 +50,13 @@ void read_type(Input& input, const JsonNode& node) {
   input.has_dims = true;
   if (text.find_first_not_of(' ', bracket + 1) == text.find(']', bracket)) return;  // "[]": rank 0
   // The type is parsed as an index, which allows expressions and an ellipsis as sizes.
-  const Line whole = parse_line(text, place_of(node), false);
-  if (whole.value.form != Form::index) fail(place_of(node), text, bracket, "a type must end with its sizes");
+  const Line whole = parse_line(text, location_of(node), false);
+  if (whole.value.form != Form::index) fail(location_of(node), text, bracket, "a type must end with its sizes");
   if (whole.value.children.size() > Shape::max_rank + 2)
-    fail(place_of(node), text, bracket, "an array has at most " + std::to_string(Shape::max_rank) + " axes");
+    fail(location_of(node), text, bracket, "an array has at most " + std::to_string(Shape::max_rank) + " axes");
   int ellipses = 0;
   for (std::size_t i = 1; i < whole.value.children.size(); ++i) {
-    Line dim{whole.place, text, {}, false, whole.value.children[i]};
+    Line dim{whole.location, text, {}, false, whole.value.children[i]};
     if (dim.value.form == Form::range) dim.fail(dim.value.column, "a size belongs here, not a range");
     if (dim.value.form == Form::ellipsis && ++ellipses > 1)
       dim.fail(dim.value.column, "'...' can appear only once in a type");
@@ -112,7 +112,7 @@ void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
   weight.init = init.text();
   std::vector<std::string> candidates = {weight.init};
   if (!weight.init.empty() && weight.init[0] == '=') {
-    weight.choice = parse_line(weight.init.substr(1), place_of(init), false);
+    weight.choice = parse_line(weight.init.substr(1), location_of(init), false);
     candidates = initialiser_names();
   } else if (initialiser_settings(weight.init) == nullptr) {
     init.fail("there is no initialiser '" + weight.init + "'" + did_you_mean(weight.init, initialiser_names()));
@@ -133,7 +133,7 @@ std::vector<WeightSpec> read_weights(const Entries& entries) {
     check_name(name, entry);
     WeightSpec weight;
     weight.name = name;
-    weight.place = place_of(entry);
+    weight.location = location_of(entry);
     for (const JsonNode& size : entry.at("shape").elements()) weight.shape.push_back(read_expression(size));
     if (weight.shape.size() > Shape::max_rank)
       entry.at("shape").fail("an array has at most " + std::to_string(Shape::max_rank) + " axes");
@@ -148,7 +148,7 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
   check_name(name, node);
   ModuleSpec module;
   module.name = name;
-  module.place = place_of(node);
+  module.location = location_of(node);
   module.identity = &node.json();
   module.home = &home;
   module.given = node.is_null();
@@ -156,7 +156,7 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
   const JsonNode block = node.at("block");
   module.block = block.text();
   if (!module.block.empty() && module.block[0] == '=')
-    module.choice = parse_line(module.block.substr(1), place_of(block), false);
+    module.choice = parse_line(module.block.substr(1), location_of(block), false);
   else if (home.find_block(module.block) == nullptr)
     block.fail("there is no block '" + module.block + "'" + home.instead_of_block(module.block));
   for (const auto& [key, value] : node.entries()) {
@@ -231,11 +231,11 @@ Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const
     if (!node.has(key)) continue;
     const JsonNode object = owner.empty() ? node.at(key) : node.at(key).owned_by(owner);
     for (const auto& entry : object.entries()) {
-      const auto [place, is_new] = places.emplace(entry.first, entries.size());
+      const auto [location, is_new] = places.emplace(entry.first, entries.size());
       if (is_new)
         entries.push_back(entry);
       else
-        entries[place->second].second = entry.second;
+        entries[location->second].second = entry.second;
     }
   }
   return entries;
@@ -246,7 +246,7 @@ Line read_expression(const JsonNode& node) {
   const Json& json = node.json();
   if (!json.is_boolean() && !json.is_number())
     node.fail(std::string("an expression, a number or a flag belongs here, not ") + json.type_name());
-  return parse_line(node.source()->spelling(json), place_of(node), false);
+  return parse_line(node.source()->spelling(json), location_of(node), false);
 }
 
 std::map<std::string, std::size_t> index_of(const std::vector<Parameter>& parameters) {
@@ -270,7 +270,7 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
   std::vector<Parameter> parameters;
   for (const auto& [name, value] : entries) {
     check_name(name, value);
-    Parameter parameter{name, place_of(value), {}};
+    Parameter parameter{name, location_of(value), {}};
     if (!value.is_null()) parameter.initial = read_expression(value);
     parameters.push_back(std::move(parameter));
   }
@@ -282,7 +282,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
             home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
-  block->place = place_of(node);
+  block->location = location_of(node);
   block->home = &home;
   block->parameters = read_parameters(merged({node}, "hyper"));
   block->parameter_index = index_of(block->parameters);
@@ -306,12 +306,12 @@ std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, cons
   for (const JsonNode& node : nodes) only_keys(node, {"about", "weights", modules, "functions"}, home.version);
   auto block = std::make_unique<Block>();
   const JsonNode& node = nodes.back();
-  block->place = place_of(node);
+  block->location = location_of(node);
   block->home = &home;
   block->weights = read_weights(merged(nodes, "weights"));
   block->modules = read_modules(merged(nodes, modules), home);
   for (const ModuleSpec& module : block->modules)
-    if (module.given) fail(module.place, "a model cannot be given modules: describe '" + module.name + "' here");
+    if (module.given) fail(module.location, "a model cannot be given modules: describe '" + module.name + "' here");
   check_distinct(*block, node);
   return block;
 }
@@ -347,7 +347,7 @@ std::vector<Function> read_functions(const Entries& entries, const Block& model)
     const JsonNode entry = plain.owned_by("function '" + name + "'");
     check_name(name, entry);
     entry.only({"about", "inputs", "do", "result"});
-    functions.push_back({name, place_of(entry), read_inputs(entry.at("inputs"), true), read_computation(entry)});
+    functions.push_back({name, location_of(entry), read_inputs(entry.at("inputs"), true), read_computation(entry)});
     check_function(functions.back(), model, entry);
   }
   return functions;

@@ -97,13 +97,13 @@ const Json* find_key(const Json& config, const std::string& key) {
 
 void set_key(Json& config, const std::string& key, Json value) {
   const auto [word, rest] = cut(key);
-  Json& place = config[word];
+  Json& location = config[word];
   if (rest.empty()) {
-    place = std::move(value);
+    location = std::move(value);
     return;
   }
-  if (!place.is_object()) place = Json::object();
-  set_key(place, rest, std::move(value));
+  if (!location.is_object()) location = Json::object();
+  set_key(location, rest, std::move(value));
 }
 
 void erase_key(Json& config, const std::string& key) {

@@ -124,7 +124,7 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
   write_file(folder + "/" + model::config_file, config.dump(2) + "\n");
 }
 
-void copy_hugging_face_words(const std::string& folder, const std::string& to) {
+void copy_hugging_face_files(const std::string& folder, const std::string& to) {
   const JsonNode config = model::read_config(folder);
   make_folders(to);
   copy_files(folder, to);

@@ -53,7 +53,7 @@ class Resolver {
     std::set<const Parameter*> open;
     const auto wait_for = [&](const Parameter& parameter) {
       if (known.count(parameter.name) != 0) return;
-      if (!open.insert(&parameter).second) fail(parameter.place, "'" + parameter.name + "' depends on itself");
+      if (!open.insert(&parameter).second) fail(parameter.location, "'" + parameter.name + "' depends on itself");
       waiting.push_back(begun(parameter));
     };
     wait_for(first);
@@ -75,7 +75,7 @@ class Resolver {
       if (!takes_text(parameter))
         waiting.given = parse_line(*text, {"override of hyper-parameter '" + parameter.name + "'", "", 0}, false);
     } else if (!parameter.initial) {
-      fail(parameter.place, "hyper-parameter '" + parameter.name + "' has no default and must be given");
+      fail(parameter.location, "hyper-parameter '" + parameter.name + "' has no default and must be given");
     }
     if (const Line* line = waiting.line()) need(line->value, waiting.needs);
     return waiting;
@@ -97,7 +97,7 @@ class Resolver {
     Value value = Interpreter(context_).evaluate(*waiting.line(), {&definition_, nullptr, false, {}});
     if (text != nullptr) value = overridden(parameter, value);
     if (!value.is_number() && value.as<bool>() == nullptr && value.as<std::string>() == nullptr)
-      fail(parameter.place, "a hyper-parameter is a number, a flag or a string, not " + describe(value));
+      fail(parameter.location, "a hyper-parameter is a number, a flag or a string, not " + describe(value));
     return value;
   }
 

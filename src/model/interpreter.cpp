@@ -8,15 +8,15 @@
 
 namespace xtape::model {
 
-Place Interpreter::place_of(const At& at) const {
-  Place place = at.line.place;
+Location Interpreter::location_of(const At& at) const {
+  Location location = at.line.location;
   if (at.environment.module != nullptr && !at.environment.module->path.empty())
-    place.owner += " (module " + at.environment.module->path + ")";
-  return place;
+    location.owner += " (module " + at.environment.module->path + ")";
+  return location;
 }
 
 void Interpreter::fail(const At& at, std::size_t column, const std::string& message) const {
-  model::fail(place_of(at), at.line.text, column, message);
+  model::fail(location_of(at), at.line.text, column, message);
 }
 
 Value Interpreter::evaluate(const Line& line, const Environment& environment) {
@@ -282,7 +282,7 @@ Value Interpreter::index(const Expression& expression, const At& at) {
 Value Interpreter::compute(const Computation& computation, Environment& environment,
                            const std::shared_ptr<const Scope>& scope) {
   for (const Line& line : computation.lines) {
-    const auto guard = tape_->in_scope(scope, line.place.line);
+    const auto guard = tape_->in_scope(scope, line.location.line);
     const At at{line, environment};
     Value value = visit(line.value, at);
     if (line.targets.empty()) {
@@ -302,7 +302,7 @@ Value Interpreter::compute(const Computation& computation, Environment& environm
   }
   Tuple results;
   for (const auto& [name, line] : computation.results) {
-    const auto guard = tape_->in_scope(scope, line.place.line);
+    const auto guard = tape_->in_scope(scope, line.location.line);
     results.push_back(visit(line.value, {line, environment}));
   }
   return results.size() == 1 ? results[0] : Value(results);

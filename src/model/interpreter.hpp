@@ -80,7 +80,7 @@ class Interpreter {
   Arguments arguments_of(const Expression& expression, const At& at);
   Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);
   Value weight(const Weight& weight);
-  Place place_of(const At& at) const;
+  Location location_of(const At& at) const;
   [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;
   /// Runs `body`, and adds the location and a caret to its errors. A DefinitionError already has both.
   template <class Body>

@@ -84,7 +84,7 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
     for (const auto& each : arguments.positional) list += (list.empty() ? "" : ", ") + describe(each.value);
     for (const auto& each : arguments.named)
       list += (list.empty() ? "" : ", ") + each.name + "=" + describe(each.value);
-    model::fail(place_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
+    model::fail(location_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
                                   "\n    called with (" + list + ")");
   }
 }
@@ -171,7 +171,7 @@ Value Interpreter::call_function(const Function& function, const Arguments& argu
   bind_inputs(function.inputs, arguments, context_.dtype, *this, environment);
   calling_.push_back(&function);
   const auto scope =
-      std::make_shared<const Scope>(Scope{function.name, function.place.file + ", function '" + function.name + "'"});
+      std::make_shared<const Scope>(Scope{function.name, function.location.file + ", function '" + function.name + "'"});
   try {
     Value result = compute(function.computation, environment, scope);
     calling_.pop_back();

@@ -43,7 +43,7 @@ ScanCall scan_call(const Arguments& arguments) {
     } else if (given.name == "reverse") {
       call.options.reverse = setting<bool>(given, "a flag");
     } else if (given.name == "valid") {
-      if (!given.value.is_none()) call.options.real = setting<Var>(given, "an array");
+      if (!given.value.is_none()) call.options.valid = setting<Var>(given, "an array");
     } else {
       throw Error("scan has no '" + given.name + "'" +
                   did_you_mean(given.name, {"init", "non_sequences", "axis", "reverse", "valid"}));

@@ -15,7 +15,7 @@ bool digit(char c) {
 
 class Lexer {
  public:
-  Lexer(const std::string& text, const Place& place) : text_(text), place_(place) {}
+  Lexer(const std::string& text, const Location& location) : text_(text), place_(location) {}
 
   std::vector<Token> run() {
     std::vector<Token> tokens;
@@ -89,13 +89,13 @@ class Lexer {
   }
 
   const std::string& text_;
-  const Place& place_;
+  const Location& place_;
   std::size_t at_ = 0;
 };
 }  // namespace
 
-std::vector<Token> tokens_of(const std::string& text, const Place& place) {
-  return Lexer(text, place).run();
+std::vector<Token> tokens_of(const std::string& text, const Location& location) {
+  return Lexer(text, location).run();
 }
 
 }  // namespace xtape::model

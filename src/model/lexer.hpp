@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "place.hpp"
+#include "location.hpp"
 
 namespace xtape::model {
 
@@ -18,6 +18,6 @@ struct Token {
 };
 
 /// The tokens of `text`, the last of kind `end`. Throws DefinitionError.
-std::vector<Token> tokens_of(const std::string& text, const Place& place);
+std::vector<Token> tokens_of(const std::string& text, const Location& location);
 
 }  // namespace xtape::model

@@ -84,7 +84,7 @@ void summarise(const model::Module& module, std::vector<ModuleSummary>& summarie
   ModuleSummary& summary = summaries.emplace_back();
   summary.path = module.path;
   summary.block = module.block->name;
-  summary.file = module.block->place.file;
+  summary.file = module.block->location.file;
   for (const model::Weight& weight : module.weights) {
     if (weight.path.empty()) continue;
     summary.weights.push_back({weight.path, weight.shape, model::to_string(weight.initialiser)});

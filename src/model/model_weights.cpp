@@ -58,13 +58,13 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
       again.push_back(&each);
   }
   for (const Store::Entry& entry : weights) {
-    const auto place = found.find(entry.name);
-    if (place == found.end()) {
+    const auto location = found.find(entry.name);
+    if (location == found.end()) {
       if (matches_weight(entry.name, may_lack)) continue;
       list([&] { return "missing: " + entry.name + " " + to_string(entry.value.shape()); });
       continue;
     }
-    const ArrayFile::Entry& described = place->second->described();
+    const ArrayFile::Entry& described = location->second->described();
     if (described.shape != entry.value.shape())
       list([&] {
         return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
@@ -80,12 +80,12 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
   if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
   if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
-  for (const auto& [name, place] : found) place->file->check(place->entry);  // before any weight changes
+  for (const auto& [name, location] : found) location->file->check(location->entry);  // before any weight changes
   for (const Store::Entry& entry : weights) {
-    const auto place = found.find(entry.name);
-    if (place == found.end()) continue;
+    const auto location = found.find(entry.name);
+    if (location == found.end()) continue;
     Array shared = entry.value;
-    read_into(*place->second->file, place->second->entry, shared);
+    read_into(*location->second->file, location->second->entry, shared);
   }
 }
 

@@ -22,7 +22,7 @@ std::vector<Expression> list_of(Each&&... each) {
 
 class Parser {
  public:
-  explicit Parser(Line& line) : line_(line), tokens_(tokens_of(line.text, line.place)) {}
+  explicit Parser(Line& line) : line_(line), tokens_(tokens_of(line.text, line.location)) {}
 
   void run(bool may_assign) {
     if (token().kind == Token::Kind::end) fail(0, "an expression belongs here");
@@ -333,9 +333,9 @@ class Parser {
 };
 }  // namespace
 
-Line parse_line(const std::string& text, const Place& place, bool may_assign) {
+Line parse_line(const std::string& text, const Location& location, bool may_assign) {
   Line line;
-  line.place = place;
+  line.location = location;
   line.text = text;
   Parser(line).run(may_assign);
   return line;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "place.hpp"
+#include "location.hpp"
 
 namespace xtape::model {
 
@@ -64,19 +64,19 @@ struct Target {
 
 /// One line of a computation, or one expression elsewhere in a definition.
 struct Line {
-  Place place;
+  Location location;
   std::string text;
   std::vector<Target> targets;  ///< The assigned names; empty for an expression without assignment.
   bool unpacks = false;         ///< "a, b = …" and "a, = …": the value must be a tuple.
   Expression value;
 
   [[noreturn]] void fail(std::size_t column, const std::string& message) const {
-    model::fail(place, text, column, message);
+    model::fail(location, text, column, message);
   }
 };
 
 /// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
-Line parse_line(const std::string& text, const Place& place, bool may_assign);
+Line parse_line(const std::string& text, const Location& location, bool may_assign);
 
 /// Whether this is a call of `require`, the only expression that may be a line without an assignment.
 inline bool is_requirement(const Expression& expression) {

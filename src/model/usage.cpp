@@ -36,11 +36,11 @@ class Usage {
   void check(const Module& module) const {
     for (const Weight& weight : module.weights)
       if (!weight.path.empty() && weights_.count(&weight) == 0)
-        fail(weight.spec->place, "weight '" + weight.path + "' is never used: no line mentions it");
+        fail(weight.spec->location, "weight '" + weight.path + "' is never used: no line mentions it");
     for (std::size_t i = 0; i < module.modules.size(); ++i) {
       const ModuleSpec& declared = module.block->modules[i];
       if (lists_.count(&module.modules[i]) == 0)
-        fail(declared.place, "module '" + declared.name + "' is never used: no line mentions it");
+        fail(declared.location, "module '" + declared.name + "' is never used: no line mentions it");
       for (const auto& item : module.modules[i].items) check(*item);
     }
   }

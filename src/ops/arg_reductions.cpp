@@ -1,5 +1,5 @@
 // argmax and top_k: the largest elements and their indices.
-#include "greatest.hpp"
+#include "argmax.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -11,7 +11,7 @@ void require_numbers(const Call& call) {
 }
 
 const Op& argmax_op() {
-  static const Op row{
+  static const Op entry{
       .name = "argmax",
       .doc = R"(The int64 index of the largest element along `axis`, the first of several. NaN counts as the largest.)",
       .inputs = {{"x"}},
@@ -34,14 +34,14 @@ const Op& argmax_op() {
       .lowering = {.kernel = [](const KernelCall& call) {
         const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
         return Kernel{[extent, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-          find_greatest(dtype, arguments.in[0], extent, static_cast<std::int64_t*>(arguments.out[0]), threads);
+          argmax_kernel(dtype, arguments.in[0], extent, static_cast<std::int64_t*>(arguments.out[0]), threads);
         }};
       }}};
-  return row;
+  return entry;
 }
 
 const Op& top_k_op() {
-  static const Op row{
+  static const Op entry{
       .name = "top_k",
       .doc = R"(The k largest elements along the last axis in descending order, and their int64 indices. Equal elements
            keep their order; NaN comes first. The gradient is the cotangent of the values at their indices,
@@ -68,12 +68,12 @@ const Op& top_k_op() {
         const std::int64_t length = call.shape(0).back(), k = call.integer("k");
         const std::int64_t rows = length == 0 ? 0 : count_of(call.shape(0)) / length;
         return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-                        find_top(dtype, arguments.in[0], rows, length, k, arguments.out[0],
+                        top_k_kernel(dtype, arguments.in[0], rows, length, k, arguments.out[0],
                                  static_cast<std::int64_t*>(arguments.out[1]), arguments.scratch, threads);
                       },
-                      top_scratch(rows, length, call.threads)};
+                      top_k_scratch(rows, length, call.threads)};
       }}};
-  return row;
+  return entry;
 }
 }  // namespace
 

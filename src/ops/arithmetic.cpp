@@ -10,7 +10,7 @@ namespace xtape {
 
 namespace {
 const Op& add_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = binary(
         "add", "a + b. Integers wrap.", wrapping([](auto a, auto b) { return a + b; }),
         [](const GradientCall& call) {
@@ -22,11 +22,11 @@ const Op& add_op() {
     op.lowering.adds = true;
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& sub_op() {
-  static const Op row = binary(
+  static const Op entry = binary(
       "sub", "a - b. Integers wrap.", wrapping([](auto a, auto b) { return a - b; }),
       [](const GradientCall& call) {
         const Var g = call.cotangent();
@@ -34,11 +34,11 @@ const Op& sub_op() {
             call, [&] { return g; }, [&] { return -g; });
       },
       [](const CanonicalCall& call) { return call.terms.sum(call.inputs[0], 1, call.inputs[1], -1, call.type()); });
-  return row;
+  return entry;
 }
 
 const Op& mul_op() {
-  static const Op row = binary(
+  static const Op entry = binary(
       "mul", "a * b. Integers wrap.", wrapping([](auto a, auto b) { return a * b; }),
       [](const GradientCall& call) {
         const Var g = call.cotangent();
@@ -46,11 +46,11 @@ const Op& mul_op() {
             call, [&] { return g * call.inputs[1]; }, [&] { return g * call.inputs[0]; });
       },
       [](const CanonicalCall& call) { return call.terms.product(call.inputs[0], call.inputs[1], call.type()); });
-  return row;
+  return entry;
 }
 
 const Op& div_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     const auto quotient = [](auto a, auto b) { return a / b; };
     Op op = binary(
         "div", "a / b, true division. Integers are first cast to the tape's default dtype.", quotient,
@@ -74,7 +74,7 @@ const Op& div_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// The share of the cotangent `g` that one input of maximum or minimum gets: none where it `loses`, half where there is
@@ -84,7 +84,7 @@ Var winners_share(const Var& g, const Var& tie, const Var& loses) {
 }
 
 const Op& maximum_op() {
-  static const Op row = binary(
+  static const Op entry = binary(
       "maximum",
       "The larger of a and b; NaN if one of them is NaN. Where they are equal, each gets half of the gradient.",
       [](auto a, auto b) { return a > b || a != a ? a : b; },
@@ -94,11 +94,11 @@ const Op& maximum_op() {
         return per_operand(
             call, [&] { return winners_share(g, a == b, a < b); }, [&] { return winners_share(g, a == b, a > b); });
       });
-  return row;
+  return entry;
 }
 
 const Op& minimum_op() {
-  static const Op row = binary(
+  static const Op entry = binary(
       "minimum",
       "The smaller of a and b; NaN if one of them is NaN. Where they are equal, each gets half of the gradient.",
       [](auto a, auto b) { return a < b || a != a ? a : b; },
@@ -108,7 +108,7 @@ const Op& minimum_op() {
         return per_operand(
             call, [&] { return winners_share(g, a == b, a > b); }, [&] { return winners_share(g, a == b, a < b); });
       });
-  return row;
+  return entry;
 }
 
 struct Power {
@@ -136,7 +136,7 @@ double known_scalar(const Var& x) {
 }
 
 const Op& pow_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = binary(
         "pow",
         "a ** b. The gradient for a is b * a ** (b - 1), and 0 where b is 0. The gradient for b is a ** b * log(a), "
@@ -177,15 +177,15 @@ const Op& pow_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& neg_op() {
-  static const Op row = unary(
+  static const Op entry = unary(
       "neg", "-x. Integers wrap.", wrapping([](auto x) { return -x; }),
       [](const GradientCall& call) { return Vars{-call.cotangent()}; },
       [](const CanonicalCall& call) { return call.terms.scaled(call.inputs[0], -1); });
-  return row;
+  return entry;
 }
 
 struct Magnitude {
@@ -199,20 +199,20 @@ struct Magnitude {
 };
 
 const Op& abs_op() {
-  static const Op row = unary("abs", "|x|. The gradient at 0 is 0. Integers wrap.", Magnitude{},
+  static const Op entry = unary("abs", "|x|. The gradient at 0 is 0. Integers wrap.", Magnitude{},
                               [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
-  return row;
+  return entry;
 }
 
 const Op& sign_op() {
-  static const Op row = unary(
+  static const Op entry = unary(
       "sign", "-1, 0 or 1 where x is negative, zero or positive. NaN stays NaN.",
       [](auto x) { return x != x ? x : static_cast<decltype(x)>((x > 0) - (x < 0)); }, nullptr);
-  return row;
+  return entry;
 }
 
 const Op& floor_op() {
-  static const Op row = unary(
+  static const Op entry = unary(
       "floor", "The largest whole number not above x. Integers are unchanged.",
       [](auto x) {
         if constexpr (std::is_floating_point_v<decltype(x)>)
@@ -221,11 +221,11 @@ const Op& floor_op() {
           return x;
       },
       nullptr);
-  return row;
+  return entry;
 }
 
 const Op& square_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = unary(
         "square", "x * x. Integers wrap.", wrapping([](auto x) { return x * x; }),
         [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; },
@@ -233,7 +233,7 @@ const Op& square_op() {
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 }  // namespace
 

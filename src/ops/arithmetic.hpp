@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "elementwise.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -14,7 +14,7 @@ namespace xtape {
 
 namespace {
 /// The axis labels of the two equations, and the roles they have in attention.
-struct Letters {
+struct Labels {
   std::string q, k, v, scores, y;
   std::string heads;  ///< Labels that all five arrays have: batch and heads.
   char query = 0, key = 0, width = 0, value_width = 0;
@@ -33,12 +33,12 @@ char only_in(const std::string& from, const std::string& heads, const std::strin
 
 /// Returns nothing if the equations are not an attention: the first computes scores of queries by keys, keys last; the
 /// second sums over the keys. Labels of the second equation are renamed to those of the first.
-std::optional<Letters> letters_of(const std::string& scores, const std::string& outputs) {
+std::optional<Labels> labels_of(const std::string& scores, const std::string& outputs) {
   const auto part = [](const std::string& text, char from, char to) {
     const std::size_t begin = from == 0 ? 0 : text.find(from) + 1;
     return text.substr(begin, text.find(to, begin) - begin);
   };
-  Letters letters{part(scores, 0, ','), part(scores, ',', '-'), part(outputs, ',', '-'),
+  Labels letters{part(scores, 0, ','), part(scores, ',', '-'), part(outputs, ',', '-'),
                   part(scores, '>', 0), part(outputs, '>', 0),  {}};
   const std::string weights = part(outputs, 0, ',');
   if (weights.size() != letters.scores.size() || letters.scores.empty()) return std::nullopt;
@@ -66,16 +66,16 @@ std::optional<Letters> letters_of(const std::string& scores, const std::string& 
   return whole ? std::optional(letters) : std::nullopt;
 }
 
-Letters letters_of(const Attributes& attributes) {
+Labels labels_of(const Attributes& attributes) {
   const auto& scores = attributes.get<std::string>("scores");
   const auto& outputs = attributes.get<std::string>("outputs");
-  const std::optional<Letters> letters = letters_of(scores, outputs);
+  const std::optional<Labels> letters = labels_of(scores, outputs);
   if (!letters) throw Error("the equations '" + scores + "' and '" + outputs + "' do not describe an attention");
   return *letters;
 }
 
 /// The shape of the scores. Throws ShapeError if the inputs do not fit the equations.
-Shape scores_shape(const Call& call, const Letters& letters) {
+Shape scores_shape(const Call& call, const Labels& letters) {
   const std::string text = call.text("scores") + "' and '" + call.text("outputs");
   const auto sizes = sizes_of_letters({{letters.q, letters.k, letters.v}, letters.y, ""},
                                       {call.shape(0), call.shape(1), call.shape(2)}, text);
@@ -84,7 +84,7 @@ Shape scores_shape(const Call& call, const Letters& letters) {
   return shape;
 }
 
-Shape output_shape(const Call& call, const Letters& letters) {
+Shape output_shape(const Call& call, const Labels& letters) {
   Shape shape;
   for (char letter : letters.y) {
     const bool value = letter == letters.value_width;
@@ -110,7 +110,7 @@ const bool* hidden_of(const KernelArguments& arguments, std::size_t place, bool 
   return masked ? in<bool>(arguments, place) : &seen;
 }
 
-void check(const Call& call, const Letters& letters) {
+void check(const Call& call, const Labels& letters) {
   for (const auto& [input, names] : {std::pair{0u, &letters.q}, {1u, &letters.k}, {2u, &letters.v}})
     if (call.shape(input).size() != names->size())
       throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
@@ -126,7 +126,7 @@ void check(const Call& call, const Letters& letters) {
 
 /// The plan of the kernel. `y` is the layout of the output, or of its cotangent; `gradients` are the layouts of dq, dk
 /// and dv, or empty for the forward pass.
-AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layout& y,
+AttentionPlan plan_of(const KernelCall& call, const Labels& letters, const Layout& y,
                       const std::vector<Layout>& gradients) {
   const Shape scores = scores_shape(call, letters);
   const Layout mask = is_masked(call) ? call.in[mask_place(call)] : Layout::dense({});
@@ -177,7 +177,7 @@ AttentionPlan plan_of(const KernelCall& call, const Letters& letters, const Layo
 /// The operations of all heads: `widths` products of size queries x keys x width and `value_widths` of size queries x
 /// keys x value_width.
 double flops_of(const Call& call, double widths, double value_widths) {
-  const Letters letters = letters_of(call.attributes);
+  const Labels letters = labels_of(call.attributes);
   const auto scores = static_cast<double>(count_of(scores_shape(call, letters)));
   return 2 * scores *
          (widths * static_cast<double>(call.shape(0)[letters.q.find(letters.width)]) +
@@ -219,7 +219,7 @@ Var weights(const ExpandCall& call) {
 }
 
 const Op& attention_grad_op() {
-  static const Op row{
+  static const Op entry{
       .name = "attention_grad",
       .doc = R"(The gradients of attention for q, k and v, given these and the cotangent dy of the output. The weights
            are computed again, block by block.)",
@@ -232,14 +232,14 @@ const Op& attention_grad_op() {
       .attributes = attributes(),
       .shape =
           [](const Call& call) {
-            const Letters letters = letters_of(call.attributes);
+            const Labels letters = labels_of(call.attributes);
             check(call, letters);
             require_shape(call, 3, output_shape(call, letters), "that of the output");
             return std::vector<ValueType>{call.inputs[0], call.inputs[1], call.inputs[2]};
           },
       .expand =
           [](const ExpandCall& call) {
-            const Letters of = letters_of(call.attributes());
+            const Labels of = labels_of(call.attributes());
             const Var& dy = call.inputs[3];
             const Var p = weights(call);
             const Var dp = drop(call, einsum(of.y + "," + of.v + "->" + of.scores, Vars{dy, call.inputs[2]}));
@@ -252,7 +252,7 @@ const Op& attention_grad_op() {
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          const PlannedAttentionGrad planned =
-                             make_attention_grad(plan_of(call, letters_of(call.attributes), call.in[3], call.out));
+                             make_attention_grad(plan_of(call, labels_of(call.attributes), call.in[3], call.out));
                          return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
                                          run(arguments.in[0], arguments.in[1], arguments.in[2],
                                              hidden_of(arguments, 4, masked), arguments.in[3], arguments.out[0],
@@ -263,11 +263,11 @@ const Op& attention_grad_op() {
                    .strided_in = true,
                    .strided_out = true,
                    .flops = [](const Call& call) { return flops_of(call, 3, 2); }}};  // scores, dq, dk; dweights, dv
-  return row;
+  return entry;
 }
 
 const Op& attention_op() {
-  static const Op row{
+  static const Op entry{
       .name = "attention",
       .doc =
           R"(y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v for every head, with the two products given
@@ -279,7 +279,7 @@ const Op& attention_op() {
       .attributes = attributes(),
       .shape =
           [](const Call& call) {
-            const Letters letters = letters_of(call.attributes);
+            const Labels letters = labels_of(call.attributes);
             check(call, letters);
             return std::vector<ValueType>{{call.dtype(0), output_shape(call, letters)}};
           },
@@ -300,7 +300,7 @@ const Op& attention_op() {
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          const PlannedAttention planned =
-                             make_attention(plan_of(call, letters_of(call.attributes), call.out[0], {}));
+                             make_attention(plan_of(call, labels_of(call.attributes), call.out[0], {}));
                          return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
                                          run(arguments.in[0], arguments.in[1], arguments.in[2],
                                              hidden_of(arguments, 3, masked), arguments.out[0], arguments.scratch,
@@ -311,7 +311,7 @@ const Op& attention_op() {
                    .strided_in = true,
                    .strided_out = true,
                    .flops = [](const Call& call) { return flops_of(call, 1, 1); }}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -1,5 +1,5 @@
 // broadcast_to, a view that repeats axes of size 1, and its adjoint.
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -7,7 +7,7 @@ namespace xtape {
 
 namespace {
 const Op& broadcast_to_op() {
-  static const Op row{
+  static const Op entry{
       .name = "broadcast_to",
       .doc =
           R"(x broadcast to `shape` as in NumPy: counted from the back, axes of size 1 and missing axes are repeated to
@@ -33,7 +33,7 @@ const Op& broadcast_to_op() {
       .lowering = {.view = [](const Call& call, const Layout& layout) {
         return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
       }}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace {
 Vars checkpoint_gradient(const GradientCall& call);
 
 const Op& checkpoint_op() {
-  static const Op row{
+  static const Op entry{
       .name = "checkpoint",
       .doc = R"(Applies a body to the inputs. No value inside the body is kept for the backward pass: the gradient
            contains a copy of the body and computes these values again, with the same random numbers (Chen
@@ -26,7 +26,7 @@ const Op& checkpoint_op() {
           },
       .gradient = checkpoint_gradient,
       .expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); }};
-  return row;
+  return entry;
 }
 
 Vars checkpoint_gradient(const GradientCall& call) {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "elementwise.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -27,7 +27,7 @@ T clip_bound(const Attributes& attributes, const char* name) {
 }
 
 const Op& clip_op() {
-  static const Op row{
+  static const Op entry{
       .name = "clip",
       .doc =
           R"(minimum(maximum(x, low), high), in the dtype of x. For integers the bounds must be whole or infinite. The
@@ -75,7 +75,7 @@ const Op& clip_op() {
                          });
                        },
                    .overwrites = {0}}};
-  return row;
+  return entry;
 }
 }  // namespace
 

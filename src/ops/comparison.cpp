@@ -1,6 +1,6 @@
 // Comparisons and logic. The results are bool, and no gradient flows.
 #include "elementwise.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -37,51 +37,51 @@ Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs
 }
 
 const Op& equal_op() {
-  static const Op row = comparison("equal", "Whether a == b.", [](auto a, auto b) { return a == b; });
-  return row;
+  static const Op entry = comparison("equal", "Whether a == b.", [](auto a, auto b) { return a == b; });
+  return entry;
 }
 const Op& not_equal_op() {
-  static const Op row = comparison("not_equal", "Whether a != b.", [](auto a, auto b) { return a != b; });
-  return row;
+  static const Op entry = comparison("not_equal", "Whether a != b.", [](auto a, auto b) { return a != b; });
+  return entry;
 }
 const Op& less_op() {
-  static const Op row = comparison("less", "Whether a < b.", [](auto a, auto b) { return a < b; });
-  return row;
+  static const Op entry = comparison("less", "Whether a < b.", [](auto a, auto b) { return a < b; });
+  return entry;
 }
 const Op& less_equal_op() {
-  static const Op row = comparison("less_equal", "Whether a <= b.", [](auto a, auto b) { return a <= b; });
-  return row;
+  static const Op entry = comparison("less_equal", "Whether a <= b.", [](auto a, auto b) { return a <= b; });
+  return entry;
 }
 const Op& greater_op() {
-  static const Op row = comparison("greater", "Whether a > b.", [](auto a, auto b) { return a > b; });
-  return row;
+  static const Op entry = comparison("greater", "Whether a > b.", [](auto a, auto b) { return a > b; });
+  return entry;
 }
 const Op& greater_equal_op() {
-  static const Op row = comparison("greater_equal", "Whether a >= b.", [](auto a, auto b) { return a >= b; });
-  return row;
+  static const Op entry = comparison("greater_equal", "Whether a >= b.", [](auto a, auto b) { return a >= b; });
+  return entry;
 }
 
 const Op& logical_and_op() {
-  static const Op row =
+  static const Op entry =
       logic<bool, bool>("logical_and", "True where both a and b are true.", {{"a", Accept::mask}, {"b", Accept::mask}},
                         [](bool a, bool b) { return a & b; });
-  return row;
+  return entry;
 }
 const Op& logical_or_op() {
-  static const Op row =
+  static const Op entry =
       logic<bool, bool>("logical_or", "True where a or b is true, or both are.",
                         {{"a", Accept::mask}, {"b", Accept::mask}}, [](bool a, bool b) { return a | b; });
-  return row;
+  return entry;
 }
 }  // namespace
 
 const Op& logical_not_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = logic<bool>("logical_not", "True where x is false.", {{"x", Accept::mask}}, [](bool x) { return !x; });
     op.canonical = [](const CanonicalCall& call) { return opposite_term(call.terms, call.inputs[0]); };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 TermId opposite_term(Terms& terms, TermId mask) {

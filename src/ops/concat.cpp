@@ -46,7 +46,7 @@ Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
 }
 
 const Op& concat_op() {
-  static const Op row{
+  static const Op entry{
       .name = "concat",
       .doc = "Joins arrays along an existing axis. All their other sizes must be equal.",
       .inputs = {{"xs", Accept::value, Arity::many}},
@@ -80,11 +80,11 @@ const Op& concat_op() {
                    .parts = concat_parts,
                    .strided_in = true,
                    .strided_out = true}};
-  return row;
+  return entry;
 }
 
 const Op& stack_op() {
-  static const Op row{
+  static const Op entry{
       .name = "stack",
       .doc = "Joins arrays of one shape along a new axis, which is axis `axis` of the result.",
       .inputs = {{"xs", Accept::value, Arity::many}},
@@ -108,7 +108,7 @@ const Op& stack_op() {
                    .parts = stack_parts,
                    .strided_in = true,
                    .strided_out = true}};
-  return row;
+  return entry;
 }
 
 /// The largest number of parts of split and unstack, since each part is an output of the node.
@@ -130,7 +130,7 @@ Var stretch(const Var& x, std::size_t axis, std::int64_t start, std::int64_t siz
 }
 
 const Op& split_op() {
-  static const Op row{
+  static const Op entry{
       .name = "split",
       .doc =
           R"(Splits x along `axis` into parts of the given sizes, which must add up to the size of x there. The parts
@@ -174,11 +174,11 @@ const Op& split_op() {
             }
             return parts;
           }};
-  return row;
+  return entry;
 }
 
 const Op& unstack_op() {
-  static const Op row{
+  static const Op entry{
       .name = "unstack",
       .doc = "The slices of x along `axis`, without that axis, each an output. Views: nothing is copied.",
       .inputs = {{"x", Accept::any}},
@@ -212,7 +212,7 @@ const Op& unstack_op() {
               parts.push_back(squeeze(stretch(x, axis, i, 1), {static_cast<std::int64_t>(axis)}));
             return parts;
           }};
-  return row;
+  return entry;
 }
 }  // namespace
 

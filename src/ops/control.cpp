@@ -11,14 +11,14 @@ namespace xtape {
 
 namespace {
 const Op& stop_gradient_op() {
-  static const Op row{
+  static const Op entry{
       .name = "stop_gradient",
       .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
       .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
       .differentiable = false,
       .lowering = {.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); }}};
-  return row;
+  return entry;
 }
 
 /// The sizes of a cache. A row of x is seen as [outer, piece, inner], a row of the state as [outer, capacity, inner].
@@ -85,7 +85,7 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
 }
 
 const Op& cache_op() {
-  static const Op row{
+  static const Op entry{
       .name = "cache",
       .doc = R"(For a model that reads its input piece by piece: stores the present piece after the earlier ones and
            returns them all. x [b, t, …] is written over the positions past[row] … past[row] + t - 1 of
@@ -117,7 +117,7 @@ const Op& cache_op() {
       .record = record_cache,
       .differentiable = false,
       .lowering = {.kernel = cache_kernel, .overwrites = {1}}};
-  return row;
+  return entry;
 }
 }  // namespace
 

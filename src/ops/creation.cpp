@@ -65,18 +65,18 @@ Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&
 }  // namespace
 
 const Op& zeros_op() {
-  static const Op row = filling("zeros", "An array of zeros.", [](const Attributes&) { return Literal(0); });
-  return row;
+  static const Op entry = filling("zeros", "An array of zeros.", [](const Attributes&) { return Literal(0); });
+  return entry;
 }
 
 namespace {
 const Op& ones_op() {
-  static const Op row = filling("ones", "An array of ones.", [](const Attributes&) { return Literal(1); });
-  return row;
+  static const Op entry = filling("ones", "An array of ones.", [](const Attributes&) { return Literal(1); });
+  return entry;
 }
 
 const Op& full_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = filling("full", "An array with `value` everywhere.",
                     [](const Attributes& attributes) { return attributes.number("value"); });
     op.attributes.insert(op.attributes.begin() + 1, {"value", AttributeType::element, "The value.", std::nullopt});
@@ -86,11 +86,11 @@ const Op& full_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& iota_op() {
-  static const Op row{.name = "iota",
+  static const Op entry{.name = "iota",
                       .doc = "An array in which each element is its index along `axis`.",
                       .attributes = {shape_spec(),
                                      {"axis", AttributeType::integer, "The axis along which the elements count from 0.",
@@ -114,11 +114,11 @@ const Op& iota_op() {
                           fill_indices(arguments.out[0], type.dtype, type.shape, axis, threads);
                         }};
                       }}};
-  return row;
+  return entry;
 }
 
 const Op& eye_op() {
-  static const Op row{.name = "eye",
+  static const Op entry{.name = "eye",
                       .doc = "A matrix with ones on its diagonal and zeros elsewhere.",
                       .attributes = {{"rows", AttributeType::integer, "The number of rows.", std::nullopt},
                                      {"columns", AttributeType::integer,
@@ -146,7 +146,7 @@ const Op& eye_op() {
                           fill_diagonal(arguments.out[0], type.dtype, type.shape[0], type.shape[1], 1);
                         }};
                       }}};
-  return row;
+  return entry;
 }
 
 /// How an op on positions is recorded: for t positions from 0 on, and for t positions that follow a past.
@@ -186,7 +186,7 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
 }
 
 const Op& positions_op() {
-  static const Op row = of_length(
+  static const Op entry = of_length(
       "positions",
       "int64 [t]: 0, 1, 2 … t - 1, where t is the size of the argument along `axis`. The values of the argument are "
       "not used. Recorded as iota. In mode predict, if the argument has a past: int64 [b, t] with past[row], "
@@ -198,11 +198,11 @@ const Op& positions_op() {
        [](const Var& past, std::int64_t t) {
          return reshape(past, {past.size(0), 1}) + iota(past.tape(), {1, t}, 1);
        }});
-  return row;
+  return entry;
 }
 
 const Op& causal_mask_op() {
-  static const Op row = of_length(
+  static const Op entry = of_length(
       "causal_mask",
       "bool [t, t], true where the second index is larger than the first: each position is kept from seeing later "
       "ones. t is the size of the argument along `axis`; its values are not used. Recorded as a comparison of iotas. "
@@ -219,7 +219,7 @@ const Op& causal_mask_op() {
          const Var queries = reshape(past, {past.size(0), 1, 1, 1}) + iota(tape, {1, 1, t, 1}, 2);
          return iota(tape, {1, 1, 1, tape.capacity()}, 3) > queries;
        }});
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "losses.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -126,7 +126,7 @@ Vars expand_cross_entropy_grad(const ExpandCall& call) {
 }  // namespace
 
 const Op& cross_entropy_grad_op() {
-  static const Op row{
+  static const Op entry{
       .name = "cross_entropy_grad",
       .doc = R"(The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), where q is
            the target distribution. Rows whose target is ignored get zeros.)",
@@ -145,11 +145,11 @@ const Op& cross_entropy_grad_op() {
           },
       .expand = expand_cross_entropy_grad,
       .lowering = {.kernel = cross_entropy_grad_kernel, .overwrites = {0}}};
-  return row;
+  return entry;
 }
 
 const Op& cross_entropy_op() {
-  static const Op row{
+  static const Op entry{
       .name = "cross_entropy",
       .doc =
           R"(The sum of the losses -sum_c q_c log softmax(logits)_c over all targets other than `ignore`, and the number
@@ -179,7 +179,7 @@ const Op& cross_entropy_op() {
       .expand = expand_cross_entropy,
       .canonical = canonical_cross_entropy,
       .lowering = {.kernel = cross_entropy_kernel}};
-  return row;
+  return entry;
 }
 
 std::pair<Var, Var> cross_entropy(const Argument& logits, const Var& targets, std::int64_t ignore,

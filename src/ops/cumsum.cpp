@@ -8,7 +8,7 @@ namespace xtape {
 
 namespace {
 const Op& cumsum_op() {
-  static const Op row{
+  static const Op entry{
       .name = "cumsum",
       .doc = R"(The running sums along `axis`: each element is the sum of the elements up to and including its own; with
            `reverse`, of its own and all later ones. float32 is summed in double, float64 with
@@ -37,7 +37,7 @@ const Op& cumsum_op() {
                          }};
                        },
                    .overwrites = {0}}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "reductions.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -21,12 +21,12 @@ std::vector<ValueType> reduced_type(const Call& call) {
 
 /// The divisor of the sum of squares: the count minus the correction, at least 0.
 double divisor(const Shape& shape, const Attributes& attributes) {
-  const std::int64_t count = count_behind(shape, axis_of(attributes)) - attributes.get<std::int64_t>("correction");
+  const std::int64_t count = reduced_count(shape, axis_of(attributes)) - attributes.get<std::int64_t>("correction");
   return static_cast<double>(std::max<std::int64_t>(0, count));
 }
 
 const Op& var_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "var";
     op.doc =
@@ -67,11 +67,11 @@ const Op& var_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& logsumexp_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Op op;
     op.name = "logsumexp";
@@ -91,7 +91,7 @@ const Op& logsumexp_op() {
       const Var& x = call.inputs[0];
       const Axes& axis = axis_of(call.attributes());
       const bool keepdims = call.attributes().get<bool>("keepdims");
-      if (count_behind(x.shape(), axis) == 0) return Vars{log(sum(exp(x), axis, keepdims))};
+      if (reduced_count(x.shape(), axis) == 0) return Vars{log(sum(exp(x), axis, keepdims))};
       const Var greatest = stop_gradient(max(x, axis, true));
       const Var shift = masked_fill(greatest, abs(greatest) == infinity, 0);
       const Var y = log(sum(exp(x - shift), axis, true)) + shift;
@@ -99,7 +99,7 @@ const Op& logsumexp_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -18,7 +18,7 @@ std::pair<std::size_t, std::size_t> diagonal_axes(const Call& call) {
 }
 
 const Op& diagonal_op() {
-  static const Op row{
+  static const Op entry{
       .name = "diagonal",
       .doc = R"(The diagonal along two axes of equal size: y[..., i] is the element of x with index i along both. The
            other axes come first, in their order. A view: nothing is copied.)",
@@ -54,11 +54,11 @@ const Op& diagonal_op() {
         result.strides.push_back(layout.strides[first] + layout.strides[second]);
         return std::optional<Layout>(result);
       }}};
-  return row;
+  return entry;
 }
 
 const Op& diag_embed_op() {
-  static const Op row{
+  static const Op entry{
       .name = "diag_embed",
       .doc =
           R"(Square matrices with the vectors along the last axis of x as diagonals: y[..., i, j] is x[..., i] where i
@@ -96,7 +96,7 @@ const Op& diag_embed_op() {
                        },
                    .strided_in = true,
                    .strided_out = true}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -37,7 +37,7 @@ struct FloorQuotient {
 };
 
 const Op& floor_divide_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op =
         binary("floor_divide",
                "The largest whole number not above a / b, as Python's `//`; exact for integers. Integers divided by "
@@ -46,7 +46,7 @@ const Op& floor_divide_op() {
     op.differentiable = false;
     return op;
   }();
-  return row;
+  return entry;
 }
 
 struct Remainder {
@@ -66,7 +66,7 @@ struct Remainder {
 };
 
 const Op& mod_op() {
-  static const Op row =
+  static const Op entry =
       binary("mod",
              "a - floor(a / b) * b: the remainder, with the sign of b, as in Python. Modulo 0, integers give 0 and "
              "floats NaN.",
@@ -75,7 +75,7 @@ const Op& mod_op() {
                return per_operand(
                    call, [&] { return g; }, [&] { return -(g * floor_divide(call.inputs[0], call.inputs[1])); });
              });
-  return row;
+  return entry;
 }
 }  // namespace
 

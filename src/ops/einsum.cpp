@@ -197,7 +197,7 @@ Var multiplied(const Factor& a, const Factor& b, const std::string& letters) {
 }
 
 Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
-  const auto [text, names] = in_letters(attributes.get<std::string>("equation"));
+  const auto [text, names] = in_labels(attributes.get<std::string>("equation"));
   std::vector<Shape> shapes;
   for (const Var& input : inputs) shapes.push_back(input.shape());
   Equation equation;
@@ -247,7 +247,7 @@ double product_flops(const Call& call) {
 }
 
 const Op& einsum_op() {
-  static const Op row{
+  static const Op entry{
       .name = "einsum",
       .doc = R"(Sum of products over labelled axes: y[result] is the product of the operands, x1[...] * x2[...] * ...,
            summed over all labels that the result lacks. A label that occurs twice in one operand takes
@@ -275,11 +275,11 @@ const Op& einsum_op() {
                    .strided_in = true,
                    .strided_out = true,
                    .flops = product_flops}};
-  return row;
+  return entry;
 }
 
 const Op& einsum_add_op() {
-  static const Op row{
+  static const Op entry{
       .name = "einsum_add",
       .doc = R"(addend + einsum(equation, a, b). The product is added in place if nothing reads the addend later. Every
            label of an operand must also be in the other operand or in the result, and none may occur
@@ -316,7 +316,7 @@ const Op& einsum_add_op() {
                    .strided_in = true,
                    .strided_out = true,
                    .flops = product_flops}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -63,9 +63,9 @@ bool is_name(const std::string& word) {
 }
 
 /// Assigns letters to words: the first letter of the word if it is unused, else any unused letter.
-class AxisLetters {
+class AxisLabels {
  public:
-  explicit AxisLetters(const std::string& equation) : equation_(equation) {}
+  explicit AxisLabels(const std::string& equation) : equation_(equation) {}
 
   std::string of(const std::string& word) {
     if (word == dots) return word;
@@ -97,14 +97,14 @@ class AxisLetters {
 };
 }  // namespace
 
-LetteredEquation in_letters(const std::string& text) {
+LabelledEquation in_labels(const std::string& text) {
   const std::size_t arrow = text.find("->");
   std::vector<std::string> terms = split_at_commas(text.substr(0, arrow));
   if (arrow != std::string::npos) terms.push_back(text.substr(arrow + 2));
   if (std::none_of(terms.begin(), terms.end(), [](const std::string& term) { return words_of(term).size() > 1; }))
     return {text, ""};
   if (arrow == std::string::npos) refuse(text, "has words as axis labels, so it needs '->' and the axes of the result");
-  AxisLetters letters(text);
+  AxisLabels letters(text);
   std::string lettered;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (i > 0) lettered += i + 1 < terms.size() ? "," : "->";

@@ -22,14 +22,14 @@ struct Equation {
 Equation parse_equation(const std::string& text, const std::vector<Shape>& shapes);
 
 /// An equation with letters as axis labels, translated from one that may have words.
-struct LetteredEquation {
+struct LabelledEquation {
   std::string text;
   std::string names;  ///< For errors: "q is query, h is head"; empty if the labels were letters already.
 };
 /// Translates "b query d, b key d -> b query key" to letters. The labels are words if one of the terms has a space
 /// between two of them. Otherwise, as in "bqd, bkd -> bqk", every letter is a label, and the text is returned
 /// unchanged. Throws ShapeError if a word is not a valid name, or if an equation of words lacks '->'.
-LetteredEquation in_letters(const std::string& text);
+LabelledEquation in_labels(const std::string& text);
 
 /// The size of every label of `equation`: 256 entries, indexed by character, -1 for unused ones. Sizes of 1 broadcast
 /// along axes of an ellipsis. Throws ShapeError, quoting `text`, if two axes with the same label differ in size.

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "elementwise.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "vector_math.hpp"
 #include "xtape/ops.hpp"
 
@@ -24,18 +24,18 @@ Op function(const char* name, const char* doc, const F& f, GradientRule gradient
 }
 
 const Op& sqrt_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = function(
         "sqrt", "The square root of x; NaN where x is negative.", [](const auto& x) { return xsimd::sqrt(x); },
         [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
     op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 0.5); };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& rsqrt_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = function(
         "rsqrt", "1 / sqrt(x).", [](const auto& x) { return std::decay_t<decltype(x)>(1) / xsimd::sqrt(x); },
         [](const GradientCall& call) {
@@ -46,69 +46,69 @@ const Op& rsqrt_op() {
     op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], -0.5); };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& exp_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "exp", "e ** x.", [](const auto& x) { return vector_math::exp(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * call.outputs[0]}; });
-  return row;
+  return entry;
 }
 
 const Op& expm1_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "expm1", "e ** x - 1, accurate near 0.", [](const auto& x) { return vector_math::expm1(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * (call.outputs[0] + 1)}; });
-  return row;
+  return entry;
 }
 
 const Op& log_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "log", "The natural logarithm of x; -inf at 0, NaN where x is negative.",
       [](const auto& x) { return vector_math::log(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() / call.inputs[0]}; });
-  return row;
+  return entry;
 }
 
 const Op& log1p_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "log1p", "log(1 + x), accurate near 0.", [](const auto& x) { return xsimd::log1p(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() / (call.inputs[0] + 1)}; });
-  return row;
+  return entry;
 }
 
 const Op& sin_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "sin", "The sine of x, in radians.", [](const auto& x) { return vector_math::sin(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0])}; });
-  return row;
+  return entry;
 }
 
 const Op& cos_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "cos", "The cosine of x, in radians.", [](const auto& x) { return vector_math::cos(x); },
       [](const GradientCall& call) { return Vars{-(call.cotangent() * sin(call.inputs[0]))}; });
-  return row;
+  return entry;
 }
 
 const Op& tanh_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "tanh", "The hyperbolic tangent of x.", [](const auto& x) { return vector_math::tanh(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * (1 - square(call.outputs[0]))}; });
-  return row;
+  return entry;
 }
 
 const Op& erf_op() {
-  static const Op row = function(
+  static const Op entry = function(
       "erf", "The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x.",
       [](const auto& x) { return vector_math::erf(x); },
       [](const GradientCall& call) { return Vars{call.cotangent() * (exp(-square(call.inputs[0])) * M_2_SQRTPI)}; });
-  return row;
+  return entry;
 }
 
 const Op& sigmoid_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = function(
         "sigmoid", "1 / (1 + exp(-x)).", [](const auto& x) { return vector_math::sigmoid(x); },
         [](const GradientCall& call) {
@@ -118,11 +118,11 @@ const Op& sigmoid_op() {
     op.expand = [](const ExpandCall& call) { return Vars{1 / (1 + exp(-call.inputs[0]))}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& relu_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = function(
         "relu", "maximum(x, 0). The gradient at 0 is 0. NaN stays NaN.",
         [](const auto& x) {
@@ -133,11 +133,11 @@ const Op& relu_op() {
     op.expand = [](const ExpandCall& call) { return Vars{where(call.inputs[0] <= 0, 0, call.inputs[0])}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& silu_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = function(
         "silu", "x * sigmoid(x) (Hendrycks and Gimpel, 2016; also called swish).",
         [](const auto& x) { return x * vector_math::sigmoid(x); },
@@ -149,11 +149,11 @@ const Op& silu_op() {
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * sigmoid(call.inputs[0])}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& softplus_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = function(
         "softplus", "log(1 + exp(x)), computed so that exp does not overflow.",
         [](const auto& x) { return vector_math::softplus(x); },
@@ -164,7 +164,7 @@ const Op& softplus_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// Whether `approximate` selects gelu's tanh form. Throws Error unless it is 'none' or 'tanh'.
@@ -185,7 +185,7 @@ Var tanh_argument(const Var& x) {
 }
 
 const Op& gelu_grad_op() {
-  static const Op row{
+  static const Op entry{
       .name = "gelu_grad",
       .doc = R"(The cotangent times the derivative of gelu at x. With approximate 'none' the derivative is F(x) + x *
            f(x), where F and f are the distribution function and the density of the standard normal
@@ -221,11 +221,11 @@ const Op& gelu_grad_op() {
                          });
                        },
                    .overwrites = {0, 1}}};
-  return row;
+  return entry;
 }
 
 const Op& gelu_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = function(
         "gelu",
         "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + "
@@ -252,7 +252,7 @@ const Op& gelu_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// The tanh form written with x * (1 + a * x ** 2) in place of x + a * x ** 3.

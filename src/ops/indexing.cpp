@@ -146,7 +146,7 @@ std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoin
 }
 
 const Op& take_op() {
-  static const Op row{
+  static const Op entry{
       .name = "take",
       .doc = R"(The slices of x with the given indices along `axis`; in the result the axis is replaced by the axes of
            the indices. With axis 0, y[i…] = x[indices[i…]], as in an embedding. Indices outside [0, size)
@@ -164,11 +164,11 @@ const Op& take_op() {
             return Vars{index_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
           },
       .lowering = {.kernel = take_kernel, .picks = true}};
-  return row;
+  return entry;
 }
 
 const Op& gather_op() {
-  static const Op row{
+  static const Op entry{
       .name = "gather",
       .doc =
           R"(The elements of x with the given indices along `axis`, as torch.gather. For axis 1 of three, y[a, b, c] =
@@ -187,11 +187,11 @@ const Op& gather_op() {
             return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
           },
       .lowering = {.kernel = gather_kernel, .picks = true}};
-  return row;
+  return entry;
 }
 
 /// The common definition of the two adjoints, whose inputs are x, indices and part.
-Op adjoint_row(const char* name, const char* doc) {
+Op adjoint_op(const char* name, const char* doc) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -208,8 +208,8 @@ std::vector<ValueType> as_x(const Call& call) {
 }
 
 const Op& index_add_op() {
-  static const Op row = [] {
-    Op op = adjoint_row(
+  static const Op entry = [] {
+    Op op = adjoint_op(
         "index_add",
         "x with the slices of `part` added at the given indices, the adjoint of take. With axis 0, y is x with "
         "y[indices[i…]] += part[i…]. For equal indices all slices are added, in order. Indices outside "
@@ -226,13 +226,13 @@ const Op& index_add_op() {
     op.accumulate = instead_of_zeros(index_add);
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& scatter_add_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op =
-        adjoint_row("scatter_add",
+        adjoint_op("scatter_add",
                     "x with the elements of `part` added at the given indices, the adjoint of gather. For axis 1 of "
                     "three, y is x with y[a, indices[a, b, c], c] += part[a, b, c]. For equal indices all elements "
                     "are added, in order. Indices outside [0, size) are an error when played.");
@@ -249,11 +249,11 @@ const Op& scatter_add_op() {
     op.accumulate = instead_of_zeros(scatter_add);
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& one_hot_op() {
-  static const Op row{
+  static const Op entry{
       .name = "one_hot",
       .doc =
           R"([..., classes]: 1 at the class that each index gives, 0 elsewhere. An index outside [0, classes) gives only
@@ -278,7 +278,7 @@ const Op& one_hot_op() {
             return Vars{cast(hits, call.attributes().get<Dtype>("dtype"))};
           },
       .differentiable = false};
-  return row;
+  return entry;
 }
 }  // namespace
 

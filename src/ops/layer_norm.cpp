@@ -2,7 +2,7 @@
 #include "floating.hpp"
 #include "normalise.hpp"
 #include "row_kernel.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -95,7 +95,7 @@ Vars expand_layer_norm_grad(const ExpandCall& call) {
 }
 
 const Op& layer_norm_grad_op() {
-  static const Op row{
+  static const Op entry{
       .name = "layer_norm_grad",
       .doc = R"(The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g)
            - xhat * mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias =
@@ -110,7 +110,7 @@ const Op& layer_norm_grad_op() {
       .shape = layer_norm_grad_shape,
       .expand = expand_layer_norm_grad,
       .lowering = {.kernel = layer_norm_grad_kernel, .overwrites = {0, 1}}};
-  return row;
+  return entry;
 }
 
 Vars layer_norm_gradient(const GradientCall& call) {
@@ -122,7 +122,7 @@ Vars layer_norm_gradient(const GradientCall& call) {
 }
 
 const Op& layer_norm_op() {
-  static const Op row{
+  static const Op entry{
       .name = "layer_norm",
       .doc = R"(y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x
            along its last axis (Ba et al., 2016). weight and bias have one element for each index of that
@@ -138,7 +138,7 @@ const Op& layer_norm_op() {
       .gradient = layer_norm_gradient,
       .expand = expand_layer_norm,
       .lowering = {.kernel = layer_norm_kernel, .overwrites = {0}}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -1,6 +1,6 @@
 // log_softmax and its gradient.
-#include "rows.hpp"
-#include "softmax_rows.hpp"
+#include "op_helpers.hpp"
+#include "softmax_op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -15,8 +15,8 @@ std::pair<Var, Var> log_softmax_parts(const Var& x, std::int64_t axis) {
 
 namespace {
 const Op& log_softmax_grad_op() {
-  static const Op row = [] {
-    Op op = along_axis_row(
+  static const Op entry = [] {
+    Op op = along_axis_op(
         "log_softmax_grad",
         "The gradient of log_softmax, from its output y: dx = dy - exp(y) * sum(dy), the sum along `axis`.",
         {{"y", Accept::floating}, {"dy", Accept::floating}},
@@ -33,13 +33,13 @@ const Op& log_softmax_grad_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& log_softmax_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op =
-        along_axis_row("log_softmax",
+        along_axis_op("log_softmax",
                        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
                        "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
                        {{"x", Accept::floating}},
@@ -57,7 +57,7 @@ const Op& log_softmax_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -35,7 +35,7 @@ Vars as_einsum(const Vars& inputs) {
 }
 
 const Op& matmul_op() {
-  static const Op row{
+  static const Op entry{
       .name = "matmul",
       .doc = R"(The matrix product, y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], as in NumPy. Axes before the last
            two broadcast. An operand with one axis is a vector: the result does not have its axis.
@@ -52,7 +52,7 @@ const Op& matmul_op() {
                           inputs[1].shape());  // so that errors mention matmul's operands, not einsum's
             return as_einsum(inputs);
           }};
-  return row;
+  return entry;
 }
 }  // namespace
 

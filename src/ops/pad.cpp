@@ -14,7 +14,7 @@ namespace {
 }
 
 const Op& pad_op() {
-  static const Op row{
+  static const Op entry{
       .name = "pad",
       .doc = "x with before[i] elements of `value` added before axis i and after[i] elements after it.",
       .inputs = {{"x", Accept::any}},
@@ -71,7 +71,7 @@ const Op& pad_op() {
                        },
                    .strided_in = true,
                    .strided_out = true}};
-  return row;
+  return entry;
 }
 
 /// x itself in mode predict; else x without its last slice along the axis, after a slice of `value`.
@@ -88,7 +88,7 @@ Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
 }
 
 const Op& shift_right_op() {
-  static const Op row{
+  static const Op entry{
       .name = "shift_right",
       .doc = R"(x shifted by one along `axis`: the last slice is dropped and a slice of `value` is put first, so that a
            decoder sees at each position the token before it. In mode predict it is x itself, since earlier
@@ -105,7 +105,7 @@ const Op& shift_right_op() {
       .expand = [](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes()); },
       .record = [](Tape& tape, const Op&, const Vars& inputs,
                    const Attributes& attributes) { return shifted(tape, inputs[0], attributes); }};
-  return row;
+  return entry;
 }
 
 /// Repeats by broadcasting a new axis before each repeated axis. Works in rounds, each with as many new axes as an
@@ -153,7 +153,7 @@ Shape repeated(const std::vector<std::int64_t>& repeats, const Shape& shape) {
 }
 
 const Op& tile_op() {
-  static const Op row{
+  static const Op entry{
       .name = "tile",
       .doc = R"(x repeated repeats[i] times along axis i. Recorded as reshape and broadcast_to.)",
       .inputs = {{"x", Accept::any}},
@@ -173,7 +173,7 @@ const Op& tile_op() {
             repeated(repeats, inputs[0].shape());  // so that errors mention tile's attribute
             return tiled(inputs[0], repeats);
           }};
-  return row;
+  return entry;
 }
 }  // namespace
 

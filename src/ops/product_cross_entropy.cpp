@@ -7,7 +7,7 @@
 
 #include "equation.hpp"
 #include "losses.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -148,7 +148,7 @@ std::string refuses(const Call& call) {
 }
 
 const Op& product_cross_entropy_op() {
-  static const Op row{
+  static const Op entry{
       .name = "product_cross_entropy",
       .doc = R"(cross_entropy(einsum(equation, x, weight) + bias, targets), together with the gradients dx, dweight and
            dbias of its sum, in one kernel. The kernel computes the logits of some rows at a time and keeps
@@ -170,7 +170,7 @@ const Op& product_cross_entropy_op() {
                      return 6 * static_cast<double>(count_of(projection.logits)) *
                             static_cast<double>(projection.terms);
                    }}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -25,7 +25,7 @@ AttributeSpec shape_spec() {
 }
 
 const Op& uniform_op() {
-  static const Op row{
+  static const Op entry{
       .name = "uniform",
       .doc = R"(Uniform random numbers in [low, high), with 24 random bits in float32 and 53 in float64.)",
       .attributes = {shape_spec(),
@@ -49,11 +49,11 @@ const Op& uniform_op() {
           draw_uniform({key, arguments.step}, type.dtype, count_of(type.shape), low, high, arguments.out[0], threads);
         }};
       }}};
-  return row;
+  return entry;
 }
 
 const Op& bernoulli_op() {
-  static const Op row{
+  static const Op entry{
       .name = "bernoulli",
       .doc = "A bool array whose elements are true with probability p, independently.",
       .attributes = {shape_spec(), {"p", AttributeType::number, "The probability of true.", std::nullopt}},
@@ -69,11 +69,11 @@ const Op& bernoulli_op() {
           draw_bernoulli({key, arguments.step}, count, p, static_cast<bool*>(arguments.out[0]), threads);
         }};
       }}};
-  return row;
+  return entry;
 }
 
 const Op& categorical_op() {
-  static const Op row{
+  static const Op entry{
       .name = "categorical",
       .doc =
           R"(For each row of logits (along the last axis), an int64 index drawn with the probabilities softmax(row). A
@@ -95,11 +95,11 @@ const Op& categorical_op() {
                            static_cast<std::int64_t*>(arguments.out[0]), threads);
         }};
       }}};
-  return row;
+  return entry;
 }
 
 const Op& dropout_op() {
-  static const Op row{
+  static const Op entry{
       .name = "dropout",
       .doc = R"(Each element of x becomes 0 with probability `rate`, else it is divided by 1 - rate (Srivastava et al.,
            2014). Recorded only if the tape is in mode train and the rate is not 0; otherwise it is x itself.
@@ -138,7 +138,7 @@ const Op& dropout_op() {
                      return call.dtype(0) == Dtype::float64 ? make(double{}) : make(float{});
                    },
                    .overwrites = {0}}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -197,7 +197,7 @@ Steps steps_of(const Attributes& attributes, const Shape& shape) {
 }
 
 const Op& rearrange_op() {
-  static const Op row{
+  static const Op entry{
       .name = "rearrange",
       .doc = R"(x with its axes split, reordered and joined by an einops pattern, such as 'b t (h e) -> b h t e' with
            h=12. A pattern has a name for every axis, parentheses around names that are joined to one axis,
@@ -219,7 +219,7 @@ const Op& rearrange_op() {
           [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
             return Vars{rearranged(inputs[0], steps_of(attributes, inputs[0].shape()))};
           }};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "reduce.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -39,7 +39,7 @@ std::vector<AttributeSpec> reduction_attributes() {
           {"keepdims", AttributeType::boolean, "Whether reduced axes stay, with size 1.", false}};
 }
 
-std::int64_t count_behind(const Shape& shape, const std::vector<std::int64_t>& axis) {
+std::int64_t reduced_count(const Shape& shape, const std::vector<std::int64_t>& axis) {
   const std::vector<bool> reduced = reduced_axes(axis, shape.size());
   std::int64_t count = 1;
   for (std::size_t i = 0; i < shape.size(); ++i)
@@ -96,7 +96,7 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
 }
 
 const Op& sum_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = reduction("sum", "The sum over the axes; 0 over no elements. Integers and bool are summed as int64.",
                       Reduction::sum, Accept::value);
     op.gradient = [](const GradientCall& call) {
@@ -105,26 +105,26 @@ const Op& sum_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& mean_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = reduction("mean", "The mean over the axes; NaN over no elements.", Reduction::mean, Accept::floating);
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
-      const auto count = count_behind(x.shape(), call.attributes().get<std::vector<std::int64_t>>("axis"));
+      const auto count = reduced_count(x.shape(), call.attributes().get<std::vector<std::int64_t>>("axis"));
       const Var share = with_reduced_axes(call.cotangent(), x, call.attributes()) / static_cast<double>(count);
       return Vars{broadcast_to(share, x.shape())};
     };
     op.expand = [](const ExpandCall& call) {
       const auto& axis = call.attributes().get<std::vector<std::int64_t>>("axis");
-      const auto count = count_behind(call.inputs[0].shape(), axis);
+      const auto count = reduced_count(call.inputs[0].shape(), axis);
       return Vars{sum(call.inputs[0], axis, call.attributes().get<bool>("keepdims")) / static_cast<double>(count)};
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// The gradient of max and min: the cotangent, shared equally by all elements that equal the result.
@@ -137,7 +137,7 @@ Vars share_among_equals(const GradientCall& call) {
 }
 
 const Op& max_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = reduction(
         "max",
         "The largest element over the axes; NaN if any element is NaN. Equal elements share the gradient equally.",
@@ -145,11 +145,11 @@ const Op& max_op() {
     op.gradient = share_among_equals;
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& min_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = reduction(
         "min",
         "The smallest element over the axes; NaN if any element is NaN. Equal elements share the gradient equally.",
@@ -157,27 +157,27 @@ const Op& min_op() {
     op.gradient = share_among_equals;
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& any_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = reduction("any", "Whether any element over the axes is true; false over no elements.", Reduction::any,
                       Accept::mask);
     op.differentiable = false;
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& all_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = reduction("all", "Whether all elements over the axes are true; true over no elements.", Reduction::all,
                       Accept::mask);
     op.differentiable = false;
     return op;
   }();
-  return row;
+  return entry;
 }
 
 Var reduce(const Op& op, const Argument& x, const Axes& axis, bool keepdims) {

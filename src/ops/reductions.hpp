@@ -16,7 +16,7 @@ std::vector<bool> reduced_axes(const std::vector<std::int64_t>& axis, std::size_
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keepdims);
 
 /// How many elements of an array of `shape` are reduced to one element of the result.
-std::int64_t count_behind(const Shape& shape, const std::vector<std::int64_t>& axis);
+std::int64_t reduced_count(const Shape& shape, const std::vector<std::int64_t>& axis);
 
 /// `y`, which has the shape of a reduction of `x` with these attributes, reshaped so that the reduced axes have size 1.
 Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes);

@@ -1,7 +1,7 @@
 // reshape, expand_dims and squeeze: the same elements in the same order with another shape.
 #include <algorithm>
 
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -108,7 +108,7 @@ TermId canonical_reshape(const CanonicalCall& call) {
 }  // namespace
 
 const Op& reshape_op() {
-  static const Op row{
+  static const Op entry{
       .name = "reshape",
       .doc = R"(The elements of x in row-major order with another shape of as many elements. One size may be -1 and is
            then computed from the others. A view if strides can express it.)",
@@ -123,7 +123,7 @@ const Op& reshape_op() {
       .lowering = {
           .view = [](const Call& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
           .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
-  return row;
+  return entry;
 }
 
 TermId reshaped_term(Terms& terms, TermId x, const ValueType& type) {
@@ -132,7 +132,7 @@ TermId reshaped_term(Terms& terms, TermId x, const ValueType& type) {
 
 namespace {
 const Op& expand_dims_op() {
-  static const Op row{
+  static const Op entry{
       .name = "expand_dims",
       .doc = R"(x with a new axis of size 1, which is axis `axis` of the result. A view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
@@ -154,11 +154,11 @@ const Op& expand_dims_op() {
                 return std::optional<Layout>(layout);
               },
           .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
-  return row;
+  return entry;
 }
 
 const Op& squeeze_op() {
-  static const Op row{
+  static const Op entry{
       .name = "squeeze",
       .doc = "x without axes of size 1. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
@@ -187,7 +187,7 @@ const Op& squeeze_op() {
                 return std::optional<Layout>(result);
               },
           .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
-  return row;
+  return entry;
 }
 }  // namespace
 

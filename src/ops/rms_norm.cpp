@@ -2,7 +2,7 @@
 #include "floating.hpp"
 #include "normalise.hpp"
 #include "row_kernel.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -71,7 +71,7 @@ Vars expand_rms_norm_grad(const ExpandCall& call) {
 }
 
 const Op& rms_norm_grad_op() {
-  static const Op row{
+  static const Op entry{
       .name = "rms_norm_grad",
       .doc = R"(The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g *
            xhat)), the mean along the last axis; dweight = sum(dy * xhat) over all other axes, given if
@@ -84,7 +84,7 @@ const Op& rms_norm_grad_op() {
       .shape = rms_norm_grad_shape,
       .expand = expand_rms_norm_grad,
       .lowering = {.kernel = rms_norm_grad_kernel, .overwrites = {0, 1}}};
-  return row;
+  return entry;
 }
 
 Vars rms_norm_gradient(const GradientCall& call) {
@@ -102,7 +102,7 @@ Vars expand_rms_norm(const ExpandCall& call) {
 }
 
 const Op& rms_norm_op() {
-  static const Op row{
+  static const Op entry{
       .name = "rms_norm",
       .doc = R"(y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019).
            weight has one element for each index of that axis and may be left out. Keeps rstd = 1 /
@@ -115,7 +115,7 @@ const Op& rms_norm_op() {
       .gradient = rms_norm_gradient,
       .expand = expand_rms_norm,
       .lowering = {.kernel = rms_norm_kernel, .overwrites = {0}}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -34,8 +34,8 @@ Vars unrolled(const ExpandCall& call) {
     throw Error("scan: " + std::to_string(form.length) + " steps are too many to record separately, at most " +
                 std::to_string(most_steps) + " are allowed: play it as a scan");
   const auto first_state = call.inputs.begin() + static_cast<std::ptrdiff_t>(form.sequences());
-  const auto first_alike = first_state + static_cast<std::ptrdiff_t>(form.states);
-  Vars states(first_state, first_alike);
+  const auto first_non_sequence = first_state + static_cast<std::ptrdiff_t>(form.states);
+  Vars states(first_state, first_non_sequence);
   std::vector<Vars> columns(form.stacked(), Vars(static_cast<std::size_t>(form.length)));
   for (std::int64_t i = 0; i < form.length; ++i) {
     const std::int64_t place = form.reverse ? form.length - 1 - i : i;
@@ -48,7 +48,7 @@ Vars unrolled(const ExpandCall& call) {
       inputs.push_back(squeeze(slice(call.inputs[k], start, stop), {form.input_axes[k]}));
     }
     inputs.insert(inputs.end(), states.begin(), states.end());
-    inputs.insert(inputs.end(), first_alike, call.inputs.end());
+    inputs.insert(inputs.end(), first_non_sequence, call.inputs.end());
     const Vars results = inline_body(call.tape, body, inputs);
     for (std::size_t k = 0; k < columns.size(); ++k) columns[k][static_cast<std::size_t>(place)] = results[k];
     states.assign(results.begin() + static_cast<std::ptrdiff_t>(columns.size()), results.end());
@@ -65,7 +65,7 @@ Vars unrolled(const ExpandCall& call) {
 
 /// Stands for a step's slice of an input while the cell is recorded.
 const Op& step_slice_op() {
-  static const Op row{.name = "step_slice",
+  static const Op entry{.name = "step_slice",
                       .doc = "The slice of a scan's input at one step.",
                       .inputs = {{"x", Accept::any}},
                       .attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}},
@@ -74,22 +74,22 @@ const Op& step_slice_op() {
                         shape.erase(normal_axis(call.integer("axis"), shape.size()));
                         return std::vector<ValueType>{{call.dtype(0), shape}};
                       }};
-  return row;
+  return entry;
 }
 
 /// Stands for a state at the beginning of a step while the cell is recorded.
 const Op& step_state_op() {
-  static const Op row{.name = "step_state",
+  static const Op entry{.name = "step_state",
                       .doc = "The state of a scan at the beginning of a step; its input is the initial state.",
                       .inputs = {{"first", Accept::any}},
                       .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; }};
-  return row;
+  return entry;
 }
 
 }  // namespace
 
 const Op& scan_op() {
-  static const Op row{
+  static const Op entry{
       .name = "scan",
       .doc = R"(Applies a body along an axis. Step i computes (outputs_i, states_i) from slice i of each sequence,
            states_(i-1), and inputs that are the same at every step. The inputs are the sequences, the initial
@@ -112,7 +112,7 @@ const Op& scan_op() {
                    .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); },
                    .strided_in = true,
                    .strided_out = true}};
-  return row;
+  return entry;
 }
 
 // Recording -----------------------------------------------------------------------------------------------------------
@@ -144,26 +144,26 @@ void check_next(const Vars& next, const Vars& states) {
                        " like the state, the cell returned " + to_string(next[j].type()));
 }
 
-/// The mask `real` of one step, reshaped to the rank of `x` by axes of size 1. Throws ShapeError unless its sizes are
+/// The mask `valid` of one step, reshaped to the rank of `x` by axes of size 1. Throws ShapeError unless its sizes are
 /// the first sizes of `x`.
-Var mask_for(const Var& real, const Var& x, const char* what) {
-  Shape shape = real.shape();
+Var mask_for(const Var& valid, const Var& x, const char* what) {
+  Shape shape = valid.shape();
   bool fits = shape.size() <= x.rank();
   for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == x.shape()[i];
   if (!fits)
-    throw ShapeError("scan: at each step 'real' has shape " + to_string(shape) + ", which does not fit " + what +
+    throw ShapeError("scan: at each step 'valid' has shape " + to_string(shape) + ", which does not fit " + what +
                      " of shape " + to_string(x.shape()) + ": its sizes must be the first sizes of that");
   while (shape.size() < x.rank()) shape.push_back(1);
-  return reshape(real, shape);
+  return reshape(valid, shape);
 }
 
-/// Where `real` is false, sets the outputs to 0 and the next states to the states.
-void keep_where_unreal(const Var& real, const Vars& states, Vars& outputs, Vars& next) {
+/// Where `valid` is false, sets the outputs to 0 and the next states to the states.
+void keep_where_invalid(const Var& valid, const Vars& states, Vars& outputs, Vars& next) {
   for (Var& output : outputs) {
-    const Var mask = mask_for(real, output, "an output");
+    const Var mask = mask_for(valid, output, "an output");
     output = output.dtype() == Dtype::boolean ? output & mask : where(mask, output, 0);
   }
-  for (std::size_t j = 0; j < next.size(); ++j) next[j] = where(mask_for(real, next[j], "a state"), next[j], states[j]);
+  for (std::size_t j = 0; j < next.size(); ++j) next[j] = where(mask_for(valid, next[j], "a state"), next[j], states[j]);
 }
 
 /// Records the scan. With `stack_states`, the states after every step are further outputs, stacked.
@@ -173,9 +173,9 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   const std::size_t rank = inputs[0].rank();
   const auto axis = static_cast<std::int64_t>(normal_axis(options.axis, rank));
   Vars sequences = inputs;
-  if (!options.real.empty()) sequences.push_back(options.real);
-  if (!options.real.empty() && options.real.dtype() != Dtype::boolean)
-    throw DtypeError("scan: 'real' must be bool, got " + to_string(options.real.type()));
+  if (!options.valid.empty()) sequences.push_back(options.valid);
+  if (!options.valid.empty() && options.valid.dtype() != Dtype::boolean)
+    throw DtypeError("scan: 'valid' must be bool, got " + to_string(options.valid.type()));
   const std::int64_t length = length_of(sequences, axis);
 
   Vars slices, states;
@@ -198,7 +198,7 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
     if (static_cast<std::int64_t>(output.rank()) < axis)
       throw ShapeError("scan: an output of shape " + to_string(output.shape()) + " cannot be stacked along axis " +
                        std::to_string(axis));
-  if (!options.real.empty()) keep_where_unreal(slices.back(), states, outputs, next);
+  if (!options.valid.empty()) keep_where_invalid(slices.back(), states, outputs, next);
   if (stack_states) outputs.insert(outputs.end(), next.begin(), next.end());
 
   Vars results = outputs;
@@ -251,7 +251,7 @@ Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanO
     return as_call(tape, &scan_op(), caller, [&] {
       for (const Var& input : inputs) check(input);
       for (const Var& first : init) check(first);
-      if (!options.real.empty()) check(options.real);
+      if (!options.valid.empty()) check(options.valid);
       Var past;
       for (const Var& input : inputs)
         if (past.empty()) past = tape.past_of(input);

@@ -21,7 +21,7 @@ using Now = std::function<Var(ValueId)>;
 
 /// Records the body on a new tape. For each node, `instead` may record a replacement and return its outputs; if it
 /// returns none, the node is copied.
-Tape recorded_anew(const Tape& body,
+Tape rerecorded(const Tape& body,
                    const std::function<Vars(Tape& next, std::int32_t index, const Now& now)>& instead) {
   Tape next = body.blank();
   std::vector<Vars> vars(body.size());
@@ -49,7 +49,7 @@ Tape with_draws_apart(const Tape& body) {
   Tape current = body;
   for (bool again = true; again;) {
     again = false;
-    current = recorded_anew(current, [&](Tape& next, std::int32_t index, const Now& now) {
+    current = rerecorded(current, [&](Tape& next, std::int32_t index, const Now& now) {
       const Node& node = current.node(static_cast<std::size_t>(index));
       if (!hides_draws(node)) return Vars{};
       if (!node.op->expand)
@@ -67,7 +67,7 @@ Tape with_draws_apart(const Tape& body) {
 Tape with_fused_calls(const Tape& body) {
   const Fusions fusions(ops_of(body), {body, std::vector<bool>(body.size(), true), body.results()});
   if (fusions.found().empty()) return body;
-  return recorded_anew(body, [&](Tape& next, std::int32_t index, const Now& now) {
+  return rerecorded(body, [&](Tape& next, std::int32_t index, const Now& now) {
     const Fusion* fusion = fusions.at(index);
     if (fusion == nullptr || fusion->rule->gradients_beforehand) return Vars{};
     const auto in_fused_call = next.in_fused_call();

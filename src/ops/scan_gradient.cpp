@@ -9,15 +9,15 @@
 namespace xtape {
 
 namespace {
-const Op* row_named(const char* name) {
+const Op* op_named(const char* name) {
   return &builtin_ops().at(name);
 }
 
 /// The gradients of the scan's sequences and non-sequences. Decides which of their ops are computed in the step and
 /// which after the scan. First call ask_… for all of them, then record the scan, then call take_….
-class LeavingGradients {
+class OutgoingGradients {
  public:
-  explicit LeavingGradients(ScanStep& step) : step_(step) {}
+  explicit OutgoingGradients(ScanStep& step) : step_(step) {}
 
   /// For the sum of a value over all steps.
   void ask_sum(ValueId value) {
@@ -60,7 +60,7 @@ class LeavingGradients {
 
   /// For a value at all steps, stacked along `axis`.
   void ask_stacked(ValueId value, std::int64_t axis) {
-    if (!made_behind(value)) {
+    if (!computed_after(value)) {
       emit(value, axis);
     } else if (form_of(value) == Form::product) {
       for (const ValueId& input : node_of(value).inputs) ask_steps(input);
@@ -69,7 +69,7 @@ class LeavingGradients {
     }
   }
   Var take_stacked(ValueId value, std::int64_t axis, const ScanStep::Recorded& recorded) {
-    if (!made_behind(value)) return recorded.stacked[emitted_.at({key_of(value), axis})];
+    if (!computed_after(value)) return recorded.stacked[emitted_.at({key_of(value), axis})];
     const Node node = node_of(value);
     if (form_of(value) == Form::product) return product(node, recorded, axis);
     return take_stacked(node.inputs[0], axis, recorded) + take_stacked(node.inputs[1], axis, recorded);
@@ -95,21 +95,21 @@ class LeavingGradients {
     if (step_.sequence(value) != nullptr) return Form::sequence;
     if (step_.is_state(value)) return Form::other;
     const Node& node = node_of(value);
-    if (node.op == row_named("einsum")) return Form::product;
-    if (node.op == row_named("sum")) return Form::sum;
-    if (node.op == row_named("neg") || (node.op->is_view() && node.inputs.size() == 1)) return Form::linear;
+    if (node.op == op_named("einsum")) return Form::product;
+    if (node.op == op_named("sum")) return Form::sum;
+    if (node.op == op_named("neg") || (node.op->is_view() && node.inputs.size() == 1)) return Form::linear;
     const auto whole = [&](ValueId input) { return step_.tape().type(input) == node.outputs[0]; };
-    const bool adds = node.op == row_named("add") && std::all_of(node.inputs.begin(), node.inputs.end(), whole);
+    const bool adds = node.op == op_named("add") && std::all_of(node.inputs.begin(), node.inputs.end(), whole);
     return adds ? Form::addition : Form::other;
   }
 
   /// Whether the stacked value is computed after the scan: products, and additions of products.
-  bool made_behind(ValueId value) {
+  bool computed_after(ValueId value) {
     if (!step_.varies(value)) return false;
     const Form form = form_of(value);
     if (form != Form::addition) return form == Form::product;
     const Node& node = node_of(value);
-    return made_behind(node.inputs[0]) && made_behind(node.inputs[1]);
+    return computed_after(node.inputs[0]) && computed_after(node.inputs[1]);
   }
 
   /// For an operand of an op that is computed after the scan.
@@ -186,13 +186,13 @@ Vars scan_gradient(const GradientCall& call) {
   ScanStep step(outer, tape, form.length, !form.reverse);
   const std::vector<ValueId> ids = body.inputs();
   const std::size_t first_state = form.sequences();
-  const std::size_t first_alike = first_state + static_cast<std::size_t>(form.states);
+  const std::size_t first_non_sequence = first_state + static_cast<std::size_t>(form.states);
   Vars inputs;
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const ValueType type = body.type(ids[k]);
     inputs.push_back(tape.input("in" + std::to_string(k), type.shape, type.dtype));
     if (k < first_state) step.set_sequence(inputs[k].id(), {call.inputs[k], form.input_axes[k]});
-    if (k >= first_alike) step.set_outer(inputs[k].id(), call.inputs[k]);
+    if (k >= first_non_sequence) step.set_outer(inputs[k].id(), call.inputs[k]);
   }
   const Vars results = inline_body(tape, body, inputs);
   for (std::size_t k = 0; k < form.stacked(); ++k)  // these include the states before each step
@@ -212,7 +212,7 @@ Vars scan_gradient(const GradientCall& call) {
 
   Vars wanted;
   const auto is_wanted = [&](std::size_t k) {
-    const bool state = k >= first_state && k < first_alike;
+    const bool state = k >= first_state && k < first_non_sequence;
     return state ? is_floating(inputs[k].dtype()) : call.needs[k];
   };
   for (std::size_t k = 0; k < inputs.size(); ++k)
@@ -221,21 +221,21 @@ Vars scan_gradient(const GradientCall& call) {
   if (!wanted.empty()) found = call.grad(reached, wanted, cotangents);
 
   std::vector<ValueId> next;
-  LeavingGradients leaving(step);
+  OutgoingGradients leaving(step);
   std::vector<ValueId> gradient(inputs.size());
   for (std::size_t k = 0, i = 0; k < inputs.size(); ++k) {
     if (!is_wanted(k)) continue;
     gradient[k] = found[i++].id();
     if (k < first_state) leaving.ask_stacked(gradient[k], form.input_axes[k]);
-    if (k >= first_state && k < first_alike) next.push_back(gradient[k]);
-    if (k >= first_alike) leaving.ask_sum(gradient[k]);
+    if (k >= first_state && k < first_non_sequence) next.push_back(gradient[k]);
+    if (k >= first_non_sequence) leaving.ask_sum(gradient[k]);
   }
   leaving.add_accumulators(next);
   const ScanStep::Recorded recorded = step.record(leaving.outputs(), next);
 
   Vars gradients(inputs.size());
   for (std::size_t k = 0, state = 0; k < inputs.size(); ++k) {
-    if (k >= first_state && k < first_alike && is_floating(inputs[k].dtype())) {
+    if (k >= first_state && k < first_non_sequence && is_floating(inputs[k].dtype())) {
       if (call.needs[k]) gradients[k] = recorded.states[state];
       ++state;
     } else if (call.needs[k]) {

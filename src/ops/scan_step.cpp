@@ -162,7 +162,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
     form.input_axes.push_back(slice_of->axis);
   }
   for (const auto& [id, first] : states_) enter(id, first);
-  std::map<Key, ValueId> alike;  // outer var -> value of the body
+  std::map<Key, ValueId> captured;  // outer var -> value of the body
   for (const ValueId& id : used) {
     if (inside.count(key_of(id)) != 0 || varies(id)) continue;
     const Var var = outer(id);
@@ -170,13 +170,13 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
       inside.emplace(key_of(id), body->constant(var.node().storage).id());
       continue;
     }
-    const auto known = alike.find(key_of(var.id()));
-    if (known != alike.end()) {
+    const auto known = captured.find(key_of(var.id()));
+    if (known != captured.end()) {
       inside.emplace(key_of(id), known->second);
       continue;
     }
     enter(id, var);
-    alike.emplace(key_of(var.id()), inside.at(key_of(id)));
+    captured.emplace(key_of(var.id()), inside.at(key_of(id)));
   }
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (!needed[i]) continue;

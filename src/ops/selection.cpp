@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "elementwise.hpp"
-#include "rows.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -14,7 +14,7 @@ namespace {
 TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type);
 
 const Op& where_op() {
-  static const Op row{
+  static const Op entry{
       .name = "where",
       .doc =
           R"(a where the condition is true, b elsewhere. Elements that are not selected get a gradient of 0, even if the
@@ -50,11 +50,11 @@ const Op& where_op() {
                          });
                        },
                    .overwrites = {0, 1, 2}}};
-  return row;
+  return entry;
 }
 
 const Op& masked_fill_op() {
-  static const Op row{
+  static const Op entry{
       .name = "masked_fill",
       .doc = "`value` where the mask is true, x elsewhere. The gradient of x is 0 where the mask is true.",
       .inputs = {{"x"}, {"mask", Accept::mask}},
@@ -89,7 +89,7 @@ const Op& masked_fill_op() {
                          });
                        },
                    .overwrites = {0}}};
-  return row;
+  return entry;
 }
 
 TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type) {
@@ -118,7 +118,7 @@ To converted(From x) {
 }
 
 const Op& cast_op() {
-  static const Op row{
+  static const Op entry{
       .name = "cast",
       .doc =
           R"(x converted to another dtype. A float becomes an integer by rounding towards 0; values out of range become
@@ -143,7 +143,7 @@ const Op& cast_op() {
           });
         });
       }}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -100,7 +100,7 @@ const AttributeSpec step_attribute{"step", AttributeType::integers,
                                    std::vector<std::int64_t>{}};
 
 const Op& slice_op() {
-  static const Op row{
+  static const Op entry{
       .name = "slice",
       .doc =
           R"(x[start:stop:step] along every axis, as in Python: negative indices count from the back, indices beyond the
@@ -128,11 +128,11 @@ const Op& slice_op() {
       .lowering = {.view = [](const Call& call, const Layout& layout) {
         return std::optional<Layout>(layout_of(slice_of(call), layout));
       }}};
-  return row;
+  return entry;
 }
 
 const Op& update_slice_op() {
-  static const Op row{
+  static const Op entry{
       .name = "update_slice",
       .doc =
           R"(x with `part` written over the slice that begins at `start`, with steps of `step` and the shape of `part`.
@@ -178,7 +178,7 @@ const Op& update_slice_op() {
                    .overwrites = {0},
                    .strided_in = true,
                    .strided_out = true}};
-  return row;
+  return entry;
 }
 
 std::vector<bool> flipped(const std::vector<std::int64_t>& axes, std::size_t rank) {
@@ -198,7 +198,7 @@ std::optional<Layout> flipped_layout(const Call& call, Layout layout) {
 }
 
 const Op& flip_op() {
-  static const Op row{
+  static const Op entry{
       .name = "flip",
       .doc = "x with the elements along the given axes in reverse order. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
@@ -214,7 +214,7 @@ const Op& flip_op() {
             return Vars{flip(call.cotangent(), call.attributes().get<std::vector<std::int64_t>>("axis"))};
           },
       .lowering = {.view = flipped_layout, .unview = flipped_layout}};  // flip is its own inverse
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -1,8 +1,8 @@
 // softmax and its gradient.
 #include <limits>
 
-#include "rows.hpp"
-#include "softmax_rows.hpp"
+#include "op_helpers.hpp"
+#include "softmax_op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -21,8 +21,8 @@ Var expanded_softmax(const Var& x, std::int64_t axis) {
 }
 
 const Op& softmax_grad_op() {
-  static const Op row = [] {
-    Op op = along_axis_row("softmax_grad",
+  static const Op entry = [] {
+    Op op = along_axis_op("softmax_grad",
                            "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
                            "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
                            {{"y", Accept::floating}, {"dy", Accept::floating}},
@@ -39,12 +39,12 @@ const Op& softmax_grad_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& softmax_op() {
-  static const Op row = [] {
-    Op op = along_axis_row("softmax",
+  static const Op entry = [] {
+    Op op = along_axis_op("softmax",
                            "y = exp(x - max x) / sum exp(x - max x) along `axis`: numbers that are not negative and "
                            "sum to 1. A row of -inf (a fully masked row) gives zeros, and its gradient is 0.",
                            {{"x", Accept::floating}},
@@ -60,7 +60,7 @@ const Op& softmax_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -15,7 +15,7 @@ std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::si
 }
 
 const Op& transpose_op() {
-  static const Op row{
+  static const Op entry{
       .name = "transpose",
       .doc =
           R"(x with its axes in another order: axis i of the result is axis axes[i] of x. A view: nothing is copied.)",
@@ -70,7 +70,7 @@ const Op& transpose_op() {
                          }
                          return std::optional<Layout>(result);
                        }}};
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -53,12 +53,12 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
 }
 
 const Op& tril_op() {
-  static const Op row = triangle("tril", "lower", "<=", true);
-  return row;
+  static const Op entry = triangle("tril", "lower", "<=", true);
+  return entry;
 }
 const Op& triu_op() {
-  static const Op row = triangle("triu", "upper", ">=", false);
-  return row;
+  static const Op entry = triangle("triu", "upper", ">=", false);
+  return entry;
 }
 }  // namespace
 

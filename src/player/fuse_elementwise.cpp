@@ -6,7 +6,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t longest_chain = 64;  // nodes; the interior values of a tile of more would not fit in the cache
+constexpr std::size_t max_fused_ops = 64;  // nodes; the interior values of a tile of more would not fit in the cache
 
 /// The groups of nodes that are fused, by number; -1 for nodes that are not elementwise.
 class Groups {
@@ -48,7 +48,7 @@ class Groups {
     const auto i = static_cast<std::size_t>(index);
     const auto& members = members_[static_cast<std::size_t>(group)];
     const std::int32_t root = members.front();
-    if (members.size() >= longest_chain || program_.regions[i] != program_.regions[static_cast<std::size_t>(root)])
+    if (members.size() >= max_fused_ops || program_.regions[i] != program_.regions[static_cast<std::size_t>(root)])
       return false;
     if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
     const auto users = users_.of(index);
@@ -65,7 +65,7 @@ class Groups {
 };
 
 /// Records a group as one node in place of its root.
-void record_chain(const Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
+void record_fused(const Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
   std::vector<std::int32_t> members = groups.members(group);
   std::reverse(members.begin(), members.end());
   auto body = std::make_shared<Tape>(program.tape.blank());
@@ -112,7 +112,7 @@ void record_chain(const Program& program, const Groups& groups, std::int32_t gro
 }  // namespace
 
 const Op& fused_elementwise_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "fused_elementwise";
     op.doc = "Applies elementwise ops together, tile by tile.";
@@ -127,7 +127,7 @@ const Op& fused_elementwise_op() {
     op.expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 Program elementwise_pass(Program program) {
@@ -140,7 +140,7 @@ Program elementwise_pass(Program program) {
     if (group < 0 || groups.members(group).size() == 1)
       rewriter.keep(index);
     else if (groups.members(group).front() == index)
-      record_chain(program, groups, group, rewriter);
+      record_fused(program, groups, group, rewriter);
   }
   return rewriter.finish();
 }

@@ -182,7 +182,7 @@ void Placements::place_view_input(std::int32_t index) {
 namespace {
 /// For fused elementwise ops: the inputs that the first result may overwrite, tile by tile. No op after the one that
 /// writes the result may read such an input.
-std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
+std::vector<std::size_t> overwritable_in_fused(const Tape& body) {
   const std::int32_t writer = body.results()[0].node;
   std::vector<std::size_t> inputs;
   if (body.node(static_cast<std::size_t>(writer)).outputs.size() > 1)
@@ -200,7 +200,7 @@ std::vector<std::size_t> overwritable_in_chain(const Tape& body) {
 
 std::vector<std::size_t> Placements::overwritable(const Node& node) const {
   std::vector<std::size_t> inputs;
-  if (node.op->lowering.tiles_body) return overwritable_in_chain(*node.body);
+  if (node.op->lowering.tiles_body) return overwritable_in_fused(*node.body);
   if (runs_in_tiles(*node.op)) {
     if (node.outputs.size() > 1) return inputs;  // it may read inputs after it has written the output
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);

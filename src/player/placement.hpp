@@ -39,7 +39,7 @@ class Placements {
   /// A new buffer for the caller's memory `number` (ExternalBuffers).
   int make_external(const std::string& name, int number);
   /// The caller's memory of output `k`.
-  const Placement& outside_output(std::size_t k) const { return external_outputs_[k]; }
+  const Placement& external_output(std::size_t k) const { return external_outputs_[k]; }
   /// The buffer into which a buffer was merged; itself if it was not.
   int resolved(int buffer) const;
   /// Places output 0 of the node over one of its inputs, if that is allowed. Returns the index of the input, or -1.

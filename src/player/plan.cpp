@@ -221,7 +221,7 @@ class Planner {
       now_ = &program_.node(id.node);
       Placement place = places_.of(id);
       if (k < external_.outputs.size()) {
-        const Placement target = places_.outside_output(k);
+        const Placement target = places_.external_output(k);
         if (!same_elements(place, target)) add_copy(type, place, target, program_.node(id.node).site);
         result_.outputs.push_back({target.buffer, target.layout, type.dtype});
         continue;

@@ -143,7 +143,7 @@ class ScanRun {
     for (const StateCopies& state : states_)
       if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
     for (const BodyStep& part : steps_)
-      if (part.kernel.prepare) part.kernel.prepare(frame_of(part, arguments.step));
+      if (part.kernel.prepare) part.kernel.prepare(arguments_of(part, arguments.step));
     for (std::int64_t step = 0; step < form_.length; ++step) {
       for (const BodyStep& part : steps_) run(part, arguments);
       for (const std::size_t i : moving_) pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride;
@@ -154,7 +154,7 @@ class ScanRun {
  private:
   void run(const BodyStep& part, const KernelArguments& arguments) const {
     try {
-      part.kernel.run(frame_of(part, arguments.step));
+      part.kernel.run(arguments_of(part, arguments.step));
     } catch (Error& error) {
       name_call(error, part.site);
       throw;
@@ -169,7 +169,7 @@ class ScanRun {
     return slice;
   }
 
-  KernelArguments frame_of(const BodyStep& part, std::uint64_t step) const {
+  KernelArguments arguments_of(const BodyStep& part, std::uint64_t step) const {
     void* const* pointers = pointers_.data();
     return {pointers + part.in, pointers + part.out, pointers[part.scratch], step, pointers[part.prepared]};
   }
@@ -192,14 +192,14 @@ class ScanRun {
       external.fixed.push_back(!moves);
       external.inputs.emplace_back(body.node(static_cast<std::size_t>(inputs[k].node)).name,
                                    moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
-      add_outside(Operand::From::in, k, moves ? call.in[k].strides[static_cast<std::size_t>(form_.input_axes[k])] : 0,
+      add_external(Operand::From::in, k, moves ? call.in[k].strides[static_cast<std::size_t>(form_.input_axes[k])] : 0,
                   call.dtype(k));
     }
     Vars outputs;
     for (std::size_t k = 0; k < form_.stacked(); ++k) {
       outputs.push_back(body.var(body.results()[k]));
       external.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
-      add_outside(Operand::From::out, k, call.out[k].strides[static_cast<std::size_t>(form_.output_axes[k])],
+      add_external(Operand::From::out, k, call.out[k].strides[static_cast<std::size_t>(form_.output_axes[k])],
                   call.outputs[k].dtype);
     }
     PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
@@ -212,7 +212,7 @@ class ScanRun {
   }
 
   /// Adds the next external memory. Steps start at its beginning, or in reverse at its end.
-  void add_outside(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
+  void add_external(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
     const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
     Operand operand{from, number, nullptr, 0, bytes};
     if (form_.reverse) {

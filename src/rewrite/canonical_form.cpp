@@ -27,7 +27,7 @@ bool joins(Term::Kind kind) {
 }
 }  // namespace
 
-CanonicalForm::CanonicalForm(const TapeStretch& stretch) : stretch_(stretch) {
+CanonicalForm::CanonicalForm(const TapeSegment& stretch) : stretch_(stretch) {
   const std::size_t size = stretch.nodes.size();
   std::size_t places = 0;
   first_.reserve(size);

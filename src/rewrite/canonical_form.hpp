@@ -9,7 +9,7 @@
 namespace xtape {
 
 /// A segment of a tape, and the limits of matching in it.
-struct TapeStretch {
+struct TapeSegment {
   Tape tape;
   std::vector<bool> nodes;                        ///< Which of the tape's nodes belong to the segment.
   std::vector<ValueId> asked = {};                ///< Values that are required and must not be fused away.
@@ -25,7 +25,7 @@ struct TapeStretch {
 /// The terms of all values of a segment, which must outlive this.
 class CanonicalForm {
  public:
-  explicit CanonicalForm(const TapeStretch& stretch);
+  explicit CanonicalForm(const TapeSegment& stretch);
 
   Terms terms;
   TermId of(ValueId id) const { return terms_[place(id)]; }
@@ -47,7 +47,7 @@ class CanonicalForm {
   }
   TermId canonical(std::int32_t index, std::int32_t output);
 
-  const TapeStretch& stretch_;
+  const TapeSegment& stretch_;
   std::vector<std::size_t> first_;  // per node: the index of its first output in the vectors below
   std::vector<TermId> terms_;
   std::vector<std::int32_t> uses_;

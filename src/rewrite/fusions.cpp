@@ -26,7 +26,7 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 }
 }  // namespace
 
-Fusions::Fusions(const OpTable& table, TapeStretch stretch, bool near)
+Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
   for (const Rule& rule : table.rules()) rules_.push_back(&rule);
   std::stable_sort(rules_.begin(), rules_.end(), [](const Rule* a, const Rule* b) {

@@ -43,7 +43,7 @@ class Fusions {
  public:
   /// Matches the rules of `table` in `stretch`, from its last node to its first. The rule with the most nodes is tried
   /// first; a node is part of at most one fusion. `near` also finds near misses, which takes about as long again.
-  Fusions(const OpTable& table, TapeStretch stretch, bool near = false);
+  Fusions(const OpTable& table, TapeSegment stretch, bool near = false);
   Fusions(const Fusions&) = delete;
 
   const std::vector<Fusion>& found() const { return found_; }
@@ -69,7 +69,7 @@ class Fusions {
   bool are_equal_calls(ValueId a, ValueId b) const;
   std::optional<ValueId> read_elsewhere(Fusion& fusion) const;
 
-  TapeStretch stretch_;
+  TapeSegment stretch_;
   CanonicalForm form_;
   std::vector<const Rule*> rules_;
   std::vector<std::int32_t>

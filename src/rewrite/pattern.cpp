@@ -42,7 +42,7 @@ RulePattern::RulePattern(const Rule& from) : rule(from) {
     const ValueId id = recorded[k].id();
     if (id.node == root_node) outputs.emplace_back(id.output, static_cast<std::int32_t>(k));
   }
-  TapeStretch stretch{tape, std::vector<bool>(tape.size(), true)};
+  TapeSegment stretch{tape, std::vector<bool>(tape.size(), true)};
   stretch.looks_through_all = true;
   CanonicalForm form(stretch);
   for (const Var& var : vars) inputs.push_back(form.of(var.id()));

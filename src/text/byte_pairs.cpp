@@ -5,12 +5,12 @@
 
 namespace xtape {
 
-const Tokens* SeenWords::find(std::string_view word) const {
+const Tokens* WordCache::find(std::string_view word) const {
   const auto found = words_.find(word);
   return found == words_.end() ? nullptr : &found->second;
 }
 
-void SeenWords::add(std::string_view word, const Tokens& tokens) {
+void WordCache::add(std::string_view word, const Tokens& tokens) {
   if (word.size() > 64) return;
   if (words_.size() >= 1 << 17) words_.clear();
   words_.emplace(word, tokens);
@@ -50,8 +50,8 @@ std::int32_t BytePairs::token_of(const std::string& piece) const {
 Tokens BytePairs::encode(std::string_view text) const {
   // If another thread is using the shared cache, this call uses its own instead of waiting.
   const std::unique_lock<std::mutex> lock(seen_mutex_, std::try_to_lock);
-  SeenWords own;
-  SeenWords& words = lock ? seen_ : own;
+  WordCache own;
+  WordCache& words = lock ? seen_ : own;
   Tokens tokens;
   std::vector<std::size_t> places(in_text_.size(), 0);  // byte index of the next occurrence of each text in in_text_
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = text.find(in_text_[i].first);
@@ -74,8 +74,8 @@ Tokens BytePairs::encode(std::string_view text) const {
   }
 }
 
-void BytePairs::append(Tokens& tokens, std::string_view text, SeenWords& words) const {
-  Gpt2Words cut(text, pattern_);
+void BytePairs::append(Tokens& tokens, std::string_view text, WordCache& words) const {
+  PreTokenizer cut(text, pattern_);
   for (std::string_view word; !(word = cut.next()).empty();) {
     if (const Tokens* known = words.find(word); known != nullptr) {
       tokens.insert(tokens.end(), known->begin(), known->end());

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "gpt2_words.hpp"
+#include "pre_tokenizer.hpp"
 #include "merges.hpp"
 
 namespace xtape {
 
 /// A cache of words and their tokens. Words of more than 64 bytes rarely recur and are not cached; 2^17 words clear it.
-class SeenWords {
+class WordCache {
  public:
   const Tokens* find(std::string_view word) const;
   void add(std::string_view word, const Tokens& tokens);
@@ -48,7 +48,7 @@ class BytePairs {
   const std::string& bytes_of(std::int32_t token) const { return bytes_[static_cast<std::size_t>(token)]; }
 
  private:
-  void append(Tokens& tokens, std::string_view text, SeenWords& words) const;
+  void append(Tokens& tokens, std::string_view text, WordCache& words) const;
   Tokens tokens_of_word(std::string_view word) const;
 
   std::vector<std::string> pieces_, bytes_;  // by token
@@ -59,7 +59,7 @@ class BytePairs {
   bool whole_words_ = false;
   std::vector<std::pair<std::string, std::int32_t>> in_text_;
   mutable std::mutex seen_mutex_;
-  mutable SeenWords seen_;
+  mutable WordCache seen_;
 };
 
 }  // namespace xtape

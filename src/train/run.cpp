@@ -372,7 +372,7 @@ std::vector<Attention> Run::attention(const std::string& source, const std::opti
 }
 
 void Run::save_hugging_face(const std::string& folder) const {
-  const std::string words = train::words_folder(data_->directory);
+  const std::string words = train::hugging_face_folder(data_->directory);
   xtape::save_hugging_face(*data_->model, folder, is_hugging_face(words) ? words : "");
 }
 

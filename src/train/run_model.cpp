@@ -76,7 +76,7 @@ void write_model(const Model& model, const Recipe& recipe, const std::string& di
   write_file(directory + "/definition.json", model.definition_text());
   if (recipe.from.empty()) return;
   model.save_weights(first_weights(directory));
-  copy_hugging_face_words(recipe.from, words_folder(directory));
+  copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
 }
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {
@@ -87,7 +87,7 @@ Model run_model(const Recipe& recipe, const std::string& directory, bool has_che
   return model;
 }
 
-std::string words_folder(const std::string& directory) {
+std::string hugging_face_folder(const std::string& directory) {
   return directory + "/hugging_face";
 }
 

@@ -21,6 +21,6 @@ void write_model(const Model& model, const Recipe& recipe, const std::string& di
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint);
 
 /// The subdirectory for the config and tokenizer files of the folder that the run started from.
-std::string words_folder(const std::string& directory);
+std::string hugging_face_folder(const std::string& directory);
 
 }  // namespace xtape::train

@@ -27,8 +27,8 @@ Op scaling(const std::string& name) {
 }
 
 const Op& scale_op() {
-  static const Op row = scaling("scale");
-  return row;
+  static const Op entry = scaling("scale");
+  return entry;
 }
 
 Dtype promoted(Dtype a, Dtype b, Caller caller = Caller::here()) {

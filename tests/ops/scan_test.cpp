@@ -232,7 +232,7 @@ TEST_CASE("scan: a failed call names the mistake and leaves the tape as it was")
   const Cell fewer = [](const Vars& in, const Vars&) { return std::make_pair(Vars{in[0]}, Vars{}); };
   const Cell drawing = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{categorical(in[0])}, s); };
   ScanOptions unfit;
-  unfit.real = tape.input("real", {3, 5}, Dtype::boolean);
+  unfit.valid = tape.input("real", {3, 5}, Dtype::boolean);
   const std::size_t with_real = tape.size();
   CHECK_THROWS_WITH_AS(
       scan(good, {x, y}, {h}),

@@ -10,7 +10,7 @@ using namespace xtape;
 namespace {
 /// x * sigmoid(beta * x).
 const Op& swish_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "swish";
     op.doc = "x * sigmoid(beta * x).";
@@ -35,7 +35,7 @@ const Op& swish_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// The library's table with the op, a rule by its expansion, and one by a pattern of its own.

@@ -26,7 +26,7 @@ using Spelling = std::function<Var(const Values&)>;
 bool same(const Spelling& a, const Spelling& b) {
   const Values values;
   const Var first = a(values), second = b(values);
-  const TapeStretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const TapeSegment stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
   const CanonicalForm form(stretch);
   return form.of(first.id()) == form.of(second.id());
 }
@@ -95,7 +95,7 @@ TEST_CASE("terms of n nested sums have a total size linear in n") {
   Values values;
   Var total = values.x;
   for (int i = 0; i < 100000; ++i) total = total + values.y;
-  const TapeStretch stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const TapeSegment stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
   const CanonicalForm form(stretch);
   std::size_t parts = 0;
   for (std::size_t i = 0; i < form.terms.size(); ++i) parts += form.terms[static_cast<TermId>(i)].parts.size();

@@ -33,11 +33,11 @@ inline Scanned by_hand(const Cell& cell, const Vars& inputs, const Vars& init, c
     Vars slices;
     for (const Var& x : inputs) slices.push_back(at_step(x, options.axis, place));
     auto [outputs, next] = cell(slices, states);
-    if (!options.real.empty()) {
+    if (!options.valid.empty()) {
       const auto mask = [&](const Var& x) {
-        Shape shape = at_step(options.real, options.axis, place).shape();
+        Shape shape = at_step(options.valid, options.axis, place).shape();
         while (shape.size() < x.rank()) shape.push_back(1);
-        return cast(reshape(at_step(options.real, options.axis, place), shape), x.dtype());
+        return cast(reshape(at_step(options.valid, options.axis, place), shape), x.dtype());
       };
       for (Var& output : outputs) output = output * mask(output);
       for (std::size_t j = 0; j < next.size(); ++j) next[j] = next[j] * mask(next[j]) + states[j] * (1 - mask(next[j]));
@@ -108,7 +108,7 @@ inline ScanOptions backwards(const Var&) {
 inline ScanOptions padded(const Var& x) {
   ScanOptions options;
   const Shape shape{x.size(0), x.size(1)};
-  options.real = iota(x.tape(), shape, 1) < static_cast<int>(x.size(1)) - iota(x.tape(), shape, 0);
+  options.valid = iota(x.tape(), shape, 1) < static_cast<int>(x.size(1)) - iota(x.tape(), shape, 0);
   return options;
 }
 inline ScanOptions padded_backwards(const Var& x) {

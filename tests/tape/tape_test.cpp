@@ -15,7 +15,7 @@ using namespace xtape;
 namespace {
 /// An op whose recording fails after it has recorded some nodes.
 const Op& half_recorded_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "half_recorded";
     op.doc = "Fails when it is recorded.";
@@ -27,7 +27,7 @@ const Op& half_recorded_op() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 std::uint64_t key_of(const Var& var) {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "byte_symbols.hpp"
-#include "gpt2_words.hpp"
+#include "pre_tokenizer.hpp"
 #include "source_root.hpp"
 #include "temporary_file.hpp"
 #include "xtape/error.hpp"
@@ -26,7 +26,7 @@ Gpt2Tokenizer small(const Gpt2Options& options = {}) {
 }
 
 Strings words_of(const std::string& text) {
-  Gpt2Words cut(text);
+  PreTokenizer cut(text);
   Strings words;
   for (std::string_view word; !(word = cut.next()).empty();) words.emplace_back(word);
   return words;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "folders.hpp"
-#include "gpt2_words.hpp"
+#include "pre_tokenizer.hpp"
 #include "source_root.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
@@ -209,7 +209,7 @@ TEST_CASE("GPT-2's words are the same from a tokenizer.json as from its two file
 TEST_CASE("words by a pattern: text between matches is a word, too, and white space is that of Unicode") {
   const auto words_of = [](const std::string& text, const std::string& pattern) {
     const WordPattern compiled(pattern);
-    Gpt2Words cut(text, compiled);
+    PreTokenizer cut(text, compiled);
     std::vector<std::string> words;
     for (std::string_view word; !(word = cut.next()).empty();) words.emplace_back(word);
     return words;

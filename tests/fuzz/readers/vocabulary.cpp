@@ -3,7 +3,7 @@
 #include <set>
 
 #include "byte_symbols.hpp"
-#include "gpt2_words.hpp"
+#include "pre_tokenizer.hpp"
 #include "target.hpp"
 #include "xtape/text.hpp"
 
@@ -43,7 +43,7 @@ void encode(const Tokenizer& tokenizer, const std::string& text) {
   for (const std::int32_t token : tokens) require(token >= 0 && token < tokenizer.size(), "tokens are in the vocabulary");
   require(tokenizer.decode(tokens) == text, "any bytes are encoded and decoded unchanged");
   require(tokenizer.pieces(tokens).size() == tokens.size(), "every token has a piece");
-  Gpt2Words words(text);
+  PreTokenizer words(text);
   std::string joined;
   for (std::string_view word; !(word = words.next()).empty();) joined += word;
   require(joined == text, "the joined words are the text");

@@ -37,7 +37,7 @@ Op sine(const char* name) {
 
 /// A tile that is wrong from the ninth element of a tile on.
 const Op& wrong_tile() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = sine("broken_tile");
     op.lowering.tile = [right = op.lowering.tile](const KernelCall& call) -> TileFunction {
       return [tile = right(call), single = call.dtype(0) == Dtype::float32](const Tile& part) {
@@ -51,21 +51,21 @@ const Op& wrong_tile() {
     };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 const Op& wrong_gradient() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = sine("broken_gradient");
     op.gradient = [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0]) * 0.75}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// Says that it may write over its operand, and reads it afterwards.
 const Op& wrong_overwrite() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op = sine("broken_overwrite");
     op.lowering.tile = nullptr;
     op.lowering.kernel = [](const KernelCall& call) {
@@ -84,7 +84,7 @@ const Op& wrong_overwrite() {
     op.lowering.overwrites = {0};
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// The first disagreement of programs that call the op often, shrunk.

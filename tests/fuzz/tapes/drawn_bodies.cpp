@@ -85,15 +85,15 @@ bool Drawer::draw_scan() {
     step.operands.push_back(fitting(other));
   }
   const auto sequences = static_cast<std::int64_t>(step.operands.size());
-  const bool real = random.one_in(3);
+  const bool valid = random.one_in(3);
   for (std::int64_t more = random.below(3); more > 0; --more) {
     Shape state(whole.begin(), whole.begin() + at);
     if (random.one_in(2)) state.push_back(size());
     if (count_of(state) > most_elements_) return false;
     step.operands.push_back(fitting(ValueType{random.one_in(8) ? Dtype::int64 : real_, state}));
   }
-  if (real) step.operands.push_back(fitting(ValueType{Dtype::boolean, Shape(whole.begin(), whole.begin() + at + 1)}));
-  step.attributes = {{"axis", axis}, {"reverse", random.one_in(3)}, {"real", real}, {"sequences", sequences}};
+  if (valid) step.operands.push_back(fitting(ValueType{Dtype::boolean, Shape(whole.begin(), whole.begin() + at + 1)}));
+  step.attributes = {{"axis", axis}, {"reverse", random.one_in(3)}, {"valid", valid}, {"sequences", sequences}};
   step.body.resize(1);
   Block& block = step.body[0];
   const auto cell = [&](const Vars& slices, const Vars& states) {
@@ -105,7 +105,7 @@ bool Drawer::draw_scan() {
     draw_body(block, arguments);
     for (std::int64_t more = random.between(states.empty() ? 1 : 0, 2); more > 0; --more)
       block.results.push_back(any([&](const ValueType& own) {
-        return own.shape.size() >= at && (!real || std::equal(whole.begin(), whole.begin() + at, own.shape.begin()));
+        return own.shape.size() >= at && (!valid || std::equal(whole.begin(), whole.begin() + at, own.shape.begin()));
       }));
     for (const ValueType& wanted : types) block.results.push_back(state_like(wanted));
     Vars results;

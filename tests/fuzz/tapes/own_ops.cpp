@@ -22,7 +22,7 @@ TileFunction bend_tile(double limit) {
 
 /// An op with a tile, a gradient rule and an expansion.
 const Op& bend_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "own_bend";
     op.doc = "Within (-limit, limit): limit * tanh(x / limit).";
@@ -47,7 +47,7 @@ const Op& bend_op() {
     op.lowering.overwrites = {0};
     return op;
   }();
-  return row;
+  return entry;
 }
 
 template <class T>
@@ -68,7 +68,7 @@ Kernel center_kernel(const KernelCall& call) {
 
 /// An op with a kernel, differentiated through its expansion.
 const Op& center_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "own_center";
     op.doc = "x minus its mean along the last axis.";
@@ -83,12 +83,12 @@ const Op& center_op() {
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] - mean(call.inputs[0], {-1}, true)}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 /// An op with an expansion only.
 const Op& swell_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "own_swell";
     op.doc = "exp(tanh(x)): between 1/e and e.";
@@ -97,7 +97,7 @@ const Op& swell_op() {
     op.expand = [](const ExpandCall& call) { return Vars{exp(tanh(call.inputs[0]))}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 
 template <class T>
@@ -112,7 +112,7 @@ Kernel gate_kernel(const KernelCall& call) {
 
 /// An op that a rule inserts.
 const Op& gate_op() {
-  static const Op row = [] {
+  static const Op entry = [] {
     Op op;
     op.name = "own_gate";
     op.doc = "tanh(a) * sigmoid(b), of two arrays of one shape.";
@@ -133,7 +133,7 @@ const Op& gate_op() {
     op.expand = [](const ExpandCall& call) { return Vars{tanh(call.inputs[0]) * sigmoid(call.inputs[1])}; };
     return op;
   }();
-  return row;
+  return entry;
 }
 }  // namespace
 

@@ -103,8 +103,8 @@ class Printer {
            << indent << "}, " << vars(step.operands, 0, count) << ")";
     } else if (step.op == "scan") {
       const Block& block = step.body[0];
-      const bool real = step.attributes.get<bool>("real");
-      const std::size_t sequences = size("sequences"), last = count - (real ? 1 : 0);
+      const bool valid = step.attributes.get<bool>("valid");
+      const std::size_t sequences = size("sequences"), last = count - (valid ? 1 : 0);
       const std::size_t outputs = block.results.size() - (last - sequences);
       out_ << "joined(scan([&](const Vars& in, const Vars& states) {\n";
       body(block, sequences, indent + "  ");
@@ -113,7 +113,7 @@ class Printer {
            << indent << "}, " << vars(step.operands, 0, sequences) << ", " << vars(step.operands, sequences, last) << ", {"
            << step.attributes.get<std::int64_t>("axis") << ", "
            << (step.attributes.get<bool>("reverse") ? "true" : "false") << ", "
-           << (real ? text_of(step.operands[last]) : "{}") << "}))";
+           << (valid ? text_of(step.operands[last]) : "{}") << "}))";
     } else {
       std::vector<std::string> operands, attributes;
       for (const Term& term : step.operands) operands.push_back(text_of(term));

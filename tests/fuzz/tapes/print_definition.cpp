@@ -146,15 +146,15 @@ class Writer {
     }
     if (step.op == "scan") {
       const auto sequences = static_cast<std::size_t>(step.attributes.get<std::int64_t>("sequences"));
-      const bool real = step.attributes.get<bool>("real");
-      const std::size_t last = count - (real ? 1 : 0);
+      const bool valid = step.attributes.get<bool>("valid");
+      const std::size_t last = count - (valid ? 1 : 0);
       const std::vector<std::string> alike = add_block(step, parts);
       std::string text = "scan(" + part + ", " + joined(texts(step, 0, sequences));
       if (last > sequences) text += ", init=" + tuple(texts(step, sequences, last));
       if (!alike.empty()) text += ", non_sequences=" + tuple(alike);
       text += ", axis=" + std::to_string(step.attributes.get<std::int64_t>("axis"));
       if (step.attributes.get<bool>("reverse")) text += ", reverse=true";
-      if (real) text += ", valid=" + text_of(step.operands[last]);
+      if (valid) text += ", valid=" + text_of(step.operands[last]);
       return text + ")";
     }
     std::vector<std::string> items = texts(step, 0, count);

@@ -44,8 +44,8 @@ struct Block {
 /// - "input", "parameter", "constant": a source of type `type`, with `numbers`.
 /// - "tokens": in mode predict, the input that has a past, of type `type`, [b, t]; attribute `capacity`.
 /// - "checkpoint": the body on the operands.
-/// - "scan": operands are sequences, first states and, if the attribute `real` is true, the mask; attributes are
-///   `axis`, `reverse`, `real`, and the number of `sequences`. Its values are the stacked outputs and the last states.
+/// - "scan": operands are sequences, first states and, if the attribute `valid` is true, the mask; attributes are
+///   `axis`, `reverse`, `valid`, and the number of `sequences`. Its values are the stacked outputs and the last states.
 /// - "grad": operands are outputs, inputs, and a cotangent for each output or none at all; attributes are the numbers
 ///   of `outputs` and `inputs`. Its values are the gradients of the inputs.
 struct Step {

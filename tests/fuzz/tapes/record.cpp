@@ -93,7 +93,7 @@ const Vars& Recorder::record_scan(const Step& step, const Cell& cell) {
   options.axis = step.attributes.get<std::int64_t>("axis");
   options.reverse = step.attributes.get<bool>("reverse");
   auto last = vars.end();
-  if (step.attributes.get<bool>("real")) options.real = *--last;
+  if (step.attributes.get<bool>("valid")) options.valid = *--last;
   const auto states = vars.begin() + step.attributes.get<std::int64_t>("sequences");
   const Scanned scanned = scan(cell, Vars(vars.begin(), states), Vars(states, last), options);
   Vars results = scanned.outputs;

@@ -231,8 +231,8 @@ class Shrinker {
         return mostly;
       });
       changed([](Step& step) {
-        const bool masked = step.op == "scan" && step.attributes.get<bool>("real");
-        if (masked) step.attributes.set("real", false), step.operands.pop_back();
+        const bool masked = step.op == "scan" && step.attributes.get<bool>("valid");
+        if (masked) step.attributes.set("valid", false), step.operands.pop_back();
         return masked;
       });
     }

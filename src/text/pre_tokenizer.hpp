@@ -24,12 +24,12 @@ class WordPattern {
 
 /// Iterates over the words of a text: the matches of the pattern and the text between them, without gaps. Bytes that
 /// are not UTF-8 count as punctuation. The text and the pattern must outlive this object.
-class Gpt2Words {
+class PreTokenizer {
  public:
-  explicit Gpt2Words(std::string_view text, const WordPattern& pattern = WordPattern::gpt2());
-  ~Gpt2Words();
-  Gpt2Words(const Gpt2Words&) = delete;
-  Gpt2Words& operator=(const Gpt2Words&) = delete;
+  explicit PreTokenizer(std::string_view text, const WordPattern& pattern = WordPattern::gpt2());
+  ~PreTokenizer();
+  PreTokenizer(const PreTokenizer&) = delete;
+  PreTokenizer& operator=(const PreTokenizer&) = delete;
   /// The next word; empty after the last one.
   std::string_view next();
 

@@ -1,4 +1,4 @@
-#include "gpt2_words.hpp"
+#include "pre_tokenizer.hpp"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -83,21 +83,21 @@ const WordPattern& WordPattern::gpt2() {
   return pattern;
 }
 
-struct Gpt2Words::Match {
+struct PreTokenizer::Match {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   ~Match() { pcre2_match_data_free(data); }
 };
 
-Gpt2Words::Gpt2Words(std::string_view text, const WordPattern& pattern)
+PreTokenizer::PreTokenizer(std::string_view text, const WordPattern& pattern)
     : pattern_(pattern),
       text_(text),
       masked_(masked(text)),
       seen_(masked_.empty() ? text_ : masked_),
       match_(std::make_unique<Match>()) {}
 
-Gpt2Words::~Gpt2Words() = default;
+PreTokenizer::~PreTokenizer() = default;
 
-std::string_view Gpt2Words::next() {
+std::string_view PreTokenizer::next() {
   if (at_ == text_.size()) return {};
   if (found_end_ <= at_) {
     const auto match = [&](std::uint32_t options) {

@@ -13,7 +13,7 @@ namespace xtape {
 /// An op whose kernel calls run(T{}, arguments, extent, threads), where T is the C++ type of the dtype. The output has
 /// the type of the first input and may overwrite any input.
 template <class Run>
-Op along_axis_row(const std::string& name, const std::string& doc, std::vector<InputSpec> inputs, const Run& run) {
+Op along_axis_op(const std::string& name, const std::string& doc, std::vector<InputSpec> inputs, const Run& run) {
   Op op;
   op.name = name;
   op.doc = doc;

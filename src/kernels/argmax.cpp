@@ -1,4 +1,4 @@
-#include "greatest.hpp"
+#include "argmax.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -20,7 +20,7 @@ std::int64_t rows_in_piece(std::int64_t rows, int threads) {
 }
 }  // namespace
 
-void find_greatest(Dtype dtype, const void* in, const Middle& extent, std::int64_t* out, int threads) {
+void argmax_kernel(Dtype dtype, const void* in, const Middle& extent, std::int64_t* out, int threads) {
   with_number(dtype, [&](auto scalar) {
     using T = decltype(scalar);
     const T* from = static_cast<const T*>(in);
@@ -39,11 +39,11 @@ void find_greatest(Dtype dtype, const void* in, const Middle& extent, std::int64
   });
 }
 
-std::size_t top_scratch(std::int64_t rows, std::int64_t length, int threads) {
+std::size_t top_k_scratch(std::int64_t rows, std::int64_t length, int threads) {
   return static_cast<std::size_t>(std::min<std::int64_t>(rows, threads) * length) * sizeof(std::int64_t);
 }
 
-void find_top(Dtype dtype, const void* in, std::int64_t rows, std::int64_t length, std::int64_t k, void* values,
+void top_k_kernel(Dtype dtype, const void* in, std::int64_t rows, std::int64_t length, std::int64_t k, void* values,
               std::int64_t* indices, void* scratch, int threads) {
   const std::int64_t piece = rows_in_piece(rows, threads);
   with_number(dtype, [&](auto scalar) {

@@ -11,7 +11,7 @@
 namespace xtape::model {
 
 /// A source location.
-struct Place {
+struct Location {
   std::string file;                                  ///< As the user named it.
   std::string owner;                                 ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
   int line = 0;                                      ///< In the file, from 1; 0 if the text is not from a file.
@@ -19,15 +19,15 @@ struct Place {
   std::size_t begin = 0;                             ///< The byte offset in `source`.
 };
 
-Place place_of(const JsonNode& node);
+Location location_of(const JsonNode& node);
 
 /// "gpt2.json, block 'attention', line 24".
-std::string to_string(const Place& place);
+std::string to_string(const Location& location);
 
 /// Throws a DefinitionError: the location and the message, then the line of the file with a caret.
-[[noreturn]] void fail(const Place& place, const std::string& message);
+[[noreturn]] void fail(const Location& location, const std::string& message);
 
 /// Throws a DefinitionError: the location and the message, then `text` with a caret under byte `column`.
-[[noreturn]] void fail(const Place& place, const std::string& text, std::size_t column, const std::string& message);
+[[noreturn]] void fail(const Location& location, const std::string& text, std::size_t column, const std::string& message);
 
 }  // namespace xtape::model

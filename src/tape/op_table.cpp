@@ -17,18 +17,18 @@ Op source(const std::string& name, const std::string& doc) {
 }  // namespace
 
 const Op& input_op() {
-  static const Op row = source("input", "A value that is fed at every play.");
-  return row;
+  static const Op entry = source("input", "A value that is fed at every play.");
+  return entry;
 }
 
 const Op& parameter_op() {
-  static const Op row = source("parameter", "An array of a store. Every play reads it from the store's memory.");
-  return row;
+  static const Op entry = source("parameter", "An array of a store. Every play reads it from the store's memory.");
+  return entry;
 }
 
 const Op& constant_op() {
-  static const Op row = source("constant", "An array that never changes.");
-  return row;
+  static const Op entry = source("constant", "An array that never changes.");
+  return entry;
 }
 
 const char* name_of(AttributeType type) {
