@@ -22,6 +22,7 @@ std::vector<double> losses_of(const std::string& run) {
   std::vector<double> losses;
   for (const auto& line : metrics_of(run))
     if (line.contains("loss")) losses.push_back(line["loss"]);
+  REQUIRE(!losses.empty());
   return losses;
 }
 
