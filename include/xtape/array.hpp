@@ -1,4 +1,4 @@
-/// Arrays as xtape sees them: dtype, shape, layout, a view over anybody's memory, and an owning array.
+/// Arrays: dtype, shape, layout, a non-owning view, and an array that owns its memory.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@
 
 namespace xtape {
 
-/// The scalar type of an array, known at run time.
+/// The element type of an array, known at run time.
 enum class Dtype : std::uint8_t { float32, float64, int32, int64, boolean };
 
-std::size_t size_of(Dtype dtype);     ///< Bytes an element takes.
+std::size_t size_of(Dtype dtype);     ///< Bytes per element: 4, 8 or, for bool, 1.
 const char* name_of(Dtype dtype);     ///< "float32", "float64", "int32", "int64", "bool".
-Dtype dtype_named(const std::string& name);  ///< The inverse of name_of; throws DtypeError, naming the valid names.
+Dtype dtype_named(const std::string& name);  ///< The inverse; throws DtypeError, listing the valid names.
 inline bool is_floating(Dtype dtype) { return dtype == Dtype::float32 || dtype == Dtype::float64; }
 inline bool is_integer(Dtype dtype) { return dtype == Dtype::int32 || dtype == Dtype::int64; }
 
@@ -39,18 +39,19 @@ constexpr Dtype dtype_of() {
                                           : Dtype::int64;
 }
 
-/// Up to max_rank integers without an allocation: sizes, strides, axes.
+/// Up to max_rank integers, without an allocation: sizes, strides or axes. operator[] and back() do not check indices.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 10;
 
-  Shape() = default;
+  Shape() = default;  ///< Of rank 0.
+  // The constructors throw ShapeError for more than max_rank entries.
   Shape(std::initializer_list<std::int64_t> sizes) : Shape(sizes.begin(), sizes.end()) {}
   template <class Iterator, class = typename std::iterator_traits<Iterator>::iterator_category>
   Shape(Iterator first, Iterator last) {
     for (; first != last; ++first) push_back(static_cast<std::int64_t>(*first));
   }
-  /// `rank` entries of `value`.
+  /// `rank` entries of `value`. Throws ShapeError if `rank` is above max_rank.
   static Shape filled(std::size_t rank, std::int64_t value);
 
   std::size_t size() const { return rank_; }
@@ -63,9 +64,9 @@ class Shape {
   std::int64_t* end() { return sizes_ + rank_; }
   const std::int64_t* begin() const { return sizes_; }
   const std::int64_t* end() const { return sizes_ + rank_; }
-  void push_back(std::int64_t size);                     ///< Throws ShapeError past max_rank.
-  void insert(std::size_t position, std::int64_t size);  ///< Throws ShapeError past max_rank, and beyond the last axis.
-  void erase(std::size_t position);                      ///< Throws ShapeError where there is no such axis.
+  void push_back(std::int64_t size);                     ///< Throws ShapeError at max_rank entries.
+  void insert(std::size_t position, std::int64_t size);  ///< The same; also if position > size().
+  void erase(std::size_t position);                      ///< Throws ShapeError if position >= size().
 
   friend bool operator==(const Shape& a, const Shape& b) {
     if (a.rank_ != b.rank_) return false;
@@ -80,14 +81,14 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-using Strides = Shape;  ///< Steps between neighbours along each axis, in elements.
+using Strides = Shape;  ///< The distance between neighbours along each axis, in elements; may be 0 or negative.
 
-/// The bytes that an array takes. Throws ShapeError where a size is negative, or where the element's size and all sizes
-/// other than 0 multiply to more than 2^63 - 1 (NumPy's rule). The type of every array and of every value on a tape has
-/// passed: of its sizes, any product fits in 64 bits.
+/// The bytes that an array of this type takes. Throws ShapeError if a size is negative, or if the product of the
+/// element size and all sizes other than 0 is above 2^63 - 1 (NumPy's rule). All arrays and all values on tapes satisfy
+/// this, so that products of their sizes fit in 64 bits.
 std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
 
-/// total += more, total *= by. False, with `total` as it was, where 64 bits cannot hold the result.
+/// total += more, total *= by. Returns false and leaves `total` unchanged if the result does not fit in 64 bits.
 [[nodiscard]] inline bool checked_add(std::int64_t& total, std::int64_t more) {
   std::int64_t result;
   if (__builtin_add_overflow(total, more, &result)) return false;
@@ -101,43 +102,44 @@ std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
   return true;
 }
 
-std::int64_t count_of(const Shape& shape);          ///< The number of elements, of a shape that checked_bytes lets pass.
-std::string to_string(const Shape& shape);          ///< "(2, 3)".
+std::int64_t count_of(const Shape& shape);          ///< Elements; 1 for rank 0. Requires what checked_bytes checks.
+std::string to_string(const Shape& shape);          ///< "(2, 3)", "(2,)", "()".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
-Strides dense_strides(const Shape& shape);          ///< Row-major.
+Strides dense_strides(const Shape& shape);          ///< Of a row-major array without gaps.
 
-/// NumPy broadcasting: the shape that all of `shapes` broadcast to. Throws ShapeError, naming the shapes.
+/// NumPy broadcasting: the shape that all of `shapes` broadcast to. Throws ShapeError, which names the shapes.
 Shape broadcast_shapes(const std::vector<Shape>& shapes);
 
-/// `axis` counted from the front: in [-rank, rank) becomes [0, rank). Throws ShapeError.
+/// `axis` in [-rank, rank), counted from the front: in [0, rank). Throws ShapeError if it is out of range.
 std::size_t normal_axis(std::int64_t axis, std::size_t rank);
 
-/// Where the elements of an array lie in its buffer. Offsets and strides count elements; a stride may be 0 or negative.
+/// Where the elements of an array are in a buffer: at offset + sum(index * stride), counted in elements.
 struct Layout {
   Shape shape;
   Strides strides;
   std::int64_t offset = 0;
 
   static Layout dense(const Shape& shape);  ///< Row-major from offset 0.
-  bool contiguous() const;                  ///< Row-major without gaps (axes of size 1 may have any stride).
-  /// The layout seen through `shape`, where axes of size 1 or missing in front repeat with stride 0. Throws ShapeError
-  /// where it does not broadcast to it.
+  bool contiguous() const;                  ///< Row-major without gaps; axes of size 1 may have any stride.
+  /// The same elements broadcast to `shape`: axes of size 1, and axes that this layout lacks in front, get stride 0.
+  /// Throws ShapeError if this layout does not broadcast to `shape`.
   Layout broadcast_to(const Shape& shape) const;
 };
 bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// A view over memory that somebody else owns: what goes into a play and what comes out of it. Converts from xtensor
-/// containers and adaptors over contiguous or strided memory, which must outlive the view.
+/// A non-owning view of an array, contiguous or strided; the memory must outlive the view. Plays read feeds and return
+/// outputs as views. Converts from Array and from xtensor containers and adaptors. Only elements need be aligned.
 class ArrayView {
  public:
-  ArrayView() = default;
-  /// `data` is where offset 0 lies. Throws ShapeError where checked_bytes does, or where strides are missing.
+  ArrayView() = default;  ///< Views nothing: data() is null.
+  /// `data` is the address of offset 0. Throws ShapeError as checked_bytes does, or if there is not one stride per
+  /// axis.
   ArrayView(const void* data, Dtype dtype, const Layout& layout);
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
 
-  /// From an xtensor container or adaptor (anything with data(), shape() and strides()).
+  /// From an xtensor container or adaptor: anything with data(), shape(), strides() and data_offset().
   template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
             class = decltype(std::declval<const E&>().strides())>
   ArrayView(const E& e)  // NOLINT: converts by intent
@@ -147,18 +149,19 @@ class ArrayView {
     layout_.offset = static_cast<std::int64_t>(e.data_offset());
   }
 
-  const void* data() const { return data_; }  ///< Where offset 0 lies.
+  const void* data() const { return data_; }  ///< The address of offset 0, which need not be that of an element.
   Dtype dtype() const { return dtype_; }
   const Shape& shape() const { return layout_.shape; }
   const Layout& layout() const { return layout_; }
 
-  /// The first element. Throws DtypeError unless T is the view's scalar.
+  /// A pointer to the first element; the others follow by layout().strides. Throws DtypeError unless T is the view's
+  /// element type.
   template <class T>
   const T* as() const {
     require(dtype_of<T>());
     return static_cast<const T*>(data_) + layout_.offset;
   }
-  /// A copy as an xtensor array. Throws DtypeError unless T is the view's scalar.
+  /// A copy as an xtensor array. Throws DtypeError unless T is the view's element type.
   template <class T>
   xt::xarray<T> to() const {
     require(dtype_of<T>());
@@ -166,7 +169,7 @@ class ArrayView {
     copy_to(copy.data());
     return copy;
   }
-  /// Writes the elements, row-major, to `destination`.
+  /// Writes the elements in row-major order to `destination`, which must not overlap the viewed memory.
   void copy_to(void* destination) const;
 
  private:
@@ -177,14 +180,14 @@ class ArrayView {
   Layout layout_;
 };
 
-/// A handle to a dense row-major array that owns its memory (64-byte aligned, zero at first; on huge pages from 2 MiB).
-/// Copies of the handle share the elements.
+/// A handle to a dense row-major array that owns its memory: aligned to 64 bytes, from 2 MiB on to huge pages, which it
+/// uses if the system grants them. Copies of the handle share the elements, unsynchronised; the last one frees them.
 class Array {
  public:
-  Array() = default;
-  /// Zeros. Throws ShapeError where checked_bytes does, Error where the memory cannot be had.
+  Array() = default;  ///< Empty: no memory, data() is null, false as a bool.
+  /// Zeros. Throws ShapeError as checked_bytes does, Error if the system refuses the memory.
   Array(Dtype dtype, const Shape& shape);
-  explicit Array(const ArrayView& values);  ///< A copy of `values`.
+  explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws as the constructor above.
 
   explicit operator bool() const { return bytes_ != nullptr; }
   Dtype dtype() const { return dtype_; }
@@ -193,6 +196,7 @@ class Array {
   std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype_); }
   void* data() { return bytes_.get(); }
   const void* data() const { return bytes_.get(); }
+  /// The first element, and a copy as an xtensor array. Both throw DtypeError unless T is the array's element type.
   template <class T>
   T* as() {
     return const_cast<T*>(ArrayView(*this).as<T>());
@@ -205,11 +209,12 @@ class Array {
   xt::xarray<T> to() const {
     return ArrayView(*this).to<T>();
   }
-  /// Overwrites the elements. Throws ShapeError or DtypeError unless `values` has this array's shape and dtype.
+  /// Overwrites the elements, for all handles. Throws ShapeError or DtypeError unless `values` has this array's shape
+  /// and dtype.
   void assign(const ArrayView& values);
-  Array clone() const { return Array(ArrayView(*this)); }
-  /// The first elements, as an array of another shape: another handle on the same memory. Throws ShapeError where `shape`
-  /// has more elements than there are, or a negative size.
+  Array clone() const { return Array(ArrayView(*this)); }  ///< A copy with its own memory.
+  /// A handle on the same memory under another shape, with the first elements. Throws ShapeError if `shape` has more
+  /// elements than there are, or a negative size.
   Array first(const Shape& shape) const;
 
  private:
@@ -222,7 +227,7 @@ template <>
 inline constexpr const char* kind_of_value<Array> = "array";
 template <>
 inline constexpr const char* kind_of_value<ArrayView> = "array";
-/// Arrays by name, which outlive tapes: weights, optimiser moments, carried states.
+/// Arrays by name that outlive tapes: weights, optimiser moments, carried states. Copies share the arrays' elements.
 using Store = Named<Array>;
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// BLEU (Papineni, Roukos, Ward, Zhu, 2002): how much of a translation's wording stands in a reference translation.
+/// BLEU (Papineni, Roukos, Ward, Zhu, 2002): the n-gram overlap of translations with reference translations.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 8 && !defined(XTAPE_LAYER_IS_TEXT)
@@ -13,22 +13,22 @@
 namespace xtape {
 
 struct BleuOptions {
-  std::string tokenize = "13a";  ///< "13a": words as mteval-v13a cuts them; "none": what white space separates.
-  bool lowercase = false;        ///< Case does not count.
+  std::string tokenize = "13a";  ///< "13a": as mteval-v13a; "none": words are separated by white space.
+  bool lowercase = false;        ///< Whether to ignore case.
 };
 
 struct Bleu {
   double score = 0;                       ///< 0 to 100.
   std::array<double, 4> precisions = {};  ///< Of n-grams of 1 to 4 words, in percent.
-  double brevity_penalty = 0;
+  double brevity_penalty = 0;             ///< 0 to 1.
   std::int64_t hypothesis_length = 0;  ///< In words.
   std::int64_t reference_length = 0;
-  std::string signature;  ///< How the score was made, in the form of sacreBLEU (Post, 2018).
+  std::string signature;  ///< The options, in the form of sacreBLEU's signature (Post, 2018).
 };
 
-/// The score of a whole corpus, one reference a line, with exponential smoothing (method 3 of Chen and Cherry, 2014):
-/// what sacreBLEU's corpus_bleu gives for the same options. Lines hold no line ends. Throws Error where there are no
-/// lines, their counts differ, a line is not UTF-8, or `tokenize` is not known.
+/// The score of a corpus with one reference per line, with exponential smoothing (method 3 of Chen and Cherry, 2014):
+/// equals that of sacreBLEU's corpus_bleu with the same options. Lines do not contain line ends. Throws Error if there
+/// are no lines, their numbers differ, a line is not UTF-8, or `tokenize` is unknown.
 Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                  const BleuOptions& options = {});
 

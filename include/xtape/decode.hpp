@@ -1,4 +1,4 @@
-/// Generating tokens with a model: by drawing, and by searching for the most likely.
+/// Generating tokens with a model, by sampling and by beam search.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
@@ -18,116 +18,119 @@
 
 namespace xtape {
 
-/// How the next token is chosen from its logits. The three cuts apply in this order: temperature, top_k, top_p.
+/// How the next token is drawn from its logits. The options apply in this order: temperature, top_k, top_p.
 struct Sampling {
-  double temperature = 1;  ///< Logits are divided by it; 0: always the most likely token.
+  double temperature = 1;  ///< Logits are divided by it. 0: the most likely token. >= 0.
   std::int64_t top_k = 0;  ///< Only the k most likely tokens; 0: all.
-  double top_p = 1;  ///< Only the most likely tokens that together reach this probability (Holtzman et al., 2020).
+  double top_p = 1;  ///< Only the most likely tokens that together reach this share, in (0, 1] (Holtzman et al., 2020).
   std::uint64_t seed = 0;
 };
 
-/// One token drawn from `logits`, whose classes are the tokens. Draw number `draw` of the sampling's seed: equal draws
-/// give equal tokens. Equally likely tokens are cut in the order of their numbers. Throws Error where an option is out
-/// of its range, or no logit is finite.
+/// A token drawn from `logits`, one per token. It depends only on the arguments: number `draw` of the seed's random
+/// numbers. Of equally likely tokens, the lowest come first. Throws Error if an option is out of range, a logit is NaN
+/// or +infinity, or no logit is finite.
 std::int32_t sample(const std::vector<double>& logits, const Sampling& sampling, std::uint64_t draw);
 
-/// The probabilities that `sample` draws by.
+/// The probability of each token in `sample`. Throws as it does.
 std::vector<double> sampling_probabilities(const std::vector<double>& logits, const Sampling& sampling);
 
 struct GenerateOptions {
-  std::int64_t tokens = 100;    ///< How many to generate.
-  std::int64_t context = 1024;  ///< The most tokens that the model sees at once. When it is full, the older half goes.
-  std::int32_t end_token = -1;  ///< Generation ends after this token; -1: there is none.
+  std::int64_t tokens = 100;    ///< The most to generate.
+  std::int64_t context = 1024;  ///< The most tokens the model reads at once; when full, the older half is dropped.
+  std::int32_t end_token = -1;  ///< Generation ends after this token; -1: none.
   Sampling sampling;
-  /// Called by `generate` with each token as it comes; true ends the generation.
+  /// Called by `generate` with each new token; returning true ends the generation.
   std::function<bool(std::int32_t)> each;
-  std::int64_t samples = 1;     ///< Of generate_batch: how often each prompt is continued.
-  std::int64_t batch_size = 8;  ///< Of generate_batch: rows at a time. Up to 8, they share the reading of the weights.
-  bool cached = true;           ///< False plays all that the model sees again for every token: for comparing.
+  std::int64_t samples = 1;     ///< Of generate_batch: continuations per prompt.
+  std::int64_t batch_size = 8;  ///< Of generate_batch: rows at a time. Up to 8 rows read the weights once.
+  bool cached = true;           ///< False replays the whole context for every token: for comparison.
 };
 
-/// Continues `prompt` by the model's function `logits(tokens)`, played in mode predict, and returns what was generated. The
-/// prompt is played in a few pieces, then every token by itself. Throws Error where the prompt is empty.
+/// Continues `prompt` with the model's function `logits(tokens)`, floats [b, t, classes] in mode predict, and returns
+/// the new tokens. Plays the prompt in a few pieces, then each token by itself. Throws Error if the prompt is empty, an
+/// option is out of range, or logits cannot be sampled; DefinitionError if `logits` is not of this form.
 Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& options);
-/// The same with players that are kept for the next call. `cached` must be true.
+/// The same, keeping the players for the next call. `cached` must be true.
 Tokens generate(Predictor& predictor, const Tokens& prompt, const GenerateOptions& options);
 
-/// Continues many prompts, rows of different lengths in one batch, and returns what was generated: sample j of prompt i is
-/// number i * samples + j. A row ends by itself; sample j draws from stream j of the seed, so that what it says does not
-/// depend on the prompts beside it, other than by rounding. `each` is called with the number of a row and its next token;
-/// true ends that row. Throws Error where a prompt is empty, or an option out of its range.
+/// Continues many prompts, in batches of rows of different lengths, and returns the new tokens: sample j of prompt i is
+/// row i * samples + j. Each row ends on its own. Sample j draws from stream j of the seed, so that its text does not
+/// depend on the other prompts, except by rounding. `each` is called with a row's number and new token; returning true
+/// ends that row. Throws as `generate`.
 std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prompts, const GenerateOptions& options,
                                    const std::function<bool(std::int64_t, std::int32_t)>& each = {});
-/// The same with players that are kept for the next call. `cached` must be true.
+/// The same, keeping the players for the next call. `cached` must be true.
 std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int64_t, std::int32_t)>& each = {});
 
-/// The text that tokens add to a prompt, as they come: in whole characters (what is not UTF-8 becomes U+FFFD), up to the
-/// first of some texts to stop at, which may span tokens. What may be the beginning of one is held back.
+/// Decodes generated tokens one by one into text: in whole characters (invalid UTF-8 becomes U+FFFD), up to the first
+/// of some stop texts, which may span tokens. Text that may begin a stop text is held back.
 class TextStream {
  public:
-  /// `before` is the prompt's last token. The tokenizer must outlive the stream. Throws Error where a stop is empty.
+  /// `before` is the last token of the prompt. The tokenizer must outlive the stream. Throws Error if a stop text is
+  /// empty.
   TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops = {});
   TextStream(TextStream&&) noexcept;
   TextStream& operator=(TextStream&&) noexcept;
   ~TextStream();
 
-  std::string add(std::int32_t token);  ///< The text that is certain with this token; none after a stop.
-  std::string finish();                 ///< No more tokens come: what was held back.
-  bool stopped() const;                 ///< A stop has come.
+  std::string add(std::int32_t token);  ///< The text that this token completes; "" after a stop.
+  std::string finish();                 ///< To be called after the last token: the text held back.
+  bool stopped() const;                 ///< Whether a stop text has occurred.
 
  private:
   struct Data;
   std::unique_ptr<Data> data_;
 };
 
-/// How log-probabilities of hypotheses of different lengths are compared: score = log_probability / penalty, where a
-/// hypothesis of L tokens, its end token included, has the penalty
+/// How hypotheses of different lengths are compared: score = log_probability / penalty. The penalty of L tokens, the
+/// end token included, is
 enum class LengthPenalty : std::uint8_t {
-  none,  ///< 1;
-  wu,    ///< ((5 + L) / 6)^alpha (Wu et al., 2016, Google's neural machine translation system);
+  none,  ///< 1.
+  wu,    ///< ((5 + L) / 6)^alpha (Wu et al., 2016, Google's neural machine translation system, eq. 14).
   power  ///< L^alpha.
 };
-const char* name_of(LengthPenalty penalty);
-LengthPenalty length_penalty_named(const std::string& name);  ///< Throws Error, naming the valid names.
+const char* name_of(LengthPenalty penalty);                  ///< "none", "wu", "power".
+LengthPenalty length_penalty_named(const std::string& name);  ///< The inverse; throws Error, listing the valid names.
 double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length);
 
 struct SearchOptions {
-  std::int64_t beam_size = 1;  ///< Hypotheses a sentence that go on at each step. 1: greedy, up to the first end token.
+  std::int64_t beam_size = 1;  ///< Hypotheses per source that are extended at each step. 1: greedy.
   LengthPenalty length_penalty = LengthPenalty::none;
-  double alpha = 0.6;             ///< Of the penalty.
-  std::int64_t max_length = 256;  ///< The most tokens of a hypothesis, its end token included.
-  /// Where one of the two is not 0, hypotheses have at most length_factor * (tokens of the source) + length_extra tokens,
-  /// too, but may have one.
+  double alpha = 0.6;             ///< Of the length penalty.
+  std::int64_t max_length = 256;  ///< The most tokens of a hypothesis, the end token included.
+  /// If one of these is not 0, hypotheses also have at most length_factor * (tokens of the source) + length_extra
+  /// tokens, but may always have one.
   double length_factor = 0;
   std::int64_t length_extra = 0;
-  std::int64_t n_best = 1;  ///< How many hypotheses of a sentence are wanted; at most beam_size.
-  /// False: a sentence goes on until no hypothesis can still beat the n_best that are finished. True: until beam_size
-  /// hypotheses are finished, which is cheaper.
+  std::int64_t n_best = 1;  ///< Hypotheses to return per source; at most beam_size.
+  /// True: a search ends when beam_size hypotheses are finished. False: when none can still beat the n_best finished
+  /// ones, which is more expensive. A greedy search ends at the first end token.
   bool early_stopping = false;
-  std::int32_t start = 2;  ///< Comes before the first token of every target; never generated.
+  std::int32_t start = 2;  ///< Precedes the first token of every target; never generated.
   std::int32_t end = 3;    ///< Ends a target.
-  std::int32_t pad = 0;    ///< Fills sources up; never generated.
-  std::int64_t batch_size = 64;  ///< Sentences at a time; those of like length go together.
-  bool cached = true;            ///< False plays whole hypotheses again at every step: for comparing.
-  std::function<void()> between;  ///< Called before every step; what it throws ends the search.
+  std::int32_t pad = 0;    ///< Pads sources; never generated.
+  std::int64_t batch_size = 64;  ///< Sources at a time; those of similar length share a batch.
+  bool cached = true;            ///< False replays whole hypotheses at every step: for comparison.
+  std::function<void()> between;  ///< Called before every step; an exception from it ends the search.
 };
 
 struct Hypothesis {
-  Tokens tokens;               ///< Without start and end.
-  double log_probability = 0;  ///< The sum of its tokens' log-probabilities, that of the end token included.
-  double score = 0;            ///< Penalised.
-  bool finished = false;       ///< It has its end token. False: it was cut at the greatest length.
+  Tokens tokens;               ///< Without the start and end tokens.
+  double log_probability = 0;  ///< The sum over its tokens, the end token included.
+  double score = 0;            ///< log_probability / penalty.
+  bool finished = false;       ///< Whether it has an end token, or was cut at the maximum length.
 };
 
-/// The best targets for each of `sources`, by beam search with the model's function logits(source, tokens): int64 [b, s],
-/// padded on the right, and [b, t], to float [b, t, classes]. Per source: up to n_best hypotheses, the finished ones
-/// first, by falling score. Which sentences share a batch changes scores by rounding at most. docs/decoding.md says how
-/// the search goes. Throws Error where an option is out of its range, a source has no token, or a logit is NaN.
+/// The best targets for each of `sources`, by beam search (docs/decoding.md) with the model's function logits(source,
+/// tokens): from int64 [b, s], padded on the right, and int64 [b, t] to floats [b, t, classes]. Returns up to n_best
+/// hypotheses per source, first the finished ones, each by descending score. Batching changes scores by rounding at
+/// most. Throws Error if an option is out of range, a source is empty, a logit is NaN or +infinity or a row has no
+/// finite logit; DefinitionError if `logits` is not of this form.
 std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Tokens>& sources,
                                             const SearchOptions& options);
-/// The same with players that are kept for the next call. `cached` must be true.
+/// The same, keeping the players for the next call. `cached` must be true.
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options);
 

@@ -1,4 +1,5 @@
-/// The errors that xtape throws. A failed call leaves the tape, the store and the file it worked on as they were.
+/// The exceptions that xtape throws. Unless its documentation says otherwise, a call that throws leaves the tape, the
+/// store and the file that it worked on unchanged.
 #pragma once
 
 #include <memory>
@@ -7,22 +8,24 @@
 
 namespace xtape {
 
-/// The base of every error. `what()` names the op and its place (the definition's file, block and line, or the program's
-/// file and line), what was received, and what would be right.
+/// The base of all errors. `what()` names the op and the location of the call (file, block and line of the definition,
+/// or file and line of the program), what was received, and what would be right. Copying an Error does not throw.
 class Error : public std::runtime_error {
  public:
-  /// Control characters in `message` other than line ends and tabs, and bytes that are not UTF-8, are written as \x1B:
-  /// messages quote data, and data must not steer the terminal that shows them.
+  /// Writes control characters of `message` other than line feeds and tabs, and bytes that are not UTF-8, as \x1B.
+  /// Messages quote data, and data must not control the terminal that shows them.
   explicit Error(const std::string& message);
   const char* what() const noexcept override { return longer_ ? longer_->c_str() : std::runtime_error::what(); }
 
-  // Whoever knows more of a failed call than the thrower adds it on the way out, and throws on: the error keeps its type.
+  // A caller that knows more about the failed call catches the error by reference, adds the op or the location, and
+  // rethrows with `throw;`, so that the error keeps its type.
 
-  /// Puts "OP: " in front of the text, unless it begins so or a place stands there.
+  /// Prepends "OP: " to the text, unless the text begins with it or has a location already.
   void name_op(const std::string& op) {
     if (!placed_ && std::string(what()).compare(0, op.size() + 1, op + ":") != 0) put_in_front(op);
   }
-  /// Puts "PLACE: " in front of the text, unless a place stands there: the innermost counts. An empty place is none.
+  /// Prepends "PLACE: " to the text, unless it has a location already: the innermost one stays. Ignores an empty
+  /// `place`.
   void name_place(const std::string& place) {
     if (placed_ || place.empty()) return;
     put_in_front(place);
@@ -32,35 +35,35 @@ class Error : public std::runtime_error {
  private:
   void put_in_front(const std::string& name);
 
-  std::shared_ptr<const std::string> longer_;  // shared, since copying an exception must not throw
+  std::shared_ptr<const std::string> longer_;  // shared because copying an exception must not throw
   bool placed_ = false;
 };
 
-/// Shapes that do not fit the op.
+/// Shapes that the op does not take, or that no array can have.
 class ShapeError : public Error {
  public:
   using Error::Error;
 };
 
-/// Dtypes that do not fit the op, or a mix of float widths.
+/// Dtypes that the op does not take, a mix of float widths, or a literal that its dtype cannot hold.
 class DtypeError : public Error {
  public:
   using Error::Error;
 };
 
-/// A var that is empty, stale, or of another tape.
+/// A var that is empty, stale, or belongs to another tape.
 class HandleError : public Error {
  public:
   using Error::Error;
 };
 
-/// A definition, recipe or expression that is wrong. The text carries file, block, line and a caret.
+/// A mistake in a definition, recipe or expression. The text has file, block, line and a caret.
 class DefinitionError : public Error {
  public:
   using Error::Error;
 };
 
-/// A file that cannot be read or written, or whose contents are not what they claim to be.
+/// A file that cannot be read or written, or whose contents are damaged or of the wrong format.
 class FileError : public Error {
  public:
   using Error::Error;

@@ -1,4 +1,4 @@
-/// Numbers before they have a dtype.
+/// Literals: numbers that do not have a dtype yet.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace xtape {
 
-/// A number as it stands in a program, exactly: an integer or a double. Converts from every C++ number; an unsigned one
-/// beyond int64 throws DtypeError.
+/// The exact value of a number in a program: an int64 (from integers and bool) or a double. Converts from every C++
+/// number. An unsigned number above the range of int64 throws DtypeError.
 class Literal {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
@@ -26,13 +26,14 @@ class Literal {
     }
   }
 
-  bool is_whole() const { return is_whole_; }                     ///< An integer or bool.
-  std::int64_t integer() const { return integer_; }                   ///< Of an integer.
-  double real() const { return is_whole_ ? static_cast<double>(integer_) : real_; }  ///< Rounded to a double.
+  bool is_whole() const { return is_whole_; }                     ///< Made from an integer or bool; false for 2.0.
+  std::int64_t integer() const { return integer_; }                   ///< The value if is_whole(); else 0.
+  double real() const { return is_whole_ ? static_cast<double>(integer_) : real_; }  ///< The value as a double.
 
-  /// Whether `dtype` has an element of exactly this value. A float dtype takes every number, rounded.
+  /// Whether `dtype` can hold the number: integers and bool exactly (bool holds 0 and 1), floats by rounding, so
+  /// always.
   bool fits(Dtype dtype) const;
-  /// The number as an element, where it fits.
+  /// The number as an element of type T. It must fit dtype_of<T>().
   template <class T>
   T as() const {
     if constexpr (std::is_same<T, bool>::value)
@@ -50,10 +51,11 @@ class Literal {
   bool is_whole_;
 };
 
-/// The shortest text that reads back as the same number.
+/// An integer in full, a double with the fewest of 6, 9 or 17 digits that read back as the same number.
 std::string to_string(const Literal& literal);
 
-/// Throws DtypeError, with what would be right, unless `literal` fits `dtype`. `what` it is stands before: "the value".
+/// Throws DtypeError unless `literal` fits `dtype`; the message says what `dtype` holds. `what` names the literal in
+/// the message: "the value".
 void require_fits(const Literal& literal, Dtype dtype, const std::string& what);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// How an op runs: the half of its row that only the player looks at.
+/// How an op is played: the part of an op that only the player uses.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
@@ -14,88 +14,108 @@
 
 namespace xtape {
 
-/// A call with the layouts that the player chose, from which a kernel is made.
+/// A call with the layouts that the player chose. An op makes its kernel or tile function from it, once per plan.
 struct KernelCall : Call {
   KernelCall(const Call& call) : Call(call) {}  // NOLINT: converts by intent
-  std::vector<Layout> in;                       ///< Offsets are 0: the pointers of KernelArguments already stand there.
-  std::vector<Layout> out;
-  std::vector<bool> fixed;  ///< Per input: whether it stays as it is from `prepare` on. Empty: none is known to.
-  int threads = 1;
-  std::uint64_t seed = 0;  ///< The player's seed; random kernels combine it with site.key and KernelArguments::step.
+  std::vector<Layout> in;                       ///< Per input; offsets are 0: pointers are those of the first elements.
+  std::vector<Layout> out;                      ///< Per output, the same.
+  std::vector<bool> fixed;  ///< Per input: whether it keeps its value after `prepare`. True only inside a scan's body.
+  int threads = 1;          ///< The most threads that the kernel may use, the calling one included.
+  std::uint64_t seed = 0;   ///< The player's seed; random kernels combine it with site.key and KernelArguments::step.
 };
 
-/// The memory of one run of a kernel.
+/// The memory of one run of a kernel. Pointers to operands are aligned to their element size only, since an operand may
+/// be a slice of another array. An output overlaps an input only as Lowering::overwrites allows.
 struct KernelArguments {
   const void* const* in = nullptr;
   void* const* out = nullptr;
-  void* scratch = nullptr;   ///< 64-byte aligned; Kernel::scratch_bytes of it.
-  std::uint64_t step = 0;    ///< Random step: an input of the play.
-  void* prepared = nullptr;  ///< 64-byte aligned; Kernel::prepared_bytes of it, which nobody else writes to.
+  void* scratch = nullptr;   ///< Kernel::scratch_bytes, 64-byte aligned; unspecified contents.
+  std::uint64_t step = 0;    ///< The random step, an argument of Player::play.
+  void* prepared = nullptr;  ///< Kernel::prepared_bytes, 64-byte aligned, for this kernel alone.
 };
 
-/// Computes the outputs. Everything that depends on shapes is worked out when it is made; a run allocates nothing.
+/// Computes the outputs of a call. What depends on shapes is worked out when the kernel is made; runs must not
+/// allocate. `prepare` and `run` are called by the thread that plays, never at the same time.
+///
+/// `run` may throw Error for values that the op does not take (an index out of range), but not inside an OpenMP region.
+/// The player adds op and site, and the play fails. Results must not depend on the number of threads.
 struct Kernel {
   std::function<void(const KernelArguments&)> run;
   std::size_t scratch_bytes = 0;
-  /// Where inputs are fixed (KernelCall::fixed), it may make something of them ready: in KernelArguments::prepared, of
-  /// `prepared_bytes`, before the first of many runs, which find it there. Empty where there is nothing to make ready.
+  /// If inputs are fixed (KernelCall::fixed): computes something from them into KernelArguments::prepared (a packed
+  /// weight), before the many runs that read it, at each play of a scan. May be empty.
   std::function<void(const KernelArguments&)> prepare = {};
   std::size_t prepared_bytes = 0;
 };
 
-/// A stretch of an elementwise op's output: `count` elements from flat index `first`. All operands are dense here.
+/// A range of an elementwise op's elements: `count` elements from flat index `first` on. Pointers are those of element
+/// `first`. All operands are dense and already broadcast to the shape of the output.
 struct Tile {
   const void* const* in = nullptr;
   void* const* out = nullptr;
-  std::int64_t first = 0;  ///< A multiple of 16 where anything is drawn at random.
+  std::int64_t first = 0;  ///< The flat index in the output; a multiple of 16 if a random op is involved.
   std::int64_t count = 0;
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;  ///< The random step.
 };
+/// Several threads call it at the same time, for different ranges: it must not throw or change shared state. An output
+/// may have the address of an input of the same element size: element i must be read before it is written.
 using TileFunction = std::function<void(const Tile&)>;
 
-/// A body that is played step by step along an axis of its sequences. The inputs are the sequences, the first states,
-/// and what every step sees alike; the outputs are the stacked outputs and the last states.
+/// How a body is played step by step along an axis. The inputs of the call are the sequences, the first states, and the
+/// values that are the same for every step; its outputs are the stacked outputs and the last states.
 struct Stepping {
   std::vector<std::int64_t> input_axes;   ///< Per sequence: the axis of the steps.
-  std::vector<std::int64_t> output_axes;  ///< Per stacked output: the same.
-  std::int64_t states = 0;
-  std::int64_t length = 0;
-  bool reverse = false;
+  std::vector<std::int64_t> output_axes;  ///< Per stacked output: the axis of the steps.
+  std::int64_t states = 0;                ///< How many.
+  std::int64_t length = 0;                ///< Steps.
+  bool reverse = false;                   ///< From the last index to the first.
 
   std::size_t sequences() const { return input_axes.size(); }
   std::size_t stacked() const { return output_axes.size(); }
 };
 
+/// How the player computes an op. The functions are called while planning; an Error that they throw makes planning
+/// fail.
 struct Lowering {
-  // How the op is computed: one of these (or, for want of all, by its row's `expand`).
+  // How the op is computed: one of these four. An op without any of them is played through its `expand`.
+
+  /// Makes the kernel of a call.
   std::function<Kernel(const KernelCall&)> kernel = {};
-  /// For elementwise ops: element i of the outputs depends on element i of the (broadcast) inputs.
+  /// For elementwise ops, whose element i of the outputs depends only on element i of the (broadcast) inputs: makes a
+  /// function that computes a range of elements. The player does broadcasting, threads and fusion with other such ops.
   std::function<TileFunction(const KernelCall&)> tile = {};
-  /// For views, which are the input's elements under another layout: the output's layout over the input's buffer, or
-  /// nothing where strides cannot say it. Must succeed on a contiguous input.
+  /// For views (ops of one input whose output is the input's elements under another layout): from the layout of the
+  /// input, the layout of the output over the same buffer; nothing if strides cannot express it. Must give one for a
+  /// contiguous input.
   std::function<std::optional<Layout>(const Call&, const Layout&)> view = {};
-  /// For an op with a body that is played step by step.
+  /// For ops with a body that is played step by step.
   std::function<Stepping(const Call&)> steps = {};
 
-  /// For a view that is one to one: the input's layout which the view turns into the given output layout, or nothing.
+  // Optional.
+
+  /// For a view that is one-to-one, the inverse of `view`: the layout of the input that the view turns into the given
+  /// layout of the output; nothing if there is none.
   std::function<std::optional<Layout>(const Call&, const Layout&)> unview = {};
-  /// For ops whose output is made of its inputs side by side (concat, stack): where each input lies in the output's
-  /// layout. The inputs' producers may then write there themselves.
+  /// For ops whose output consists of its inputs (concat, stack): the layout of each input within the given layout of
+  /// the output, so that the ops that compute the inputs can write there. Needs `kernel` too, for Passes::views off.
   std::function<std::vector<Layout>(const Call&, const Layout&)> parts = {};
-  /// For an op with a body: attributes of the call that gives fewer stacked outputs. Empty: it always gives all.
+  /// For an op with `steps`: the attributes of a call with this stepping, which has fewer stacked outputs because no
+  /// node reads the others. Empty: the op always computes all.
   std::function<Attributes(const Stepping&)> attributes = {};
 
-  std::vector<int> overwrites = {};  ///< Inputs whose buffer the first output may take, where types and layouts agree.
-  bool strided_in = false;           ///< Inputs may have any layout; else the player makes them contiguous.
+  /// Inputs whose buffer the first output may take if both are dense and of one shape and element size: then their
+  /// pointers are equal. Of kernels only; tile functions may always overwrite an input.
+  std::vector<int> overwrites = {};
+  bool strided_in = false;           ///< Inputs may have any layout; else they are contiguous, copied if necessary.
   bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
-  bool picks = false;                ///< Reads no more elements of its first input than it writes.
-  bool adds = false;                 ///< The output is the sum of the two inputs: ops with `accumulate` may make it.
-  bool tiles_body = false;           ///< The body is of elementwise ops, all of which run on one tile after the other.
+  bool picks = false;                ///< Reads at most as many elements of input 0 as it writes; for Plan::Step::bytes.
+  bool adds = false;                 ///< The output is input 0 + input 1; an op with `accumulate` may compute the sum.
+  bool tiles_body = false;           ///< All ops of the body are elementwise and run on one tile after the other.
 
-  /// Whether it says how to run the op at all.
+  /// Whether the player can run the op without its `expand`.
   bool runs() const { return kernel || tile || view || steps || parts || tiles_body; }
 
-  /// Additions and multiplications of one run, for profiles; where it is empty they are not counted.
+  /// Additions and multiplications of one run, for profiles. Empty: they are not counted.
   std::function<double(const Call&)> flops = {};
 };
 

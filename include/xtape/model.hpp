@@ -1,4 +1,4 @@
-/// Models defined in JSON: load a definition, record its functions on tapes, get at its weights by name.
+/// Models defined in JSON: load a definition, record its functions on tapes, play them, and access weights by name.
 /// docs/definitions.md is the reference of the language.
 #pragma once
 
@@ -21,27 +21,27 @@ namespace xtape {
 
 template <>
 inline constexpr const char* kind_of_value<Var> = "var";
-/// Vars by name, in the order of the definition.
+/// Vars by name: the inputs, results or weights of a model, in the order of the definition.
 using NamedVars = Named<Var>;
-/// What is fed to inputs, by their names.
+/// Arrays to feed, by the names of the inputs.
 using NamedArrays = Named<ArrayView>;
-/// Feeds to each input the array of its name, which must live until the feeds are played. Throws Error where there is
-/// none.
+/// A feed for each of `inputs`: the array of that name, which must live until the feeds are played. Throws Error if one
+/// is missing.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays);
 
 /// How a definition is loaded.
 struct ModelOptions {
-  /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"), except that
-  /// a hyper-parameter whose default is a string takes it as it stands.
+  /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"); if the
+  /// default is a string, it is taken literally.
   std::vector<std::pair<std::string, std::string>> hyper;
-  std::uint64_t seed = 0;        ///< Of the initial weights. Each weight draws by its own name: order does not matter.
-  Dtype dtype = Dtype::float32;  ///< Of the weights and of the inputs declared "float": float32 or float64.
+  std::uint64_t seed = 0;        ///< Of the initial weights. Each weight draws by its own name.
+  Dtype dtype = Dtype::float32;  ///< Of weights and of inputs declared "float": float32 or float64.
   const OpTable* ops =
-      nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model and its players.
-  bool initialise = true;  ///< False leaves the weights at zero: for those about to load them, or only to look.
-  /// How many steps the recording of a function may take, so that a definition whose blocks apply one another without
-  /// end is an error before memory is. Each name, literal, operator and call that is looked at is a step, and each
-  /// element of a tuple: a recording has at most about as many nodes. (GPT-2 of twelve layers takes some 2000.)
+      nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
+  bool initialise = true;  ///< False: the weights stay zero, to be loaded or just inspected.
+  /// The most steps of recording a function; more is a DefinitionError, so that blocks that apply one another endlessly
+  /// do not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step (GPT-2 with twelve
+  /// layers takes some 2000); a recording has at most about as many nodes.
   std::int64_t max_steps = 2'000'000;
 };
 
@@ -50,9 +50,9 @@ class Hyper {
  public:
   using Value = std::variant<bool, std::int64_t, double, std::string>;
   bool has(const std::string& name) const { return items_.has(name); }
-  /// The value; each throws Error where there is none of that name (with the nearest one) or it is of another kind.
+  /// The value. All throw Error if there is no such name (with the nearest one) or the value is of another type.
   std::int64_t integer(const std::string& name) const;
-  double number(const std::string& name) const;  ///< Takes integers too.
+  double number(const std::string& name) const;  ///< Of an integer too.
   bool flag(const std::string& name) const;
   const std::string& text(const std::string& name) const;
   const Value& at(const std::string& name) const;
@@ -62,34 +62,35 @@ class Hyper {
  private:
   Named<Value> items_;
 };
-std::string to_string(const Hyper::Value& value);  ///< As an expression: strings in quotes.
+std::string to_string(const Hyper::Value& value);  ///< As an expression: strings are quoted.
 
-/// What a function of a model takes.
+/// A declared input of a function of a model.
 struct FunctionInput {
   std::string name;
   Dtype dtype = Dtype::float32;   ///< The dtype that Model::inputs gives it: int64 for "int", the model's for "float".
-  std::vector<std::string> dims;  ///< Sizes as written: a name to be bound ("b"), a number, an expression over both.
+  std::vector<std::string> dims;  ///< Sizes as written: a name to bind ("b"), or an expression.
 };
+/// The inputs and results of a function of a model.
 struct Signature {
   std::vector<FunctionInput> inputs;
   std::vector<std::string> sizes;  ///< The names that `dims` bind, in order of appearance.
-  /// The names that the definition gives the results; empty where it names none, and Model::record calls them after the
-  /// function.
+  /// The names of the results in the definition. Empty if it does not name them; then Model::record names them after
+  /// the function: "logits", or "logits.0", "logits.1" ….
   std::vector<std::string> results;
 };
 
-/// What tells the recordings of a model's functions apart.
+/// Identifies a recording of a function of a model.
 struct FunctionKey {
   std::string function;
   Mode mode = Mode::eval;
   NamedSizes sizes;
-  std::string transformation;  ///< What was made of the function; empty where it is played as it is.
+  std::string transformation;  ///< What was derived from the function ("gradients"); empty: the function itself.
 };
 inline bool operator==(const FunctionKey& a, const FunctionKey& b) {
   return a.mode == b.mode && a.sizes == b.sizes && a.function == b.function && a.transformation == b.transformation;
 }
 
-/// A function of a model, recorded on a tape of its own for fixed sizes, with a player for its results.
+/// A function of a model, recorded on its own tape for given sizes, with a player for its results.
 struct PlayableFunction {
   FunctionKey key;
   Tape tape;
@@ -98,28 +99,30 @@ struct PlayableFunction {
   Player player;
 };
 
-/// A block of weights and shapes somewhere in a model: what `xtape show` prints.
+/// A module of a model, as `xtape show` prints it.
 struct ModuleSummary {
   struct Weight {
-    std::string name;  ///< The whole path.
+    std::string name;  ///< The full path.
     Shape shape;
     std::string init;  ///< "normal(std=0.02)".
   };
   std::string path;  ///< "h.0.attn"; "" for the model itself.
-  std::string block;
+  std::string block;            ///< The name of its block.
   std::string file;             ///< Where the block is defined.
-  std::vector<Weight> weights;  ///< Its own, without those of its modules.
-  std::int64_t parameters = 0;  ///< Of its own weights and of all its modules.
+  std::vector<Weight> weights;  ///< Its own, without those of its submodules.
+  std::int64_t parameters = 0;  ///< Elements of its weights and of all its submodules.
 };
 
-/// A definition with its hyper-parameters resolved and its weights in memory. Recording on two tapes from two threads
-/// is safe; `player` is for one thread at a time.
+/// A definition with its hyper-parameters resolved and its weights in memory. Const functions are safe in several
+/// threads at once, with different tapes. `player`, `play`, `players`, `set_player_options` and load_weights are for
+/// one thread at a time.
 class Model {
  public:
-  /// Reads the definition at `path` (see find_definition). Throws FileError where it cannot be read, DefinitionError
-  /// where it is wrong.
+  /// Reads the definition that find_definition finds for `path`. Throws FileError if it cannot be read, DefinitionError
+  /// if it or a hyper-parameter is wrong, DtypeError if options.dtype is not a float.
   static Model load(const std::string& path, const ModelOptions& options = {});
-  /// The same, from the text of a definition. `name` stands for the file in errors; `use` looks beside it.
+  /// The same from the text of a definition. Errors give `name` as the file; files that the definition uses are found
+  /// relative to it.
   static Model parse(const std::string& text, const ModelOptions& options = {}, const std::string& name = "definition");
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -129,52 +132,56 @@ class Model {
   const std::string& about() const;
   const Hyper& hyper() const;
   Dtype dtype() const;
-  /// The weights by path, such as "h.0.attn.c_attn.weight". The arrays are shared: what is written there is what every
-  /// tape of this model reads at its next play.
+  /// The weights by path, such as "h.0.attn.c_attn.weight". Tapes share these arrays: every play reads the present
+  /// elements. The arrays outlive the model as long as a handle or tape has them.
   const Store& weights() const;
-  std::int64_t parameter_count() const;
+  std::int64_t parameter_count() const;        ///< Elements of all weights.
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.
 
   std::vector<std::string> functions() const;
-  /// Throws Error, with the nearest name, where there is no such function.
+  /// Throws Error, with the nearest name, if there is no such function. Valid as long as the model.
   const Signature& signature(const std::string& function) const;
 
   /// Makes the inputs of `function` on `tape`, for sizes given by name: inputs(tape, "loss", {{"b", 4}, {"t", 64}}).
-  /// The tape's default dtype becomes the model's, here and in `record`.
+  /// Sets the tape's default dtype and ops to the model's, as `record` does. Throws Error if a size is missing, unknown
+  /// or negative, or the tape has an input of that name.
   NamedVars inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const;
-  /// Records `function` on `tape`, whose mode it follows, and returns its results by name. `inputs` are any vars of
-  /// that tape, one for each declared input; dtypes and sizes are checked. Throws DefinitionError with file, block and
-  /// line where a line of the definition does not fit these shapes.
+  /// Records `function` on `tape`, in the tape's mode, and returns its results by name. `inputs` are any vars of the
+  /// tape, one for each declared input. Throws Error if they do not fit the signature, and DefinitionError, with file,
+  /// block and line, if a line of the definition fails for these shapes; then nothing stays recorded.
   NamedVars record(Tape& tape, const std::string& function, const NamedVars& inputs) const;
-  /// The var of a weight on `tape`, as its functions use it: what to differentiate by.
+  /// The var of a weight on `tape`, the same that recorded functions use: for gradients with respect to it. Throws
+  /// Error, with the nearest name, if there is no such weight.
   Var weight(Tape& tape, const std::string& name) const;
   NamedVars weights(Tape& tape) const;  ///< All of them, in the order of weights().
 
-  /// `function` recorded and planned for these sizes: made when first asked for, then kept, the least recently used
-  /// falling out beyond the capacity. All play in one arena, so that results are valid until the next play of any.
+  /// `function`, recorded and planned for these sizes: made by the first call, and kept in a cache that drops the least
+  /// recently used. The pointer stays valid. The players share an arena, so only one may play at a time; their results
+  /// are separate. Throws as `inputs`, `record` and Player.
   std::shared_ptr<PlayableFunction> player(const std::string& function, Mode mode, const NamedSizes& sizes);
-  /// The results of `function`, by name, on arrays given by the names of its inputs (others are not looked at); their
-  /// shapes say the sizes: play("logits", {{"tokens", token_array({prompt})}}). Plays a player of the above. Throws
-  /// Error where an input is not given, or has another dtype or shape.
+  /// Plays `function` on arrays given by the names of its inputs, whose shapes determine the sizes, and returns copies
+  /// of the results: play("logits", {{"tokens", token_array({prompt})}}). Other arrays are ignored. Uses `player`, with
+  /// random step 0. Throws Error if an input is missing, and DtypeError or ShapeError if an array's type is wrong.
   Store play(const std::string& function, const NamedArrays& arrays, Mode mode = Mode::eval);
-  /// The sizes that the shapes of `arrays` give the names in the signature of `function`. Inputs named in `missing`
-  /// need no array. Throws as `play` does where an input is not given, or has another dtype or rank.
+  /// The sizes that the shapes of `arrays` give to the names in the signature of `function`; inputs in `missing` need
+  /// no array. Throws as `play` does for missing inputs and wrong dtypes or ranks.
   NamedSizes sizes(const std::string& function, const NamedArrays& arrays,
                    const std::vector<std::string>& missing = {}) const;
-  /// What the cache of players holds, the most recently used first.
+  /// The players in the cache, the most recently used first.
   std::vector<std::shared_ptr<const PlayableFunction>> players() const;
-  /// How many players are kept (16 at first), and how they are made. Drops those there are.
+  /// Sets how many players are kept (at least 1; initially 16) and how they are made; without an arena in `options`
+  /// they share a new one. Empties the cache.
   void set_player_options(std::size_t capacity, const PlayerOptions& options);
   const PlayerOptions& player_options() const;
 
-  /// Writes the weights as safetensors, beside the file and then renamed.
+  /// Writes the weights as save_arrays does. Throws FileError.
   void save_weights(const std::string& path) const;
-  /// Reads weights from a safetensors file into the arrays that tapes already share. Floating dtypes are converted.
-  /// Throws FileError that lists every name that is missing, unexpected or of the wrong shape; then no weight has
-  /// changed.
+  /// Reads weights from a safetensors file into the arrays that tapes share, converting float dtypes. Throws FileError,
+  /// which lists all weights that are missing, unexpected or of the wrong shape or dtype, or names what is damaged;
+  /// then no weight has changed.
   void load_weights(const std::string& path);
 
-  /// One JSON definition that needs no other file: what it uses is inside, hyper-parameters have their resolved values.
+  /// The definition as one JSON text that needs no other file; its hyper-parameters have their resolved values.
   const std::string& definition_text() const;
 
  private:
@@ -183,11 +190,11 @@ class Model {
   std::unique_ptr<Data> data_;
 };
 
-/// The file that `name` means: the path itself where there is such a file, else (for a name without a directory) that
-/// file of the installed `models` directory or of its sub-folder `folder`; ".json" may be left out. Throws FileError
-/// with the nearest name.
+/// The path of the definition `name`: the file of that path if there is one, else (for a name without a directory) the
+/// file in models_directory() or in its subfolder `folder`. ".json" may be left out. Throws FileError, with the nearest
+/// name.
 std::string find_definition(const std::string& name, const std::string& folder = "");
-/// Where the shared definitions are: the environment's XTAPE_MODELS, or where they were installed.
+/// The directory of the shared definitions: the environment variable XTAPE_MODELS, else where they were installed.
 std::string models_directory();
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Values by name: what arrays, vars and sizes are handed over by.
+/// An ordered map from names to values, used to pass arrays, vars and sizes.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,15 @@
 
 namespace xtape {
 
-/// What errors call a value: "array", "var", "size".
+/// The word for a value of type T in error messages: "array", "var", "size".
 template <class T>
 inline constexpr const char* kind_of_value = "value";
 
-/// Throws Error: there is no `name` among `names`; with the nearest one.
+/// Throws Error, which says that `names` lack `name` and suggests the nearest of them.
 [[noreturn]] void throw_no_such_name(const char* kind, const std::string& name, const std::vector<std::string>& names);
 
-/// Values by name, in the order of adding. Adding and finding take logarithmic time.
+/// Values by name, in the order of addition. Adding and finding take logarithmic time. Adding invalidates references to
+/// entries, iterators, and what `find` returned.
 template <class T>
 class Named {
  public:
@@ -31,19 +32,20 @@ class Named {
   };
 
   Named() = default;
+  /// Throws Error if a name occurs twice.
   Named(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) add(entry.name, entry.value);
   }
-  /// Of values that convert. Views of arrays are valid as long as those arrays.
+  /// From values that convert to T. Views made from arrays do not keep the arrays alive.
   template <class U, class = std::enable_if_t<std::is_convertible<const U&, T>::value>>
   Named(const Named<U>& other) {  // NOLINT: converts by intent
     for (const auto& entry : other) add(entry.name, entry.value);
   }
 
-  /// Adds a value, and returns it. Throws Error where the name is taken.
+  /// Adds a value and returns a copy of it. Throws Error if the name exists.
   T add(const std::string& name, T value) {
     const auto [place, fresh] = index_.emplace(name, entries_.size());
-    if (!fresh) throw Error(std::string(kind_of_value<T>) + " '" + name + "' is there already");
+    if (!fresh) throw Error(std::string(kind_of_value<T>) + " '" + name + "' already exists");
     try {
       entries_.push_back({name, std::move(value)});
     } catch (...) {
@@ -52,7 +54,7 @@ class Named {
     }
     return entries_.back().value;
   }
-  /// Adds a value, or takes it in place of the one of that name.
+  /// Adds a value, or replaces the value of that name.
   void set(const std::string& name, T value) {
     if (const auto found = index_.find(name); found != index_.end())
       entries_[found->second].value = std::move(value);
@@ -60,14 +62,14 @@ class Named {
       add(name, std::move(value));
   }
 
-  /// Null where there is none of that name.
+  /// Null if there is no such name.
   const T* find(const std::string& name) const {
     const auto found = index_.find(name);
     return found == index_.end() ? nullptr : &entries_[found->second].value;
   }
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// The value of that name; of an array, a handle on the same memory. Throws Error, with the nearest name, where there is
-  /// none.
+  /// A copy of the value of that name; for an Array, a handle on the same memory. Throws Error, with the nearest name,
+  /// if there is no such name.
   T at(const std::string& name) const {
     if (const T* found = find(name)) return *found;
     throw_no_such_name(kind_of_value<T>, name, names());
@@ -75,7 +77,7 @@ class Named {
 
   std::size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  const Entry& operator[](std::size_t index) const { return entries_[index]; }
+  const Entry& operator[](std::size_t index) const { return entries_[index]; }  ///< In the order of addition.
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
   std::vector<std::string> names() const {
@@ -84,7 +86,7 @@ class Named {
     return names;
   }
 
-  /// The same values by the same names, in any order.
+  /// Whether both have the same names with equal values, in any order.
   friend bool operator==(const Named& a, const Named& b) {
     return a.size() == b.size() &&
            std::equal(a.index_.begin(), a.index_.end(), b.index_.begin(), [&](const auto& x, const auto& y) {
@@ -95,7 +97,7 @@ class Named {
 
  private:
   std::vector<Entry> entries_;
-  std::map<std::string, std::size_t> index_;  // places among the entries
+  std::map<std::string, std::size_t> index_;  // name -> index in entries_
 };
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Optimisers and schedules. The trainer uses them; so can a program with a loop of its own.
+/// Optimisers and learning rate schedules, for Trainer and for training loops of your own.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 9
@@ -14,44 +14,45 @@
 
 namespace xtape {
 
-/// What an optimiser does. Fields that its kind has no use for are not looked at.
+/// Options of an optimiser. It ignores those that its kind does not use.
 struct OptimizerOptions {
   enum class Kind : std::uint8_t {
-    sgd,   ///< Stochastic gradient descent, with momentum.
+    sgd,   ///< Stochastic gradient descent with momentum.
     adam,  ///< Kingma and Ba, 2015; weight decay is added to the gradient.
-    adamw  ///< Loshchilov and Hutter, 2019: decay is decoupled, w -= rate * weight_decay * w.
+    adamw  ///< Loshchilov and Hutter, 2019: decoupled decay, w -= rate * weight_decay * w.
   };
   Kind kind = Kind::adamw;
-  double momentum = 0;  ///< Of sgd: v = momentum * v + g, w -= rate * v …
+  double momentum = 0;  ///< Of sgd, in [0, 1): v = momentum * v + g, w -= rate * v …
   bool nesterov =
-      false;  ///< … or, Nesterov's way, w -= rate * (g + momentum * v), as Sutskever et al., 2013, write it.
+      false;  ///< … or w -= rate * (g + momentum * v) (Sutskever et al., 2013).
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon =
-      1e-8;  ///< Stands outside the root: w -= rate * mhat / (sqrt(vhat) + epsilon), both moments corrected.
+      1e-8;  ///< Outside the root: w -= rate * mhat / (sqrt(vhat) + epsilon), with bias-corrected moments.
   double weight_decay = 0;  ///< sgd and adam add weight_decay * w to the gradient.
-  bool decay_all = false;   ///< Decays every array; else only those of rank 2 and more (no biases, no norms).
+  bool decay_all = false;   ///< Decay all arrays; else only those of rank 2 or more (no biases, no norms).
 };
 
-/// Updates the arrays of a store from their gradients. What it remembers between updates is a store too.
+/// Updates the arrays of a store from their gradients. Its own state is a store too. For one thread at a time.
 class Optimizer {
  public:
-  /// `weights` are the arrays to update, float32 or float64; the handles are copied, the elements shared. `threads` 0:
-  /// as many as OpenMP would take. Throws Error where an option is out of its range.
+  /// `weights` are the arrays to update, float32 or float64; their memory is shared. `threads` 0:
+  /// omp_get_max_threads(). Throws Error if an option is out of range, DtypeError if a weight is not a float.
   Optimizer(const Store& weights, const OptimizerOptions& options, int threads = 0);
   Optimizer(Optimizer&&) noexcept;
   Optimizer& operator=(Optimizer&&) noexcept;
   ~Optimizer();
 
-  /// One update by the gradients times `scale`, cut down to the global norm `clip` where that is above 0: times
-  /// min(1, clip / (norm + 1e-6)), as PyTorch's clip_grad_norm_. One gradient
-  /// per weight, in the store's order, of its shape and dtype; a weight whose view is of nothing (ArrayView()) is left
-  /// as it is, weight decay included, and so are its moments. Returns the global norm before clipping; where that is
-  /// not finite nothing is changed. Allocates nothing. The same bits for any number of threads.
+  /// One update by the gradients times `scale`. If clip > 0, they are also multiplied by min(1, clip / (norm + 1e-6)),
+  /// as in PyTorch's clip_grad_norm_. `gradients` has one dense view per weight, in the store's order, of its shape and
+  /// dtype; a weight with an empty view (ArrayView()) and its moments stay unchanged, without decay. Returns the global
+  /// norm of the scaled gradients before clipping; if it is not finite, nothing is changed. Does not allocate; gives
+  /// the same bits for any number of threads. Throws Error, DtypeError or ShapeError for gradients that do not fit,
+  /// Error for a rate that is not finite.
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
-  /// The moments, named by kind and weight ("first.h.0.attn.c_attn.weight"), and the number of updates, an int64 of one
-  /// element named "updates"; kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). Write to
-  /// its arrays to continue from a checkpoint.
+  /// The moments, named by kind and weight ("first.h.0.attn.c_attn.weight"), and "updates", the number of updates,
+  /// int64 [1]. Kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). To continue from a
+  /// checkpoint, write to these arrays.
   const Store& state() const;
 
  private:
@@ -59,25 +60,24 @@ class Optimizer {
   std::unique_ptr<Data> data_;
 };
 
-/// How the learning rate goes. Steps count from 1. A warm-up rises linearly, rate * step / warmup, to the full rate at
-/// step `warmup`.
+/// The learning rate by step; the first step is 1. During warm-up it rises linearly, rate * step / warmup.
 struct ScheduleOptions {
   enum class Kind : std::uint8_t {
-    constant,      ///< `rate`, after the warm-up.
-    linear,        ///< From `rate` at the end of the warm-up to `final_rate` at step `steps`, and that from there on.
-    cosine,        ///< The same along half a cosine (Loshchilov and Hutter, 2017, without restarts).
+    constant,      ///< `rate` after the warm-up.
+    linear,        ///< From `rate` at the end of the warm-up to `final_rate` at step `steps`, then constant.
+    cosine,        ///< The same, along half a cosine (Loshchilov and Hutter, 2017, without restarts).
     inverse_sqrt,  ///< rate * sqrt(max(warmup, 1) / step) after the warm-up.
     noam           ///< rate * width^-0.5 * min(step^-0.5, step * warmup^-1.5) (Vaswani et al., 2017).
   };
   Kind kind = Kind::constant;
   double rate = 1e-3;
   double final_rate = 0;
-  std::int64_t warmup = 0;
-  std::int64_t steps = 0;
-  std::int64_t width = 512;  ///< Of noam: the model's.
+  std::int64_t warmup = 0;   ///< In steps.
+  std::int64_t steps = 0;    ///< Of linear and cosine.
+  std::int64_t width = 512;  ///< Of noam: d_model.
 };
 
-/// The learning rate of update number `step` (the first is 1). Throws Error where the options make no sense.
+/// The learning rate of step `step` >= 1. Throws Error for options out of range.
 double rate_at(const ScheduleOptions& options, std::int64_t step);
 
 }  // namespace xtape

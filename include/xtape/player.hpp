@@ -1,4 +1,4 @@
-/// Playing a tape: plan once, play any number of times without an allocation.
+/// Players: plan the computation of chosen values of a tape once, and play it any number of times without allocating.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
@@ -16,125 +16,140 @@
 
 namespace xtape {
 
-/// What the planner may do. Each switch can be turned by itself; `reference()` has `expand` on and all others off: slow,
-/// and what everything else must agree with.
+/// What planning may do. Each pass can be switched off by itself. Results agree up to rounding whichever passes are on.
 struct Passes {
-  /// Applies the rules of the tape's table: a call takes the place of calls that mean the same. Off, what `grad` has
-  /// fused is expanded, too.
+  /// Applies the rules of the tape's op table (attention, layer_norm …); off: also expands what `grad` fused by them.
   bool fuse = true;
-  bool fold = true;         ///< Small values that depend on constants alone are computed once, when planning.
-  bool common = true;       ///< Equal calls on equal inputs are made once, but for those out of different bodies.
-  bool accumulate = true;   ///< An op that can (`Op::accumulate`) adds its result onto the other term of a sum.
-  bool elementwise = true;  ///< Elementwise ops of one shape are fused and run tile by tile, in cache.
-  bool views = true;        ///< Reshapes, transposes and slices cost nothing, and parts are made in their whole, where
-                            ///< strides can say it.
-  bool in_place = true;     ///< An op that allows it writes over an input that nobody reads after it.
+  bool fold = true;         ///< Computes small values that depend only on constants while planning.
+  bool common = true;       ///< Computes equal calls on equal inputs once, except across bodies of checkpoints.
+  bool accumulate = true;   ///< A call with Op::accumulate, such as a product, adds onto the other term of a sum.
+  bool elementwise = true;  ///< Fuses elementwise ops of one shape, up to 64, to run tile by tile in cache.
+  bool views = true;        ///< Views, concat and stack cost nothing where strides can express them; off: they copy.
+  bool in_place = true;     ///< An op may overwrite an input that no later op reads.
   bool reuse = true;        ///< Buffers whose lifetimes do not overlap share memory.
-  bool expand = false;      ///< Replaces every op by its meaning in simpler ops, as far as that goes; no rule applies.
+  bool expand = false;      ///< Replaces every op that has an expansion by it; then `fuse` has no effect.
+  /// Only `expand` on: slow, and the definition of the right results.
   static Passes reference();
 };
 
-/// Memory that several players use in turn: address space is reserved once and grows in place.
+/// Memory for temporaries that several players share, one playing at a time. It reserves address space once, and uses
+/// as much memory as the largest plan needs.
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
-/// Memory for outputs that several players give in turn: equal sizes share an array.
+/// Memory for outputs that several players share, one playing at a time: outputs of equal size share an array.
 class OutputPool;
 std::shared_ptr<OutputPool> make_output_pool();
 
 struct PlayerOptions {
-  int threads = 0;         ///< 0: as many as OpenMP would take.
-  std::uint64_t seed = 0;  ///< Of all random ops.
+  int threads = 0;             ///< 0: omp_get_max_threads(). Results do not depend on it.
+  std::uint64_t seed = 0;      ///< Of all random ops.
   Passes passes;
-  std::vector<Carry> carries;
-  std::shared_ptr<Arena> arena;         ///< Null: an arena of its own.
-  std::shared_ptr<OutputPool> outputs;  ///< With it, views are valid until the next play of any player that shares it.
-  bool profile = false;                 ///< Measures every step: see Player::seconds.
+  std::vector<Carry> carries;  ///< The states; those of caches are Tape::states().
+  std::shared_ptr<Arena> arena;         ///< Null: the player has its own.
+  std::shared_ptr<OutputPool> outputs;  ///< Null: own memory. Else views are valid until any sharing player plays.
+  bool profile = false;                 ///< Measures the time of every step: see Player::seconds.
 };
 
-/// What is fed to an input.
+/// The array that is fed to an input. It is read during the play only.
 struct Feed {
   Feed(const Var& var, const ArrayView& values) : var(var), values(values) {}
   Var var;
   ArrayView values;
 };
 
-/// What a plan will do and hold, known before anything runs.
+/// A description of a plan: its steps, buffers and memory, for people. Known before anything is played.
 struct Plan {
+  /// One kernel or copy, in the order of playing.
   struct Step {
-    std::string op;  ///< "einsum"; of fused elementwise ops all of them: "add+gelu".
+    std::string op;       ///< "einsum"; "add+gelu" for fused elementwise ops; "copy".
     std::string site;
-    std::string outputs;  ///< Types.
-    std::string module;   ///< The path of the site's module: "h.0.attn"; empty outside definitions.
-    double flops = 0;     ///< Of products (those inside a scan, too): 2 for each term of each sum.
-    double bytes = 0;     ///< Read and written, every element of an operand or result once; of a scan, at every step.
+    std::string outputs;  ///< Their types.
+    std::string module;   ///< The path of its module: "h.0.attn"; empty outside definitions.
+    double flops = 0;     ///< Of products, also inside scans: 2 for each term of each sum.
+    double bytes = 0;     ///< Read and written: each element of an operand or result once; in scans, at every step.
   };
   struct Buffer {
-    /// "#12 add", by the number and op of the printed tape, also where something else is played in place of this node
-    /// or of a part of it; or the name of an input or parameter.
+    /// "#12 add": the index and op of the caller's node, as the tape prints it, even if other nodes replace it in the
+    /// plan; or the name of an input or parameter.
     std::string name;
     std::string kind;  ///< "arena", "output", "constant", "parameter", "input", "carry".
     std::size_t bytes = 0;
-    std::size_t offset = 0;  ///< In the arena.
-    int first = 0;           ///< The first step that writes it …
-    int last = 0;            ///< … and the last that reads it.
+    std::size_t offset = 0;  ///< In the arena, in bytes; else 0.
+    int first = 0;           ///< The first step that uses it; -1: none.
+    int last = 0;            ///< The last step that uses it.
   };
-  /// A rule that was applied (xtape/op.hpp), or that would have been but for one thing.
+  /// A rule (op.hpp) that was applied, or a near miss: one that a single difference prevented.
   struct Fusion {
     std::string rule;
     std::string
-        place;  ///< "#12 einsum", as buffers are named: what the fused call takes the place of, and what it needs.
-    std::string site;  ///< Where that was recorded.
-    std::string miss;  ///< Why the rule was not applied; empty where it was.
+        place;         ///< "#12 einsum", as buffers are named: the last of the calls that the fused call replaces.
+    std::string site;  ///< Of that call.
+    std::string miss;  ///< Why the rule was not applied; empty if it was.
   };
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
   std::vector<Fusion> fusions;
-  std::size_t arena_bytes = 0;    ///< Temporaries and scratch, shared by lifetime.
-  std::size_t scratch_bytes = 0;  ///< Of these, scratch.
-  std::size_t output_bytes = 0;
-  std::size_t constant_bytes = 0;
-  std::size_t parameter_bytes = 0;  ///< Owned by stores.
+  std::size_t arena_bytes = 0;      ///< Temporaries and scratch; their lifetimes decide what shares memory.
+  std::size_t scratch_bytes = 0;    ///< The largest scratch of a step, in the arena.
+  std::size_t output_bytes = 0;     ///< Outputs and carries.
+  std::size_t constant_bytes = 0;   ///< Constants and the copies of fed inputs.
+  std::size_t parameter_bytes = 0;  ///< Owned by stores, not by the player.
   std::size_t peak_bytes() const { return arena_bytes + output_bytes + constant_bytes + parameter_bytes; }
 };
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
-/// A planned part of a tape, for chosen outputs. Later growth of the tape does not matter to it. It plays in one thread
-/// at a time. Parameters are read where their store holds them, at every play.
+/// Computes chosen outputs of a tape, planned once; later growth of the tape does not affect it. It keeps the tape and
+/// the arrays of parameters alive. Every play reads parameters where they are, so they must not be written meanwhile.
+/// For one thread at a time, while no thread records on the tape; players that share neither arenas, outputs nor
+/// carries may play at once.
 class Player {
  public:
+  /// Throws Error without outputs and carries, for an input carried twice, or if the plan needs more memory than the
+  /// process can have (naming the op of the largest buffer); HandleError for stale vars and vars of another tape;
+  /// ShapeError if the types of a carry differ.
   Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
   Player(Player&&) noexcept;
   Player& operator=(Player&&) noexcept;
   ~Player();
 
-  /// Computes the outputs from the feeds: one for each input that the outputs need, with its shape and dtype, else
-  /// Error. Errors of the values themselves (an index out of range) name the op and the place where it was recorded.
-  /// `step` is the random step: equal steps draw equal numbers. Feeds are read only during the call.
+  /// Computes the outputs, without allocating. Needs one feed, of the input's shape and dtype, for each input that the
+  /// outputs depend on, except carried ones; feeds of other inputs are ignored. Feeds are copied. `step` is the
+  /// random step: with the same seed and step, random ops draw the same numbers.
+  ///
+  /// Throws DtypeError or ShapeError for a feed of another type, and Error for a feed that is missing, given twice or
+  /// carried, before anything is computed. Errors in the values (an index out of range) are found while computing; they
+  /// name the op and its site, and leave outputs and carried states unspecified.
   void play(std::initializer_list<Feed> feeds = {}, std::uint64_t step = 0) { play(feeds.begin(), feeds.size(), step); }
   void play(const std::vector<Feed>& feeds, std::uint64_t step = 0) { play(feeds.data(), feeds.size(), step); }
   void play(const Feed* feeds, std::size_t count, std::uint64_t step);
 
-  /// An output of the last play. The view stays valid, and its elements unchanged, until the next play.
+  /// An output of the last play: a dense view, valid until the next play or the end of the player (see also
+  /// PlayerOptions::outputs). An output that is also carried may share the carry's memory. Throws Error before the
+  /// first play and for vars that are not among the outputs.
   ArrayView view(const Var& output) const;
+  /// A copy of an output. Also throws DtypeError unless T is its element type.
   template <class T>
   xt::xarray<T> value(const Var& output) const {
     return view(output).to<T>();
   }
-  /// The only element of an output of one element, of any dtype, as a double.
+  /// The element of an output of one element (else ShapeError), of any dtype, as a double.
   double scalar(const Var& output) const;
-  /// The state behind a carry's input: what the next play will start from. Zeros at first; may be written between
-  /// plays.
+  /// The array of a carry: the value of `input` at the next play. Initially zeros, or Carry::memory; may be written
+  /// between plays. Throws Error if `input` is not carried or no output depends on it.
   Array carried(const Var& input);
 
+  /// The description of the plan, valid as long as the player. The first call makes it, which is slow and throws
+  /// HandleError if an output has become stale.
   const Plan& plan() const;
-  /// With `profile`: the seconds that each step of the plan took, summed over all plays; else empty.
+  /// With PlayerOptions::profile, the seconds that each step of the plan took, summed over all plays; else empty.
   const std::vector<double>& seconds() const;
-  std::int64_t measured() const;  ///< How many plays those are.
-  void forget_seconds();          ///< Begins to measure anew.
-  int threads() const;
-  /// Names the first node whose output holds a NaN or infinity when played on `feeds` again, from the carried states as
-  /// they are now, with its site; empty if none. Slow (plays without reuse): for finding out why a loss is not finite.
+  std::int64_t measured() const;  ///< The number of plays measured.
+  void forget_seconds();          ///< Resets both to 0.
+  int threads() const;            ///< The most threads that a play uses.
+  /// Plays `feeds` again, from the present carried states, on a second player without fusion, and returns op, type and
+  /// site of the first step whose output has a NaN or infinity, or "". -inf, of which masks are made, counts only if
+  /// nothing else is found. Slow, for debugging; changes no state.
   std::string first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step = 0) const;
 
  private:
@@ -142,8 +157,10 @@ class Player {
   std::unique_ptr<Data> data_;
 };
 
-/// Plays what `var` needs, once, by the reference path: for exploring and debugging. Random ops draw for step 0.
+/// The value of `var`, played once with Passes::reference(), for exploring and debugging. Random ops draw with seed and
+/// step 0. Throws as Player and Player::play do.
 Array evaluate(const Var& var, const std::vector<Feed>& feeds = {});
+/// The same as an xtensor array. Also throws DtypeError unless T is the element type.
 template <class T>
 xt::xarray<T> value(const Var& var, const std::vector<Feed>& feeds = {}) {
   return evaluate(var, feeds).to<T>();

@@ -1,4 +1,4 @@
-/// Playing a function of a model piece by piece: what was computed of earlier pieces is kept, not computed again.
+/// Predictors: play a function of a model piece by piece, keeping what was computed for earlier pieces.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
@@ -17,48 +17,54 @@
 namespace xtape {
 
 struct PredictorOptions {
-  std::string stepped = "tokens";  ///< The input [rows, t] that is given piece by piece. All others are fixed.
-  std::int64_t capacity = 32;      ///< How many positions caches hold at first; doubled when they are full.
-  std::int64_t limit = 0;          ///< The most positions that a row may have; 0: there is no limit.
-  std::size_t players = 32;        ///< The most players that are kept; the least recently used falls out.
-  std::optional<PlayerOptions> player;  ///< How players are made; empty: as the model's. Its carries are not used.
+  std::string stepped = "tokens";  ///< The input, int [rows, t], that comes in pieces. All others are fixed.
+  std::int64_t capacity = 32;      ///< Positions per row that caches hold initially; doubled when full.
+  std::int64_t limit = 0;          ///< The most positions of a row; 0: no limit.
+  std::size_t players = 32;        ///< The most players kept of each kind; the least recently used is dropped.
+  std::optional<PlayerOptions> player;  ///< How players are made; empty: as the model's. Carries are ignored.
 };
 
-/// Plays one function of a model in mode predict. The function takes `tokens` [rows, t], a few more of every row at
-/// each step, and any number of fixed inputs, given once per batch. What depends on fixed inputs alone is found on the
-/// tape and computed once, when the batch begins; what the ops `cache` keep stays in place from step to step.
+/// Plays one function of a model in mode predict. The function takes the tokens [rows, t] that come next in each row,
+/// and any number of fixed inputs, given once per batch. What depends only on fixed inputs is computed once, when the
+/// batch begins; caches stay in place from step to step.
 ///
-/// Each combination of rows, tokens a step, capacity and sizes of the fixed inputs is recorded and planned when it
-/// first occurs; a step of known sizes only plays. For use by one thread at a time; the model must outlive it.
+/// Each combination of rows, tokens per step, capacity and sizes of the fixed inputs is recorded and planned when it
+/// first occurs; other steps only play, without allocating. For one thread at a time. The model must outlive the
+/// predictor and stay where it is.
 class Predictor {
  public:
-  /// Throws DefinitionError where the function cannot be played so.
+  /// Throws Error if there is no such function or an option is out of range, DefinitionError if the function has no
+  /// stepped input, or it is not an int of two sizes [rows, tokens].
   explicit Predictor(const Model& model, const std::string& function = "logits", const PredictorOptions& options = {});
   Predictor(Predictor&&) noexcept;
   Predictor& operator=(Predictor&&) noexcept;
   ~Predictor();
 
-  /// Begins a batch: `fixed` are the arrays of all fixed inputs, of `rows` rows, and each of these rows is `repeat`
-  /// rows of the batch, one after the other (the hypotheses of one sentence). Nothing stands behind any row.
+  /// Begins a batch, in which no row has a position yet. `fixed` are the arrays of all fixed inputs, with `rows` rows,
+  /// read during the call only. Each of these rows becomes `repeat` consecutive rows of the batch (the hypotheses of a
+  /// sentence). Throws Error, DtypeError or ShapeError if the arrays do not fit the function, and what recording
+  /// throws.
   void begin(std::int64_t rows, const NamedArrays& fixed = {}, std::int64_t repeat = 1);
 
-  /// Makes room for `places` positions at once, where it is known how many there will be: no player is planned for the
-  /// capacities between. Throws Error above the limit.
+  /// Gives the caches of this batch room for `places` positions per row, so that no player is planned for the
+  /// capacities in between. Throws Error above the limit, or without a batch.
   void reserve(std::int64_t places);
 
-  /// Plays the next tokens, int64 [rows, t], and returns the function's first result, [rows, t, …], valid until the
-  /// next call. Then row i has counts[i] more positions behind it (at most t; t where `counts` is empty): tokens beyond
-  /// the count are padding that nothing sees later. Throws Error where a row would have more positions than the limit.
+  /// Plays the next tokens, int64 [rows, t] with t >= 1, and returns the function's first result, [rows, t, …], valid
+  /// until the next call. Row i advances by counts[i] <= t positions (by t if `counts` is empty); its other tokens are
+  /// padding, which later steps do not see. Throws Error without a batch, for wrong counts or if a row would exceed the
+  /// limit, ShapeError for tokens of another type, and what recording and playing throw; then no row has advanced.
   const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts = {});
 
-  /// From now on row i goes on where row rows[i] is now: rows are reordered, repeated and dropped.
+  /// Reorders, repeats and drops rows: row i continues from where row rows[i] is now. Throws Error if `rows` is empty
+  /// or one is out of range.
   void select(const std::vector<std::int32_t>& rows);
 
-  std::int64_t rows() const;                      ///< 0 before the first batch.
-  const std::vector<std::int64_t>& past() const;  ///< Per row: how many positions it has behind it.
-  std::int64_t capacity() const;                  ///< How many positions the caches hold at present.
-  std::int64_t planned() const;                   ///< How many players were planned so far.
-  int threads() const;                            ///< That play.
+  std::int64_t rows() const;                      ///< Of the batch; 0 before the first one.
+  const std::vector<std::int64_t>& past() const;  ///< Per row: its number of positions so far.
+  std::int64_t capacity() const;                  ///< Positions per row that the caches hold now.
+  std::int64_t planned() const;                   ///< Players planned so far.
+  int threads() const;                            ///< The most threads that a play uses.
 
  private:
   struct Data;

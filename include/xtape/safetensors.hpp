@@ -1,4 +1,4 @@
-/// Arrays in files: the safetensors format (an 8-byte length, a JSON header, then the elements).
+/// Reading and writing arrays in safetensors files (an 8-byte length, a JSON header, then the elements).
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace xtape {
 
-/// A safetensors file whose arrays are read one at a time. The file stays open, and its header is checked whole (names,
-/// dtypes, shapes, that each array's bytes lie inside the file, fit its shape, and overlap no other's) before anything
-/// is allocated. Where the header has checksums, as save_arrays writes them, each array that is read is compared with
-/// its own. F32, F64, I32, I64 and BOOL keep their dtype; F16 and BF16 become float32, exactly; U8, I8, I16, U16
-/// become int32, U32 int64.
+/// An open safetensors file, whose arrays are read one at a time. The whole header is checked before anything is
+/// allocated: names, dtypes, shapes, and that each array's bytes lie inside the file, fit its shape and overlap no
+/// other's. If the header has checksums, as save_arrays writes them, reading an array compares its checksum. F32, F64,
+/// I32, I64 and BOOL keep their dtype; F16 and BF16 become float32, exactly; U8, I8, I16 and U16 become int32, U32
+/// becomes int64.
 class ArrayFile {
  public:
-  /// Throws FileError, naming the file and what is wrong with it.
+  /// Throws FileError, which says what is wrong with the file.
   explicit ArrayFile(const std::string& path);
   ArrayFile(ArrayFile&&) noexcept;
   ArrayFile& operator=(ArrayFile&&) noexcept;
@@ -25,17 +25,17 @@ class ArrayFile {
 
   struct Entry {
     std::string name;
-    Dtype dtype = Dtype::float32;  ///< What `read` gives.
+    Dtype dtype = Dtype::float32;  ///< After conversion.
     Shape shape;
   };
   const std::string& path() const;
   const std::vector<Entry>& entries() const;  ///< In the order of the header.
-  Array read(std::size_t entry) const;        ///< The array of entries()[entry], in memory of its own.
-  /// The same, straight into `into`. Throws ShapeError unless that has its dtype and shape. Both throw FileError, naming
-  /// file and array, where the array does not have its checksum or the file has become shorter; then `into` holds what
-  /// has been read.
+  Array read(std::size_t entry) const;        ///< The array of entries()[entry], in new memory.
+  /// The same into `into`; ShapeError unless it has the array's dtype and shape. Both throw FileError, which names file
+  /// and array, if the checksum is wrong or the file has become shorter; `into` then has unspecified elements. Uses all
+  /// threads.
   void read(std::size_t entry, Array& into) const;
-  /// Compares the array with its checksum and throws as `read` does; does nothing where the file has no checksums.
+  /// Compares the array with its checksum and throws as `read` does. Does nothing if the file has no checksums.
   void check(std::size_t entry) const;
 
  private:
@@ -43,13 +43,13 @@ class ArrayFile {
   std::unique_ptr<Data> data_;
 };
 
-/// Every array of a safetensors file. Throws as ArrayFile does.
+/// All arrays of a safetensors file. Throws as ArrayFile does.
 Store load_arrays(const std::string& path);
 
-/// Writes the arrays of `store` under their names: beside the file, flushed to the disk, then renamed over it, so that
-/// a crash leaves either the old file or the new one. `metadata` is put into the header, and so is a checksum of every
-/// array: "xxh3:NAME", 16 hexadecimal digits, the XXH3-64 of the XXH3-64s (8 bytes each, the lowest first) of the
-/// array's pieces of 1 MiB. Throws FileError.
+/// Writes the arrays of `store` to a new file next to `path`, flushes it to disk and renames it to `path`, so that a
+/// crash leaves either the old file or the new one. The header gets `metadata` and a checksum of each array:
+/// "xxh3:NAME", 16 hexadecimal digits, the XXH3-64 of the XXH3-64s (8 bytes each, little-endian) of the array's pieces
+/// of 1 MiB. Throws FileError.
 void save_arrays(const std::string& path, const Store& store,
                  const std::vector<std::pair<std::string, std::string>>& metadata = {});
 

@@ -1,4 +1,4 @@
-/// A recurrence: one step, recorded once, applied along an axis with states that each step hands to the next.
+/// Scans (recurrences): a cell, recorded once, that is applied step by step along an axis and passes on states.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 4
@@ -14,27 +14,35 @@
 namespace xtape {
 
 struct ScanOptions {
-  std::int64_t axis = 1;  ///< Of the inputs and of the stacked outputs: the one along which the steps follow.
-  bool reverse = false;   ///< From the last place to the first. Outputs stand at the place of their step all the same.
-  /// bool, true where there is something to read: [b, t] with axis 1. Without the axis of the steps, its shape is that
-  /// with which every state and every output of a step begins. Where it is false a step keeps the states and its
-  /// outputs are zeros. Empty: everything is read.
+  std::int64_t axis = 1;  ///< Of the steps, in inputs and stacked outputs; negative: from the back.
+  bool reverse = false;   ///< From the last index to the first; each output keeps the index of its step.
+  /// Which steps are valid, for padded sequences: bool, [b, t] with axis 1. Its shape without the axis of the steps
+  /// must be the leading sizes of every state and of every step's outputs. Where it is false, a step leaves the states
+  /// as they are and its outputs are zeros. Empty: all steps are valid.
   Var valid;
 };
 
 struct Scanned {
-  Vars outputs;  ///< The steps' outputs, stacked along the axis.
-  Vars states;   ///< Those that the last step left; the first ones where there is no step.
+  Vars outputs;  ///< The outputs of all steps, each stacked along ScanOptions::axis.
+  Vars states;   ///< The states after the last step; `init` if there is no step.
 };
 
-/// A step: from its slices of the inputs (without the axis) and the states to its outputs and the next states.
+/// The step function: takes the step's slices of the inputs (without the axis of the steps) and the states, and returns
+/// the step's outputs and the next states.
 using Cell = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars& states)>;
 
-/// Applies `cell` to the slices of `inputs` along an axis, one after the other, beginning with the states `init`.
-/// `cell` is called once, while recording; what it uses besides (weights, other vars) may be anything on the tape.
-/// Random ops in it draw anew at every step. Its gradient runs the other way; gradients of weights are taken over all
-/// steps at once. Throws ShapeError where inputs differ in length or a next state has not the type of the state, and
-/// Error where the cell holds a cache, or draws in a way that cannot be drawn beforehand (categorical).
+/// Applies `cell` to the slices of `inputs` along an axis, one after the other, starting from the states `init`. The
+/// cell is called once, while recording; it may use any other vars of the tape (weights). Random ops in it draw new
+/// numbers at every step. Weight gradients that are products or sums are computed for all steps at once, after the
+/// scan.
+///
+/// In mode predict, if an input has a past (Tape::set_past), each row continues from the states at its last position:
+/// the axis must be 1, not reversed, and each state needs a row per row of tokens.
+///
+/// Throws ShapeError if the inputs differ in length along the axis, a next state's type is not the state's, an output
+/// has fewer axes than `axis`, or `real` does not fit; DtypeError if `real` is not bool; HandleError for vars of
+/// another tape; Error if there is no input, the cell returns a wrong number of states or nothing at all, uses `cache`,
+/// or draws numbers that depend on the step (categorical). Then nothing stays recorded.
 Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options = {},
              Caller caller = Caller::here());
 

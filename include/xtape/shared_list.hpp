@@ -1,4 +1,4 @@
-/// A list whose copies share its elements.
+/// A copy-on-write list.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace xtape {
 
-/// A vector that is cheap to copy: copies share the elements until one of them is changed. Passes copy nodes far more
-/// often than anything changes them.
+/// A vector that is cheap to copy: copies share the elements until one of them is changed by `own`. (Passes copy nodes
+/// far more often than they change them.) Lists that share elements may be used in different threads.
 template <class T>
 class SharedList {
  public:
@@ -21,18 +21,20 @@ class SharedList {
   SharedList(std::initializer_list<T> items) : SharedList(std::vector<T>(items)) {}
   operator const std::vector<T>&() const { return get(); }  // NOLINT: converts by intent
 
+  /// The elements. Valid until the list is changed, assigned or destroyed.
   const std::vector<T>& get() const {
     static const std::vector<T> none;
     return items_ ? *items_ : none;
   }
-  /// The elements, to be changed. The reference holds until the list is copied.
+  /// The elements, for changing them: copies them first if another list shares them. Do not write through the reference
+  /// after the list has been copied.
   std::vector<T>& own() {
     if (!items_)
       items_ = std::make_shared<std::vector<T>>();
     else if (items_.use_count() > 1)
       items_ = std::make_shared<std::vector<T>>(*items_);
     else
-      std::atomic_thread_fence(std::memory_order_acquire);  // behind the last reading of a copy that another thread dropped
+      std::atomic_thread_fence(std::memory_order_acquire);  // writes follow the last read by a copy in another thread
     return *items_;
   }
 

@@ -1,4 +1,4 @@
-/// Where a call was recorded: in which module of a model, on which line of a definition or of a program.
+/// The site of a node: the module of a model, and the line of a definition or program, where its call was recorded.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
@@ -13,14 +13,14 @@ namespace xtape {
 
 struct Op;
 
-/// The line of a program on which a function is called, for a defaulted last argument to take:
-/// `Var f(const Vars& xs, Caller caller = Caller::here())`. (The builtins are what std::source_location is made of;
-/// C++17 and clang before 16 have no other.)
+/// The line of the program that calls a function, taken as a defaulted last argument:
+/// `Var f(const Vars& xs, Caller caller = Caller::here())`. (It uses the builtins behind std::source_location, which
+/// C++17 lacks.)
 struct Caller {
-  const char* file = nullptr;  ///< As the compiler was given it, for as long as the program lives; null: not known.
+  const char* file = nullptr;  ///< The path given to the compiler, a string of static lifetime; null: unknown.
   std::int32_t line = 0;
 
-#if defined(XTAPE_LAYER)  // the library's own lines say nothing to its users: their program's stand further out
+#if defined(XTAPE_LAYER)  // empty in the library: functions pass on the caller that they were given
   static constexpr Caller here() {
     return {};
   }
@@ -34,27 +34,28 @@ struct Caller {
   }
 };
 std::string to_string(
-    const Caller& caller);  ///< "train.cpp, line 12", without the file's folder; "" if it is not known.
+    const Caller& caller);  ///< "train.cpp, line 12", without the folder of the file; "" if unknown.
 
-/// A module of a model, or a stretch of a program, in which nodes are recorded.
+/// A module of a model, or a part of a program, that records nodes.
 struct Scope {
   std::string path;   ///< The module's path: "h.0.attn". Empty outside definitions.
-  std::string where;  ///< For errors: "gpt2.json, block 'attention'". Empty outside definitions.
+  std::string where;  ///< For errors: "gpt2.json, block 'attention'". Empty: errors give the program's line.
 };
 
-/// Where a call stands. Fixed at recording, copied to the gradient nodes and by every pass: it keys errors, profiles,
-/// random numbers and caches. The same call in a tape of another batch shape has the same site.
+/// Identifies a call. It is fixed when the call is recorded; gradient nodes and all passes copy it. Errors and profiles
+/// report it, and random numbers are drawn by its key. The same call, recorded for another batch shape, has the same
+/// key.
 struct Site {
   std::shared_ptr<const Scope> scope;  ///< Never null in a recorded node.
-  std::int32_t line = 0;               ///< The line in the definition's file; 0 outside definitions.
-  std::int32_t occurrence = 0;         ///< Counts the calls of one op on one line of one module.
+  std::int32_t line = 0;               ///< The line of the definition's file; 0 outside definitions.
+  std::int32_t occurrence = 0;         ///< The number of earlier calls of this op on this line of this module.
   std::uint64_t key = 0;               ///< A hash of path, line, op and occurrence.
-  // These serve errors alone, and are no part of the key:
-  const Op* op = nullptr;  ///< What was called, which may have been recorded as other ops.
-  Caller caller = {};      ///< Where the program called it; not known where the scope says `where`.
+  // These are for errors only and not part of the key:
+  const Op* op = nullptr;  ///< The op that was called; it may be recorded as other ops.
+  Caller caller = {};      ///< The calling line of the program; unknown if the scope has a `where`.
 };
 /// "h.0.attn (gpt2.json, block 'attention', line 24)", "h.0 (train.cpp, line 12)", "train.cpp, line 12"; "" if nothing
-/// is known.
+/// is known. For people: the format may change.
 std::string to_string(const Site& site);
 
 }  // namespace xtape

@@ -1,5 +1,5 @@
-/// The tape: an append-only list of nodes, each of which applies one op to earlier nodes. Recording checks shapes and
-/// dtypes there and then and computes nothing; numbers appear when a Player plays the tape.
+/// The tape: an append-only list of nodes, each of which applies one op to values of earlier nodes. Recording checks
+/// shapes and dtypes at once and computes nothing; a Player computes the values.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
@@ -27,7 +27,7 @@ struct Op;
 class OpTable;
 class Tape;
 
-/// What is known of a value before it is computed.
+/// The type of a value: what is known of it before it is computed.
 struct ValueType {
   Dtype dtype = Dtype::float32;
   Shape shape;
@@ -38,7 +38,7 @@ inline bool operator!=(const ValueType& a, const ValueType& b) {
 }
 std::string to_string(const ValueType& type);  ///< "float32 (2, 3)".
 
-/// One output of a node, by index.
+/// A value by index: an output of a node. Unlike a Var, it does not know its tape and is not checked.
 struct ValueId {
   std::int32_t node = -1;
   std::int32_t output = 0;
@@ -52,31 +52,31 @@ inline bool operator!=(ValueId a, ValueId b) {
 
 template <>
 inline constexpr const char* kind_of_value<std::int64_t> = "size";
-/// Sizes by name: of einops patterns, of a model's inputs.
+/// Sizes by name: of the axes of einops patterns, and of a model's inputs.
 using NamedSizes = Named<std::int64_t>;
 
 /// The value of an attribute.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, Dtype, NamedSizes>;
-std::string to_string(const Attribute& value);
-/// An integer or a double as an attribute.
+std::string to_string(const Attribute& value);  ///< As in definitions: "true", "'tanh'", "(0, 1)".
+/// The literal as an attribute: an int64 if it is_whole(), else a double.
 Attribute attribute_of(const Literal& number);
 
-/// A node's attributes, by name, in the order of the op's row.
+/// The attributes of a call by name; those of a node are complete, in the order of the op's specs. Copies are cheap.
 class Attributes {
  public:
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : items_(items) {}
 
-  void set(const std::string& name, Attribute value);
-  const Attribute* find(const std::string& name) const;  ///< Null where there is none.
-  /// The value, as T; throws Error where the name is absent or of another type.
+  void set(const std::string& name, Attribute value);    ///< Replaces the value of that name, or appends it.
+  const Attribute* find(const std::string& name) const;  ///< Null if there is none. Valid until the next change.
+  /// The value. Throws Error if the name is absent or the value is not a T; there are no conversions.
   template <class T>
   const T& get(const std::string& name) const {
     const Attribute* value = find(name);
     if (value == nullptr || !std::holds_alternative<T>(*value)) missing(name);
     return std::get<T>(*value);
   }
-  /// The value of an attribute of type `number` or `element`.
+  /// The value of an attribute of type `number`, `element` or `integer`. Throws Error as `get` does.
   Literal number(const std::string& name) const;
   const std::vector<std::pair<std::string, Attribute>>& items() const { return items_.get(); }
   friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }
@@ -86,33 +86,36 @@ class Attributes {
   SharedList<std::pair<std::string, Attribute>> items_;
 };
 
+/// A node of a tape.
 struct Node {
   const Op* op = nullptr;
   Attributes attributes;
   std::vector<ValueId> inputs;
-  SharedList<ValueType> outputs;
+  SharedList<ValueType> outputs;     ///< The type of each output.
   Site site;
-  bool fused = false;                ///< `grad` recorded it for a fused call, which stands for other nodes.
-  std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse a stretch of tape.
-  Array storage;                     ///< For constants and parameters: the array itself.
+  bool fused = false;                ///< Recorded by `grad` for a rule; other nodes compute the same.
+  std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse nodes (scan, checkpoint): these nodes.
+  Array storage;                     ///< For constants and parameters: the array.
   std::string name;                  ///< For inputs and parameters.
-  std::uint32_t serial = 0;          ///< Never used twice on one tape: what makes a stale handle known.
+  std::uint32_t serial = 0;          ///< Unique on its tape; a var with another serial is stale.
 };
 
-/// What the caller means to do. Ops such as dropout record themselves accordingly.
+/// What the tape is for. dropout is recorded only in mode train; shift_right and, with a past, positions, causal_mask,
+/// cache and scan differ in mode predict (docs/decoding.md).
 enum class Mode : std::uint8_t { train, eval, predict };
-const char* name_of(Mode mode);
-Mode mode_named(const std::string& name);  ///< Throws Error, naming the valid names.
+const char* name_of(Mode mode);            ///< "train", "eval", "predict".
+Mode mode_named(const std::string& name);  ///< The inverse; throws Error, which lists the valid names.
 
-/// A handle to one output of a node. Cheap to copy. Outliving its tape or its node makes it stale: using a stale or
-/// empty handle throws HandleError.
+/// A var: a handle to one output of a node, cheap to copy. It does not keep its tape alive. It is stale if all Tape
+/// handles and players of its tape are gone, or its node was removed: by a failed call, or into the body of a
+/// checkpoint or scan. Using an empty or stale var throws HandleError.
 class Var {
  public:
   Var() = default;
   bool empty() const {
     return serial_ == 0;
-  }  ///< Whether nothing was ever recorded for it. (It says nothing of sizes.)
-  // A var has no truth value while recording: `if (x > 0)`, `x > 0 ? a : b`, `!x`, `x && y` do not compile.
+  }  ///< Whether it was made by Var(). (Unrelated to shapes; false for stale vars.)
+  // A var has no truth value while recording, so `if (x > 0)`, `x > 0 ? a : b`, `!x` and `x && y` do not compile.
 #if defined(__cpp_deleted_function)
   explicit operator bool() const = delete ("a var has no truth value: write where(c, a, b), ~x, x & y, or x.empty()");
 #else
@@ -124,14 +127,15 @@ class Var {
   Dtype dtype() const {
     return type().dtype;
   }
-  const ValueType& type() const;  ///< Valid until the tape grows.
-  const Node& node() const;       ///< Valid until the tape grows.
-  ValueId id() const;             ///< Checked: throws where the handle is stale.
-  Tape tape() const;              ///< Another handle on the tape that this var is of.
+  // References are valid as long as the node is on the tape; recording does not invalidate them.
+  const ValueType& type() const;
+  const Node& node() const;
+  ValueId id() const;  ///< Throws HandleError if the var is stale.
+  Tape tape() const;   ///< A handle on the var's tape, which keeps it alive.
   std::size_t rank() const {
     return shape().size();
   }
-  /// The size along `axis` (negative counts from the back).
+  /// The size along `axis`; negative axes count from the back. Throws ShapeError if there is no such axis.
   std::int64_t size(std::int64_t axis) const {
     return shape()[normal_axis(axis, rank())];
   }
@@ -145,14 +149,16 @@ class Var {
 };
 using Vars = std::vector<Var>;
 
-/// A state: after a play, the value of `output` becomes what `input` is at the next play. Both have one type.
+/// A carry: a state that a player keeps between plays. After a play, the value of `output` becomes the value of `input`
+/// for the next play. `input` is an input of the tape; both have one type.
 struct Carry {
   Var input;
   Var output;
-  Array memory = {};  ///< Where the state is held, of its type; empty: the player makes its own.
+  Array memory = {};  ///< The array that holds the state, of its type; empty: the player makes one, of zeros.
 };
 
-/// A var as the argument of a function: it notes the place of the call. Functions that record take their first var so.
+/// A var as the first argument of a function that records; the conversion from Var stores the caller's line. Your own
+/// functions pass caller() on to `apply`.
 class Argument : public Var {
  public:
   Argument(const Var& var, Caller caller = Caller::here()) : Var(var), caller_(caller) {}  // NOLINT: converts by intent
@@ -162,7 +168,7 @@ class Argument : public Var {
   Caller caller_;
 };
 
-/// A var, or a literal that takes the dtype of the vars beside it; and the place of the call that it is an operand of.
+/// An operand of an op: a var, or a literal that takes the dtype of the other operands; with the caller's line.
 class Operand {
  public:
   Operand(const Argument& argument) : var_(argument), caller_(argument.caller()) {}        // NOLINT: converts by intent
@@ -170,7 +176,7 @@ class Operand {
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
   Operand(T literal, Caller caller = Caller::here())
       : literal_(literal), caller_(caller) {}  // NOLINT: converts by intent
-  /// The same operand, of a call from `caller` where its own is not known.
+  /// The same operand; called from `caller` if its own caller is unknown.
   Operand(const Operand& other, const Caller& caller) : Operand(other) {
     if (!caller_.known()) caller_ = caller;
   }
@@ -185,55 +191,62 @@ class Operand {
   Caller caller_;
 };
 
-/// A handle on an append-only list of nodes. Moving or copying the handle does nothing to its vars: they belong to the
-/// list, which lives as long as some handle to it does. Not for use by two threads at once; two tapes do not meet.
+/// A handle on an append-only list of nodes, which lives as long as one of its handles or players. Copying or moving a
+/// handle does not affect vars. While a thread records on a tape, no other may use it; different tapes are independent.
 class Tape {
  public:
-  Tape();
-  explicit Tape(Mode mode);
+  Tape();                    ///< In mode train.
+  explicit Tape(Mode mode);  ///< The mode never changes.
 
-  /// A value fed at every play, of the default dtype where none is given. Throws Error where an input of that name
-  /// exists, ShapeError where no array can have that shape.
+  /// An input: a value that is fed at every play; without `dtype`, of the tape's default dtype. Throws Error if the
+  /// tape has an input of that name, ShapeError if no array can have that shape.
   Var input(const std::string& name, const Shape& shape, std::optional<Dtype> dtype = std::nullopt,
             Caller caller = Caller::here());
-  /// An array of `store`, read at every play (and written by nobody but its owner). One node per array.
+  /// A parameter: an array that every play reads where it is, and never writes. The tape shares ownership. There is one
+  /// node per array; for the same memory, the existing var is returned. Throws Error, with the nearest name, if `store`
+  /// has no such array.
   Var parameter(const Store& store, const std::string& name, Caller caller = Caller::here());
-  /// The same, for an array held by the caller.
+  /// The same for an array of the caller's. Throws Error if `array` is empty.
   Var parameter(const std::string& name, const Array& array, Caller caller = Caller::here());
+  /// The same for a copy of `initial`, which only the tape holds: Var::node().storage.
   Var parameter(const std::string& name, const ArrayView& initial, Caller caller = Caller::here()) {
     return parameter(name, Array(initial), caller);
   }
-  /// A fixed array (copied).
+  /// A constant: a copy of `values`.
   Var constant(const ArrayView& values, Caller caller = Caller::here());
-  /// Of rank 0. Throws DtypeError where `value` goes into an integer dtype or bool and is not one of its numbers.
+  /// A constant of rank 0. Throws DtypeError if `dtype` is an integer or bool and cannot hold `value` exactly.
   Var constant(const Literal& value, Dtype dtype, Caller caller = Caller::here());
 
   Mode mode() const;
-  /// The dtype of floats that nothing else says: of literals alone, of what division and functions such as `sqrt` and
-  /// `mean` make of integers, of `zeros` and its like. float32 at first. What is recorded stays as it is.
+  /// The dtype of floats that neither an operand nor an argument determines: of literals alone, of the division, `sqrt`
+  /// or `mean` of integers, of `zeros` etc. Initially float32; setting it affects later calls only.
   Dtype default_dtype() const;
   void set_default_dtype(Dtype dtype);  ///< Throws DtypeError unless `dtype` is float32 or float64.
-  /// The table whose rules `grad`, `scan` and players of this tape apply; null: builtin_ops(). It must outlive the
-  /// tape.
+  /// The table whose rules `grad`, `scan` and players of this tape apply; null: builtin_ops(). It must outlive the tape
+  /// and its players.
   const OpTable* ops() const;
   void set_ops(const OpTable& table);
-  std::size_t size() const;
+  std::size_t size() const;  ///< Nodes.
+  // These throw std::out_of_range if there is no such node or value. For references see Var.
   const Node& node(std::size_t index) const;
   const ValueType& type(ValueId id) const;
   Var var(ValueId id) const;
 
-  /// In mode predict: from here on `tokens` is a piece of rows that began before. Row i has past[i] positions (int64
-  /// [rows]) behind it, and what is cached of a row has room for `capacity` of them. Whatever is computed from `tokens`
-  /// has this past; all else (an encoder's side) has none. Throws Error in another mode, or where there is a past
-  /// already.
+  /// In mode predict: declares `tokens` [rows, …] to be the next piece of rows that began before: past[i] (int64
+  /// [rows]) positions of row i precede it. Caches have room for `capacity` positions per row. Everything computed from
+  /// `tokens` afterwards has this past; other values (an encoder's) have none. Throws Error in another mode, for a
+  /// second past or capacity < 1, ShapeError if `past` has another type.
   void set_past(const Var& tokens, const Var& past, std::int64_t capacity);
-  Var past_of(const Var& x) const;  ///< The past of what `x` is computed from; empty where it has none.
-  std::int64_t capacity() const;    ///< Of what is cached; 0 where nothing has a past.
-  /// What was recorded of caches: the states that a player of this tape has to carry, in the order of recording.
+  /// The past of x: the var given to set_past if x depends on its tokens; else empty. Takes time linear in the number
+  /// of nodes that x depends on.
+  Var past_of(const Var& x) const;
+  std::int64_t capacity() const;  ///< Positions per row of caches; 0 without a past.
+  /// The states of the caches recorded so far, in this order. A player of the tape needs them as
+  /// PlayerOptions::carries.
   std::vector<Carry> states() const;
-  void add_state(const Var& input, const Var& output);
+  void add_state(const Var& input, const Var& output);  ///< For ops that record caches.
 
-  /// While it lives, nodes are recorded as standing elsewhere; then as before.
+  /// Changes how nodes are recorded until it is destroyed. Guards must be destroyed in reverse order.
   class [[nodiscard]] Guard {
    public:
     Guard(Guard&&) = delete;
@@ -247,40 +260,42 @@ class Tape {
     bool fixed_before_;
     bool fused_before_;
   };
-  /// Nodes recorded while the guard lives stand on `line` of `scope`. Where it says `where`, that is their place, and
-  /// not the program's line.
+  /// Nodes recorded while the guard lives get sites on `line` of `scope`. If the scope has a `where`, errors give this
+  /// location instead of the program's line.
   Guard in_scope(std::shared_ptr<const Scope> scope, std::int32_t line);
-  /// Nodes recorded while the guard lives have exactly this site: for those that stand in for the node of that site.
+  /// Nodes recorded while the guard lives get exactly this site: for nodes that replace the node of that site.
   Guard in_site(const Site& site);
 
   void to_json(std::ostream& out) const;  ///< {"nodes": [{"op", "name", "attributes", "inputs", "outputs", …}]}.
-  void to_dot(std::ostream& out) const;   ///< A Graphviz digraph.
+  void to_dot(std::ostream& out) const;   ///< A Graphviz digraph: a vertex for each node.
 
+  /// Whether both are handles on the same list.
   friend bool operator==(const Tape& a, const Tape& b) { return a.data_ == b.data_; }
   friend bool operator!=(const Tape& a, const Tape& b) { return !(a == b); }
 
-  // The rest serves gradients and passes.
+  // The rest is for gradients and passes.
 
-  /// A tape without nodes, of this one's mode, default dtype and ops.
+  /// An empty tape with this tape's mode, default dtype and ops.
   Tape blank() const;
 
-  /// Appends `node` as it stands, unchecked but for its inputs' indices and for its outputs, which must be types that
-  /// arrays can have: throws ShapeError, with the op and its operands, where checked_bytes does. Its serial is set
-  /// here.
+  /// Appends `node` and sets its serial and, unless it has one, its site. Checks only that its inputs are earlier nodes
+  /// (else HandleError) and that arrays can have its output types (else ShapeError, which names the op and its
+  /// operands).
   ValueId append(Node node);
-  /// Nodes recorded while the guard lives belong to a call of `op` (null: of each node's own) from `caller`, unless
-  /// they belong to a call further out.
+  /// Nodes recorded while the guard lives belong to a call of `op` (null: each to a call of its own op) from `caller`,
+  /// unless an outer guard has assigned them to another call already.
   Guard in_call(const Op* op, const Caller& caller);
-  /// Nodes recorded while the guard lives belong to calls of their own.
+  /// Suspends in_call while the guard lives: each node belongs to its own call.
   Guard out_of_call();
   /// Nodes recorded while the guard lives are marked as `fused`.
   Guard in_fused_call();
-  /// Drops the nodes from `size` on; their handles become stale.
+  /// Removes the nodes from index `size` on; their vars become stale.
   void truncate(std::size_t size);
-  /// Takes the nodes from `size` on, which `results` need, off this tape and into a body. What they use of the nodes
-  /// before becomes an input of the body, and is returned with it; sources among them stay on this tape.
+  /// Moves the nodes from index `size` on into a body with these results, and returns it with the vars of this tape
+  /// that its inputs stand for: what the body uses of earlier nodes. Sources stay on this tape; constants of rank 0 are
+  /// copied. The vars of moved nodes become stale.
   std::pair<std::shared_ptr<const Tape>, Vars> enclose(std::size_t size, const Vars& results);
-  /// What a body gives, and what it takes: its input nodes in order.
+  /// The results of a body, and its input nodes in order.
   const std::vector<ValueId>& results() const;
   void set_results(std::vector<ValueId> results);
   std::vector<ValueId> inputs() const;
@@ -291,24 +306,34 @@ class Tape {
   std::shared_ptr<struct TapeData> data_;
 };
 
-/// Records the nodes of `body` on `tape`, with `inputs` for its inputs; returns its results. Sites are kept.
+/// Records the nodes of `body` on `tape`, with `inputs` (one per input of the body) in place of its inputs, and returns
+/// its results. The nodes keep their sites.
 Vars inline_body(Tape tape, const Tape& body, const Vars& inputs);
 
-/// One readable line a node: index, name, op, attributes, inputs, dtype, shape.
+/// Prints a readable line for each node: index, name, op, attributes, inputs, dtype, shape.
 std::ostream& operator<<(std::ostream& out, const Tape& tape);
 
-/// Records the call of `op`: completes and checks the attributes, gives literals their dtype, promotes mixed operands
-/// (bool < int32 < int64 < float; two float widths are an error; a float that no var says has the tape's default
-/// dtype), applies the shape rule, and appends the node. Throws without a trace on the tape. `tape` is needed only
-/// where no operand is a var. The call stands at `caller` or, in the library's own functions, at its first operand's.
+/// Records a call of `op` and returns its results: completes and checks the attributes, gives literals a dtype,
+/// promotes operands, applies the shape rule, and appends the node.
+///
+/// Promotion converts operands to the largest of their dtypes: bool < int32 < int64 < float; mixing float32 and float64
+/// is an error. A literal takes the dtype of the vars, but an integer makes bool int64, and a fraction makes integers
+/// and bool the tape's default dtype, which is also used wherever a float is needed and no var is one.
+///
+/// `tape` is needed only if no operand is a var. Errors give the line of `caller` or, if unknown, of the first operand.
+/// Throws DtypeError for dtypes and literals that do not fit, HandleError for empty or stale vars and vars of two
+/// tapes, Error for a wrong number of operands or wrong attributes, and what the shape rule throws; then nothing stays
+/// recorded.
 Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
 Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
 
-/// Records what `function` records on `inputs`, then encloses it as the body of one node whose interior values are not
-/// kept for the backward pass but computed again there, with the same random numbers. What `function` uses besides its
-/// inputs (parameters, other vars) becomes an input of the node too.
+/// Calls `function` on `inputs` and encloses what it records as the body of one node, whose results it returns. Values
+/// inside the body are not kept for the backward pass but computed again there, with the same random numbers (Chen et
+/// al., 2016). Other vars that `function` uses become inputs of the node; other vars that it makes become stale. On a
+/// tape with a past it is just function(inputs). Throws Error without inputs or results, HandleError for vars of
+/// another tape; then nothing stays recorded.
 Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, Caller caller = Caller::here());
 
 }  // namespace xtape

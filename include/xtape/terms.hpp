@@ -1,6 +1,6 @@
-/// The canonical form of recorded calls, for finding equal meanings in unequal spellings: `scores / c` and
-/// `scores * (1 / c)` are one term, so are `x * x` and `square(x)`, `a + b` and `b + a`. Terms serve matching alone:
-/// nothing is played in canonical form.
+/// The canonical form of recorded calls, by which rules recognise equal computations that are written differently:
+/// `scores / c` and `scores * (1 / c)` are one term, and so are `x * x` and `square(x)`, or `a + b` and `b + a`. Terms
+/// are used for matching only: nothing is played in canonical form.
 #pragma once
 
 #if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
@@ -18,71 +18,87 @@
 
 namespace xtape {
 
-/// A term of one `Terms`, by number. Equal terms have one number.
+/// The number of a term within its Terms. Equal terms have one number.
 using TermId = std::int32_t;
 
+/// What a value is computed from, in canonical form. Only Terms makes terms; two are equal if all fields are.
 struct Term {
   enum class Kind : std::uint8_t {
-    value,        ///< A value of the tape that nothing is known of.
-    number,       ///< A literal.
-    sum,          ///< number + sum of factor * part. The first factor is 1.
+    value,        ///< The value `value` of the tape; how it is computed is not looked at.
+    number,       ///< The literal `number`.
+    sum,          ///< number + sum of factor * part. The first factor is 1 (unless literals are extreme: see Terms).
     product,      ///< number * product of part ** factor.
-    contraction,  ///< A sum of products over named axes, as einsum's: `text` is the equation.
-    reshaped,     ///< The part's elements under another shape.
-    transposed,   ///< The part's axes in another order: axis i is axis text[i] of the part.
-    broadcast,    ///< The part, repeated along axes.
-    call          ///< A call of `op` on the parts, in their order.
+    contraction,  ///< An einsum of the parts; `text` is the equation, as with_letters_in_order gives it.
+    reshaped,     ///< The part's elements, in row-major order, under the shape of `type`.
+    transposed,   ///< The part's axes in another order: axis i is axis number text[i] (the char's value) of the part.
+    broadcast,    ///< The part, broadcast to the shape of `type`.
+    call          ///< Output `output` of a call of `op` on the parts, in this order.
   };
   struct Part {
     TermId term = -1;
-    double factor = 1;  ///< In a sum a coefficient, in a product an exponent.
+    double factor = 1;  ///< The coefficient in a sum, the exponent in a product; else 1.
   };
 
   Kind kind = Kind::value;
-  ValueType type;
-  std::vector<Part> parts = {};
+  ValueType type;                ///< Of the value that the term describes.
+  std::vector<Part> parts = {};  ///< Sorted by number in sums, products and contractions.
   double number = 0;
   std::string text = {};
   ValueId value = {};
-  const Op* op = nullptr;
-  Attributes attributes = {};
+  const Op* op = nullptr;      ///< Of a call; of `reshaped`, the op that reshapes.
+  Attributes attributes = {};  ///< Of `op`.
   std::int32_t output = 0;
-  std::uint64_t draws = 0;  ///< Of an op that draws at random: the key of its site.
+  std::uint64_t draws = 0;  ///< Of a call of a random op: the key of its site, so that other draws are other terms.
 };
 
-/// Equal for equal attributes.
+/// A hash of the values; equal for equal attributes.
 std::size_t hash_of(const Attributes& attributes);
 
-/// An equation of einsum with its letters named a, b, c … in the order of their first use.
+/// An einsum equation with its letters renamed to a, b, c … (then A, B …) in the order of their first use.
 std::string with_letters_in_order(std::string equation);
 
-/// Terms of one stretch of tape.
+/// The terms of a range of nodes; equal terms are stored once. References to terms are valid as long as this object.
+///
+/// The functions simplify only where this is valid for all values: `sqrt(x) * sqrt(x)` does not become x, `x / x` not
+/// 1, `(x + c) - c` not x. Literals become coefficients, but not those beyond 2^40 or 2^-40 (for float64, 2^400 or
+/// 2^-400): with these, intermediate results would overflow or vanish. Sums and products are flattened up to 8 parts;
+/// longer ones stay nested, so that chains of n calls take O(n). The types passed in are not checked.
 class Terms {
  public:
   const Term& operator[](TermId id) const { return terms_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return terms_.size(); }
 
+  // `type` is always the type of the result.
+
   TermId value(ValueId id, const ValueType& type);
   TermId number(double number, const ValueType& type);
+  /// Output `output` of a call of `op`; `draws` is the key of the site of a random op, else 0.
   TermId call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs, const ValueType& type,
               std::int32_t output = 0, std::uint64_t draws = 0);
 
-  // Of floats alone, since integers wrap. `type` is that of the result.
+  // Of floats only: integers wrap, so that these simplifications are not valid for them.
+
+  /// a_factor * a + b_factor * b; the operands broadcast.
   TermId sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type);
+  /// a * b; the operands broadcast. A quotient is the product with power(b, -1).
   TermId product(TermId a, TermId b, const ValueType& type);
+  /// a ** exponent, of a's type.
   TermId power(TermId a, double exponent);
+  /// factor * a, of a's type.
   TermId scaled(TermId a, double factor);
-  /// `equation` without ellipses; every operand's letters are its axes.
+  /// einsum(equation, operands). The equation has '->', one letter per axis, and no ellipses or spaces.
   TermId contraction(const std::vector<TermId>& operands, const std::string& equation, const ValueType& type);
 
-  /// `reshape` is the op that makes it, with attribute "shape".
+  /// `a` under the shape of `type`. `reshape` is the op that reshapes, with the attribute "shape".
   TermId reshaped(TermId a, const ValueType& type, const Op& reshape);
+  /// Axis i of the result is axis axes[i] of `a`.
   TermId transposed(TermId a, const std::vector<std::size_t>& axes, const ValueType& type);
+  /// `a` broadcast to the shape of `type`.
   TermId broadcast(TermId a, const ValueType& type);
 
-  /// The literal that a term is; nothing if it is none.
+  /// The literal that the term is; nothing if it is not a literal.
   std::optional<double> number_of(TermId id) const;
-  /// A term as a multiple of another one: 3 * x is {x, 3}.
+  /// The term as a multiple of another one: 3 * x gives {x, 3}; a term without a literal factor gives {id, 1}.
   Term::Part split(TermId id);
 
  private:
@@ -94,18 +110,21 @@ class Terms {
   std::unordered_multimap<std::size_t, TermId> by_hash_;
 };
 
-/// What a row's `canonical` sees: a call of it whose inputs have their terms already.
+/// The argument of Op::canonical, which returns the term of one output of a call. It is called for each output, when
+/// `grad` or a player looks for rules. An op whose call is a sum, product, contraction, reshape, transpose or broadcast
+/// of floats says so with the functions of `terms`; for anything else it returns as_it_stands().
 struct CanonicalCall {
   Terms& terms;
-  const Node& node;
-  std::int32_t output = 0;
-  std::vector<TermId> inputs;
+  const Node& node;            ///< The call.
+  std::int32_t output = 0;     ///< The output whose term is needed.
+  std::vector<TermId> inputs;  ///< The terms of the inputs.
 
   const ValueType& type() const { return node.outputs[static_cast<std::size_t>(output)]; }
   const Attributes& attributes() const { return node.attributes; }
-  /// The call as it stands.
+  /// The term of kind `call` for this output.
   TermId as_it_stands() const;
-  /// Axes counted from the back, so that arrays of more axes in front have the same.
+  /// `axes` of input 0, counted from the back (-1 is the last) and sorted; all axes if empty. A term with such axes
+  /// also matches arrays that have more axes in front.
   std::vector<std::int64_t> from_the_back(const std::vector<std::int64_t>& axes) const;
 };
 

@@ -1,4 +1,4 @@
-/// All of xtape.
+/// Includes every public header of xtape.
 #pragma once
 
 #include "xtape/array.hpp"

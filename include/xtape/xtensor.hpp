@@ -1,4 +1,4 @@
-/// The one place where xtensor is included. Its headers moved into sub-folders in 0.26.
+/// Includes xtensor; no other header of xtape does. Version 0.26 of xtensor moved its headers into subfolders.
 #pragma once
 
 #if __has_include(<xtensor/containers/xarray.hpp>)

@@ -35,7 +35,7 @@ TEST_CASE("values are found by name and listed in the order of adding") {
 
 TEST_CASE("a name can be added once and set again any number of times") {
   Sizes sizes{{"a", 1}};
-  CHECK_THROWS_WITH_AS(sizes.add("a", 2), "size 'a' is there already", Error);
+  CHECK_THROWS_WITH_AS(sizes.add("a", 2), "size 'a' already exists", Error);
   CHECK(sizes == Sizes{{"a", 1}});
   sizes.set("a", 3);
   sizes.set("b", 4);
