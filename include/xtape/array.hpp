@@ -130,7 +130,8 @@ bool operator==(const Layout& a, const Layout& b);
 class Array;
 
 /// A non-owning view of an array, contiguous or strided; the memory must outlive the view. Plays read feeds and return
-/// outputs as views. Converts from Array and from xtensor containers and adaptors. Only elements need be aligned.
+/// outputs as views. Converts from Array and from xtensor containers and adaptors. Elements need only their natural
+/// alignment.
 class ArrayView {
  public:
   ArrayView() = default;  ///< Views nothing: data() is null.
@@ -180,8 +181,9 @@ class ArrayView {
   Layout layout_;
 };
 
-/// A handle to a dense row-major array that owns its memory: aligned to 64 bytes, from 2 MiB on to huge pages, which it
-/// uses if the system grants them. Copies of the handle share the elements, unsynchronised; the last one frees them.
+/// A handle to a dense row-major array that owns its memory, aligned to 64 bytes; from 2 MiB on, to huge pages, which
+/// are used if the system grants them. Copies of the handle share the elements; the last one frees them. Access to the
+/// elements is not synchronised.
 class Array {
  public:
   Array() = default;  ///< Empty: no memory, data() is null, false as a bool.

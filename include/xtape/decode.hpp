@@ -26,9 +26,9 @@ struct Sampling {
   std::uint64_t seed = 0;
 };
 
-/// A token drawn from `logits`, one per token. It depends only on the arguments: number `draw` of the seed's random
-/// numbers. Of equally likely tokens, the lowest come first. Throws Error if an option is out of range, a logit is NaN
-/// or +infinity, or no logit is finite.
+/// Draws a token from `logits`, which has one per token, with number `draw` of the seed's random numbers: equal
+/// arguments give equal tokens. Of equally likely tokens, the lowest come first. Throws Error if an option is out of
+/// range, a logit is NaN or +infinity, or no logit is finite.
 std::int32_t sample(const std::vector<double>& logits, const Sampling& sampling, std::uint64_t draw);
 
 /// The probability of each token in `sample`. Throws as it does.
@@ -84,8 +84,8 @@ class TextStream {
   std::unique_ptr<Data> data_;
 };
 
-/// How hypotheses of different lengths are compared: score = log_probability / penalty. The penalty of L tokens, the
-/// end token included, is
+/// How hypotheses of different lengths are compared: score = log_probability / penalty. The penalty, for L tokens with
+/// the end token:
 enum class LengthPenalty : std::uint8_t {
   none,  ///< 1.
   wu,    ///< ((5 + L) / 6)^alpha (Wu et al., 2016, Google's neural machine translation system, eq. 14).
@@ -120,7 +120,7 @@ struct Hypothesis {
   Tokens tokens;               ///< Without the start and end tokens.
   double log_probability = 0;  ///< The sum over its tokens, the end token included.
   double score = 0;            ///< log_probability / penalty.
-  bool finished = false;       ///< Whether it has an end token, or was cut at the maximum length.
+  bool finished = false;       ///< It has an end token. False: it was cut at the maximum length.
 };
 
 /// The best targets for each of `sources`, by beam search (docs/decoding.md) with the model's function logits(source,

@@ -22,21 +22,21 @@ class Error : public std::runtime_error {
 
   /// Prepends "OP: " to the text, unless the text begins with it or has a location already.
   void name_op(const std::string& op) {
-    if (!placed_ && std::string(what()).compare(0, op.size() + 1, op + ":") != 0) put_in_front(op);
+    if (!located_ && std::string(what()).compare(0, op.size() + 1, op + ":") != 0) prepend(op);
   }
   /// Prepends "PLACE: " to the text, unless it has a location already: the innermost one stays. Ignores an empty
-  /// `place`.
-  void name_place(const std::string& place) {
-    if (placed_ || place.empty()) return;
-    put_in_front(place);
-    placed_ = true;
+  /// `location`.
+  void name_location(const std::string& location) {
+    if (located_ || location.empty()) return;
+    prepend(location);
+    located_ = true;
   }
 
  private:
-  void put_in_front(const std::string& name);
+  void prepend(const std::string& name);
 
   std::shared_ptr<const std::string> longer_;  // shared because copying an exception must not throw
-  bool placed_ = false;
+  bool located_ = false;
 };
 
 /// Shapes that the op does not take, or that no array can have.

@@ -39,6 +39,6 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
 
 /// Copies everything except the weights, if present, to the folder `to`, creating it if necessary: config.json,
 /// generation_config.json and the tokenizer's files. Throws FileError.
-void copy_hugging_face_words(const std::string& folder, const std::string& to);
+void copy_hugging_face_files(const std::string& folder, const std::string& to);
 
 }  // namespace xtape

@@ -175,17 +175,17 @@ class OpTable {
   const Op* find(const std::string& name) const;  ///< Null if there is none.
   /// The op of that name. Throws Error, with the nearest name, if there is none.
   const Op& at(const std::string& name) const;
-  const std::map<std::string, const Op*>& rows() const { return rows_; }  ///< All ops, by name.
-  /// Adds a rule. Throws Error if its op is not in the table, if neither it has a pattern nor its op an `expand`, or if
-  /// it has no sample inputs.
+  const std::map<std::string, const Op*>& ops() const { return ops_; }  ///< All ops, by name.
+  /// Adds a rule. Throws Error if its op is not in the table, if it has no pattern and its op no `expand`, or if it has
+  /// no sample inputs.
   void add(Rule rule);
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:
-  std::map<std::string, const Op*> rows_;
+  std::map<std::string, const Op*> ops_;
   std::vector<Rule> rules_;
 };
-/// The library's ops and rules. Made at the first call, in whatever thread; it lives as long as the program.
+/// The library's ops and rules. Made at the first call; lives as long as the program. Thread-safe.
 const OpTable& builtin_ops();
 /// The table of a tape: its own, or builtin_ops().
 inline const OpTable& ops_of(const Tape& tape) { return tape.ops() != nullptr ? *tape.ops() : builtin_ops(); }

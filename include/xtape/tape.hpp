@@ -93,7 +93,7 @@ struct Node {
   std::vector<ValueId> inputs;
   SharedList<ValueType> outputs;     ///< The type of each output.
   Site site;
-  bool fused = false;                ///< Recorded by `grad` for a rule; other nodes compute the same.
+  bool fused = false;                ///< Recorded by `grad` when it applied a rule.
   std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse nodes (scan, checkpoint): these nodes.
   Array storage;                     ///< For constants and parameters: the array.
   std::string name;                  ///< For inputs and parameters.
@@ -292,8 +292,8 @@ class Tape {
   /// Removes the nodes from index `size` on; their vars become stale.
   void truncate(std::size_t size);
   /// Moves the nodes from index `size` on into a body with these results, and returns it with the vars of this tape
-  /// that its inputs stand for: what the body uses of earlier nodes. Sources stay on this tape; constants of rank 0 are
-  /// copied. The vars of moved nodes become stale.
+  /// that its inputs stand for: the values of earlier nodes that the body uses. Sources stay on this tape; constants of
+  /// rank 0 are copied. The vars of moved nodes become stale.
   std::pair<std::shared_ptr<const Tape>, Vars> enclose(std::size_t size, const Vars& results);
   /// The results of a body, and its input nodes in order.
   const std::vector<ValueId>& results() const;

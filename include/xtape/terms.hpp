@@ -104,7 +104,7 @@ class Terms {
  private:
   TermId intern(Term term);
   TermId product_of(double number, std::vector<Term::Part> parts, const ValueType& type);
-  TermId without_broadcast(TermId a, TermId beside, const ValueType& type) const;
+  TermId without_broadcast(TermId a, TermId other, const ValueType& type) const;
 
   std::deque<Term> terms_;
   std::unordered_multimap<std::size_t, TermId> by_hash_;

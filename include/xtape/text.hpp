@@ -92,9 +92,9 @@ class TextBatches : public Batches {
   void validation_sample(std::uint64_t index, Batch& batch) const override;
 
  private:
-  void random_rows(const Tokens& part, std::uint64_t stream, std::uint64_t index, Batch& batch) const;
-  /// Window `index` of each row's strip of `part`; strips have `strip` tokens.
-  void windows(const Tokens& part, std::int64_t strip, std::int64_t index, Batch& batch) const;
+  void random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index, Batch& batch) const;
+  /// Window `index` of each row's strip of `split`; strips have `strip` tokens.
+  void windows(const Tokens& split, std::int64_t strip, std::int64_t index, Batch& batch) const;
   std::int64_t training_strip() const;
   std::int64_t validation_strip() const;
   Tokens training_;

@@ -37,7 +37,7 @@ struct Evaluation {
   double loss = 0;                    ///< The mean over all targets of the split, each counted once, in nats.
   std::int64_t tokens = 0;            ///< The number of these targets.
   std::optional<double> perplexity;   ///< exp of the mean of the function `plain_loss`, if the model has it.
-  std::optional<double> accuracy;     ///< The mean of the function `accuracy`, if the model has it.
+  std::optional<double> accuracy;     ///< The share of targets that are the most likely token, by `accuracy`.
   std::optional<double> exact_match;  ///< The share of greedy answers that are exactly right, if the recipe asks …
   std::int64_t questions = 0;         ///< … and the number of these answers.
   std::optional<double> bleu;         ///< Of greedy answers, if the recipe asks for it.
@@ -85,11 +85,11 @@ class TrainingError : public Error {
 };
 
 /// Trains a model: plays the gradients of its function `loss`, which returns (sum of losses, count of targets), and
-/// updates the weights. For one thread at a time; nothing else may use the model meanwhile.
+/// updates the weights. For one thread at a time; no other thread may use the model meanwhile.
 ///
-/// An input of `loss` that is also the name of a result is a carried state. It starts with the previous batch's result
-/// if the rows continue (Batches::training_continues), else with zeros; no gradient flows into the previous batch
-/// (truncated back-propagation through time: Williams and Peng, 1990). The same holds for evaluations.
+/// An input of `loss` whose name is also that of a result is a carried state. It starts with the previous batch's
+/// result if the rows continue (Batches::training_continues), else with zeros; no gradient flows into the previous
+/// batch (truncated back-propagation through time: Williams and Peng, 1990). The same holds for evaluations.
 class Trainer {
  public:
   /// `model` and `batches` must outlive the trainer. Records and plans the training step for the largest batch; steps
@@ -126,9 +126,8 @@ class Trainer {
     bool evaluate_epochs = false;     ///< Also evaluate after every epoch.
     std::int64_t patience = 0;        ///< Stop after so many evaluations in a row without a better loss. 0: never.
   };
-  /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt`
-  /// ended it before. Throws Error if steps and epochs are both 0, or epochs are asked for and the data has none; and
-  /// as update().
+  /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended it before that.
+  /// Throws Error if steps and epochs are both 0, or epochs are asked for and the data has none; and as update().
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
   std::int64_t epoch() const;  ///< The number of complete epochs; 0 if the data has none.
   /// The step of the evaluation with the lowest perplexity (without one: loss) so far; -1 before the first.
@@ -155,8 +154,8 @@ class Trainer {
   std::unique_ptr<Data> data_;
 };
 
-/// A change to a recipe: a dotted key ("optimizer.weight_decay", "hyper.n_layer") and the text of its value: JSON, or
-/// else a string.
+/// A change to a recipe: a dotted key ("optimizer.weight_decay", "hyper.n_layer") and the text of its value, read as
+/// JSON if possible, else as a string.
 struct Setting {
   std::string key;
   std::string value;
@@ -192,7 +191,7 @@ struct Recipe {
     std::string kind;  ///< "text", "documents", "pairs" or "table".
     Files training, validation, test;
     double split = 0.9;            ///< Without validation files: the share of the training data that trains …
-    std::int64_t held_out = 0;     ///< … or, if above 0, all rows but the last so many.
+    std::int64_t held_out = 0;     ///< … or, if above 0, the number of last rows that do not.
     std::int64_t block_size = 64;  ///< For "text".
     bool consecutive = false;      ///< For "text": see TextBatches.
     DocumentEnd separator = DocumentEnd::blank_line;  ///< For "documents".
@@ -281,9 +280,9 @@ struct Attention {
 /// weights, start.safetensors, and the folder's other files, hugging_face/. For one thread at a time.
 class Run {
  public:
-  /// Makes the directory and everything in it except metrics and checkpoints, under a temporary name that is renamed at
-  /// the end, and opens it. Throws FileError if it exists or data cannot be read, Error if the tokenizer has more
-  /// tokens than the model that it starts from, DefinitionError if recipe, definition and data do not fit together.
+  /// Makes the directory and everything in it except metrics and checkpoints, under a temporary name, then renames and
+  /// opens it. Throws FileError if it exists or data cannot be read, Error if the tokenizer has more tokens than the
+  /// model that it starts from, DefinitionError if recipe, definition and data do not fit together.
   static Run create(const Recipe& recipe, const std::string& directory);
   /// Opens a run with the weights of its last checkpoint (before the first, the initial weights) or of the chosen one.
   /// `settings` change its recipe for this process only. Throws FileError if there is no such run or checkpoint.

@@ -53,7 +53,7 @@ std::string escaped(std::string_view text) {
 
 Error::Error(const std::string& message) : std::runtime_error(escaped(message)) {}
 
-void Error::put_in_front(const std::string& name) {
+void Error::prepend(const std::string& name) {
   longer_ = std::make_shared<const std::string>(escaped(name) + ": " + what());
 }
 

@@ -60,7 +60,7 @@ std::vector<std::string> VisibleNames::callees() const {
   if (recording && block != nullptr) add(block->modules, names);
   if (functions != nullptr) add(*functions, names);
   if (ops != nullptr)
-    for (const auto& row : ops->rows()) names.push_back(row.first);
+    for (const auto& row : ops->ops()) names.push_back(row.first);
   names.emplace_back("scan");
   return names;
 }

@@ -186,7 +186,7 @@ Vars naming(const Op& op, const Caller& caller, const Body& body) {
     return body();
   } catch (Error& error) {
     error.name_op(op.name);
-    error.name_place(to_string(caller));
+    error.name_location(to_string(caller));
     throw;
   }
 }

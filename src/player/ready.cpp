@@ -4,7 +4,7 @@ namespace xtape {
 
 void name_call(Error& error, const Site& site) {
   if (site.op != nullptr) error.name_op(site.op->name);
-  error.name_place(to_string(site));
+  error.name_location(to_string(site));
 }
 
 }  // namespace xtape

@@ -174,11 +174,11 @@ Term::Part Terms::split(TermId id) {
   return {product_of(1, term.parts, term.type), number};
 }
 
-TermId Terms::without_broadcast(TermId a, TermId beside, const ValueType& type) const {
+TermId Terms::without_broadcast(TermId a, TermId other, const ValueType& type) const {
   const Term& term = (*this)[a];
   if (term.kind != Term::Kind::broadcast) return a;
   const TermId inner = term.parts[0].term;
-  return broadcast_shapes({(*this)[inner].type.shape, (*this)[beside].type.shape}) == type.shape ? inner : a;
+  return broadcast_shapes({(*this)[inner].type.shape, (*this)[other].type.shape}) == type.shape ? inner : a;
 }
 
 TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type) {

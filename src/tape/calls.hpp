@@ -11,7 +11,7 @@ auto at_place(const Caller& caller, const Body& body) {
   try {
     return body();
   } catch (Error& error) {
-    error.name_place(to_string(caller));
+    error.name_location(to_string(caller));
     throw;
   }
 }

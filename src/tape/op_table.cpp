@@ -117,11 +117,11 @@ std::string to_string(const Site& site) {
 void OpTable::add(const Op& op) {
   const auto refuse = [&](const std::string& why) { throw Error("op '" + op.name + "' " + why); };
   if (op.name.empty()) throw Error("an op needs a name");
-  if (rows_.count(op.name) != 0) refuse("is already in the table");
+  if (ops_.count(op.name) != 0) refuse("is already in the table");
   if (op.doc.empty()) refuse("needs a doc");
   if (!op.shape) refuse("needs a shape rule");
   if (!op.lowering.runs() && !op.expand) refuse("needs a kernel, a tile, a view or an expand");
-  rows_.emplace(op.name, &op);
+  ops_.emplace(op.name, &op);
 }
 
 void OpTable::add(Rule rule) {
@@ -134,14 +134,14 @@ void OpTable::add(Rule rule) {
 }
 
 const Op* OpTable::find(const std::string& name) const {
-  const auto found = rows_.find(name);
-  return found == rows_.end() ? nullptr : found->second;
+  const auto found = ops_.find(name);
+  return found == ops_.end() ? nullptr : found->second;
 }
 
 const Op& OpTable::at(const std::string& name) const {
   if (const Op* op = find(name)) return *op;
   std::vector<std::string> names;
-  for (const auto& row : rows_) names.push_back(row.first);
+  for (const auto& row : ops_) names.push_back(row.first);
   throw Error("unknown op '" + name + "'" + did_you_mean(name, names));
 }
 

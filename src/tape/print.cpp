@@ -163,7 +163,7 @@ void write_op(const Op& op, std::ostream& out) {
 void write_reference(const OpTable& table, std::ostream& out) {
   out << "# The ops\n\nMade from the op table by `xtape ops`. Inputs come first, then attributes with their defaults. "
          "An input\nwith `?` is optional; one with `…` takes any number of values.\n";
-  for (const auto& row : table.rows()) write_op(*row.second, out);
+  for (const auto& row : table.ops()) write_op(*row.second, out);
 }
 
 }  // namespace xtape

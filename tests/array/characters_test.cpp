@@ -23,6 +23,6 @@ TEST_CASE("control characters from data are escaped in error messages") {
 
   Error placed("shapes differ");
   placed.name_op("ad\x1B[2Jd");
-  placed.name_place("h\x1B[2J, line 3");
+  placed.name_location("h\x1B[2J, line 3");
   CHECK(std::string(placed.what()) == "h\\x1B[2J, line 3: ad\\x1B[2Jd: shapes differ");
 }

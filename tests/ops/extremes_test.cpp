@@ -204,7 +204,7 @@ bool has_numbers(AttributeType type) {
 
 TEST_CASE("every op refuses extreme attributes, or records types that arrays can have") {
   int all_slots = 0, kept = 0, played = 0;
-  for (const auto& entry : builtin_ops().rows()) {
+  for (const auto& entry : builtin_ops().ops()) {
     const Op* row = entry.second;
     CAPTURE(row->name);
     const Sample sample = sample_of(*row);

@@ -14,8 +14,8 @@ namespace {
 
 template <class Check>
 void for_every_row(const Check& check) {
-  REQUIRE(builtin_ops().rows().size() >= 60);
-  for (const auto& each : builtin_ops().rows()) {
+  REQUIRE(builtin_ops().ops().size() >= 60);
+  for (const auto& each : builtin_ops().ops()) {
     const auto& name = each.first;
     const auto& row = each.second;
     CAPTURE(name);

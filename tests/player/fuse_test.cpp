@@ -151,7 +151,7 @@ TEST_CASE("no rule applies to ops that only look similar, and the plan gives the
 TEST_CASE("a tape's own table determines which rules apply") {
   static const OpTable without_rules = [] {
     OpTable table;
-    for (const auto& row : builtin_ops().rows()) table.add(*row.second);
+    for (const auto& row : builtin_ops().ops()) table.add(*row.second);
     return table;
   }();
   Recorded r(without_rules);

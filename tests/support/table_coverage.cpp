@@ -11,7 +11,7 @@ using namespace xtape;
 
 TEST_CASE("the suite has a case titled after every op") {
   std::string missing;
-  for (const auto& row : builtin_ops().rows()) {
+  for (const auto& row : builtin_ops().ops()) {
     const std::string start = "op " + row.first + ":";
     const auto& titles = cases_started();
     const bool named = std::any_of(titles.begin(), titles.end(), [&](const std::string& title) {
@@ -25,7 +25,7 @@ TEST_CASE("the suite has a case titled after every op") {
 
 TEST_CASE("the suite checks the gradient of every differentiable op") {
   std::string missing;
-  for (const auto& [name, row] : builtin_ops().rows()) {
+  for (const auto& [name, row] : builtin_ops().ops()) {
     // An op that is always recorded as other ops has no node through which a cotangent could flow.
     const bool leaves_no_node = row->record && !row->lowering.kernel && !row->lowering.tile && !row->lowering.view;
     const bool has_gradient =

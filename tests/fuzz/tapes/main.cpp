@@ -96,7 +96,7 @@ int main(int count, char** arguments) {
     std::map<std::string, std::size_t> counts;
     for (std::uint64_t i = 0; i < wanted.count; ++i)
       for (const auto& [op, times] : ops_in(draw(wanted.first + i, wanted.draw).steps)) counts[op] += times;
-    for (const auto& [name, row] : ops().rows()) counts[name] += 0;
+    for (const auto& [name, row] : ops().ops()) counts[name] += 0;
     for (const auto& [op, times] : counts) std::cout << times << ' ' << op << '\n';
     return 0;
   }

@@ -43,7 +43,7 @@ TEST_CASE("tapes: random programs call every op, ops of users, scans, checkpoint
   std::map<std::string, std::size_t> counts;
   for (std::uint64_t seed = 0; seed < fresh; ++seed)
     for (const auto& [op, times] : ops_in(draw(seed).steps)) counts[op] += times;
-  for (const auto& each : ops().rows()) {
+  for (const auto& each : ops().ops()) {
     const auto& name = each.first;
     CAPTURE(name);
     CHECK(counts[name] >= 5);
