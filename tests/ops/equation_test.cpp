@@ -7,13 +7,13 @@ using namespace xtape;
 
 TEST_CASE("an equation of letters is unchanged") {
   for (const std::string text : {"bqd,bkd->bqk", "bqd, bkd -> bqk", "...i,io->...o", "ij", "ij,jk", "->", ","}) {
-    CHECK(in_letters(text).text == text);
-    CHECK(in_letters(text).names.empty());
+    CHECK(in_labels(text).text == text);
+    CHECK(in_labels(text).names.empty());
   }
 }
 
 TEST_CASE("each word becomes a letter, different words different letters") {
-  const LetteredEquation made = in_letters("b query h d, b key h d -> b h query key");
+  const LabelledEquation made = in_labels("b query h d, b key h d -> b h query key");
   const Equation equation = parse_equation(made.text, {{2, 3, 4, 5}, {2, 6, 4, 5}});
   const std::string& q = equation.operands[0];
   const std::string& k = equation.operands[1];
@@ -26,6 +26,6 @@ TEST_CASE("each word becomes a letter, different words different letters") {
 }
 
 TEST_CASE("a word that is not a valid name is refused, and so is an equation of words without a result") {
-  CHECK_THROWS_AS(in_letters("b 2q, b k -> b"), ShapeError);
-  CHECK_THROWS_WITH_AS(in_letters("b q, b k"), doctest::Contains("->"), ShapeError);
+  CHECK_THROWS_AS(in_labels("b 2q, b k -> b"), ShapeError);
+  CHECK_THROWS_WITH_AS(in_labels("b q, b k"), doctest::Contains("->"), ShapeError);
 }
