@@ -140,7 +140,7 @@ TEST_CASE("words of a config may be flags, and what is fixed may lie inside an o
                        Contains("'projection' is \"gated-silu\"; the definition supports relu, gated-gelu"),
                        DefinitionError);
   CHECK_THROWS_WITH_AS(Small(with("/rope_parameters/rope_type", "yarn")).open(),
-                       Contains("'rope_parameters.rope_type' is \"yarn\", and "), DefinitionError);
+                       Contains("'rope_parameters.rope_type' is \"yarn\", but "), DefinitionError);
   CHECK_THROWS_WITH_AS(Small(with("/sizes/width", Config::array({1}))).open(),
                        Contains("'sizes.width' must be a number, a flag or a text, not [1]"), DefinitionError);
 }

@@ -215,7 +215,7 @@ TEST_CASE("a model that such a folder has no words for is not saved as one") {
   options.hyper = {{"vocab_size", "5"}, {"n_positions", "4"}, {"n_embd", "4"},
                    {"n_layer", "1"},    {"n_head", "1"},      {"bias", "false"}};
   CHECK_THROWS_WITH_AS(save_hugging_face(Model::load(gpt2, options), made / "a"),
-                       Contains("has 'bias' = false, and a GPT2LMHeadModel has true alone"), DefinitionError);
+                       Contains("has 'bias' = false, but a GPT2LMHeadModel supports only true"), DefinitionError);
   const Model bigram = Model::load(source_root() + "/models/lstm_lm.json", {{}, 0, Dtype::float32, nullptr, false});
   CHECK_THROWS_WITH_AS(save_hugging_face(bigram, made / "b"), Contains("has no entry \"hugging_face\""),
                        DefinitionError);

@@ -143,7 +143,7 @@ TEST_CASE("scan in a definition: what is wrong is said where it stands") {
   CHECK(error("out = scan(cell, 3, init=h)").find("its sequences must be arrays, not 3") != std::string::npos);
   CHECK(error("out = scan(cell, x, init=0)").find("'init' must be an array") != std::string::npos);
   CHECK(error("out = scan(cell, x, init=h, reverse=1)").find("'reverse' must be a flag, not 1") != std::string::npos);
-  CHECK(error("out = scan(grows, y, init=h)").find("next state 0 must be float64 (2, 3) as the state is") !=
+  CHECK(error("out = scan(grows, y, init=h)").find("next state 0 must be float64 (2, 3) like the state") !=
         std::string::npos);
   CHECK(error("out = scan(cel, x, init=h)").find("unknown name 'cel'; did you mean 'cell'?") != std::string::npos);
   const std::string text = error("out = scan(cell, x)");

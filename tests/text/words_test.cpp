@@ -91,7 +91,7 @@ TEST_CASE("the vocabulary size is rounded up to a multiple") {
         ("the multiple of a vocabulary's size must be 1 to 1048576, got " + std::to_string(multiple)).c_str(), Error);
   }
   options.multiple = 0;
-  CHECK_THROWS_WITH_AS(WordTokenizer({"a"}, options), doctest::Contains("not of 0"), Error);
+  CHECK_THROWS_WITH_AS(WordTokenizer({"a"}, options), doctest::Contains("got 0"), Error);
 }
 
 TEST_CASE("a vocabulary can be given") {
