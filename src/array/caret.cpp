@@ -37,8 +37,8 @@ std::string with_caret(std::string_view text, std::size_t column) {
   std::string spaces(first > 0 ? 1 : 0, ' ');
   for (const char c : printable(text.substr(first, column - first)))
     if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) spaces += ' ';
-  const std::string before = first > 0 ? "…" : "", behind = last < text.size() ? "…" : "";
-  return "    " + before + printable(text.substr(first, last - first)) + behind + "\n    " + spaces + "^";
+  const std::string before = first > 0 ? "…" : "", after = last < text.size() ? "…" : "";
+  return "    " + before + printable(text.substr(first, last - first)) + after + "\n    " + spaces + "^";
 }
 
 }  // namespace xtape

@@ -217,8 +217,8 @@ void plot(const PlotArguments& arguments) {
   });
   Drawing drawing(arguments);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto alike = [&](const Curves& other) { return other.name == all[i].name; };
-    const bool ambiguous = std::count_if(all.begin(), all.end(), alike) > 1;
+    const auto same_name = [&](const Curves& other) { return other.name == all[i].name; };
+    const bool ambiguous = std::count_if(all.begin(), all.end(), same_name) > 1;
     drawing.add(all[i], ambiguous ? arguments.runs[i] : all[i].name);
   }
   drawing.draw(arguments.out);

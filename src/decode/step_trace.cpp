@@ -122,7 +122,7 @@ std::vector<bool> looked_at(const Recording& recording) {
   return looked;
 }
 
-bool alike(const Tape& a, const Tape& b) {
+bool same_ops(const Tape& a, const Tape& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a.node(i).op != b.node(i).op || a.node(i).inputs != b.node(i).inputs) return false;
@@ -256,7 +256,7 @@ std::string first_unlike_whole(const Traced& traced, std::int64_t cut) {
   };
   const Recording whole = record(length, room), roomier = record(length, room + 1);
   const Recording begin = record(cut, room), end = record(length - cut, room);
-  if (!alike(whole.tape, roomier.tape) || !alike(whole.tape, begin.tape) || !alike(whole.tape, end.tape)) return "";
+  if (!same_ops(whole.tape, roomier.tape) || !same_ops(whole.tape, begin.tape) || !same_ops(whole.tape, end.tape)) return "";
   std::vector<Array> nothing, left;
   for (const Carry& state : whole.tape.states()) nothing.emplace_back(state.input.dtype(), state.input.shape());
   Array past(Dtype::int64, {rows});
@@ -277,7 +277,7 @@ std::string first_looking_ahead(const Traced& traced, std::int64_t cut, const Ar
   const std::int64_t length = tokens.shape()[1];
   const Recording whole = record_whole(traced, traced.sizes);
   const Recording shorter = record_whole(traced, of_length(traced, length - 1));
-  if (!alike(whole.tape, shorter.tape)) return "";
+  if (!same_ops(whole.tape, shorter.tape)) return "";
   const std::vector<bool> looked = looked_at(whole);
   const Values expected(whole, looked, feeds_for(traced, whole, tokens, {}, {}));
   const Values found(whole, looked, feeds_for(traced, whole, others, {}, {}));

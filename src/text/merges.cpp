@@ -41,27 +41,27 @@ const Merges::Merge* Merges::find(std::int32_t left, std::int32_t right) const {
 void Merges::apply(Tokens& tokens) const {
   // A doubly linked list over the indices that are left: a merge keeps its left index and removes the right one.
   const std::size_t count = tokens.size();
-  std::vector<std::size_t> before(count), behind(count);
+  std::vector<std::size_t> before(count), next(count);
   std::priority_queue<Possible> possible;
   const auto look = [&](std::size_t at) {
-    if (behind[at] == count) return;
-    const std::int32_t left = tokens[at], right = tokens[behind[at]];
+    if (next[at] == count) return;
+    const std::int32_t left = tokens[at], right = tokens[next[at]];
     if (const Merge* merge = find(left, right)) possible.push({merge->rank, merge->token, at, left, right});
   };
   for (std::size_t at = 0; at < count; ++at) {
     before[at] = at - 1;
-    behind[at] = at + 1;
+    next[at] = at + 1;
     look(at);
   }
   while (!possible.empty()) {
     const Possible best = possible.top();
     possible.pop();
-    const std::size_t right = behind[best.at];
+    const std::size_t right = next[best.at];
     if (tokens[best.at] != best.left || right == count || tokens[right] != best.right) continue;
     tokens[best.at] = best.token;
     tokens[right] = gone;
-    behind[best.at] = behind[right];
-    if (behind[right] != count) before[behind[right]] = best.at;
+    next[best.at] = next[right];
+    if (next[right] != count) before[next[right]] = best.at;
     look(best.at);
     if (best.at > 0) look(before[best.at]);
   }

@@ -29,14 +29,14 @@ bool is_mark(char c) {
 }
 
 /// Finds every pair of adjacent bytes that `is_pair` accepts, from the left and without overlap, and writes it as
-/// `before`, first byte, space, second byte, `behind`. Bytes suffice: the predicates test for ASCII characters only.
+/// `before`, first byte, space, second byte, `after`. Bytes suffice: the predicates test for ASCII characters only.
 template <class IsPair>
-std::string space_pairs(const std::string& text, const IsPair& is_pair, const char* before, const char* behind) {
+std::string space_pairs(const std::string& text, const IsPair& is_pair, const char* before, const char* after) {
   std::string spaced;
   std::size_t at = 0;
   while (at < text.size()) {
     if (at + 1 < text.size() && is_pair(text[at], text[at + 1])) {
-      spaced.append(before).append(1, text[at]).append(" ").append(1, text[at + 1]).append(behind);
+      spaced.append(before).append(1, text[at]).append(" ").append(1, text[at + 1]).append(after);
       at += 2;
     } else {
       spaced += text[at++];

@@ -17,17 +17,26 @@ wait_for_steps() { # wait_for_steps RUN COUNT
   return 1
 }
 
+heeds() { # heeds SIGNAL: whether programs that start here heed it; under nohup they ignore SIGHUP
+  local ignored
+  ignored=$((0x$(sed -n 's/^SigIgn:\s*//p' /proc/self/status)))
+  [ $((ignored >> ($(kill -l "$1") - 1) & 1)) = 0 ]
+}
+
 # Each signal saves a checkpoint and determines the exit code; nohup ignores SIGHUP.
 for signal in "INT 130 interrupted" "TERM 143 terminated" "HUP 129 hung.up"; do
   read -r name code word <<<"$signal"
+  needs "a SIG$name that is not ignored" heeds "$name"
   "$xtape" train "$recipe" --out "by$name" "${small[@]}" >out 2>err &
   training=$!
   wait_for_steps "by$name" 12
+  heeds "$name" || kill -TERM $training
   kill -"$name" $training
   wait $training
   holds "SIG$name exits with $code" [ $? = "$code" ]
   holds "SIG$name is told" grep -q "^xtape: $word at step $(last_step "by$name"); to continue: xtape train by$name --resume" err
   holds "SIG$name saves the last step" same "$(last_step "by$name")" "$(last_checkpoint "by$name")"
+  needs_nothing
 done
 trap '' HUP # as nohup does
 "$xtape" train "$recipe" --out nohup "${small[@]}" >out 2>err &
