@@ -14,7 +14,8 @@ using Tens = std::array<const char*, 10>;
 inline constexpr Below20 english_ones = {"zero",     "one",     "two",     "three",     "four",     "five",    "six",
                                   "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
                                   "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
-inline constexpr Tens english_tens = {"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
+inline constexpr Tens english_tens = {"",      "",      "twenty",  "thirty", "forty",
+                                      "fifty", "sixty", "seventy", "eighty", "ninety"};
 
 inline constexpr Below20 portuguese_ones = {"zero",    "um",     "dois",      "três",      "quatro",  "cinco",   "seis",
                                      "sete",    "oito",   "nove",      "dez",       "onze",    "doze",    "treze",

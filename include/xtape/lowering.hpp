@@ -77,7 +77,7 @@ struct Stepping {
 /// How the player computes an op. The functions are called while planning; an Error that they throw makes planning
 /// fail.
 struct Lowering {
-  // How the op is computed: one of these four. An op without any of them is played through its `expand`.
+  // How the op is computed: one of these, or `tiles_body`. An op without any of them is played through its `expand`.
 
   /// Makes the kernel of a call.
   std::function<Kernel(const KernelCall&)> kernel = {};

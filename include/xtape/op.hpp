@@ -92,8 +92,8 @@ struct Op {
   std::size_t results = 0;  ///< How many outputs `apply` returns; the others are for the gradient. 0: all.
   std::vector<AttributeSpec> attributes = {};
 
-  /// The shape rule: the type of each output, from the types of the inputs and the attributes. It is the only check of
-  /// a call: kernels and gradient rules rely on it. It throws ShapeError, DtypeError or Error, saying what was received
+  /// The shape rule: the type of each output, from the types of the inputs and the attributes. `apply` checks arity and
+  /// attributes first; kernels rely on both. The rule throws ShapeError, DtypeError or Error, saying what was received
   /// and what would be right; `apply` adds the op's name. The tape refuses types that no array can have, but the rule
   /// must not overflow when it computes sizes: see checked_add.
   std::function<std::vector<ValueType>(const Call&)> shape = {};

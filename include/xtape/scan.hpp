@@ -40,9 +40,9 @@ using Cell = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars&
 /// the axis must be 1, not reversed, and each state needs a row per row of tokens.
 ///
 /// Throws ShapeError if the inputs differ in length along the axis, a next state's type is not the state's, an output
-/// has fewer axes than `axis`, or `real` does not fit; DtypeError if `real` is not bool; HandleError for vars of
+/// has fewer axes than `axis`, or `valid` does not fit; DtypeError if `valid` is not bool; HandleError for vars of
 /// another tape; Error if there is no input, the cell returns a wrong number of states or nothing at all, uses `cache`,
-/// or draws numbers that depend on the step (categorical). Then nothing stays recorded.
+/// or draws with `categorical`. Then nothing stays recorded.
 Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options = {},
              Caller caller = Caller::here());
 

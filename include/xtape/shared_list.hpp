@@ -45,7 +45,9 @@ class SharedList {
   const T& operator[](std::size_t index) const { return get()[index]; }
   const T& at(std::size_t index) const { return get().at(index); }
 
-  friend bool operator==(const SharedList& a, const SharedList& b) { return a.items_ == b.items_ || a.get() == b.get(); }
+  friend bool operator==(const SharedList& a, const SharedList& b) {
+    return a.items_ == b.items_ || a.get() == b.get();
+  }
   friend bool operator!=(const SharedList& a, const SharedList& b) { return !(a == b); }
 
  private:

@@ -93,7 +93,7 @@ struct Node {
   std::vector<ValueId> inputs;
   SharedList<ValueType> outputs;     ///< The type of each output.
   Site site;
-  bool fused = false;                ///< Recorded by `grad` when it applied a rule.
+  bool fused = false;                ///< Recorded by `grad` or `scan`, which applied a rule.
   std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse nodes (scan, checkpoint): these nodes.
   Array storage;                     ///< For constants and parameters: the array.
   std::string name;                  ///< For inputs and parameters.

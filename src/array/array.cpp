@@ -141,8 +141,9 @@ std::int64_t checked_bytes(Dtype dtype, const Shape& shape) {
       fits = fits && checked_multiply(bytes, size);
   }
   if (!fits)
-    throw ShapeError("no array can have shape " + to_string(shape) + ": its elements, " + std::to_string(size_of(dtype)) +
-                     (size_of(dtype) == 1 ? " byte" : " bytes") + " each, must take less than 2^63 bytes");
+    throw ShapeError("no array can have shape " + to_string(shape) + ": its elements, " +
+                     std::to_string(size_of(dtype)) + (size_of(dtype) == 1 ? " byte" : " bytes") +
+                     " each, must take less than 2^63 bytes");
   return empty ? 0 : bytes;
 }
 
@@ -240,8 +241,8 @@ void ArrayView::copy_to(void* destination) const {
   const std::size_t bytes = static_cast<std::size_t>(count_of(shape())) * size_of(dtype_);
   if (bytes == 0) return;
   if (layout_.contiguous()) {
-    std::memcpy(destination, static_cast<const char*>(data_) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)),
-                bytes);
+    std::memcpy(destination,
+                static_cast<const char*>(data_) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)), bytes);
     return;
   }
   switch (size_of(dtype_)) {

@@ -45,8 +45,9 @@ std::vector<Shown> shown_modules(const Model& model) {
   std::vector<Shown> shown;
   for (const ModuleSummary& module : model.modules()) {
     const std::string path = starred(module.path);
-    const auto same = std::find_if(shown.begin(), shown.end(),
-                                   [&](const Shown& each) { return each.path == path && equal_modules(each.module, module); });
+    const auto same = std::find_if(shown.begin(), shown.end(), [&](const Shown& each) {
+      return each.path == path && equal_modules(each.module, module);
+    });
     if (same != shown.end())
       ++same->count;
     else

@@ -256,7 +256,8 @@ std::string first_unlike_whole(const Traced& traced, std::int64_t cut) {
   };
   const Recording whole = record(length, room), roomier = record(length, room + 1);
   const Recording begin = record(cut, room), end = record(length - cut, room);
-  if (!same_ops(whole.tape, roomier.tape) || !same_ops(whole.tape, begin.tape) || !same_ops(whole.tape, end.tape)) return "";
+  if (!same_ops(whole.tape, roomier.tape) || !same_ops(whole.tape, begin.tape) || !same_ops(whole.tape, end.tape))
+    return "";
   std::vector<Array> nothing, left;
   for (const Carry& state : whole.tape.states()) nothing.emplace_back(state.input.dtype(), state.input.shape());
   Array past(Dtype::int64, {rows});

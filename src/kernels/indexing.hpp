@@ -27,7 +27,8 @@ Stray<Index> first_stray(const Index* indices, std::int64_t count, std::int64_t 
 
 /// out[o, p, i] = x[o, indices[p], i]; an element has `bytes` bytes.
 template <class Index>
-void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes, int threads);
+void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
+                 int threads);
 
 /// out[o, indices[p], i] += part[o, p, i], in the order of p.
 template <class T, class Index>

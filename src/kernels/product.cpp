@@ -57,7 +57,9 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   if (planned.way == ProductWay::tiles)
     products = make_tiles<T>(choice.plan);
   else if (planned.way == ProductWay::blas)
-    products.run = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*, const void*) { gemm(a, b, c); };
+    products.run = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*, const void*) {
+      gemm(a, b, c);
+    };
   if constexpr (std::is_same_v<T, float>)
     if (planned.way == ProductWay::amx) products = make_amx(choice.plan);
   const std::size_t own_place = planned.scratch_bytes;

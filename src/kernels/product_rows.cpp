@@ -11,8 +11,8 @@ namespace xtape {
 
 namespace {
 constexpr int rows_together = 8;
-constexpr std::int64_t most_rows = 32;            // times a matrix that fits no cache
-constexpr std::int64_t large_matrix = 1 << 20;    // elements of a matrix that fits no cache
+constexpr std::int64_t most_rows = 32;            // times a matrix that exceeds the second-level cache
+constexpr std::int64_t large_matrix = 1 << 20;    // elements of such a matrix
 constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
 constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
 constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache

@@ -232,7 +232,8 @@ Reducer::Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::v
     pass.chunk = chunk_of(extent);
     pass.chunks = std::max<std::int64_t>(1, (extent.size + pass.chunk - 1) / pass.chunk);
     if (pass.chunks > 1)
-      pass.partial_bytes = whole_lines(static_cast<std::size_t>(extent.outer * pass.chunks * extent.inner) * size_of(out_));
+      pass.partial_bytes =
+          whole_lines(static_cast<std::size_t>(extent.outer * pass.chunks * extent.inner) * size_of(out_));
     partial = std::max(partial, pass.partial_bytes);
     if (&pass != &passes_.back())
       between_bytes_ =

@@ -170,8 +170,8 @@ Value Interpreter::call_function(const Function& function, const Arguments& argu
   Environment environment{context_.definition.get(), root_, true, {}};
   bind_inputs(function.inputs, arguments, context_.dtype, *this, environment);
   calling_.push_back(&function);
-  const auto scope =
-      std::make_shared<const Scope>(Scope{function.name, function.location.file + ", function '" + function.name + "'"});
+  const auto scope = std::make_shared<const Scope>(
+      Scope{function.name, function.location.file + ", function '" + function.name + "'"});
   try {
     Value result = compute(function.computation, environment, scope);
     calling_.pop_back();

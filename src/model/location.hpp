@@ -28,6 +28,7 @@ std::string to_string(const Location& location);
 [[noreturn]] void fail(const Location& location, const std::string& message);
 
 /// Throws a DefinitionError: the location and the message, then `text` with a caret under byte `column`.
-[[noreturn]] void fail(const Location& location, const std::string& text, std::size_t column, const std::string& message);
+[[noreturn]] void fail(const Location& location, const std::string& text, std::size_t column,
+                       const std::string& message);
 
 }  // namespace xtape::model

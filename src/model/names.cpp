@@ -24,7 +24,8 @@ const T& typed(const Hyper& hyper, const std::string& name, const char* wanted) 
   throw Error("hyper-parameter '" + name + "' is " + kind_of(value) + " (" + to_string(value) + "), not " + wanted);
 }
 
-/// The definitions in a directory. They keep ".json" only if `name` has it: in a short name, the extension would dominate the distance.
+/// The definitions in a directory. They keep ".json" only if `name` has it: in a short name, the extension would
+/// dominate the distance.
 std::vector<std::string> definitions_like(const std::string& name, const std::filesystem::path& directory) {
   const bool whole = std::filesystem::path(name).extension() == ".json";
   std::vector<std::string> names;

@@ -85,7 +85,8 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
   for (const AttributeSpec& spec : op.attributes) {
     const Attribute* value = given.find(spec.name);
     if (value == nullptr && !spec.initial) throw Error("attribute '" + spec.name + "' must be given: " + spec.doc);
-    const std::optional<Attribute> fitting = coerced(value != nullptr ? *value : *spec.initial, spec.type, default_dtype);
+    const std::optional<Attribute> fitting =
+        coerced(value != nullptr ? *value : *spec.initial, spec.type, default_dtype);
     if (!fitting)
       throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", got " +
                   to_string(value != nullptr ? *value : *spec.initial));

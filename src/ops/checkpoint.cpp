@@ -90,8 +90,4 @@ Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& in
   return at_place(caller, [&] { return record_checkpoint(function, inputs, caller); });
 }
 
-void list_checkpoint(OpTable& table) {
-  table.add(checkpoint_op());
-}
-
 }  // namespace xtape

@@ -163,7 +163,8 @@ void keep_where_invalid(const Var& valid, const Vars& states, Vars& outputs, Var
     const Var mask = mask_for(valid, output, "an output");
     output = output.dtype() == Dtype::boolean ? output & mask : where(mask, output, 0);
   }
-  for (std::size_t j = 0; j < next.size(); ++j) next[j] = where(mask_for(valid, next[j], "a state"), next[j], states[j]);
+  for (std::size_t j = 0; j < next.size(); ++j)
+    next[j] = where(mask_for(valid, next[j], "a state"), next[j], states[j]);
 }
 
 /// Records the scan. With `stack_states`, the states after every step are further outputs, stacked.

@@ -62,7 +62,8 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
         differences.play(feeds);
         return differences.scalar(scalar);
       };
-      const double difference = (value_at(before + options.step) - value_at(before - options.step)) / (2 * options.step);
+      const double difference =
+          (value_at(before + options.step) - value_at(before - options.step)) / (2 * options.step);
       element = before;
       const double error = std::abs(gradient[k] - difference) / (1 + std::abs(difference));
       if (error <= report.worst) continue;  // false for NaN, which counts as the worst

@@ -1,5 +1,5 @@
-/// The passes. Each turns a program into an equivalent one that plays faster or in less memory. `optimised` runs them in
-/// the order of their declarations.
+/// The passes. Each turns a program into an equivalent one that plays faster or in less memory. `optimised` runs them
+/// in the order of their declarations.
 #pragma once
 
 #include "cost.hpp"

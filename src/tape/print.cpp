@@ -144,7 +144,8 @@ void write_op(const Op& op, std::ostream& out) {
   }
   out << ".\n\n" << on_one_line(op.doc) << "\n\n";
   for (const InputSpec& input : op.inputs)
-    if (input.accept != Accept::value) out << "- `" << input.name << "`" << accepts[static_cast<int>(input.accept)] << "\n";
+    if (input.accept != Accept::value)
+      out << "- `" << input.name << "`" << accepts[static_cast<int>(input.accept)] << "\n";
   for (const AttributeSpec& attribute : op.attributes)
     out << "- `" << attribute.name << "`: " << name_of(attribute.type) << ". " << attribute.doc << "\n";
   std::string traits;

@@ -233,7 +233,8 @@ void drop_nodes(TapeData& data, std::size_t size) {
     if (last.op == &parameter_op()) forget(data.parameters, last.storage.data(), data.nodes.size() - 1);
     data.nodes.pop_back();
   }
-  while (!data.states.empty() && data.states.back().second.node >= static_cast<std::int32_t>(size)) data.states.pop_back();
+  while (!data.states.empty() && data.states.back().second.node >= static_cast<std::int32_t>(size))
+    data.states.pop_back();
   if (std::max(data.tokens, data.past) < static_cast<std::int32_t>(size)) return;
   data.tokens = data.past = -1;
   data.capacity = 0;

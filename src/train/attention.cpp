@@ -80,7 +80,8 @@ void check_attention(const Model& model) {
 std::vector<Attention> attention(Model& model, const Tokenizers& tokenizers, const std::string& source,
                                  const Tokens& produced) {
   const Tokens read = source_of(*tokenizers.source, source);
-  if (read == source_of(*tokenizers.source, "") || produced.empty()) throw Error("the source is empty: there is nothing to attend to");
+  if (read == source_of(*tokenizers.source, "") || produced.empty())
+    throw Error("the source is empty: there is nothing to attend to");
   Tokens given = {tokenizers.target->start()};
   given.insert(given.end(), produced.begin(), produced.end() - 1);
   return attention(

@@ -57,7 +57,8 @@ std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const st
     throw Error("a batch that continues the one before must have as many rows: it needs the states " +
                 to_string(states) + ", and that one left other states");
   NamedArrays arrays = batch;
-  for (const CarriedState& state : states) arrays.add(state.name, before != nullptr ? before->at(state.name) : state.zeros);
+  for (const CarriedState& state : states)
+    arrays.add(state.name, before != nullptr ? before->at(state.name) : state.zeros);
   return xtape::feeds_of(inputs, arrays);
 }
 
