@@ -182,13 +182,21 @@ class Builder {
     return names;
   }
 
+  /// What to write instead of a parameter that the block does not have: the nearest name, or its parameters.
+  static std::string instead_of(const std::string& name, const Block& block) {
+    const std::string nearest = now_called(name, block.renamed, settable(block));
+    if (!nearest.empty()) return nearest;
+    std::string list;
+    for (const Parameter& each : block.parameters) list += (list.empty() ? "; it has " : ", ") + each.name;
+    return list;
+  }
+
   void set_parameters(Module& module, const ModuleSpec& spec, const Context& context) {
     const Block& block = *module.block;
     for (const auto& [name, line] : spec.settings) {
       const auto same = [&name = name](const Parameter& each) { return each.name == name; };
       if (!takes_module(block, name) && std::none_of(block.parameters.begin(), block.parameters.end(), same))
-        fail(line.location, "block '" + block.name + "' has no parameter '" + name + "'" +
-                             now_called(name, block.renamed, settable(block)));
+        fail(line.location, "block '" + block.name + "' has no parameter '" + name + "'" + instead_of(name, block));
     }
     for (const Parameter& parameter : block.parameters) {
       const auto same = [&](const auto& setting) { return setting.first == parameter.name; };

@@ -86,8 +86,10 @@ std::string find_definition(const std::string& name, const std::string& folder) 
   for (const fs::path& directory : {models, last})
     for (const std::string& each : {name, name + ".json"})
       if (is_plain_file((directory / each).string())) return (directory / each).string();
+  std::error_code none;
   throw FileError("there is no file '" + name + "', here or in " + last.string() +
-                  did_you_mean(name, definitions_like(name, last)));
+                  (fs::is_directory(last, none) ? did_you_mean(name, definitions_like(name, last))
+                                                : "; set XTAPE_MODELS to the directory of the models"));
 }
 
 }  // namespace xtape

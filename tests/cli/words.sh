@@ -43,6 +43,7 @@ expect 2 "" "no file 'lama', .*; did you mean 'llama'\?$" show lama
 expect 2 "" "no file 'lama.json', .*; did you mean 'llama.json'\?$" show lama.json
 expect 2 "" "no file 't', .*; did you mean 't5'\?$" show t
 expect 2 "" "no file 'x', here or in [^ ]*$" show x
+XTAPE_MODELS=$PWD/nowhere expect 2 "" "here or in .*/nowhere; set XTAPE_MODELS to the directory of the models$" show gpt2
 expect 2 "" "no file 'sort', .*/recipes; did you mean 'sorting'\?$" train sort --out run
 expect 2 "" "needs the size 't'" show gpt2 --tape logits --with b=1
 expect 0 "cross_entropy" "" show gpt2 --tape loss --with b=2,t=4 --set hyper.n_layer=1

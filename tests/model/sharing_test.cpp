@@ -212,6 +212,7 @@ TEST_CASE("what a file or block calls otherwise now is said where the name of be
   CHECK(refused("='widen'", "").find("there is no block 'widen'; write scale now") != std::string::npos);
   CHECK(refused("scale", ", \"times\": 3").find("has no parameter 'times'; write by now") != std::string::npos);
   CHECK(refused("scale", ", \"bu\": 3").find("has no parameter 'bu'; did you mean 'by'?") != std::string::npos);
+  CHECK(refused("scale", ", \"rate\": 3").find("has no parameter 'rate'; it has by") != std::string::npos);
   CHECK(refused("scale", "", {.hyper = {{"width", "4"}}}).find("has no hyper-parameter 'width'; write d_model now") !=
         std::string::npos);
 }
