@@ -191,6 +191,10 @@ class Array {
   Array(Dtype dtype, const Shape& shape);
   explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws as the constructor above.
 
+  /// A handle on the caller's `memory`, which must hold such an array and be aligned to 64 bytes.
+  Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape)
+      : bytes_(std::move(memory)), dtype_(dtype), shape_(shape) {}
+
   explicit operator bool() const { return bytes_ != nullptr; }
   Dtype dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }

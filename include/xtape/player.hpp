@@ -6,6 +6,7 @@
 #endif
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -123,6 +124,15 @@ class Player {
   void play(std::initializer_list<Feed> feeds = {}, std::uint64_t step = 0) { play(feeds.begin(), feeds.size(), step); }
   void play(const std::vector<Feed>& feeds, std::uint64_t step = 0) { play(feeds.data(), feeds.size(), step); }
   void play(const Feed* feeds, std::size_t count, std::uint64_t step);
+  /// The same, and calls after(i) after each step i of the plan, so that outputs can be used before the play ends (see
+  /// final_steps). An exception that `after` throws ends the play.
+  void play(const std::vector<Feed>& feeds, std::uint64_t step, const std::function<void(std::int64_t)>& after);
+  /// Per output, the step of the plan after which its value is final. Throws as `view` does for other vars.
+  std::vector<std::int64_t> final_steps(const Vars& outputs) const;
+  /// Makes later plays write `outputs` to `memory`, one array for each, of its type; views of earlier plays stay valid
+  /// and unchanged. An output that shares its memory with another output or a carry stays where it is. Returns per
+  /// output whether it has moved. Throws ShapeError or DtypeError for arrays of other types, and as `view` does.
+  std::vector<bool> move_outputs(const Vars& outputs, const std::vector<Array>& memory);
 
   /// An output of the last play: a dense view, valid until the next play or the end of the player (see also
   /// PlayerOptions::outputs). An output that is also carried may share the carry's memory. Throws Error before the

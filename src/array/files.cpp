@@ -80,6 +80,16 @@ void ReplacedFile::write(const void* bytes, std::size_t count) {
   }
 }
 
+void ReplacedFile::rewrite(const void* bytes, std::size_t count) {
+  const char* from = static_cast<const char*>(bytes);
+  for (std::size_t done = 0; done < count;) {
+    const ssize_t written = ::pwrite(file_, from + done, count - done, static_cast<off_t>(done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail();
+    done += static_cast<std::size_t>(written);
+  }
+}
+
 void ReplacedFile::commit() {
   if (fsync(file_) != 0) fail();
   const int file = std::exchange(file_, -1);

@@ -40,6 +40,7 @@ class ReplacedFile {
   ReplacedFile& operator=(const ReplacedFile&) = delete;
   ~ReplacedFile();
   void write(const void* bytes, std::size_t count);
+  void rewrite(const void* bytes, std::size_t count);  ///< Overwrites the beginning of what was written.
   void commit();
 
  private:

@@ -119,19 +119,72 @@ Store load_arrays(const std::string& path) {
   return store;
 }
 
+struct ArrayWriter::Data {
+  std::string path;
+  std::vector<ArrayFile::Entry> entries;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<std::uint64_t> checksums;  // of the arrays, as far as they are known
+  std::size_t written = 0;               // arrays
+  ReplacedFile file;
+
+  Data(std::string name, std::vector<ArrayFile::Entry> arrays, std::vector<std::pair<std::string, std::string>> words)
+      : path(std::move(name)),
+        entries(std::move(arrays)),
+        metadata(std::move(words)),
+        checksums(entries.size()),
+        file(path) {
+    const std::string header = bytes_of_header();
+    file.write(header.data(), header.size());
+  }
+
+  std::string bytes_of_header() const {
+    const std::string header = header_of(entries, checksums, metadata, path);
+    std::string length(8, '\0');
+    for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> 8 * i);
+    return length + header;
+  }
+};
+
+ArrayWriter::ArrayWriter(const std::string& path, const std::vector<ArrayFile::Entry>& entries,
+                         const std::vector<std::pair<std::string, std::string>>& metadata)
+    : data_(std::make_unique<Data>(path, entries, metadata)) {}
+ArrayWriter::ArrayWriter(ArrayWriter&&) noexcept = default;
+ArrayWriter& ArrayWriter::operator=(ArrayWriter&&) noexcept = default;
+ArrayWriter::~ArrayWriter() = default;
+
+void ArrayWriter::write(const ArrayView& values) {
+  if (data_->written == data_->entries.size())
+    throw Error("all " + std::to_string(data_->written) + " arrays have been written");
+  const ArrayFile::Entry& entry = data_->entries[data_->written];
+  if (values.dtype() != entry.dtype)
+    throw DtypeError("'" + entry.name + "' is " + name_of(entry.dtype) + ", not " + name_of(values.dtype()));
+  if (values.shape() != entry.shape)
+    throw ShapeError("'" + entry.name + "' has shape " + to_string(entry.shape) + ", not " + to_string(values.shape()));
+  const Array copy = values.layout().contiguous() ? Array() : Array(values);
+  const void* bytes = copy ? copy.data()
+                           : static_cast<const std::byte*>(values.data()) +
+                                 values.layout().offset * static_cast<std::int64_t>(size_of(entry.dtype));
+  const auto size = static_cast<std::size_t>(checked_bytes(entry.dtype, entry.shape));
+  data_->checksums[data_->written++] = checksum_of(bytes, size);
+  data_->file.write(bytes, size);
+}
+
+void ArrayWriter::commit() {
+  if (data_->written != data_->entries.size())
+    throw Error("only " + std::to_string(data_->written) + " of the " + std::to_string(data_->entries.size()) +
+                " arrays of '" + data_->path + "' have been written");
+  const std::string header = data_->bytes_of_header();
+  data_->file.rewrite(header.data(), header.size());
+  data_->file.commit();
+}
+
 void save_arrays(const std::string& path, const Store& store,
                  const std::vector<std::pair<std::string, std::string>>& metadata) {
-  std::vector<std::uint64_t> checksums;
-  for (const Store::Entry& entry : store)
-    checksums.push_back(checksum_of(entry.value.data(), entry.value.bytes()));
-  const std::string header = header_of(store, checksums, metadata, path);
-  char length[8];
-  for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> 8 * i);
-  ReplacedFile file(path);
-  file.write(length, sizeof length);
-  file.write(header.data(), header.size());
-  for (const Store::Entry& entry : store) file.write(entry.value.data(), entry.value.bytes());
-  file.commit();
+  std::vector<ArrayFile::Entry> entries;
+  for (const Store::Entry& entry : store) entries.push_back({entry.name, entry.value.dtype(), entry.value.shape()});
+  ArrayWriter writer(path, entries, metadata);
+  for (const Store::Entry& entry : store) writer.write(entry.value);
+  writer.commit();
 }
 
 }  // namespace xtape

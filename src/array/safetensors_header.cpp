@@ -140,10 +140,9 @@ SafetensorsHeader read_header(const OpenFile& file, const std::string& path) {
   return Header(file, path).read();
 }
 
-std::string header_of(const Store& store, const std::vector<std::uint64_t>& checksums,
+std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path) {
-  const Store& entries = store;
-  if (store.find(metadata_key) != nullptr)
+  if (std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return entry.name == metadata_key; }))
     throw FileError("cannot write '" + path + "': the array name '" + metadata_key + "' is reserved for the metadata");
   // The text is built member by member, because insertion into an ordered JSON object searches all names.
   std::string text = "{";
@@ -157,10 +156,10 @@ std::string header_of(const Store& store, const std::vector<std::uint64_t>& chec
       add(checksum_key + entries[i].name, Json(written(checksums[i])).dump());
     text += "}";
     std::uint64_t offset = 0;
-    for (const Store::Entry& entry : entries) {
-      const std::uint64_t end = offset + entry.value.bytes();
-      const std::vector<std::int64_t> shape(entry.value.shape().begin(), entry.value.shape().end());
-      add(entry.name, R"({"dtype":")" + std::string(stored_name(entry.value.dtype())) + R"(","shape":)" +
+    for (const ArrayFile::Entry& entry : entries) {
+      const std::uint64_t end = offset + static_cast<std::uint64_t>(checked_bytes(entry.dtype, entry.shape));
+      const std::vector<std::int64_t> shape(entry.shape.begin(), entry.shape.end());
+      add(entry.name, R"({"dtype":")" + std::string(stored_name(entry.dtype)) + R"(","shape":)" +
                           Json(shape).dump() + R"(,"data_offsets":)" + Json({offset, end}).dump() + "}");
       offset = end;
     }

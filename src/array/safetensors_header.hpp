@@ -9,6 +9,7 @@
 
 #include "files.hpp"
 #include "stored_types.hpp"
+#include "xtape/safetensors.hpp"
 
 namespace xtape {
 
@@ -29,10 +30,10 @@ struct SafetensorsHeader {
 /// Reads and checks the header of `file`, in time linear in its length. Throws FileError, naming `path`.
 SafetensorsHeader read_header(const OpenFile& file, const std::string& path);
 
-/// The JSON header for a file with the arrays of `store`, without the 8-byte length. `checksums` are those of the
+/// The JSON header for a file with these arrays, without the 8-byte length. `checksums` are those of the
 /// arrays, in order. Throws FileError, naming `path`, if a name or a metadata value is not UTF-8, or if an array has
-/// the reserved name "__metadata__".
-std::string header_of(const Store& store, const std::vector<std::uint64_t>& checksums,
+/// the reserved name "__metadata__". The length does not depend on the checksums.
+std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path);
 
 }  // namespace xtape

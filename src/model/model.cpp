@@ -162,6 +162,19 @@ Dtype Model::dtype() const {
 const Store& Model::weights() const {
   return data_->context.store;
 }
+void Model::use_weights(const Store& memory) {
+  for (const Store::Entry& entry : memory) {
+    const Array weight = weights().at(entry.name);
+    const auto mismatch = [&] {
+      return "weight '" + entry.name + "' is " + to_string(ValueType{weight.dtype(), weight.shape()}) + ", the array " +
+             to_string(ValueType{entry.value.dtype(), entry.value.shape()});
+    };
+    if (weight.dtype() != entry.value.dtype()) throw DtypeError(mismatch());
+    if (weight.shape() != entry.value.shape()) throw ShapeError(mismatch());
+  }
+  for (const Store::Entry& entry : memory) data_->context.store.set(entry.name, entry.value);
+  data_->players.clear();
+}
 const std::string& Model::definition_text() const {
   return data_->definition_text;
 }

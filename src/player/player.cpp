@@ -92,17 +92,38 @@ struct Player::Data {
     }
   }
 
-  void run_steps(std::uint64_t step) {
-    if (!options.profile) {
-      for (std::size_t i = 0; i < steps.size(); ++i) run_one(i, step);
-      return;
-    }
+  void run_steps(std::uint64_t step, const std::function<void(std::int64_t)>& after) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const auto start = std::chrono::steady_clock::now();
+      const auto start = options.profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
       run_one(i, step);
-      seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (options.profile)
+        seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (after) after(static_cast<std::int64_t>(i));
     }
-    ++measured;
+    if (options.profile) ++measured;
+  }
+
+  /// Whether the output is a dense array that fills a buffer of its own.
+  bool is_alone(const PlannedOutput& output) const {
+    const Buffer& buffer = planned.buffers[static_cast<std::size_t>(output.buffer)];
+    const auto here = [&](const PlannedOutput& other) { return other.buffer == output.buffer; };
+    return buffer.kind == BufferKind::output && output.layout.offset == 0 &&
+           buffer.bytes == static_cast<std::size_t>(count_of(output.layout.shape)) * size_of(output.dtype) &&
+           std::count_if(planned.outputs.begin(), planned.outputs.end(), here) == 1;
+  }
+
+  /// Updates the pointers of the steps to the outputs.
+  void find_outputs() {
+    const auto is_output = [&](const BufferRef& ref) {
+      return planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::output;
+    };
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const PlannedStep& step = planned.steps[i];
+      for (std::size_t k = 0; k < step.in.size(); ++k)
+        if (is_output(step.in[k])) steps[i].in[k] = address(step.in[k]);
+      for (std::size_t k = 0; k < step.out.size(); ++k)
+        if (is_output(step.out[k])) steps[i].out[k] = address(step.out[k]);
+    }
   }
 
   /// The description of the plan.
@@ -197,8 +218,50 @@ Player::~Player() = default;
 void Player::play(const Feed* feeds, std::size_t count, std::uint64_t step) {
   data_->feed_all(feeds, count);
   const SingleThreadedBlas guard;
-  data_->run_steps(step);
+  data_->run_steps(step, {});
   data_->played = true;
+}
+
+void Player::play(const std::vector<Feed>& feeds, std::uint64_t step, const std::function<void(std::int64_t)>& after) {
+  data_->feed_all(feeds.data(), feeds.size());
+  const SingleThreadedBlas guard;
+  data_->run_steps(step, after);
+  data_->played = true;
+}
+
+std::vector<std::int64_t> Player::final_steps(const Vars& outputs) const {
+  const PlannedProgram& planned = data_->planned;
+  std::vector<std::int64_t> last(planned.buffers.size(), 0);
+  for (std::size_t i = 0; i < planned.steps.size(); ++i)
+    for (const BufferRef& ref : planned.steps[i].out)
+      last[static_cast<std::size_t>(ref.buffer)] = static_cast<std::int64_t>(i);
+  std::vector<std::int64_t> steps;
+  for (const Var& output : outputs) steps.push_back(last[static_cast<std::size_t>(data_->output(output).buffer)]);
+  return steps;
+}
+
+std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Array>& memory) {
+  if (outputs.size() != memory.size())
+    throw Error("move_outputs: got " + std::to_string(memory.size()) + " arrays for " + std::to_string(outputs.size()) +
+                " outputs");
+  std::vector<const PlannedOutput*> planned;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const PlannedOutput& output = data_->output(outputs[i]);
+    const auto mismatch = [&] {
+      return "move_outputs: the output is " + to_string(outputs[i].type()) + ", the array " +
+             to_string(ValueType{memory[i].dtype(), memory[i].shape()});
+    };
+    if (memory[i].dtype() != output.dtype) throw DtypeError(mismatch());
+    if (memory[i].shape() != output.layout.shape) throw ShapeError(mismatch());
+    planned.push_back(&output);
+  }
+  std::vector<bool> moved;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    moved.push_back(data_->is_alone(*planned[i]));
+    if (moved[i]) data_->planned.buffers[static_cast<std::size_t>(planned[i]->buffer)].array = memory[i];
+  }
+  data_->find_outputs();
+  return moved;
 }
 
 ArrayView Player::view(const Var& output) const {

@@ -231,3 +231,30 @@ TEST_CASE("an array of a file is read into an existing array of the same dtype a
   CHECK_THROWS_AS(file.read(0, turned), ShapeError);
   std::filesystem::remove(path);
 }
+
+TEST_CASE("a file is written array by array, and equals one that is saved at once") {
+  const Scratch scratch;
+  Store store;
+  store.add("a", Array(xt::xarray<float>{{1, 2, 3}, {4, 5, 6}}));
+  store.add("b", Array(xt::xarray<double>{7}));
+  const std::vector<ArrayFile::Entry> entries = {{"a", Dtype::float32, {2, 3}}, {"b", Dtype::float64, {1}}};
+  save_arrays(scratch.path, store, {{"format", "pt"}});
+  const std::string whole = scratch.read();
+  scratch.write("the old file");
+  {
+    ArrayWriter writer(scratch.path, entries, {{"format", "pt"}});
+    const xt::xarray<float> transposed = {{1, 4}, {2, 5}, {3, 6}};
+    const ArrayView strided(transposed.data(), Dtype::float32, Layout{{2, 3}, {1, 2}});
+    CHECK_THROWS_WITH_AS(writer.write(store.at("b")), "'a' is float32, not float64", DtypeError);
+    CHECK_THROWS_WITH_AS(writer.write(Array(Dtype::float32, {3, 2})), "'a' has shape (2, 3), not (3, 2)", ShapeError);
+    writer.write(strided);
+    CHECK_THROWS_AS(writer.commit(), Error);
+    CHECK(scratch.read() == "the old file");
+    writer.write(store.at("b"));
+    CHECK_THROWS_WITH_AS(writer.write(store.at("b")), "all 2 arrays have been written", Error);
+    writer.commit();
+  }
+  CHECK(scratch.read() == whole);
+  { const ArrayWriter abandoned(scratch.path, entries); }
+  CHECK(scratch.read() == whole);
+}

@@ -238,3 +238,20 @@ TEST_CASE("GPT-2 with LoRA is GPT-2 until its B is trained, and the gradient rea
   for (std::size_t i = 0; i < lora.weights().size(); ++i)
     if (lora.weights()[i].name.find("lora_") != std::string::npos) CHECK(xt::amax(xt::abs(gradients[i + 1]))() > 1e-9);
 }
+
+TEST_CASE("a model uses other memory for some of its weights") {
+  Model model = Model::load(definition, small(Dtype::float32));
+  const Array row = token_array({{1, 2, 3}});
+  const Array before = model.play("logits", {{"tokens", row}}).at("logits");
+  Store memory;
+  memory.add("wte.weight", model.weights().at("wte.weight").clone());
+  model.use_weights(memory);
+  CHECK(model.weights().at("wte.weight").data() == memory.at("wte.weight").data());
+  CHECK(model.play("logits", {{"tokens", row}}).at("logits").to<float>() == before.to<float>());
+  memory.at("wte.weight").as<float>()[12] += 1;  // of token 1
+  CHECK(model.play("logits", {{"tokens", row}}).at("logits").to<float>() != before.to<float>());
+  CHECK_THROWS_AS(model.use_weights({{"wte.weight", Array(Dtype::float32, {11})}}), ShapeError);
+  CHECK_THROWS_AS(model.use_weights({{"wte.weight", Array(Dtype::float64, {11, 12})}}), DtypeError);
+  CHECK_THROWS_AS(model.use_weights({{"wtf.weight", Array(Dtype::float32, {11, 12})}}), Error);
+  CHECK(model.weights().at("wte.weight").data() == memory.at("wte.weight").data());
+}
