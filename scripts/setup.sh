@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(g++ meson ninja-build pkg-config cmake libxtensor-dev libxtensor-blas-dev libxsimd-dev libopenblas-openmp-dev
   doctest-dev nlohmann-json3-dev libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev zlib1g-dev
-  libxxhash-dev gnuplot-nox "$@")
+  libxxhash-dev gnuplot-nox openmpi-bin libopenmpi-dev "$@")
 
 missing=()
 for package in "${packages[@]}"; do

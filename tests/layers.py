@@ -14,7 +14,7 @@ SEES["text"] = ["array", "text"]
 SEES["decode"].append("text")
 SEES["train"].append("text")
 PUBLIC = {
-    "array": ["array", "error", "literal", "named", "safetensors", "shared_list", "xtensor"],
+    "array": ["array", "communicator", "error", "literal", "mpi", "named", "safetensors", "shared_list", "xtensor"],
     "tape": ["call", "lowering", "op", "site", "tape", "terms"],
     "ops": ["ops", "scan"],
     "grad": ["grad"],
@@ -22,7 +22,7 @@ PUBLIC = {
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
     "decode": ["decode", "predict"],
-    "train": ["optim", "train"],
+    "train": ["distributed", "optim", "train"],
 }
 
 source, build = Path(sys.argv[1]), Path(sys.argv[2])

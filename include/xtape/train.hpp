@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "xtape/communicator.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
@@ -29,6 +30,7 @@ struct StepReport {
   double norm = 0;          ///< The global norm of the gradient of that mean, before clipping.
   std::int64_t tokens = 0;  ///< Counted targets.
   double seconds = 0;       ///< Wall time of the update.
+  double waiting = 0;       ///< Of these, seconds spent waiting for other ranks.
 };
 
 /// The results of an evaluation.
@@ -48,6 +50,12 @@ struct TrainerOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   std::int64_t accumulate = 1;  ///< Micro-batches per update, which equals an update on all of them at once.
+  /// Into how many parts the rows of a batch are cut. The parts are summed in one order, so that the bits depend on
+  /// `shards` and not on who computes which of them. Each draws its own random numbers.
+  std::int64_t shards = 1;
+  /// The other processes ("ranks") that train with this one; null: none. All of them make the same calls with the same
+  /// model, batches and options, and get the same results. There are at most as many ranks as shards.
+  std::shared_ptr<Communicator> communicator;
   double clip = 0;              ///< The global norm to which gradients are clipped; 0: no clipping.
   std::uint64_t seed = 0;       ///< Of the random ops.
   int threads = 0;              ///< 0: omp_get_max_threads().
@@ -76,7 +84,29 @@ struct TrainingProfile {
   double seconds = 0;            ///< Wall time of all updates, of which …
   double batch_seconds = 0;      ///< … is for making batches, and …
   double optimizer_seconds = 0;  ///< … this for clipping and changing the weights.
+  std::int64_t shards = 1;       ///< Plays of an update, without micro-batches.
+  std::int64_t trained_bytes = 0;  ///< Of the weights that are trained.
 };
+
+/// Equal hosts, each with one rank, and the network between them.
+struct Network {
+  int ranks = 1;
+  double bandwidth = 1.25e9;  ///< Bytes per second that a host sends, and at the same time receives.
+  double latency = 5e-5;      ///< Seconds from one host to another.
+};
+
+/// The expected time of an update on several hosts, in seconds. docs/distributed.md derives it.
+struct UpdatePrediction {
+  double plays = 0;           ///< Forward and backward, of the rank with the most shards.
+  double reduce_scatter = 0;  ///< Sending gradients, most of it during the plays.
+  double update = 0;          ///< Of one rank's share of the weights.
+  double all_gather = 0;      ///< Sending weights.
+  double latencies = 0;
+  double seconds = 0;   ///< Of the update: max(plays, reduce_scatter with the part of the plays before it) and the rest.
+  double speed_up = 1;  ///< Over one rank.
+};
+/// Throws Error for a network without ranks or bandwidth, or with more ranks than the profile has shards.
+UpdatePrediction predict_update(const TrainingProfile& profile, const Network& network);
 
 /// A training that cannot continue: a loss or gradient that is not finite, or an update without targets.
 class TrainingError : public Error {
@@ -111,10 +141,12 @@ class Trainer {
   /// The mean loss over `count` batches of random validation rows, as papers often report it.
   double sampled_loss(std::int64_t count);
 
+  /// With several ranks, true from `stop`, `save` or `interrupt` on one of them counts for all.
   struct Callbacks {
     std::function<void(const StepReport&)> step;        ///< After every update.
     std::function<void(const Evaluation&)> evaluation;  ///< After every evaluation.
     std::function<bool()> stop;  ///< Called after every update and its evaluation; returning true ends the training.
+    std::function<bool()> save;  ///< Of Run::train: called after every update; returning true writes a checkpoint.
     /// Also called within updates and evaluations, between plays; returning true ends the training at once. An
     /// unfinished update has no effect; an unfinished evaluation is made again when the training continues.
     std::function<bool()> interrupt;
@@ -134,7 +166,7 @@ class Trainer {
   std::int64_t best_step() const;
   std::int64_t evaluated_step() const;  ///< The step of the last evaluation; -1 before the first.
 
-  /// Writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors, state.json and, if the
+  /// On rank 0 writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors, state.json and, if the
   /// next batch continues from carried states, carried.safetensors. They are written to a new directory, flushed to
   /// disk, and renamed, replacing what is there. Throws FileError, also if the parent directory is missing.
   void save(const std::string& path) const;
@@ -280,18 +312,25 @@ struct Attention {
 /// weights, start.safetensors, and the folder's other files, hugging_face/. For one thread at a time.
 class Run {
  public:
+  /// With a `communicator`, several processes ("ranks") work on the run together: all of them make the same calls, and
+  /// all results are the same on every rank. Rank 0 alone writes. The others read the run's directory and the data from
+  /// their own file systems. Throws Error, which says what differs and where, unless all ranks have the same version,
+  /// instruction set, recipe, definition and data.
+  ///
   /// Makes the directory and everything in it except metrics and checkpoints, under a temporary name, then renames and
   /// opens it. Throws FileError if it exists or data cannot be read, Error if the tokenizer has more tokens than the
   /// model that it starts from, DefinitionError if recipe, definition and data do not fit together.
-  static Run create(const Recipe& recipe, const std::string& directory);
+  static Run create(const Recipe& recipe, const std::string& directory,
+                    const std::shared_ptr<Communicator>& communicator = nullptr);
   /// Opens a run with the weights of its last checkpoint (before the first, the initial weights) or of the chosen one.
   /// `settings` change its recipe for this process only. Throws FileError if there is no such run or checkpoint.
   static Run open(const std::string& directory, const std::vector<Setting>& settings = {},
-                  const CheckpointChoice& checkpoint = {});
+                  const CheckpointChoice& checkpoint = {}, const std::shared_ptr<Communicator>& communicator = nullptr);
   /// The same, to train the run further: locks it, and trainer() continues from the chosen checkpoint and sets aside
   /// those of later steps. Throws Error for an average, and FileError if another process holds the lock.
   static Run resume(const std::string& directory, const std::vector<Setting>& settings = {},
-                    const CheckpointChoice& checkpoint = {});
+                    const CheckpointChoice& checkpoint = {},
+                    const std::shared_ptr<Communicator>& communicator = nullptr);
   Run(Run&&) noexcept;
   Run& operator=(Run&&) noexcept;
   ~Run();
@@ -360,8 +399,10 @@ struct TextEvaluation {
 };
 /// Measures how well a language model predicts `tokens`, by its function `plain_loss`, or else `loss`, of (tokens,
 /// targets). If stride = context, the first token of each window is neither predicted nor counted. Throws Error if an
-/// option is out of range or there are fewer than 2 tokens.
-TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options);
+/// option is out of range or there are fewer than 2 tokens. The ranks of `communicator` share the windows, and all get
+/// the result of one process.
+TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options,
+                             const std::shared_ptr<Communicator>& communicator = nullptr);
 
 /// The mean loss of `model` over `count` batches of random validation rows.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);

@@ -4,6 +4,7 @@
 #include "xtape/array.hpp"
 #include "xtape/bleu.hpp"
 #include "xtape/decode.hpp"
+#include "xtape/distributed.hpp"
 #include "xtape/error.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"

@@ -57,6 +57,10 @@ void catch_interrupt();
 bool interrupted();
 int interrupting_signal();  ///< The first signal received; 0 if there was none.
 
+/// From now on SIGUSR1 only sets a flag.
+void catch_save_request();
+bool save_requested();  ///< Whether SIGUSR1 has been received since the last call.
+
 /// Must be called before any input or output. Opens /dev/null for closed standard streams, lets a closed pipe end the
 /// program, and ignores SIGXFSZ.
 void prepare_streams();

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "ranks.hpp"
 #include "run_options.hpp"
 #include "text_model.hpp"
 #include "xtape/train.hpp"
@@ -25,6 +26,7 @@ struct EvalArguments {
   std::int64_t stride = 0;
   bool test = false;
   std::vector<std::string> set;
+  RankArguments ranks;
 };
 
 std::string text_of(const std::string& path) {
@@ -36,13 +38,15 @@ std::string text_of(const std::string& path) {
 
 /// Evaluates on a text of any length, in windows.
 void evaluate_on_text(const EvalArguments& arguments) {
+  const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   const std::string text = text_of(arguments.text);
   TextModel opened(arguments.run, arguments.checkpoint);
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
   const TextEvaluation found =
-      as_wrong_input([&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows); });
+      as_wrong_input([&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows, communicator); });
+  if (!is_first_rank()) return;
   const double bits = found.loss * static_cast<double>(found.tokens) / std::log(2.0);
   std::cout.precision(6);
   std::cout << "tokens " << found.tokens << "\nloss " << found.loss << "\nperplexity " << std::exp(found.loss)
@@ -55,7 +59,8 @@ void evaluate(const EvalArguments& arguments) {
     return;
   }
   Run run = as_wrong_input([&] {
-    Run opened = Run::open(arguments.run, parse_settings(arguments.set), CheckpointChoice::parse(arguments.checkpoint));
+    Run opened = Run::open(arguments.run, parse_settings(arguments.set), CheckpointChoice::parse(arguments.checkpoint),
+                           ranks(arguments.ranks));
     if (arguments.test && opened.recipe().data.test.empty())
       throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_…=FILE");
     if (arguments.source.empty()) opened.batches();
@@ -64,6 +69,7 @@ void evaluate(const EvalArguments& arguments) {
   const Evaluation evaluation = arguments.source.empty() ? run.evaluate(arguments.test) : as_wrong_input([&] {
     return run.evaluate(read_lines(arguments.source), read_lines(arguments.target));
   });
+  if (!is_first_rank()) return;
   std::cout.precision(6);
   std::cout << "step " << evaluation.step << "\nvalidation_loss " << evaluation.loss << "\ntokens " << evaluation.tokens
             << '\n';
@@ -100,6 +106,7 @@ void add_eval(CLI::App& program) {
       ->needs(text)
       ->check(CLI::PositiveNumber);
   text->excludes(source)->excludes(target);
+  add_ranks(*command, arguments->ranks);
   add_settings(*command, arguments->set);
   command->callback([arguments] { evaluate(*arguments); });
 }

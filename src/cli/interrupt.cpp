@@ -9,6 +9,7 @@ namespace {
 
 constexpr int caught[] = {SIGINT, SIGTERM, SIGHUP};
 volatile sig_atomic_t received = 0;
+volatile sig_atomic_t save = 0;
 
 /// Records the first signal. The next SIGINT or SIGTERM ends the program; further SIGHUPs are ignored, because systemd
 /// may send one right after SIGTERM.
@@ -31,6 +32,19 @@ void catch_interrupt() {
     if (each == SIGHUP && sigaction(each, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     sigaction(each, &action, nullptr);
   }
+}
+
+void catch_save_request() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { save = 1; };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+}
+
+bool save_requested() {
+  const bool requested = save != 0;
+  save = 0;
+  return requested;
 }
 
 bool interrupted() {

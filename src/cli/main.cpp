@@ -9,7 +9,9 @@
 #include "all_commands.hpp"
 #include "blas_core.hpp"
 #include "nearest.hpp"
+#include "ranks.hpp"
 #include "terminal.hpp"
+#include "xtape/train.hpp"
 
 namespace xtape::cli {
 
@@ -75,11 +77,17 @@ int run(int count, char** arguments) {
     }
     std::cerr << "xtape: " << complaint(program, error) << "\nTry xtape --help or xtape COMMAND --help\n";
     return wrong_input;
+  } catch (const Interrupted& interruption) {
+    std::cout.flush();
+    if (is_first_rank()) std::cerr << "xtape: " << interruption.what() << '\n';
+    return exit_code(interruption);
   } catch (const std::bad_alloc&) {
+    end_all_ranks("not enough memory", work_failed, false);
     std::cerr << "xtape: not enough memory\n";
     return work_failed;
   } catch (const std::exception& error) {
     std::cout.flush();
+    end_all_ranks(error.what(), exit_code(error), dynamic_cast<const TrainingError*>(&error) != nullptr);
     std::cerr << "xtape: " << error.what() << '\n';
     return exit_code(error);
   }
@@ -91,5 +99,7 @@ int run(int count, char** arguments) {
 int main(int count, char** arguments) {
   xtape::cli::prepare_streams();
   xtape::cli::leave_blas_its_choice(arguments);
-  return xtape::cli::run(count, arguments);
+  const int code = xtape::cli::run(count, arguments);
+  xtape::cli::leave_ranks();
+  return code;
 }

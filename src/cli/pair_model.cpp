@@ -6,7 +6,9 @@
 
 namespace xtape::cli {
 
-PairModel::PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads) {
+PairModel::PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads,
+                     const std::shared_ptr<Communicator>& communicator)
+    : group_(communicator) {
   as_wrong_input([&] {
     if (is_hugging_face(path)) {
       if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
@@ -15,7 +17,7 @@ PairModel::PairModel(const std::string& path, const std::string& checkpoint, std
     }
     std::vector<Setting> settings;
     if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
-    run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint));
+    run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint), communicator);
     if (!run_->recipe().data.has_pairs())
       throw WrongInput(path + " is a run on data of kind '" + run_->recipe().data.kind +
                        "': it was not trained to translate");
@@ -38,7 +40,7 @@ void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threa
 
 std::vector<Translation> PairModel::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
   if (run_) return run_->translate(lines, options);
-  return train::translate(*model_, *predictor_, tokenizers_, lines, options, 0);
+  return train::translate(*model_, *predictor_, tokenizers_, lines, options, 0, group_);
 }
 
 }  // namespace xtape::cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rank_group.hpp"
 #include "run_data.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/train.hpp"
@@ -15,8 +16,9 @@ namespace xtape::cli {
 class PairModel {
  public:
   /// `path` is a run, opened with the given checkpoint, or a folder. `threads` sets the number of threads if it is
-  /// above 0. Throws WrongInput if the path is neither, or its model does not translate.
-  PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads);
+  /// above 0. The ranks of `communicator`, if it is not null, translate together. Throws WrongInput if the path is neither, or its model does not translate.
+  PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads,
+            const std::shared_ptr<Communicator>& communicator = nullptr);
 
   SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
@@ -27,6 +29,7 @@ class PairModel {
   std::optional<Model> model_;
   std::optional<Predictor> predictor_;
   train::Tokenizers tokenizers_;
+  train::RankGroup group_;
 };
 
 }  // namespace xtape::cli

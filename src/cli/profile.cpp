@@ -1,6 +1,8 @@
 /// xtape profile: measures the time of a recipe's updates by op or by module.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -19,7 +21,42 @@ struct ProfileArguments {
   std::string threads;
   bool sites = false;
   bool json = false;
+  int ranks = 0;
+  std::string bandwidth = "10Gbit";
+  double latency = 0.05;  // ms
 };
+
+/// Bytes per second of a bandwidth such as 10Gbit, 800Mbit or 5GB. Throws WrongInput.
+double bandwidth_of(const std::string& text) {
+  static const std::map<std::string, double> units = {{"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}, {"MB", 1e6}, {"GB", 1e9}};
+  char* unit = nullptr;
+  const double number = std::strtod(text.c_str(), &unit);
+  const auto found = units.find(unit);
+  if (found == units.end() || !(number > 0) || !std::isfinite(number))
+    throw WrongInput("--bandwidth '" + text + "' must be a number above 0 with the unit Mbit, Gbit, MB or GB: 10Gbit");
+  return number * found->second;
+}
+
+void print_prediction(const UpdatePrediction& expected, const ProfileArguments& arguments) {
+  std::printf(
+      "expected on %d hosts with %s and %g ms: %.3f ms per update, %.2f times as fast as one\n"
+      "  forward and backward %.3f ms, reduce-scatter %.3f ms (most of it meanwhile), update %.3f ms,\n"
+      "  all-gather %.3f ms, latencies %.3f ms\n",
+      arguments.ranks, arguments.bandwidth.c_str(), arguments.latency, 1e3 * expected.seconds, expected.speed_up,
+      1e3 * expected.plays, 1e3 * expected.reduce_scatter, 1e3 * expected.update, 1e3 * expected.all_gather,
+      1e3 * expected.latencies);
+}
+
+nlohmann::ordered_json json_of(const UpdatePrediction& expected, int ranks) {
+  return {{"ranks", ranks},
+          {"ms", 1e3 * expected.seconds},
+          {"speed_up", expected.speed_up},
+          {"plays_ms", 1e3 * expected.plays},
+          {"reduce_scatter_ms", 1e3 * expected.reduce_scatter},
+          {"update_ms", 1e3 * expected.update},
+          {"all_gather_ms", 1e3 * expected.all_gather},
+          {"latencies_ms", 1e3 * expected.latencies}};
+}
 
 /// Totals of the steps of one op or one module, or of work outside the player.
 struct Row {
@@ -92,7 +129,8 @@ void print_rules(const TrainingProfile& profile) {
       std::cout << "no rule " << fusion.rule << " at " << fusion.site << ": " << fusion.miss << '\n';
 }
 
-void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bool sites) {
+void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bool sites,
+                const nlohmann::ordered_json& prediction) {
   const auto updates = static_cast<double>(profile.updates);
   nlohmann::ordered_json json = {{"updates", profile.updates}, {"ms", 1e3 * profile.seconds / updates}};
   for (const Row& row : rows)
@@ -109,6 +147,7 @@ void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bo
     json["rules"].push_back({{"rule", fusion.rule}, {"site", fusion.site}, {"applied", fusion.miss.empty()}});
     if (!fusion.miss.empty()) json["rules"].back()["miss"] = fusion.miss;
   }
+  if (!prediction.is_null()) json["expected"] = prediction;
   std::cout << json.dump(2) << '\n';
 }
 
@@ -118,14 +157,24 @@ void profile_recipe(const ProfileArguments& arguments) {
     if (!arguments.threads.empty()) settings.push_back({"threads", arguments.threads});
     return Recipe::load(arguments.recipe, settings);
   });
+  const Network network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};
+  if (network.ranks > recipe.trainer.shards)
+    throw WrongInput(std::to_string(network.ranks) + " ranks need at least as many shards of a batch: --set batch.shards=" +
+                     std::to_string(network.ranks));
   const TrainingProfile found = profile(recipe, arguments.steps);
+  const UpdatePrediction expected = predict_update(found, network);
   std::vector<Row> rows = rows_of(found, arguments.sites);
   for (const Row& row : rows_outside(found)) rows.push_back(row);
   if (arguments.json) {
-    print_json(found, rows, arguments.sites);
+    print_json(found, rows, arguments.sites,
+               arguments.ranks > 0 ? json_of(expected, arguments.ranks) : nlohmann::ordered_json());
   } else {
     print_table(found, rows);
     print_rules(found);
+    if (arguments.ranks > 0) {
+      std::cout << std::flush;
+      print_prediction(expected, arguments);
+    }
   }
 }
 
@@ -142,6 +191,13 @@ void add_profile(CLI::App& program) {
   command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)")
       ->check(CLI::PositiveNumber);
   command->add_flag("--sites", arguments->sites, "Group by modules of the definition instead of ops");
+  command->add_option("--ranks", arguments->ranks, "Predict the time on this many equal hosts, with one rank each")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--bandwidth", arguments->bandwidth, "Of the network between hosts, in each direction")
+      ->capture_default_str();
+  command->add_option("--latency", arguments->latency, "Of the network between hosts, in milliseconds")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments] { profile_recipe(*arguments); });
 }

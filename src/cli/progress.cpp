@@ -19,7 +19,8 @@ std::string clock_time(double seconds) {
 }
 }  // namespace
 
-Progress::Progress(std::int64_t steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::int64_t steps, int ranks)
+    : steps_(steps), terminal_(isatty(STDERR_FILENO) == 1), ranks_(ranks) {}
 
 Progress::~Progress() {
   clear();
@@ -30,24 +31,29 @@ void Progress::clear() {
   shown_ = false;
 }
 
-void Progress::step(std::int64_t step, double loss, std::int64_t tokens) {
-  if (first_step_ < 0) first_step_ = step - 1;
-  tokens_ += tokens;
+void Progress::step(const StepReport& report) {
+  if (first_step_ < 0) first_step_ = report.step - 1;
+  tokens_ += report.tokens;
+  seconds_ += report.seconds;
+  waiting_ += report.waiting;
   const Clock::time_point now = Clock::now();
   const double since = std::chrono::duration<double>(now - last_).count();
   // On a terminal at most ten times a second; in a log about twenty lines in total.
-  const bool due = terminal_ ? since > 0.1 : step % std::max<std::int64_t>(1, steps_ / 20) == 0;
-  if (!due && step < steps_) return;
+  const bool due = terminal_ ? since > 0.1 : report.step % std::max<std::int64_t>(1, steps_ / 20) == 0;
+  if (!due && report.step < steps_) return;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const double left = elapsed / static_cast<double>(step - first_step_) * static_cast<double>(steps_ - step);
+  const double left =
+      elapsed / static_cast<double>(report.step - first_step_) * static_cast<double>(steps_ - report.step);
   clear();
-  std::fprintf(stderr, "step %lld of %lld  loss %.4f  %.0f tokens/s  %s left%s", static_cast<long long>(step),
-               static_cast<long long>(steps_), loss, since > 0 ? static_cast<double>(tokens_) / since : 0,
-               clock_time(left).c_str(), terminal_ ? "" : "\n");
+  std::fprintf(stderr, "step %lld of %lld  loss %.4f  %.0f tokens/s", static_cast<long long>(report.step),
+               static_cast<long long>(steps_), report.loss, since > 0 ? static_cast<double>(tokens_) / since : 0);
+  if (ranks_ > 1) std::fprintf(stderr, "  %d ranks, %.0f %% waiting", ranks_, 100 * waiting_ / seconds_);
+  std::fprintf(stderr, "  %s left%s", clock_time(left).c_str(), terminal_ ? "" : "\n");
   std::fflush(stderr);
   shown_ = terminal_;
   last_ = now;
   tokens_ = 0;
+  seconds_ = waiting_ = 0;
 }
 
 void Progress::note(const std::string& text) {

@@ -5,17 +5,19 @@
 #include <cstdint>
 #include <string>
 
+#include "xtape/train.hpp"
+
 namespace xtape::cli {
 
 class Progress {
  public:
-  explicit Progress(std::int64_t steps);
+  /// `ranks`: the number of processes that train together.
+  Progress(std::int64_t steps, int ranks);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Reports step number `step`, its loss and its number of tokens.
-  void step(std::int64_t step, double loss, std::int64_t tokens);
+  void step(const StepReport& report);
   /// Prints a line that is not overwritten.
   void note(const std::string& text);
 
@@ -28,7 +30,10 @@ class Progress {
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = start_;
   std::int64_t first_step_ = -1;
-  std::int64_t tokens_ = 0;  // since `last_`
+  int ranks_;
+  // Since `last_`:
+  std::int64_t tokens_ = 0;
+  double seconds_ = 0, waiting_ = 0;
 };
 
 }  // namespace xtape::cli

@@ -16,6 +16,8 @@
 #include "folder.hpp"
 #include "json_text.hpp"
 #include "progress.hpp"
+#include "rank_group.hpp"
+#include "ranks.hpp"
 #include "run_options.hpp"
 
 namespace xtape::cli {
@@ -31,6 +33,7 @@ struct TrainArguments {
   std::optional<std::int64_t> threads;
   double minutes = 0;
   bool resume = false;
+  RankArguments ranks;
 };
 
 std::string default_directory(const std::string& name) {
@@ -55,10 +58,10 @@ std::vector<Setting> settings_of(const TrainArguments& arguments) {
 Run continued(const TrainArguments& arguments) {
   const CheckpointChoice checkpoint = CheckpointChoice::parse(arguments.checkpoint);
   if (is_run(arguments.recipe) && (arguments.out.empty() || arguments.out == arguments.recipe))
-    return Run::resume(arguments.recipe, settings_of(arguments), checkpoint);
+    return Run::resume(arguments.recipe, settings_of(arguments), checkpoint, ranks(arguments.ranks));
   if (arguments.out.empty())
     throw WrongInput("--resume needs a run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
-  Run run = Run::resume(arguments.out, settings_of(arguments), checkpoint);
+  Run run = Run::resume(arguments.out, settings_of(arguments), checkpoint, ranks(arguments.ranks));
   // The run has its own settings, such as the data's directory, so only the names of the recipes are compared.
   const std::string file = find_definition(arguments.recipe, "recipes");
   const std::string name = JsonNode(read_file(file), file, JsonErrors::definition).at("name").text();
@@ -70,11 +73,15 @@ Run continued(const TrainArguments& arguments) {
 Run begun(const TrainArguments& arguments) {
   if (is_run(arguments.recipe)) throw WrongInput(arguments.recipe + " is a run: use --resume to continue it");
   const Recipe recipe = Recipe::load(arguments.recipe, settings_of(arguments));
-  const std::string out = arguments.out.empty() ? default_directory(recipe.name) : arguments.out;
-  if (path_exists(out))
+  // All ranks get the name that rank 0 finds.
+  const std::string out =
+      arguments.out.empty()
+          ? train::RankGroup(ranks(arguments.ranks)).all_gather(default_directory(recipe.name)).front()
+          : arguments.out;
+  if (is_first_rank() && path_exists(out))
     throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it" : " already exists"));
-  Run run = Run::create(recipe, out);
-  if (!recipe.from.empty()) warn_of_folder(recipe.from, recipe.definition);
+  Run run = Run::create(recipe, out, ranks(arguments.ranks));
+  if (is_first_rank() && !recipe.from.empty()) warn_of_folder(recipe.from, recipe.definition);
   return run;
 }
 
@@ -110,6 +117,9 @@ std::string interruption() {
 
 void train(const TrainArguments& arguments) {
   ignore_closed_pipes();
+  catch_save_request();
+  const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
+  const int rank_count = communicator ? communicator->size() : 1;
   Run run = as_wrong_input([&] {
     Run made = arguments.resume ? continued(arguments) : begun(arguments);
     made.trainer();  // plans the training step, which throws the errors of the definition
@@ -118,11 +128,13 @@ void train(const TrainArguments& arguments) {
   std::int64_t trained = 0;
   for (const Store::Entry& weight : run.trainer().trained()) trained += weight.value.count();
   const std::int64_t parameters = run.model().parameter_count();
-  std::cerr << "run " << run.directory() << ": " << parameters << " parameters, "
-            << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
-            << run.trainer().step() << " of " << steps_of(run) << std::endl;
+  if (is_first_rank())
+    std::cerr << "run " << run.directory() << ": " << parameters << " parameters, "
+              << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
+              << run.trainer().step() << " of " << steps_of(run)
+              << (rank_count > 1 ? ", " + std::to_string(rank_count) + " ranks" : "") << std::endl;
   catch_interrupt();
-  Progress progress(steps_of(run));
+  Progress progress(steps_of(run), rank_count);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const auto time_is_over = [&] {
@@ -131,12 +143,15 @@ void train(const TrainArguments& arguments) {
   };
   Trainer::Callbacks callbacks;
   std::optional<Evaluation> last;
-  callbacks.step = [&](const StepReport& report) { progress.step(report.step, report.loss, report.tokens); };
+  callbacks.step = [&](const StepReport& report) {
+    if (is_first_rank()) progress.step(report);
+  };
   callbacks.evaluation = [&](const Evaluation& evaluation) {
     last = evaluation;
-    progress.note(sentence(evaluation));
+    if (is_first_rank()) progress.note(sentence(evaluation));
   };
   callbacks.interrupt = interrupted;
+  callbacks.save = save_requested;
   callbacks.stop = time_is_over;
   bool finished = false;
   try {
@@ -146,7 +161,8 @@ void train(const TrainArguments& arguments) {
   }
   const std::string goes_on = " at step " + std::to_string(run.trainer().step()) + "; to continue: xtape train " +
                               run.directory() + " --resume";
-  if (!finished && interrupted()) throw Interrupted(interruption() + goes_on);
+  if (!finished && train::RankGroup(communicator).any(interrupted())) throw Interrupted(interruption() + goes_on);
+  if (!is_first_rank()) return;
   if (!finished) {
     std::cout << run.directory() << ": the time limit was reached" << goes_on << '\n';
     return;
@@ -175,6 +191,7 @@ void add_train(CLI::App& program) {
                  "With --resume: the checkpoint to continue from: last, best or the number of a step; later ones are "
                  "renamed")
       ->needs(resume);
+  add_ranks(*command, arguments->ranks);
   command->callback([arguments] { train(*arguments); });
 }
 

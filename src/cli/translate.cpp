@@ -5,7 +5,9 @@
 
 #include "lines.hpp"
 #include "pair_model.hpp"
+#include "ranks.hpp"
 #include "run_options.hpp"
+#include "shared_work.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -24,6 +26,7 @@ struct TranslateArguments {
   std::int64_t batch = 64;
   std::int64_t threads = 0;
   bool uncached = false;
+  RankArguments ranks;
 };
 
 SearchOptions options_of(const TranslateArguments& arguments, SearchOptions options) {
@@ -55,16 +58,33 @@ void write(std::int64_t number, const Translation& translation, const TranslateA
   if (translation.candidates.empty()) std::cout << number << " |||  ||| 0\n";
 }
 
+/// Gives all ranks the lines that rank 0 has read.
+std::vector<std::string> lines_of_first_rank(const std::vector<std::string>& lines, train::RankGroup& group) {
+  train::PackedBytes own;
+  for (const std::string& line : lines) own.add_text(line);
+  train::PackedBytes first(group.all_gather(own.bytes()).front());
+  std::vector<std::string> shared;
+  while (!first.at_end()) shared.push_back(first.take_text());
+  return shared;
+}
+
 void translate(const TranslateArguments& arguments) {
-  PairModel model(arguments.run, arguments.checkpoint, arguments.threads);
+  const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
+  train::RankGroup group(communicator);
+  PairModel model(arguments.run, arguments.checkpoint, arguments.threads, communicator);
   const SearchOptions options = options_of(arguments, model.search_options());
   catch_interrupt();
   InputLines input;
   std::int64_t number = 0;
-  for (std::vector<std::string> lines; !(lines = input.next(lines_at_once)).empty();) {
-    for (const Translation& translation : model.translate(lines, options)) write(++number, translation, arguments);
+  for (std::vector<std::string> lines;;) {
+    lines = is_first_rank() ? input.next(lines_at_once) : std::vector<std::string>();
+    if (communicator) lines = lines_of_first_rank(lines, group);
+    if (lines.empty()) break;
+    const std::vector<Translation> translations = model.translate(lines, options);
+    if (is_first_rank())
+      for (const Translation& translation : translations) write(++number, translation, arguments);
     std::cout << std::flush;
-    if (interrupted()) throw Interrupted();
+    if (group.any(interrupted())) throw Interrupted();
   }
 }
 
@@ -95,6 +115,7 @@ void add_translate(CLI::App& program) {
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)");
   command->add_flag("--uncached", arguments->uncached, "Do not cache keys, values and states: slow, for measurements");
+  add_ranks(*command, arguments->ranks);
   command->callback([arguments] { translate(*arguments); });
 }
 

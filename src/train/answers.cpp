@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "shared_work.hpp"
 #include "xtape/bleu.hpp"
 
 namespace xtape::train {
@@ -23,7 +24,7 @@ Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std
 }
 
 std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
-                                   const PairTexts& answers, std::int64_t columns,
+                                   const PairTexts& answers, std::int64_t columns, RankGroup& group,
                                    const std::function<void()>& between) {
   GenerateOptions options;
   options.sampling.temperature = 0;
@@ -31,9 +32,10 @@ std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tok
   options.context = columns;
   options.batch_size = 64;
   options.tokens = 0;
+  const SharedWork work(group, answers.source.size(), static_cast<std::size_t>(options.batch_size));
   std::vector<Tokens> prompts;
   for (std::size_t i = 0; i < answers.source.size(); ++i) {
-    prompts.push_back(prompt_tokens(recipe, tokenizer, answers.source[i]));
+    if (work.is_here(i)) prompts.push_back(prompt_tokens(recipe, tokenizer, answers.source[i]));
     const auto needed = static_cast<std::int64_t>(tokenizer.encode(answers.target[i]).size()) + 1;
     options.tokens = std::max(options.tokens, needed);
   }
@@ -43,7 +45,7 @@ std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tok
   };
   std::vector<std::string> made;
   for (const Tokens& tokens : generate_batch(model, prompts, options, each)) made.push_back(tokenizer.decode(tokens));
-  return made;
+  return work.gather(made);
 }
 
 void compare(const Recipe& recipe, const std::vector<std::string>& made, const std::vector<std::string>& right,

@@ -48,14 +48,15 @@ void put_in_place(const std::string& from, const std::string& to) {
 }
 }  // namespace
 
-void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state,
+void write_checkpoint(const std::string& path, const Store& weights,
+                      const std::function<void(const std::string& file)>& save_optimizer, const State& state,
                       const Store& carried) {
   const std::string beside = path + unfinished;
   remove_if_possible(beside);
   try {
     make_folder(beside);
     save_arrays(beside + "/weights.safetensors", weights);
-    save_arrays(beside + "/optimizer.safetensors", optimizer);
+    save_optimizer(beside + "/optimizer.safetensors");
     if (!carried.empty()) save_arrays(beside + carried_file, carried);
     write_state(beside, state);
     put_in_place(beside, path);

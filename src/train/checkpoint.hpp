@@ -27,7 +27,9 @@ struct State {
 /// Writes weights.safetensors, optimizer.safetensors, state.json and, if there are states that the next batch continues
 /// from, carried.safetensors. Writes them to a temporary directory next to `path`, flushes them to the disk, then
 /// renames the directory to `path` or exchanges the two. After a crash, `path` is either the old or the new checkpoint.
-void write_checkpoint(const std::string& path, const Store& weights, const Store& optimizer, const State& state,
+/// `save_optimizer` writes the file that it gets the name of.
+void write_checkpoint(const std::string& path, const Store& weights,
+                      const std::function<void(const std::string& file)>& save_optimizer, const State& state,
                       const Store& carried = {});
 
 /// Write and read state.json of a checkpoint's directory. Reading throws FileError if the file is missing, or, with the

@@ -2,14 +2,22 @@
 #pragma once
 
 #include "evaluator.hpp"
+#include "rank_group.hpp"
 
 namespace xtape::train {
 
 /// Thrown to end a training at once from anywhere in it; Trainer::fit catches it.
 struct Interruption {};
 
-/// Does what xtape::evaluate does; the evaluator keeps its plans for the next call. `between` is called before every
-/// batch; an exception that it throws ends the evaluation and propagates.
-Evaluation evaluate(Evaluator& evaluator, const Batches& batches, const std::function<void()>& between = {});
+/// Adds up the sums of some items, in their order, which the ranks of the group share: play(i) computes those of item i,
+/// and is called in order for the items of this rank. ranks[i] is the rank that plays item i, or -1: every rank does.
+void add_shared(Evaluator& evaluator, const std::vector<int>& ranks, RankGroup& group,
+                const std::function<Evaluator::Sums(std::size_t)>& play);
+
+/// Does what xtape::evaluate does; the evaluator keeps its plans for the next call. The ranks of the group share the
+/// batches, and all get the result of one process. `between` is called before every batch; an exception that it throws
+/// ends the evaluation and propagates.
+Evaluation evaluate(Evaluator& evaluator, const Batches& batches, RankGroup& group,
+                    const std::function<void()>& between = {});
 
 }  // namespace xtape::train

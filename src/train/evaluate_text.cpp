@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "evaluator.hpp"
+#include "evaluate.hpp"
 
 namespace xtape {
 
@@ -20,10 +20,11 @@ class Windows {
     const std::size_t beyond_first = tokens.size() - static_cast<std::size_t>(columns_) - 1;
     const auto count = static_cast<std::int64_t>((beyond_first + stride_ - 1) / stride_) + 1;
     const Shape shape{std::min(count, std::max<std::int64_t>(1, tokens_at_once / options.context)), columns_};
+    batches_ = static_cast<std::size_t>((count + shape[0] - 1) / shape[0]);
     batch_ = {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
   }
 
-  bool more() const { return counted_ < tokens_.size(); }
+  std::size_t batches() const { return batches_; }
 
   /// The batch of the next windows. Rows after the last window have no targets that count.
   const Batch& next() {
@@ -38,7 +39,7 @@ class Windows {
   void fill(std::int64_t* inputs, std::int64_t* targets) {
     std::fill_n(inputs, columns_, std::int64_t{0});
     std::fill_n(targets, columns_, not_counted);
-    if (!more()) return;
+    if (counted_ == tokens_.size()) return;
     const std::size_t end = std::min(begin_ + context_, tokens_.size());
     for (std::size_t i = begin_ + 1; i < end; ++i) {
       inputs[i - begin_ - 1] = tokens_[i - 1];
@@ -53,11 +54,13 @@ class Windows {
   std::int64_t columns_;
   std::size_t begin_ = 0;    // first token of the next window
   std::size_t counted_ = 0;  // end of the last window: the tokens before it have been counted
+  std::size_t batches_ = 0;
   Batch batch_;
 };
 }  // namespace
 
-TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options) {
+TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options,
+                             const std::shared_ptr<Communicator>& communicator) {
   if (options.context < 2)
     throw Error("a window needs at least 2 tokens, one to read and one to predict, not " +
                 std::to_string(options.context));
@@ -68,7 +71,16 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
     throw Error("a text of " + std::to_string(tokens.size()) + " tokens has no token to predict: it needs at least 2");
   train::Evaluator evaluator(model);
   Windows windows(tokens, options);
-  while (windows.more()) evaluator.add(windows.next());
+  train::RankGroup group(communicator);
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < windows.batches(); ++i)
+    ranks.push_back(static_cast<int>(i % static_cast<std::size_t>(group.size())));
+  std::size_t made = 0;  // batches
+  train::add_shared(evaluator, ranks, group, [&](std::size_t i) {
+    for (; made < i; ++made) windows.next();
+    ++made;
+    return evaluator.play(windows.next());
+  });
   const Evaluation measured = evaluator.measured();
   return {measured.tokens, measured.perplexity ? std::log(*measured.perplexity) : measured.loss};
 }

@@ -29,17 +29,23 @@ Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const
   return {tape, recorded.inputs, played, notes};
 }
 
-void Evaluator::add(const Batch& batch, bool continues) {
+Evaluator::Sums Evaluator::play(const Batch& batch, bool continues) {
   auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
                                    [&](const FunctionKey& key) { return record(key.sizes); });
   const std::vector<CarriedState>& states = measuring.notes.states;
   measuring.player.play(feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr));
   keep(measuring.player, states, left_);
+  Sums sums{};
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!has_[i]) continue;
-    sums_[2 * i] += measuring.player.scalar(measuring.notes.results[i].sum);
-    sums_[2 * i + 1] += measuring.player.scalar(measuring.notes.results[i].count);
+    sums[2 * i] = measuring.player.scalar(measuring.notes.results[i].sum);
+    sums[2 * i + 1] = measuring.player.scalar(measuring.notes.results[i].count);
   }
+  return sums;
+}
+
+void Evaluator::add(const Sums& sums) {
+  for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] += sums[i];
 }
 
 Evaluation Evaluator::measured() const {

@@ -16,9 +16,13 @@ class Evaluator {
  public:
   explicit Evaluator(Model& model);
   void restart() { sums_.fill(0); }
-  /// Adds a batch. If `continues`, its rows continue those of the batch before and it starts from that batch's states;
+  /// The sum and the count of each measure.
+  using Sums = std::array<double, 6>;
+  /// Plays a batch. If `continues`, its rows continue those of the batch before and it starts from that batch's states;
   /// otherwise it starts from zeros.
-  void add(const Batch& batch, bool continues = false);
+  Sums play(const Batch& batch, bool continues = false);
+  void add(const Sums& sums);  ///< Adds the sums of a batch.
+  void add(const Batch& batch) { add(play(batch)); }
   /// The means over all batches since the restart. Throws Error if no target counted.
   Evaluation measured() const;
 
@@ -34,8 +38,8 @@ class Evaluator {
   Model& model_;
   std::array<bool, 3> has_{};
   Measuring measuring_;
-  std::array<double, 6> sums_{};  // sum and count of each function
-  Store left_;                    // carried states that the last batch left
+  Sums sums_{};
+  Store left_;  // carried states that the last batch left
 };
 
 }  // namespace xtape::train

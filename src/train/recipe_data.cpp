@@ -174,6 +174,7 @@ void read_batch(Section section, Recipe& recipe) {
       section.fail("", "needs either the key 'size' (rows) or 'tokens' (of a text), at least 1");
   }
   section.read("accumulate", recipe.trainer.accumulate, {.low = 1});
+  section.read("shards", recipe.trainer.shards, {.low = 1, .high = 65536});
   section.done();
 }
 

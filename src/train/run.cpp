@@ -1,3 +1,7 @@
+#include <chrono>
+#include <thread>
+
+#include "agreement.hpp"
 #include "answers.hpp"
 #include "attention.hpp"
 #include "checkpoint.hpp"
@@ -6,6 +10,7 @@
 #include "json_text.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
+#include "recipe_parts.hpp"
 #include "run_model.hpp"
 #include "translate.hpp"
 #include "xtape/hugging_face.hpp"
@@ -76,6 +81,9 @@ std::string without_slashes(std::string directory) {
 }  // namespace
 
 struct Run::Data {
+  explicit Data(const std::shared_ptr<Communicator>& communicator) : group(communicator) {}
+
+  train::RankGroup group;  // of all processes that work on the run
   std::string directory;
   Recipe recipe;
   train::Tokenizers tokenizers;
@@ -98,13 +106,19 @@ struct Run::Data {
     return *texts;
   }
   std::string checkpoints() const { return directory + "/" + checkpoints_folder; }
+  bool is_first() const { return group.rank() == 0; }
   void acquire() {
-    if (lock) return;
+    if (lock || !is_first()) return;
     lock.emplace(directory + "/" + lock_file, directory);
     for (const std::string& name : names_in(directory))  // files that crashes left incomplete
       if (is_unfinished(name)) remove_if_possible(directory + "/" + name);
   }
   std::int64_t step() const { return trainer ? trainer->step() : opened; }
+
+  Evaluation evaluated(const Batches& on) {
+    train::Evaluator evaluator(*model);
+    return train::evaluate(evaluator, on, group);
+  }
 
   /// Measures the model's answers as the recipe requests.
   void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {}) {
@@ -116,7 +130,7 @@ struct Run::Data {
     train::compare(recipe,
                    recipe.data.has_pairs()
                        ? translated(pairs.source, between)
-                       : train::continued(recipe, *model, *tokenizers.target, pairs, the_columns(), between),
+                       : train::continued(recipe, *model, *tokenizers.target, pairs, the_columns(), group, between),
                    pairs.target, evaluation);
   }
 
@@ -143,7 +157,7 @@ struct Run::Data {
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
     if (!recipe.data.has_pairs()) throw Error("this run's data is not sentence pairs: the run cannot translate");
     if (!predictor) predictor.emplace(*model);
-    return train::translate(*model, *predictor, tokenizers, lines, options, positions());
+    return train::translate(*model, *predictor, tokenizers, lines, options, positions(), group);
   }
 
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target) {
@@ -159,23 +173,32 @@ struct Run::Data {
     return train::attention(*model, tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
   }
 
+  /// Throws Error unless all ranks have the same data.
+  void check_data() {
+    if (group.size() > 1) train::check_agreement(group, "data", "checksum " + std::to_string(the_texts().checksum()));
+  }
+
   /// A new trainer, continued from a checkpoint if there is one.
   Trainer continued() {
+    check_data();
     Trainer made(*model, the_batches(), recipe.trainer);
     const std::vector<std::string> found = train::checkpoints(checkpoints());
     if (resume) {
       made.load(checkpoints() + "/" + train::checkpoint_name(*resume));
-      train::set_aside_after(checkpoints(), *resume);
+      group.barrier();  // all ranks have listed the checkpoints
+      if (is_first()) train::set_aside_after(checkpoints(), *resume);
       resume.reset();
     } else if (!found.empty()) {
       train::load_last(found, [&](const std::string& path) { made.load(path); });
     }
     if (!found.empty()) saved = made.step();
+    train::check_agreement(group, "checkpoint", "that of step " + std::to_string(made.step()));
     return made;
   }
 
   /// Throws FileError if another process has trained the run further since this trainer was made.
   void check_last_checkpoint() const {
+    if (!is_first()) return;
     const std::vector<std::string> found = train::checkpoints(checkpoints());
     if (!found.empty() && train::step_of_checkpoint(found.back()) > trainer->step())
       throw FileError(directory + " has been trained on meanwhile, to step " +
@@ -183,18 +206,18 @@ struct Run::Data {
   }
 
   /// Saves a checkpoint of the trainer's step, unless it exists, after flushing the metrics up to it.
-  void save(train::Metrics& metrics) {
-    lock->check();
+  void save(std::optional<train::Metrics>& metrics) {
+    if (lock) lock->check();
     if (trainer->step() == saved) return;
-    metrics.flush();
+    if (metrics) metrics->flush();
     try {
       trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()));
     } catch (const FileError&) {
-      lock->check();  // if the run is gone, its error takes precedence
+      if (lock) lock->check();  // if the run is gone, its error takes precedence
       throw;
     }
     saved = trainer->step();
-    train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step());
+    if (is_first()) train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step());
   }
 };
 
@@ -238,40 +261,68 @@ std::int32_t Run::end_token() const {
   return recipe().data.has_rows() ? tokenizer().end() : -1;
 }
 
-Run Run::create(const Recipe& recipe, const std::string& path) {
+namespace {
+/// Waits until a folder that rank 0 has made is visible here: file systems of networks can take a moment.
+void wait_for(const std::string& directory, const train::RankGroup& group) {
+  for (int tries = 0; tries < 100 && !path_exists(directory + "/recipe.json"); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  if (!path_exists(directory + "/recipe.json"))
+    throw FileError(group.name(group.rank()) + " does not see " + directory +
+                    ", which rank 0 has made: the run must be in a folder that all hosts share");
+}
+}  // namespace
+
+Run Run::create(const Recipe& recipe, const std::string& path, const std::shared_ptr<Communicator>& communicator) {
   const std::string directory = without_slashes(path);
-  if (path_exists(directory)) throw FileError(directory + " already exists");
-  train::Texts texts(recipe);
-  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
-  std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
-  write_run(recipe, tokenizers, *batches, directory);
+  train::RankGroup group(communicator);
+  train::check_agreement(group, recipe);
+  if (group.size() > 1)
+    for (const std::string& file : recipe.data.training)
+      if (file == train::standard_input) throw Error("only a single process can read its data from a pipe");
+  std::optional<train::Texts> texts;
+  std::unique_ptr<Batches> batches;
+  if (group.rank() == 0) {
+    if (path_exists(directory)) throw FileError(directory + " already exists");
+    texts.emplace(recipe);
+    const train::Tokenizers tokenizers = texts->make_tokenizers(recipe);
+    batches = texts->batches(recipe, tokenizers);
+    write_run(recipe, tokenizers, *batches, directory);
+  }
+  group.barrier();
+  wait_for(directory, group);
   // The run trains with its own copy of the definition from the start. Random numbers depend on the file and line of a
   // call, so with another copy they would differ after a resume.
-  Run run = open(directory);
+  Run run = open(directory, {}, {}, communicator);
   run.data_->texts = std::move(texts);  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
   return run;
 }
 
-Run Run::open(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint) {
+Run Run::open(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint,
+              const std::shared_ptr<Communicator>& communicator) {
   const std::string file = directory + "/recipe.json";
   if (!path_exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
-  auto data = std::make_unique<Data>();
+  auto data = std::make_unique<Data>(communicator);
   data->directory = directory;
   data->recipe = Recipe::load(file, settings);
+  data->recipe.trainer.communicator = communicator;
+  train::check_agreement(data->group, data->recipe);
+  if (data->group.size() > 1 && data->recipe.trainer.threads == 0)
+    data->recipe.trainer.threads = train::threads_of(data->group);
   data->tokenizers = train::load_tokenizers(directory);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
   data->model = train::run_model(data->recipe, directory, !found.empty());
+  train::check_agreement(data->group, "definition", data->model->definition_text());
   if (!found.empty() || checkpoint.kind != CheckpointChoice::Kind::last)
     data->opened = train::load_checkpoint(*data->model, data->checkpoints(), checkpoint);
   return Run(std::move(data));
 }
 
-Run Run::resume(const std::string& directory, const std::vector<Setting>& settings,
-                const CheckpointChoice& checkpoint) {
+Run Run::resume(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint,
+                const std::shared_ptr<Communicator>& communicator) {
   if (checkpoint.kind == CheckpointChoice::Kind::average)
     throw Error("training cannot continue from an average of checkpoints: it has no optimiser state");
-  Run run = open(directory, settings, checkpoint);
+  Run run = open(directory, settings, checkpoint, communicator);
   if (checkpoint.kind != CheckpointChoice::Kind::last) run.data_->resume = run.data_->opened;
   run.data_->acquire();
   return run;
@@ -293,19 +344,24 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   Trainer& the_trainer = trainer();
   d.acquire();
   d.check_last_checkpoint();
-  train::Metrics metrics(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
+  std::optional<train::Metrics> metrics;
+  if (d.is_first())
+    metrics.emplace(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
   Trainer::Callbacks own;
   own.step = [&](const StepReport& report) {
-    metrics.add(report);
+    if (metrics) metrics->add(report);
     if (callbacks.step) callbacks.step(report);
   };
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
+    bool interrupted = false;
     d.measure(evaluation, false, [&] {
-      if (callbacks.interrupt && callbacks.interrupt()) throw train::Interruption();
+      interrupted = interrupted || (callbacks.interrupt && callbacks.interrupt());
+      if (interrupted && d.group.size() == 1) throw train::Interruption();
     });
-    metrics.add(evaluation);
+    if (d.group.any(interrupted)) throw train::Interruption();
+    if (metrics) metrics->add(evaluation);
     d.saved = -1;  // the result belongs into the step's checkpoint, so an existing one is written again
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
@@ -313,7 +369,9 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     const std::int64_t every = d.recipe.checkpoint_every;
     const bool epoch_over = the_trainer.epoch() > epoch;
     epoch = the_trainer.epoch();
-    if ((every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs)) d.save(metrics);
+    const bool due = (every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs);
+    const bool asked = d.group.any(callbacks.save && callbacks.save());
+    if (due || asked) d.save(metrics);
     return callbacks.stop && callbacks.stop();
   };
   own.interrupt = callbacks.interrupt;
@@ -335,8 +393,9 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates) {
 
 Evaluation Run::evaluate(bool on_test) {
   Data& d = *data_;
-  Evaluation evaluation = on_test ? xtape::evaluate(*d.model, *d.the_texts().batches(d.recipe, d.tokenizers, true))
-                                  : xtape::evaluate(*d.model, batches());
+  d.check_data();
+  Evaluation evaluation =
+      on_test ? d.evaluated(*d.the_texts().batches(d.recipe, d.tokenizers, true)) : d.evaluated(batches());
   evaluation.step = d.step();
   d.measure(evaluation, on_test);
   return evaluation;
@@ -353,7 +412,7 @@ Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vect
     throw Error("there is nothing to evaluate on: none of the " + std::to_string(source.size()) +
                 " pairs of lines has words on both sides");
   const RowBatches other(pairs, pairs, train::row_options(d.recipe));
-  Evaluation evaluation = xtape::evaluate(*d.model, other);
+  Evaluation evaluation = d.evaluated(other);
   evaluation.step = d.step();
   d.measure(evaluation, texts, {});
   return evaluation;

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "checksum.hpp"
 #include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
@@ -65,6 +66,17 @@ Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& fi
     split.columns = {std::move(pairs.source), std::move(pairs.target)};
   }
   return split;
+}
+
+std::uint64_t Texts::checksum() const {
+  std::vector<std::uint64_t> checksums;
+  for (const Split* split : {&training_, &validation_, &test_}) {
+    checksums.push_back(checksum_of(split->text.data(), split->text.size()));
+    for (const auto& column : split->columns)
+      for (const std::string& text : column) checksums.push_back(checksum_of_piece(text.data(), text.size()));
+    checksums.push_back(split->columns.size());
+  }
+  return checksum_of_pieces(checksums);
 }
 
 void Texts::split(const Recipe::Data& data) {

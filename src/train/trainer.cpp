@@ -3,9 +3,8 @@
 
 #include "checkpoint.hpp"
 #include "evaluate.hpp"
-#include "threads.hpp"
+#include "shard_plays.hpp"
 #include "trained_weights.hpp"
-#include "training_steps.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/train.hpp"
 
@@ -18,19 +17,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// sum += part, or sum = part.
-template <class T>
-void accumulate_as(Array& sum, const ArrayView& part, bool first, int threads) {
-  T* to = sum.as<T>();
-  const T* from = part.as<T>();
-  parallel_for(threads, sum.count(), 1 << 14, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = first ? from[i] : to[i] + from[i];
-  });
-}
-
-void accumulate(Array& sum, const ArrayView& part, bool first, int threads) {
-  sum.dtype() == Dtype::float64 ? accumulate_as<double>(sum, part, first, threads)
-                                : accumulate_as<float>(sum, part, first, threads);
+DistributedOptions distributed(const TrainerOptions& options) {
+  return {options.optimizer, options.shards, options.accumulate, options.communicator, options.threads};
 }
 }  // namespace
 
@@ -39,63 +27,33 @@ struct Trainer::Data {
       : model(the_model),
         batches(the_batches),
         options(the_options),
-        batch(the_batches.blank()),
-        trained(train::trained_weights(model, options)),
-        steps(model, options, trained),
-        optimizer(trained, options.optimizer, options.threads) {
-    steps.of(batch);
-    parts.resize(trained.size());
-    if (options.accumulate == 1) return;
-    for (const Store::Entry& weight : trained) sums.emplace_back(weight.value.dtype(), weight.value.shape());
-  }
+        group(options.communicator),
+        optimizer(model, train::trained_weights(model, options).names(), distributed(options)),
+        steps(model, options, optimizer.trained()),
+        plays(model, batches, options, steps, optimizer) {}
 
   Model& model;
   const Batches& batches;
   TrainerOptions options;
-  Batch batch;
-  Store trained;
+  train::RankGroup group;
+  DistributedOptimizer optimizer;
   train::TrainingSteps steps;
-  Optimizer optimizer;
-  std::vector<Array> sums;       // sums of gradients over micro-batches, by weight; empty if there is one micro-batch
-  std::vector<ArrayView> parts;  // the gradients that the optimiser reads, by weight; null data: no gradient
-  Store carried;                 // the carried states that the next update starts from
-  Store left;                    // the carried states after the last micro-batch
+  train::ShardPlays plays;
   train::State state;
   std::optional<train::Evaluator> evaluator;
   std::function<bool()> interrupt;  // the callback of fit(), while it runs
-  double batch_seconds = 0;         // of all updates since the trainer was made, or the last profile began
-  double optimizer_seconds = 0;
+  bool interrupted = false;         // on this rank; all ranks decide together
+  double optimizer_seconds = 0;     // of all updates since the trainer was made, or the last profile began
 
-  bool continues(std::uint64_t cursor) const { return batches.training_continues(cursor); }
-
-  void between() const {
-    if (interrupt && interrupt()) throw train::Interruption();
+  /// One process alone is interrupted at once. Several of them go on until they agree.
+  void between() {
+    interrupted = interrupted || (interrupt && interrupt());
+    if (interrupted && group.size() == 1) stop_here();
   }
 
-  /// Feeds for the micro-batch at `cursor`, which is in `batch`. The `first` one of an update starts from the states of
-  /// the last update, the others from those of the micro-batch before.
-  std::vector<Feed> feeds(const train::TrainingStep& step, std::uint64_t cursor, bool first) const {
-    const Store* before = !continues(cursor) ? nullptr : first ? &carried : &left;
-    return train::feeds_of(step.inputs, batch, step.notes.states, before);
-  }
-
-  /// Plays the micro-batch at `cursor`, and returns its sum of losses and its count.
-  std::pair<double, double> play(std::uint64_t cursor, bool first) {
-    const Clock::time_point start = Clock::now();
-    batches.training(cursor, batch);
-    batch_seconds += seconds_since(start);
-    train::TrainingStep& step = steps.of(batch);
-    Player& player = step.player;
-    player.play(feeds(step, cursor, first), cursor);
-    train::keep(player, step.notes.states, left);
-    if (first) std::fill(parts.begin(), parts.end(), ArrayView());
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (step.notes.gradients[i].empty()) continue;
-      const ArrayView gradient = player.view(step.notes.gradients[i]);
-      if (!sums.empty()) accumulate(sums[i], gradient, parts[i].data() == nullptr, player.threads());
-      parts[i] = sums.empty() ? gradient : sums[i];
-    }
-    return {player.scalar(step.notes.loss.sum), player.scalar(step.notes.loss.count)};
+  [[noreturn]] void stop_here() {
+    interrupted = false;
+    throw train::Interruption();
   }
 
   /// Records an evaluation and whether it is the best so far. A non-finite one is never the best.
@@ -114,21 +72,16 @@ struct Trainer::Data {
 
   /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
+    const std::vector<std::string> of_rank = group.all_gather(plays.not_finite(state.cursor));
     std::string culprit;
-    for (std::int64_t i = 0; i < options.accumulate && culprit.empty(); ++i) {
-      const std::uint64_t cursor = state.cursor + static_cast<std::uint64_t>(i);
-      batches.training(cursor, batch);
-      train::TrainingStep& step = steps.of(batch);
-      culprit = step.player.first_not_finite(feeds(step, cursor, i == 0), cursor);
-      if (culprit.empty()) play(cursor, i == 0);  // computes the states that the next one starts from
-    }
-    throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" +
-                        (culprit.empty() ? "" : ": " + culprit));
+    for (int rank = group.size() - 1; rank >= 0; --rank)
+      if (const std::string& found = of_rank[static_cast<std::size_t>(rank)]; !found.empty())
+        culprit = ": " + found + (group.size() > 1 ? ", on " + group.name(rank) : "");
+    throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" + culprit);
   }
 };
 
 Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
-  if (options.accumulate < 1) throw Error("an update must have at least one micro-batch");
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
   data_->state.epoch_batches = batches.epoch_batches();
@@ -141,38 +94,40 @@ std::int64_t Trainer::step() const {
   return data_->state.step;
 }
 const Store& Trainer::trained() const {
-  return data_->trained;
+  return data_->optimizer.trained();
 }
 const Plan& Trainer::plan() const {
-  return data_->steps.of(data_->batches.blank()).player.plan();
+  return data_->plays.largest_step().player.plan();
 }
 
 StepReport Trainer::update() {
   Data& d = *data_;
   const Clock::time_point start = Clock::now();
-  double sum = 0;
-  double count = 0;
-  const auto micro_batches = static_cast<std::uint64_t>(d.options.accumulate);
-  for (std::uint64_t i = 0; i < micro_batches; ++i) {
-    d.between();
-    const auto [part, counted] = d.play(d.state.cursor + i, i == 0);
-    sum += part;
-    count += counted;
-  }
+  d.optimizer.take_waited();
+  std::vector<double> results = d.plays.play(d.state.cursor, [&] { d.between(); });
+  // The rank of the first shard tells the others whether it is interrupted, and so does every other rank with shards.
+  if (results.empty()) results = {0, 0};
+  std::vector<double> with_interruption;
+  for (std::size_t i = 0; i < results.size(); i += 2)
+    with_interruption.insert(with_interruption.end(), {results[i], results[i + 1], d.interrupted ? 1.0 : 0.0});
+  const std::vector<double> sums = d.optimizer.sum(with_interruption);
+  if (sums[2] > 0) d.stop_here();
+  const double sum = sums[0], count = sums[1];
   if (!std::isfinite(sum)) d.not_finite("loss");
   if (count == 0) throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   const Clock::time_point computed = Clock::now();
-  report.norm = d.optimizer.update(d.parts, report.rate, 1 / count, d.options.clip);
+  report.norm = d.optimizer.update(report.rate, 1 / count, d.options.clip);
   d.optimizer_seconds += seconds_since(computed);
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
-  std::swap(d.carried, d.left);
-  d.state.cursor += micro_batches;
+  d.plays.advance();
+  d.state.cursor += static_cast<std::uint64_t>(d.options.accumulate);
   report.step = ++d.state.step;
   report.loss = sum / count;
   report.tokens = std::llround(count);
   report.seconds = seconds_since(start);
+  report.waiting = d.optimizer.take_waited();
   return report;
 }
 
@@ -184,20 +139,25 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
   for (std::int64_t i = 0; i < updates; ++i) update();
   d.state.cursor = first;
   d.steps.forget_seconds();
-  d.batch_seconds = d.optimizer_seconds = 0;
+  d.plays.batch_seconds = d.optimizer_seconds = 0;
   TrainingProfile profile;
   profile.updates = updates;
   for (std::int64_t i = 0; i < updates; ++i) profile.seconds += update().seconds;
   profile.steps = d.steps.profile();
   profile.fusions = d.steps.fusions();
-  profile.batch_seconds = d.batch_seconds;
+  profile.batch_seconds = d.plays.batch_seconds;
   profile.optimizer_seconds = d.optimizer_seconds;
+  profile.shards = d.options.shards;
+  for (const Store::Entry& weight : d.optimizer.trained())
+    profile.trained_bytes += static_cast<std::int64_t>(weight.value.bytes());
   return profile;
 }
 
 Evaluation Trainer::evaluate() {
-  if (!data_->evaluator) data_->evaluator.emplace(data_->model);
-  Evaluation evaluation = train::evaluate(*data_->evaluator, data_->batches, [this] { data_->between(); });
+  Data& d = *data_;
+  if (!d.evaluator) d.evaluator.emplace(d.model);
+  Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
+  if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();
   return evaluation;
 }
@@ -238,6 +198,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     std::function<bool()>& of;
   };
   const Asked asked(data_->interrupt, callbacks.interrupt);  // set until fit() returns
+  const auto asked_to_stop = [&] { return callbacks.stop && callbacks.stop(); };
   try {
     if (data_->state.evaluation_due) report_evaluation();
     while (!ended()) {
@@ -247,7 +208,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
       data_->state.evaluation_due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
                                     (options.evaluate_epochs && epoch() > epoch_before);
       if (data_->state.evaluation_due) report_evaluation();
-      if (!ended() && callbacks.stop && callbacks.stop()) return false;
+      if (!ended() && data_->group.any(asked_to_stop())) return false;
     }
     if (data_->state.evaluated != step()) report_evaluation();
   } catch (const train::Interruption&) {
@@ -257,9 +218,14 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
 }
 
 void Trainer::save(const std::string& path) const {
-  const Data& d = *data_;
-  train::write_checkpoint(path, d.model.weights(), d.optimizer.state(), d.state,
-                          d.continues(d.state.cursor) ? d.carried : Store());
+  Data& d = *data_;
+  const Store carried = d.plays.gather_carried(d.state.cursor, d.group);
+  if (d.group.rank() != 0) {
+    d.optimizer.save(path);
+    return;
+  }
+  train::write_checkpoint(
+      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried);
 }
 
 void Trainer::load(const std::string& path) {
@@ -268,14 +234,8 @@ void Trainer::load(const std::string& path) {
   if (state.seed != d.options.seed)
     throw FileError("checkpoint " + path + " is from a run with seed " + std::to_string(state.seed) + ", not " +
                     std::to_string(d.options.seed));
-  const std::string file = path + "/optimizer.safetensors";
-  const Store moments = load_arrays(file);
-  for (const Store::Entry& entry : d.optimizer.state()) {
-    const Array* found = moments.find(entry.name);
-    if (found == nullptr || found->dtype() != entry.value.dtype() || found->shape() != entry.value.shape())
-      throw FileError(file + " does not hold '" + entry.name + "' as " + name_of(entry.value.dtype()) + " " +
-                      to_string(entry.value.shape()) + ": it is from another optimiser or model");
-  }
+  const std::string moments = path + "/optimizer.safetensors";
+  d.optimizer.check(moments);
   const std::int64_t epoch_batches = d.batches.epoch_batches();
   if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
     const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
@@ -286,13 +246,11 @@ void Trainer::load(const std::string& path) {
   }
   state.epoch_batches = epoch_batches;
   Store carried;
-  if (d.continues(state.cursor)) {
-    d.batches.training(state.cursor, d.batch);
-    carried = train::read_carried(path, d.steps.of(d.batch).notes.states);
-  }
+  if (d.batches.training_continues(state.cursor))
+    carried = train::read_carried(path, d.plays.whole_states(state.cursor));
   d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes the model
-  for (Store::Entry entry : d.optimizer.state()) entry.value.assign(moments.at(entry.name));
-  d.carried = std::move(carried);
+  d.optimizer.load(moments);
+  d.plays.set_carried(state.cursor, carried);
   d.state = state;
 }
 

@@ -1,16 +1,67 @@
 #include "translate.hpp"
 
 #include <algorithm>
+#include <numeric>
+
+#include "shared_work.hpp"
 
 namespace xtape::train {
 
 namespace {
 constexpr std::int64_t longest_source = 1000;  // the limit for a model without one, since attention needs much memory
+
+std::string packed(const std::vector<Hypothesis>& hypotheses) {
+  PackedBytes bytes;
+  for (const Hypothesis& each : hypotheses) {
+    bytes.add(each.tokens.size());
+    for (const std::int32_t token : each.tokens) bytes.add(token);
+    bytes.add(each.log_probability);
+    bytes.add(each.score);
+    bytes.add(each.finished);
+  }
+  return bytes.bytes();
+}
+
+std::vector<Hypothesis> unpacked(const std::string& text) {
+  PackedBytes bytes(text);
+  std::vector<Hypothesis> hypotheses;
+  while (!bytes.at_end()) {
+    Hypothesis& each = hypotheses.emplace_back();
+    each.tokens.resize(bytes.take<std::size_t>());
+    for (std::int32_t& token : each.tokens) token = bytes.take<std::int32_t>();
+    each.log_probability = bytes.take<double>();
+    each.score = bytes.take<double>();
+    each.finished = bytes.take<bool>();
+  }
+  return hypotheses;
+}
+
+/// The results of `search` for all sources. Each rank searches for some of the batches that `search` makes of all
+/// sources, which it sorts by length.
+template <class Search>
+std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& sources, std::int64_t batch_size,
+                                                     RankGroup& group, const Search& search) {
+  if (group.size() == 1) return search(sources);
+  std::vector<std::size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+  const SharedWork work(group, sources.size(), static_cast<std::size_t>(batch_size));
+  std::vector<Tokens> here;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (work.is_here(i)) here.push_back(sources[order[i]]);
+  std::vector<std::string> bytes;
+  for (const std::vector<Hypothesis>& each : search(here)) bytes.push_back(packed(each));
+  const std::vector<std::string> all = work.gather(bytes);
+  std::vector<std::vector<Hypothesis>> found(sources.size());
+  for (std::size_t i = 0; i < order.size(); ++i) found[order[i]] = unpacked(all[i]);
+  return found;
+}
 }  // namespace
 
 std::vector<Translation> translate(Model& model, Predictor& predictor, const Tokenizers& tokenizers,
                                    const std::vector<std::string>& lines, SearchOptions options,
-                                   std::int64_t positions) {
+                                   std::int64_t positions, RankGroup& group) {
   options.start = tokenizers.target->start();
   options.end = tokenizers.target->end();
   options.pad = tokenizers.source->pad();
@@ -33,7 +84,9 @@ std::vector<Translation> translate(Model& model, Predictor& predictor, const Tok
       translations[i].problem = error.what();
     }
   }
-  const auto found = options.cached ? search(predictor, sources, options) : search(model, sources, options);
+  const auto found = search_together(sources, options.batch_size, group, [&](const std::vector<Tokens>& here) {
+    return options.cached ? search(predictor, here, options) : search(model, here, options);
+  });
   for (std::size_t i = 0; i < found.size(); ++i)
     for (const Hypothesis& each : found[i]) {
       Tokens produced = each.tokens;

@@ -3,7 +3,6 @@
 // of other frameworks (see scripts/compare.sh).
 //
 // usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,87 +18,20 @@
 
 #include "bench.hpp"
 #include "decode.hpp"
+#include "workload.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {
 
 using namespace xtape;
+using bench::all_workloads;
+using bench::make_model;
+using bench::peak_mebibytes;
+using bench::random_tokens;
 using bench::seconds;
-
-struct Workload {
-  std::string name;
-  std::string definition;
-  std::vector<std::pair<std::string, std::string>> hyper;
-  NamedSizes sizes;
-  std::int64_t vocabulary;
-  std::vector<std::string> tables;  ///< Lookup tables, which do not count in 6 x parameters x tokens.
-  bool decodes = false;             ///< Generates in a context of its size t instead of training.
-};
-
-Workload gpt(const std::string& name, std::int64_t vocabulary, const std::string& layers, const std::string& heads,
-             const std::string& width, std::int64_t context, std::int64_t batch, const std::string& bias,
-             const std::string& dropout) {
-  return {name,
-          "gpt2",
-          {{"vocab_size", std::to_string(vocabulary)},
-           {"n_positions", std::to_string(context)},
-           {"n_embd", width},
-           {"n_layer", layers},
-           {"n_head", heads},
-           {"dropout_rate", dropout},
-           {"bias", bias},
-           {"norm_bias", "true"}},
-          {{"b", batch}, {"t", context}},
-          vocabulary,
-          {}};
-}
-
-Workload decoding(Workload w) {
-  w.decodes = true;
-  return w;
-}
-
-std::vector<Workload> all_workloads() {
-  return {
-      // Learned positions, tied output, tanh GELU, norms with bias.
-      gpt("gpt-char", 65, "4", "4", "128", 64, 12, "false", "0.0"),
-      gpt("gpt-baby", 65, "6", "6", "384", 256, 8, "false", "0.2"),
-      gpt("gpt2-124m", 50257, "12", "12", "768", 64, 4, "true", "0.0"),
-      // PyTorch's nn.Transformer: post-norm, with a norm after each stack; separate embeddings and output.
-      {"transformer",
-       "transformer",
-       {{"source_vocab_size", "8192"},
-        {"d_model", "128"},
-        {"d_ff", "512"},
-        {"heads", "8"},
-        {"encoder_layers", "4"},
-        {"decoder_layers", "4"},
-        {"final_norm", "true"},
-        {"shared_embeddings", "false"},
-        {"tied_output", "false"},
-        {"output_bias", "true"},
-        {"label_smoothing", "0"},
-        {"attention_dropout_rate", "0.1"},
-        {"activation_dropout_rate", "0.1"}},
-       {{"b", 64}, {"s", 32}, {"t", 32}},
-       8192,
-       {"source_embedding.weight", "target_embedding.weight"}},
-      {"gru-attention",
-       "gru_attention",
-       {{"source_vocab_size", "8192"}, {"embedding_dim", "256"}, {"units", "256"}},
-       {{"b", 64}, {"s", 24}, {"t", 24}},
-       8192,
-       {"embedding.weight", "decoder.embedding.weight"}},
-      {"lstm-attention",
-       "lstm_attention",
-       {{"source_vocab_size", "8192"}, {"width", "256"}},
-       {{"b", 64}, {"s", 24}, {"t", 24}},
-       8192,
-       {"source_embedding.weight", "target_embedding.weight"}},
-      decoding(gpt("gpt2-124m-decode", 50257, "12", "12", "768", 256, 1, "true", "0.0")),
-  };
-}
+using bench::Workload;
+using bench::workload_named;
 
 struct Words {
   std::vector<std::string> only;
@@ -107,19 +39,6 @@ struct Words {
   int threads = 2;
   bool profile = false;
 };
-
-Model make_model(const Workload& w) {
-  ModelOptions options;
-  options.hyper = w.hyper;
-  return Model::load(XTAPE_SOURCE_ROOT "/models/" + w.definition + ".json", options);
-}
-
-Array random_tokens(const Shape& shape, std::int64_t vocabulary, std::mt19937_64& generator) {
-  std::uniform_int_distribution<std::int64_t> token(1, vocabulary - 1);
-  Array tokens(Dtype::int64, shape);
-  std::generate_n(tokens.as<std::int64_t>(), tokens.count(), [&] { return token(generator); });
-  return tokens;
-}
 
 /// Prints the time of a play by op to stderr, as the mean of `plays` plays.
 void print_profile(const Player& player, int plays) {
@@ -139,12 +58,6 @@ void print_profile(const Player& player, int plays) {
     std::fprintf(stderr, "%9.3f ms %5.1f %% %5d x %s\n", row.first * 1e3, 100 * row.first / total, row.second,
                  op.c_str());
   }
-}
-
-long peak_mebibytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::lround(static_cast<double>(usage.ru_maxrss) / 1024);
 }
 
 /// Generates one token at a time for one row, and in the same run measures the time to read the weights once.
@@ -180,11 +93,7 @@ void run(const Workload& w, const Words& words) {
   options.profile = words.profile;
   Player player(tape, outputs, options);
 
-  OptimizerOptions adamw;
-  adamw.beta2 = 0.98;
-  adamw.weight_decay = 0.01;
-  adamw.decay_all = true;
-  Optimizer optimizer(model.weights(), adamw, words.threads);
+  Optimizer optimizer(model.weights(), bench::adamw(), words.threads);
   std::size_t planned = player.plan().peak_bytes();
   for (const Store::Entry& entry : optimizer.state()) planned += entry.value.bytes();
 
@@ -247,13 +156,6 @@ Words parse(int count, char** arguments) {
     for (const Workload& w : all_workloads()) words.only.push_back(w.name);
   }
   return words;
-}
-
-Workload workload_named(const std::string& name) {
-  for (const Workload& w : all_workloads()) {
-    if (name == w.name) return w;
-  }
-  throw Error("there is no workload '" + name + "'");
 }
 
 /// Runs a workload in a child process, so that the peak memory is that of the workload.

@@ -3,6 +3,7 @@ import re, subprocess
 
 FILE = re.compile(r"(?<![\w/.-])(?:docs|examples|include|models|scripts|src|tests)/[\w/.*-]*\w")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
+LAUNCHERS = {"--bind-to", "--hostfile", "--map-by", "--mpi", "--ntasks-per-node", "--signal"}  # of mpirun and srun
 OTHER = re.compile(r"\b(SUITE|NAME)\b|_test$")  # placeholders, and programs of the build
 
 
@@ -11,7 +12,7 @@ def known_options(source, program):
     helped = subprocess.run([program, "--help-all"], capture_output=True, text=True, check=True).stdout
     texts = [helped] + [file.read_text() for folder in ("scripts", "tests") for file in (source / folder).rglob("*")
                         if file.suffix in (".py", ".sh", ".cpp")]
-    return {option for text in texts for option in OPTION.findall(text)}
+    return LAUNCHERS | {option for text in texts for option in OPTION.findall(text)}
 
 
 def unknown(document, options, source):

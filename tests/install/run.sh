@@ -23,6 +23,8 @@ check() { # check NAME COMMAND…: counts the command's success
 }
 
 examples=$(basename -a -s .cpp "$source"/examples/*.cpp)
+mpi=$(find "$build/src" -name libxtape-mpi.so)
+[ -n "$mpi" ] || examples=$(grep -v train_distributed <<<"$examples")
 each_example() { # each_example COMMAND…: checks `COMMAND… EXAMPLE` for every example, two at a time
   local name
   for name in $examples; do
@@ -73,10 +75,11 @@ no_xtensor_type_in_the_library() { # so that the compiler flags of the library a
   ! nm -C "$libraries"/libxtape.* | grep -E '^[^ ]* *[TWVu] xtape::.*\bxt::'
 }
 with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
-  local from=$1 to=$2
+  local from=$1 to=$2 mpi=
   shift 2
-  # shellcheck disable=SC2046
-  g++ -Wall -Wextra -Wpedantic -Werror "$@" $(ask --cflags) "$from" -o "$to" $(ask --static --libs)
+  ! grep -q 'xtape/mpi.hpp' "$from" || mpi=$(pkg-config --libs-only-l xtape-mpi)
+  # shellcheck disable=SC2046,SC2086
+  g++ -Wall -Wextra -Wpedantic -Werror "$@" $(ask --cflags) "$from" -o "$to" $mpi $(ask --static --libs)
 }
 run() { # run DIRECTORY EXAMPLE: outside the source tree; training is just long enough for the loss to fall
   local arguments=()
@@ -122,6 +125,19 @@ each_example by_pkg_config
 check "CMake find_package" cmake_builds
 each_example by_cmake
 check "Meson subproject, shared library, no -march=native" as_subproject
+core_has_no_mpi() { # a program that uses the core library alone
+  [ -x "$work/linear_regression" ] && ! ldd "$work/linear_regression" | grep -i -E 'mpi|pmix'
+}
+on_ranks() { # the same loss on one and two ranks
+  local alone
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  alone=$("$work/train_distributed" "$source/README.md" 10 | tail -n 1) &&
+    [ "${alone% on 1 ranks}" != "$alone" ] &&
+    [ "$(mpirun --oversubscribe -n 2 "$work/train_distributed" "$source/README.md" 10 | tail -n 1)" = \
+      "${alone% on 1 ranks} on 2 ranks" ]
+}
+check "a program linked to the core library does not depend on MPI" core_has_no_mpi
+[ -z "$mpi" ] || check "train_distributed on two ranks" on_ranks
 check "the program and its models" finds_models
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -20,6 +20,10 @@ Store store_of(float value, std::int64_t count = 100) {
   return store;
 }
 
+std::function<void(const std::string&)> saver_of(float value, std::int64_t count = 100) {
+  return [=](const std::string& file) { save_arrays(file, store_of(value, count)); };
+}
+
 float stored(const std::string& checkpoint, const std::string& file) {
   const Array array = load_arrays(checkpoint + "/" + file).at("x");
   for (std::int64_t i = 0; i < array.count(); ++i) REQUIRE(array.as<float>()[i] == array.as<float>()[0]);
@@ -30,7 +34,7 @@ float stored(const std::string& checkpoint, const std::string& file) {
 TEST_CASE("a checkpoint is written, replaced and listed in order") {
   const tiny::Directory directory;
   for (const std::int64_t step : {9, 100000000, 20})
-    write_checkpoint(directory / checkpoint_name(step), store_of(1), store_of(2), {step, 40, 7});
+    write_checkpoint(directory / checkpoint_name(step), store_of(1), saver_of(2), {step, 40, 7});
   const auto found = checkpoints(directory / "");
   REQUIRE(found.size() == 3);
   CHECK(read_state(found[0]).step == 9);
@@ -38,7 +42,7 @@ TEST_CASE("a checkpoint is written, replaced and listed in order") {
   CHECK(read_state(found[2]).step == 100000000);
   CHECK(read_state(found[0]).cursor == 40);
   CHECK(read_state(found[0]).seed == 7);
-  write_checkpoint(found[0], store_of(3), store_of(4), {9, 41, 7});
+  write_checkpoint(found[0], store_of(3), saver_of(4), {9, 41, 7});
   CHECK(stored(found[0], "weights.safetensors") == 3);
   CHECK(stored(found[0], "optimizer.safetensors") == 4);
   CHECK(read_state(found[0]).cursor == 41);
@@ -47,14 +51,14 @@ TEST_CASE("a checkpoint is written, replaced and listed in order") {
 
 TEST_CASE("a directory left by a crash before the rename is not a checkpoint, and is removed") {
   const tiny::Directory directory;
-  write_checkpoint(directory / checkpoint_name(5), store_of(1), store_of(2), {5, 5, 0});
+  write_checkpoint(directory / checkpoint_name(5), store_of(1), saver_of(2), {5, 5, 0});
   const std::string half = directory / (checkpoint_name(10) + ".writing");
   fs::create_directories(half);
   std::ofstream(half + "/weights.safetensors") << "cut sh";
   const auto found = checkpoints(directory / "");
   REQUIRE(found.size() == 1);
   CHECK(stored(found[0], "weights.safetensors") == 1);
-  write_checkpoint(directory / checkpoint_name(10), store_of(3), store_of(4), {10, 10, 0});
+  write_checkpoint(directory / checkpoint_name(10), store_of(3), saver_of(4), {10, 10, 0});
   CHECK(stored(directory / checkpoint_name(10), "weights.safetensors") == 3);
   fs::create_directories(directory / (checkpoint_name(15) + ".writing"));
   remove_old_checkpoints(directory / "", 1, -1);
@@ -66,7 +70,7 @@ TEST_CASE("a writer that is killed at any time leaves a complete checkpoint") {
   const tiny::Directory directory;
   const std::string place = directory / "checkpoints";
   fs::create_directory(place);
-  write_checkpoint(place + "/" + checkpoint_name(0), store_of(0), store_of(0), {0, 0, 0});
+  write_checkpoint(place + "/" + checkpoint_name(0), store_of(0), saver_of(0), {0, 0, 0});
   for (int round = 0; round < 12; ++round) {
     const pid_t writer = fork();
     REQUIRE(writer >= 0);
@@ -74,7 +78,7 @@ TEST_CASE("a writer that is killed at any time leaves a complete checkpoint") {
       // New steps, and one step again: the rename and the exchange.
       for (int i = 1;; ++i) {
         const auto value = static_cast<float>(i);
-        write_checkpoint(place + "/" + checkpoint_name(i / 2), store_of(value, 20000), store_of(value, 20000),
+        write_checkpoint(place + "/" + checkpoint_name(i / 2), store_of(value, 20000), saver_of(value, 20000),
                          {i / 2, static_cast<std::uint64_t>(i), 0});
         remove_old_checkpoints(place, 2, -1);
       }
@@ -98,5 +102,5 @@ TEST_CASE("files that are not checkpoints are errors that name the file") {
   fs::create_directories(directory / "wrong");
   directory.write("wrong/state.json", "{\"step\": \"x\"}");
   CHECK_THROWS_WITH_AS(read_state(directory / "wrong"), doctest::Contains("is not a checkpoint's state"), FileError);
-  CHECK_THROWS_AS(write_checkpoint("/proc/none/at/all", store_of(1), store_of(1), {}), FileError);
+  CHECK_THROWS_AS(write_checkpoint("/proc/none/at/all", store_of(1), saver_of(1), {}), FileError);
 }

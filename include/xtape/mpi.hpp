@@ -1,0 +1,32 @@
+/// Ranks that MPI connects. In the library xtape-mpi, which is the only one that depends on MPI.
+#pragma once
+
+#include <memory>
+
+#include "xtape/communicator.hpp"
+
+namespace xtape {
+
+struct MpiOptions {
+  double timeout = 600;       ///< Seconds after which a rank that does not answer is an error.
+  bool shared_memory = true;  ///< Whether ranks of one host share memory.
+};
+
+/// The ranks of MPI_COMM_WORLD. Initialises MPI if necessary, and then finalises it with the last copy of the pointer.
+/// Throws std::runtime_error if the launcher has started several processes that MPI does not connect: then it belongs
+/// to another implementation of MPI than the library.
+std::shared_ptr<Communicator> mpi_communicator(const MpiOptions& options = {});
+
+/// Ends all ranks at once, with this exit code.
+[[noreturn]] void mpi_abort(int exit_code);
+
+}  // namespace xtape
+
+/// The same for programs that load libxtape-mpi.so while they run (dlopen).
+extern "C" {
+struct XtapeMpi {
+  std::shared_ptr<xtape::Communicator> (*communicator)(const xtape::MpiOptions&);
+  void (*abort)(int exit_code);
+};
+const XtapeMpi* xtape_mpi();
+}

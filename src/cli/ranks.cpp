@@ -1,0 +1,87 @@
+#include "ranks.hpp"
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "commands.hpp"
+#include "xtape/mpi.hpp"
+
+namespace xtape::cli {
+
+namespace {
+std::shared_ptr<Communicator> all_ranks;
+const XtapeMpi* mpi = nullptr;
+
+bool is_launched() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"})
+    if (std::getenv(name) != nullptr) return true;
+  return false;
+}
+
+void* load_library() {
+  if (const char* given = std::getenv("XTAPE_MPI"); given != nullptr) {
+    if (void* library = dlopen(given, RTLD_NOW | RTLD_GLOBAL)) return library;
+    throw WorkFailed(std::string("XTAPE_MPI: ") + dlerror());
+  }
+  namespace fs = std::filesystem;
+  const std::string name = "libxtape-mpi.so";
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  std::string why;
+  // Where it is installed, where it is built, and where the system looks.
+  for (const fs::path& path : {here / ".." / XTAPE_LIBDIR / name, here / ".." / "mpi" / name, fs::path(name)}) {
+    if (path.has_parent_path() && !fs::exists(path)) continue;
+    if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
+    why = dlerror();
+  }
+  throw WorkFailed("MPI has started this process, but the library xtape-mpi cannot be loaded: " + why +
+                   "; build xtape with -Dmpi=enabled, or name the library in the variable XTAPE_MPI");
+}
+}  // namespace
+
+void add_ranks(CLI::App& command, RankArguments& arguments) {
+  command.add_option("--timeout", arguments.timeout,
+                     "With several ranks: seconds after which one that does not answer is an error")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+}
+
+std::shared_ptr<Communicator> ranks(const RankArguments& arguments) {
+  if (all_ranks || !is_launched()) return all_ranks;
+  void* library = load_library();
+  const auto functions = reinterpret_cast<const XtapeMpi* (*)()>(dlsym(library, "xtape_mpi"));
+  if (functions == nullptr) throw WorkFailed("the library for MPI has no function xtape_mpi");
+  mpi = functions();
+  MpiOptions options;
+  options.timeout = arguments.timeout;
+  const char* shared = std::getenv("XTAPE_SHARED_MEMORY");
+  options.shared_memory = shared == nullptr || std::string(shared) != "0";
+  all_ranks = mpi->communicator(options);
+  return all_ranks;
+}
+
+bool is_first_rank() {
+  return !all_ranks || all_ranks->rank() == 0;
+}
+
+void leave_ranks() {
+  all_ranks.reset();
+}
+
+void end_all_ranks(const std::string& message, int exit_code, bool names_rank) {
+  if (!all_ranks || all_ranks->size() == 1) return;
+  const int rank = all_ranks->rank();
+  // An error that several ranks have is printed by the first of them, which ends the others while they wait. A launcher
+  // can take two seconds to do so.
+  if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(3000 + 50 * std::min(rank, 60)));
+  std::cerr << "xtape: "
+            << (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ") << message
+            << std::endl;
+  mpi->abort(exit_code);
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,19 @@
+/// What the ranks of a training must have in common.
+#pragma once
+
+#include <string>
+
+#include "rank_group.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::train {
+
+/// Throws Error on every rank, which names what differs, where and how, unless `value` is the same on all ranks.
+void check_agreement(RankGroup& group, const std::string& what, const std::string& value);
+/// Throws Error unless all ranks have the same version, instruction set, kernels and recipe, number of threads apart.
+void check_agreement(RankGroup& group, const Recipe& recipe);
+
+/// The number of threads of this rank: the processors that it is bound to, or, if it is not bound, its share of all.
+int threads_of(const RankGroup& group);
+
+}  // namespace xtape::train

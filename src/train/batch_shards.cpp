@@ -1,0 +1,75 @@
+#include "batch_shards.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace xtape::train {
+
+std::int64_t rows_of(const Batch& batch) {
+  return batch[0].value.shape()[0];
+}
+
+Batch shard_of(const Batch& batch, std::int64_t shard, std::int64_t shards) {
+  const Shards rows = rows_of_shard(rows_of(batch), shard, shards);
+  Batch part;
+  for (const auto& field : batch) part.add(field.name, part_of(field.value, 0, rows.first, rows.last));
+  return part;
+}
+
+std::vector<std::size_t> row_axes(const Model& model, const std::string& function) {
+  const std::vector<std::string> carried = carried_names(model, function);
+  const std::vector<FunctionInput>& inputs = model.signature(function).inputs;
+  const auto is_carried = [&](const FunctionInput& input) {
+    return std::find(carried.begin(), carried.end(), input.name) != carried.end();
+  };
+  const auto data = std::find_if(inputs.begin(), inputs.end(),
+                                 [&](const FunctionInput& input) { return !is_carried(input) && !input.dims.empty(); });
+  std::vector<std::size_t> axes;
+  for (const std::string& name : carried) {
+    const auto state =
+        std::find_if(inputs.begin(), inputs.end(), [&](const FunctionInput& input) { return input.name == name; });
+    const auto axis = data == inputs.end() ? state->dims.end()
+                                           : std::find(state->dims.begin(), state->dims.end(), data->dims[0]);
+    if (axis == state->dims.end())
+      throw DefinitionError("batch.shards must be 1: the carried state '" + name + "' of function '" + function +
+                            "' of model '" + model.name() + "' has no axis '" +
+                            (data == inputs.end() ? "b" : data->dims[0]) + "' of rows, by which a batch is cut");
+    axes.push_back(static_cast<std::size_t>(axis - state->dims.begin()));
+  }
+  return axes;
+}
+
+namespace {
+/// Calls copy(byte of the whole, byte of the part, count) for each run of elements that a part has of the whole.
+template <class Copy>
+void for_runs(const Array& whole, std::size_t axis, std::int64_t first, std::int64_t count, const Copy& copy) {
+  const Shape& shape = whole.shape();
+  std::int64_t outer = 1, inner = static_cast<std::int64_t>(size_of(whole.dtype()));
+  for (std::size_t i = 0; i < axis; ++i) outer *= shape[i];
+  for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
+  for (std::int64_t i = 0; i < outer; ++i)
+    copy((i * shape[axis] + first) * inner, i * count * inner, static_cast<std::size_t>(count * inner));
+}
+}  // namespace
+
+Array part_of(const Array& whole, std::size_t axis, std::int64_t first, std::int64_t last) {
+  Shape shape = whole.shape();
+  *(shape.begin() + axis) = last - first;
+  Array part(whole.dtype(), shape);
+  const auto* from = static_cast<const std::byte*>(whole.data());
+  auto* to = static_cast<std::byte*>(part.data());
+  for_runs(whole, axis, first, last - first, [&](std::int64_t in_whole, std::int64_t in_part, std::size_t bytes) {
+    std::memcpy(to + in_part, from + in_whole, bytes);
+  });
+  return part;
+}
+
+void set_part(Array& whole, std::size_t axis, std::int64_t first, const Array& part) {
+  const auto* from = static_cast<const std::byte*>(part.data());
+  auto* to = static_cast<std::byte*>(whole.data());
+  for_runs(whole, axis, first, part.shape()[axis], [&](std::int64_t in_whole, std::int64_t in_part, std::size_t bytes) {
+    std::memcpy(to + in_whole, from + in_part, bytes);
+  });
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,75 @@
+/// The arithmetic of optimisers, on pieces of weights. A process owns all pieces or some of them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "xtape/optim.hpp"
+
+namespace xtape::train {
+
+/// A range of the elements of one weight: what a thread updates at a time, and what a rank owns.
+struct Piece {
+  /// The most elements. It is fixed, so that the rounding of norms depends on neither threads nor ranks.
+  static constexpr std::int64_t most = 32768;
+
+  std::size_t weight = 0;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+};
+
+/// The pieces of the weights, in their order. Throws DtypeError unless all weights are floats.
+std::vector<Piece> pieces_of(const Store& weights);
+
+/// Per piece: the address of its gradient; null if this process does not update it.
+using PieceGradients = std::vector<const void*>;
+
+/// The norm of the gradients times `scale`, from the sums of their squares by piece.
+double norm_of(const std::vector<double>& square_sums, double scale);
+/// `scale`, reduced so that a norm above `clip` becomes `clip`; 0: no clipping.
+double clipped(double scale, double clip, double norm);
+
+class PieceOptimizer {
+ public:
+  /// `owned`: per piece, whether this process updates it and holds its moments; empty: all. Throws Error if an option is
+  /// out of range, DtypeError as pieces_of.
+  PieceOptimizer(const Store& weights, const OptimizerOptions& options, int threads,
+                 const std::vector<bool>& owned = {});
+
+  const Store& weights() const { return weights_; }
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  Dtype dtype(const Piece& piece) const { return weights_[piece.weight].value.dtype(); }
+  int threads() const { return threads_; }
+
+  /// The sum of the squared gradient of every piece that has one, else 0. Calls before(index) just before it reads the
+  /// gradient of a piece, in any thread.
+  void square_sums(const PieceGradients& gradients, std::vector<double>& sums,
+                   const std::function<void(std::size_t)>& before = {}) const;
+  /// One update by the gradients times `scale`.
+  void update(const PieceGradients& gradients, double rate, double scale);
+
+  /// The kinds of moments: "velocity", or "first" and "second", or none.
+  const std::vector<std::string>& kinds() const { return kinds_; }
+  /// The moments of an owned piece; null for others.
+  void* moment(std::size_t kind, std::size_t piece) const { return moments_[kind][piece]; }
+  Array updates() const { return updates_; }  ///< The number of updates: int64 [1].
+  /// The moments as arrays of the weights' shapes, if all pieces are owned, and "updates".
+  const Store& state() const { return state_; }
+
+ private:
+  void allocate(const std::string& kind, const std::vector<bool>& owned);
+  double decay_of(const Piece& piece) const;
+
+  OptimizerOptions options_;
+  int threads_;
+  Store weights_;
+  std::vector<Piece> pieces_;
+  std::vector<std::string> kinds_;
+  std::vector<std::vector<void*>> moments_;  // per kind and piece
+  std::vector<Array> memory_;                // of moments, if only some pieces are owned
+  Array updates_;
+  Store state_;
+};
+
+}  // namespace xtape::train

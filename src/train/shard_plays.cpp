@@ -1,0 +1,112 @@
+#include "shard_plays.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace xtape::train {
+
+namespace {
+/// The random step of a shard's play. With one shard it is the cursor.
+std::uint64_t draw_of(std::uint64_t cursor, std::int64_t shard) {
+  constexpr int cursor_bits = 44;
+  return cursor + (static_cast<std::uint64_t>(shard) << cursor_bits);
+}
+}  // namespace
+
+ShardPlays::ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
+                       DistributedOptimizer& optimizer)
+    : model_(model), batches_(batches), options_(options), steps_(steps), optimizer_(optimizer), batch_(batches.blank()) {
+  if (options.shards > 1) axes_ = row_axes(model, "loss");
+  const auto own = static_cast<std::size_t>(optimizer.last_shard() - optimizer.first_shard());
+  carried_.resize(own);
+  left_.resize(own);
+  optimizer.arrange(largest_step().notes.gradients);
+}
+
+TrainingStep& ShardPlays::largest_step() {
+  const Batch blank = batches_.blank();
+  return steps_.of(options_.shards == 1 ? blank : shard_of(blank, 0, options_.shards));
+}
+
+const Batch& ShardPlays::batch_at(std::uint64_t cursor) {
+  if (batch_cursor_ == cursor) return batch_;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  batch_cursor_ = ~std::uint64_t{0};
+  batches_.training(cursor, batch_);
+  batch_cursor_ = cursor;
+  batch_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  return batch_;
+}
+
+Batch ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
+  const Batch& batch = batch_at(cursor);
+  return options_.shards == 1 ? batch : shard_of(batch, shard, options_.shards);
+}
+
+std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const Batch& batch, std::uint64_t cursor,
+                                    std::size_t own, bool first) const {
+  const Store* before = !continues(cursor) ? nullptr : first ? &carried_[own] : &left_[own];
+  return feeds_of(step.inputs, batch, step.notes.states, before);
+}
+
+template <class Visit>
+void ShardPlays::for_micro_batches(std::int64_t shard, std::uint64_t cursor, const Visit& visit) {
+  const auto count = static_cast<std::uint64_t>(options_.accumulate);
+  const auto has_rows = [&](std::uint64_t i) {
+    return options_.shards == 1 || rows_of_shard(rows_at(cursor + i), shard, options_.shards).count() > 0;
+  };
+  const auto own = static_cast<std::size_t>(shard - optimizer_.first_shard());
+  bool first = true;
+  for (std::uint64_t i = 0; i < count;) {
+    std::uint64_t next = i + 1;
+    while (next < count && !has_rows(next)) ++next;
+    if (has_rows(i)) {
+      visit(own, cursor + i, shard_at(cursor + i, shard), first, next == count);
+      first = false;
+    }
+    i = next;
+  }
+}
+
+std::vector<double> ShardPlays::play(std::uint64_t cursor, const std::function<void()>& between) {
+  std::int64_t present = options_.shards;  // the shards that have rows
+  if (present > 1) {
+    std::int64_t rows = 0;
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(options_.accumulate); ++i)
+      rows = std::max(rows, rows_at(cursor + i));
+    present = std::min(present, rows);
+  }
+  optimizer_.begin(present);
+  std::vector<double> results;
+  for (std::int64_t shard = optimizer_.first_shard(); shard < std::min(present, optimizer_.last_shard()); ++shard) {
+    double sum = 0, count = 0;
+    for_micro_batches(shard, cursor, [&](std::size_t own, std::uint64_t at, const Batch& batch, bool first, bool last) {
+      between();
+      TrainingStep& step = steps_.of(batch);
+      optimizer_.play(step.player, step.notes.gradients, feeds(step, batch, at, own, first), draw_of(at, shard), last);
+      keep(step.player, step.notes.states, left_[own]);
+      sum += step.player.scalar(step.notes.loss.sum);
+      count += step.player.scalar(step.notes.loss.count);
+    });
+    results.insert(results.end(), {sum, count});
+  }
+  return results;
+}
+
+std::string ShardPlays::not_finite(std::uint64_t cursor) {
+  std::string culprit;
+  for (std::int64_t shard = optimizer_.first_shard(); shard < optimizer_.last_shard(); ++shard)
+    for_micro_batches(shard, cursor, [&](std::size_t own, std::uint64_t at, const Batch& batch, bool first, bool) {
+      if (!culprit.empty()) return;
+      TrainingStep& step = steps_.of(batch);
+      const std::vector<Feed> fed = feeds(step, batch, at, own, first);
+      culprit = step.player.first_not_finite(fed, draw_of(at, shard));
+      if (!culprit.empty()) return;
+      step.player.play(fed, draw_of(at, shard));  // computes the states that the next one starts from
+      keep(step.player, step.notes.states, left_[own]);
+    });
+  return culprit;
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,93 @@
+# Functions for tests that start the program on several ranks. Source it after frame.sh.
+exec </dev/null
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers often run tests as root
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none # there are more ranks than processors
+export OMP_WAIT_POLICY=passive                                                    # waiting threads leave these to others
+mkdir tmp && export TMPDIR=$work/tmp # for the files of the launchers, which killed ones leave
+recipes=$source/models/recipes
+host=$(uname -n)
+launcher=() # the words before -n COUNT
+launched=   # the launcher that start_ranks has started
+code=       # its exit code
+
+launcher_of() { # launcher_of openmpi|mpich: prints the name of its mpirun
+  local each
+  for each in "mpirun.$1" mpirun; do
+    "$each" --version 2>/dev/null | grep -q "$([ "$1" = openmpi ] && echo "Open MPI" || echo HYDRA)" && echo "$each" && return
+  done
+  return 1
+}
+use_mpi() { # use_mpi openmpi|mpich LIBRARY
+  launcher=("$(launcher_of "$1")")
+  XTAPE_MPI=$(realpath -m "$2") && export XTAPE_MPI
+}
+on_ranks() { # on_ranks COUNT WORD…: runs the program with these words; its streams go to out and err
+  timeout -k 5 "${limit:-120}" "${launcher[@]}" -n "$1" "$xtape" "${@:2}" >out 2>err
+}
+alone() { "$xtape" "$@" >out 2>err; }
+trains() { # trains COUNT RUN WORD…: a new run, on COUNT ranks or, with 0, without a launcher
+  if [ "$1" = 0 ]; then alone train "${@:3}" --out "$2"; else on_ranks "$1" train "${@:3}" --out "$2"; fi ||
+    { head -n 20 err && false; }
+}
+
+last_checkpoint() { ls "$1/checkpoints" 2>/dev/null | grep -x '[0-9]*' | tail -1 | sed 's/^0*//'; }
+bits() { # bits RUN: prints a hash of the last weights, moments and carried states, and nothing if there are none
+  local folder
+  folder=$1/checkpoints/$(printf %08d "$(last_checkpoint "$1")")
+  [ -s "$folder/weights.safetensors" ] && [ -s "$folder/optimizer.safetensors" ] && cat "$folder"/*.safetensors | sha256sum | cut -c1-12
+}
+metrics() { sed 's/,"tokens_per_s":.*/}/' "$1/metrics.jsonl"; } # without times
+equal_runs() { # equal_runs RUN RUN: at the end
+  same "$(bits "$1")" "$(bits "$2")" && same "$(metrics "$1")" "$(metrics "$2")" &&
+    cmp "$1/checkpoints/$(printf %08d "$(last_checkpoint "$1")")/state.json" "$2/checkpoints/$(printf %08d "$(last_checkpoint "$2")")/state.json"
+}
+
+# Trainings that something ends. A variable in their environment marks all their processes, also those that the launcher
+# starts on other hosts.
+start_ranks() { # start_ranks COUNT RUN WORD…: an endless training in the background, up to its second checkpoint
+  RANKS_OF=$work "${launcher[@]}" -n "$1" "$xtape" train "${@:3}" "${endless[@]}" --out "$2" >out 2>err &
+  launched=$!
+  for _ in $(seq 600); do
+    [ "$(last_checkpoint "$2")" -ge 20 ] 2>/dev/null && return
+    sleep 0.05
+  done
+  return 1
+}
+endless=(--set steps=1000000 --set evaluate_every=1000000 --set checkpoint_every=10)
+processes() { grep -l -s -z -F -x "RANKS_OF=$work" /proc/[0-9]*/environ | cut -d/ -f3; }
+process_of() { # process_of RANK
+  local each
+  for each in $(processes); do
+    [ "$(cat "/proc/$each/comm")" = xtape ] && grep -q -s -z -E -x "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" "/proc/$each/environ" &&
+      echo "$each"
+  done
+}
+kill_all() { # shellcheck disable=SC2046
+  [ -z "$(processes)" ] || kill -KILL $(processes) 2>/dev/null
+}
+all_end() { # all_end SECONDS: whether the launcher and all ranks end in this time; sets `code`
+  local left
+  for _ in $(seq "$((10 * $1))"); do
+    left=$(processes)
+    [ -n "$left" ] || break
+    sleep 0.1
+  done
+  kill_all
+  wait "$launched" 2>/dev/null
+  code=$?
+  [ -z "$left" ]
+}
+one_message() { # one_message PATTERN: whether the ranks have printed one message, which fits
+  [ "$(grep -a -c "^xtape: " err)" = 1 ] && grep -a -q -E -e "^xtape: .*$1" err || { grep -a -v "^step" err | head -n 20 && false; }
+}
+# goes_on RUN COUNT WORD…: whether a copy of an ended training, of which WORD… is the recipe, goes on from its last
+# checkpoint on COUNT ranks to the bits of one that nothing has ended
+goes_on() {
+  local steps=$(($(last_checkpoint "$1") + 3)) whole
+  local until=(--set steps=$steps --set schedule.steps=1000000 --set evaluate_every=1000000)
+  whole=whole.$steps.$(echo "${@:3}" | cksum | cut -d' ' -f1)
+  [ -d "$whole" ] || trains 0 "$whole" "${@:3}" "${until[@]}" || return
+  rm -rf again && cp -r "$1" again && on_ranks "$2" train again --resume "${until[@]}" || { head err && return 1; }
+  [ "$(last_checkpoint again)" = $steps ] && same "$(bits again)" "$(bits "$whole")"
+}
+trap 'kill_all; rm -rf "$work"' EXIT
