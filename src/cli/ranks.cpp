@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +16,8 @@ namespace xtape::cli {
 
 namespace {
 std::shared_ptr<Communicator> all_ranks;
+/// 1 after a rank of this host has printed an error. In memory that the ranks of the host share.
+std::shared_ptr<std::byte> printed;
 const XtapeMpi* mpi = nullptr;
 
 bool is_launched() {
@@ -61,6 +64,8 @@ std::shared_ptr<Communicator> ranks(const RankArguments& arguments) {
   const char* shared = std::getenv("XTAPE_SHARED_MEMORY");
   options.shared_memory = shared == nullptr || std::string(shared) != "0";
   all_ranks = mpi->communicator(options);
+  const std::vector<std::shared_ptr<std::byte>> parts = all_ranks->share(1);
+  printed = *std::find_if(parts.begin(), parts.end(), [](const auto& part) { return part != nullptr; });
   return all_ranks;
 }
 
@@ -69,6 +74,7 @@ bool is_first_rank() {
 }
 
 void leave_ranks() {
+  printed.reset();
   all_ranks.reset();
 }
 
@@ -76,11 +82,14 @@ void end_all_ranks(const std::string& message, int exit_code, bool names_rank) {
   if (!all_ranks || all_ranks->size() == 1) return;
   const int rank = all_ranks->rank();
   // An error that several ranks have is printed by the first of them, which ends the others while they wait. A launcher
-  // can take two seconds to do so.
-  if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(3000 + 50 * std::min(rank, 60)));
-  std::cerr << "xtape: "
-            << (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ") << message
-            << std::endl;
+  // can take two seconds to do so, and it can wake a rank that was stopped.
+  constexpr int most_seconds = 8;
+  if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(std::min(1 + 2 * rank, most_seconds)));
+  if (__atomic_exchange_n(reinterpret_cast<unsigned char*>(printed.get()), 1, __ATOMIC_SEQ_CST) == 0)
+    std::cerr << "xtape: "
+              << (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ") << message
+              << std::endl;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the launcher has passed the message on
   mpi->abort(exit_code);
 }
 

@@ -61,6 +61,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     int finalised = 0;
     MPI_Finalized(&finalised);
     if (finalised != 0) return;
+    for (MPI_Win& window : windows_) MPI_Win_free(&window);
     if (near_ != MPI_COMM_NULL) MPI_Comm_free(&near_);
     MPI_Comm_free(&world_);
     if (finalises_) MPI_Finalize();
@@ -128,9 +129,9 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     MPI_Info_set(info, "alloc_shared_noncontig", "true");
     constexpr std::size_t alignment = 64;
     void* own = nullptr;
-    // Never freed before MPI_Finalize: freeing needs all ranks at once, but they end their use at different times. The
-    // pointers keep this object, and so MPI, alive.
-    MPI_Win window = MPI_WIN_NULL;
+    // Freed by the destructor: freeing needs all ranks at once, but they end their use at different times. The pointers
+    // keep this object alive.
+    MPI_Win& window = windows_.emplace_back(MPI_WIN_NULL);
     const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + alignment), 1, info, near_, &own, &window);
     MPI_Info_free(&info);
     check(code, "the ranks of a host cannot share memory; XTAPE_SHARED_MEMORY=0 avoids it");
@@ -247,6 +248,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
   MPI_Comm world_ = MPI_COMM_NULL, near_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<int> near_ranks_, near_processes_;  // the ranks of this host
+  std::vector<MPI_Win> windows_;
   std::vector<std::string> hosts_;
   Request last_ = 0;
   std::unordered_map<Request, Started> started_;

@@ -53,6 +53,16 @@ void check_agreement(RankGroup& group, const Recipe& recipe) {
   check_agreement(group, "recipe", without_threads(recipe));
 }
 
+void check_agreement(RankGroup& group, const Texts& texts) {
+  if (group.size() > 1) check_agreement(group, "data", "checksum " + std::to_string(texts.checksum()));
+}
+
+void check_shards(std::int64_t shards, int ranks) {
+  if (ranks > shards)
+    throw Error(std::to_string(ranks) + " ranks need at least as many shards of a batch, but batch.shards is " +
+                std::to_string(shards));
+}
+
 int threads_of(const RankGroup& group) {
   cpu_set_t bound;
   CPU_ZERO(&bound);

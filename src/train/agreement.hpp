@@ -4,6 +4,7 @@
 #include <string>
 
 #include "rank_group.hpp"
+#include "run_data.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -12,6 +13,11 @@ namespace xtape::train {
 void check_agreement(RankGroup& group, const std::string& what, const std::string& value);
 /// Throws Error unless all ranks have the same version, instruction set, kernels and recipe, number of threads apart.
 void check_agreement(RankGroup& group, const Recipe& recipe);
+/// Throws Error unless all ranks have read the same data.
+void check_agreement(RankGroup& group, const Texts& texts);
+
+/// Throws Error if there are more ranks than shards.
+void check_shards(std::int64_t shards, int ranks);
 
 /// The number of threads of this rank: the processors that it is bound to, or, if it is not bound, its share of all.
 int threads_of(const RankGroup& group);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "agreement.hpp"
 #include "gradient_sum.hpp"
 #include "piece_optimizer.hpp"
 #include "shared_weights.hpp"
@@ -27,10 +28,7 @@ std::string bytes_of(const std::vector<double>& numbers) {
 const DistributedOptions& checked(const DistributedOptions& options) {
   if (options.shards < 1) throw Error("an update must have at least one shard");
   if (options.micro_batches < 1) throw Error("an update must have at least one micro-batch");
-  const int ranks = options.communicator ? options.communicator->size() : 1;
-  if (ranks > options.shards)
-    throw Error(std::to_string(ranks) + " ranks need at least as many shards of a batch, but batch.shards is " +
-                std::to_string(options.shards));
+  if (options.communicator) train::check_shards(options.shards, options.communicator->size());
   return options;
 }
 }  // namespace

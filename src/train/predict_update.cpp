@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "agreement.hpp"
 #include "shard_tree.hpp"
 #include "xtape/train.hpp"
 
@@ -8,9 +9,7 @@ namespace xtape {
 UpdatePrediction predict_update(const TrainingProfile& profile, const Network& network) {
   if (network.ranks < 1 || !(network.bandwidth > 0) || !(network.latency >= 0))
     throw Error("a network must have ranks, a bandwidth above 0 and a latency of at least 0");
-  if (network.ranks > profile.shards)
-    throw Error(std::to_string(network.ranks) + " ranks need at least as many shards of a batch, but batch.shards is " +
-                std::to_string(profile.shards));
+  train::check_shards(profile.shards, network.ranks);
   const auto updates = static_cast<double>(std::max<std::int64_t>(1, profile.updates));
   const double update = profile.optimizer_seconds / updates;
   const double alone = profile.seconds / updates;

@@ -173,14 +173,9 @@ struct Run::Data {
     return train::attention(*model, tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
   }
 
-  /// Throws Error unless all ranks have the same data.
-  void check_data() {
-    if (group.size() > 1) train::check_agreement(group, "data", "checksum " + std::to_string(the_texts().checksum()));
-  }
-
   /// A new trainer, continued from a checkpoint if there is one.
   Trainer continued() {
-    check_data();
+    if (group.size() > 1) train::check_agreement(group, the_texts());
     Trainer made(*model, the_batches(), recipe.trainer);
     const std::vector<std::string> found = train::checkpoints(checkpoints());
     if (resume) {
@@ -276,16 +271,17 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   const std::string directory = without_slashes(path);
   train::RankGroup group(communicator);
   train::check_agreement(group, recipe);
-  if (group.size() > 1)
+  train::check_shards(recipe.trainer.shards, group.size());
+  if (group.size() > 1 && group.rank() > 0)
     for (const std::string& file : recipe.data.training)
       if (file == train::standard_input) throw Error("only a single process can read its data from a pipe");
-  std::optional<train::Texts> texts;
+  if (group.rank() == 0 && path_exists(directory)) throw FileError(directory + " already exists");
+  train::Texts texts(recipe);
+  train::check_agreement(group, texts);
   std::unique_ptr<Batches> batches;
   if (group.rank() == 0) {
-    if (path_exists(directory)) throw FileError(directory + " already exists");
-    texts.emplace(recipe);
-    const train::Tokenizers tokenizers = texts->make_tokenizers(recipe);
-    batches = texts->batches(recipe, tokenizers);
+    const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
+    batches = texts.batches(recipe, tokenizers);
     write_run(recipe, tokenizers, *batches, directory);
   }
   group.barrier();
@@ -393,7 +389,7 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates) {
 
 Evaluation Run::evaluate(bool on_test) {
   Data& d = *data_;
-  d.check_data();
+  if (d.group.size() > 1) train::check_agreement(d.group, d.the_texts());
   Evaluation evaluation =
       on_test ? d.evaluated(*d.the_texts().batches(d.recipe, d.tokenizers, true)) : d.evaluated(batches());
   evaluation.step = d.step();

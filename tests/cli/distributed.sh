@@ -1,15 +1,9 @@
 #!/bin/bash
 # Training, evaluating and translating on several ranks of one host.
 # usage: distributed.sh PROGRAM SOURCE_ROOT
-source "$(dirname "$0")/frame.sh" "$@"
-source "$(dirname "$0")/ranks_frame.sh"
+source "$(dirname "$0")/ranks_frame.sh" "$@"
 library=$(dirname "$xtape")/../mpi/libxtape-mpi.so
-awk 'BEGIN { srand(1); for (i = 0; i < 400; ++i) { for (j = 0; j < 6; ++j) printf "%c", 97 + int(12 * rand()); print "" } }' >text.txt
 "$data_programs/number_words" words 300 20 || exit 1
-# More weights than a piece of the optimiser has, so that the ranks share them; 20 rows are not a multiple of 8 shards.
-small=("$recipes/shakespeare_char.json" --set data.text=text.txt --set data.block_size=16 --set hyper.n_embd=48
-  --set hyper.n_layer=2 --set hyper.n_head=2 --set hyper.dropout_rate=0.1 --set batch.size=20 --set batch.shards=8
-  --set schedule.warmup=2 --threads 1)
 ten=(--set steps=10 --set schedule.steps=10 --set evaluate_every=5)
 five=(--set steps=5 --set schedule.steps=10 --set evaluate_every=5)
 
@@ -47,7 +41,7 @@ for ranks in 3 5; do
   holds "$ranks ranks without shared memory give the bits of one process" equal_runs alone "messages$ranks"
 done
 unset XTAPE_SHARED_MEMORY
-(unset XTAPE_MPI && cd "$work" && on_ranks 2 train "${small[@]}" "${ten[@]}" --out found)
+[ -n "$missing" ] || (unset XTAPE_MPI && trains 2 found "${small[@]}" "${ten[@]}")
 holds "the program finds its library" equal_runs alone found
 
 # Resuming on another number of ranks.
@@ -62,26 +56,43 @@ done
 if [ -z "$missing" ]; then start_ranks 3 killed "${small[@]}" && kill -KILL "$(process_of 2)"; fi
 holds "when a rank is killed, all end soon" all_end 10
 holds "with an exit code" [ "$code" != 0 ]
-holds "and a message" grep -q -E "rank 2 .*on (node )?$host" err
+holds "and tell which rank and where" tells_death 2 "$host"
 holds "the last checkpoint is whole" alone eval killed
 for ranks in 2 5; do holds "$ranks ranks go on" goes_on killed $ranks "${small[@]}"; done
 
-# What the ranks cannot do.
-refused() { # refused PATTERN: whether the last command ended with one message, which fits, and left no run
-  [ "$code" = 2 ] && one_message "$1" && [ ! -e none ]
-}
-on_ranks 3 train "${small[@]}" "${ten[@]}" --set batch.shards=2 --out none
-code=$?
-holds "more ranks than shards are refused" refused "3 ranks .*batch\.shards is 2"
-rm -rf none
-refuse() { # refuse WHAT PATTERN WORD…: two ranks of which only the second one has the words
-  if [ -n "$missing" ]; then skipped=$((skipped + 1)); return; fi
-  local what=$1 pattern=$2
-  shift 2
-  timeout -k 5 60 "${launcher[@]}" -n 1 "$xtape" train "${small[@]}" "${ten[@]}" --out "$work/none" \
-    : -n 1 "$xtape" train "${small[@]}" "${ten[@]}" --out "$work/none" "$@" >out 2>err
+# What the ranks cannot do. A wrong input leaves no run, as in one process.
+refused() { # refused WHAT PATTERN: the last command ended with one message, which fits, and left no run
   code=$?
-  holds "a rank with another $what is refused" refused "$pattern"
+  holds "$1: exit code 2" [ "$code" = 2 ]
+  holds "$1: one message" one_message "$2"
+  holds "$1: no run is left" [ ! -e none ]
   rm -rf none
 }
-refuse recipe "rank 0 on $host has .*\"accumulate\":1.*, rank 1 on $host has .*\"accumulate\":2" --set batch.accumulate=2
+[ -n "$missing" ] || on_ranks 3 train "${small[@]}" "${ten[@]}" --set batch.shards=2 --out none
+refused "more ranks than shards" "3 ranks .*batch\.shards is 2"
+refuse() { # refuse WHAT PATTERN FOLDER WORD…: two ranks, of which the second one is in the folder and has the words
+  local words=("${small[@]}" "${ten[@]}" --set data.text=/proc/self/cwd/text.txt --out "$work/none")
+  [ -n "$missing" ] || timeout -k 5 60 "${launcher[@]}" --wdir "$work" -n 1 "$xtape" train "${words[@]}" \
+    : --wdir "$3" -n 1 "$xtape" train "${words[@]}" "${@:4}" >out 2>err
+  refused "another $1 on a rank" "$2"
+}
+mkdir other && tr a b <text.txt >other/text.txt
+refuse recipe "recipe: rank 0 on $host has .*\"size\":20.*, rank 1 on $host has .*\"size\":21" "$work" --set batch.size=21
+refuse data "data: rank 0 on $host has checksum [0-9]+, rank 1 on $host has checksum [0-9]+" "$work/other"
+
+# Evaluating and translating.
+pairs=("$recipes/number_words.json" --set data.folder=words --set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2
+  --set hyper.encoder_layers=1 --set hyper.decoder_layers=1 --set batch.size=12 --set batch.shards=8 --set search.max_length=12
+  --set schedule.warmup=1 --threads 1)
+holds "one process trains on pairs" trains 0 pairs "${pairs[@]}" "${ten[@]}"
+holds "3 ranks train on pairs" trains 3 pairs3 "${pairs[@]}" "${ten[@]}"
+holds "3 ranks measure what one process measures" equal_runs pairs pairs3
+alone eval pairs && mv out measures
+holds "3 ranks evaluate" on_ranks 3 eval pairs
+holds "and print once what one process prints" cmp measures out
+cut -f1 words/validation.tsv >sentences
+"$xtape" translate pairs <sentences >translations 2>err
+holds "3 ranks translate" on_ranks 3 translate pairs <sentences
+holds "and print once what one process prints, too" cmp translations out
+needs_nothing
+finish

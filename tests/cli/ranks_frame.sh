@@ -1,19 +1,34 @@
-# Functions for tests that start the program on several ranks. Source it after frame.sh.
+# Functions for tests that start the program on several ranks. Source this file instead of frame.sh, with the same arguments.
+source "$(dirname "${BASH_SOURCE[0]}")/frame.sh" "$@"
 exec </dev/null
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers often run tests as root
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none # there are more ranks than processors
 export OMP_WAIT_POLICY=passive                                                    # waiting threads leave these to others
-mkdir tmp && export TMPDIR=$work/tmp # for the files of the launchers, which killed ones leave
+# Killed launchers and ranks leave files.
+mkdir tmp && export TMPDIR=$work/tmp
+shm=$(mktemp -d /dev/shm/xtape.XXXXXX 2>/dev/null) || shm=$TMPDIR
+export OMPI_MCA_btl_vader_backing_directory=$shm OMPI_MCA_osc_sm_backing_directory=$shm
 recipes=$source/models/recipes
 host=$(uname -n)
 launcher=() # the words before -n COUNT
 launched=   # the launcher that start_ranks has started
 code=       # its exit code
 
+# A text, and a recipe for it. There are more weights than a piece of the optimiser has, so that the ranks share them; 20
+# rows are not a multiple of 8 shards.
+awk 'BEGIN {
+  srand(1)
+  for (i = 0; i < 2800; ++i) printf "%c", i % 7 == 6 ? 10 : 97 + int(12 * rand())
+}' >text.txt
+small=("$recipes/shakespeare_char.json" --set data.text=text.txt --set data.block_size=16 --set hyper.n_embd=48
+  --set hyper.n_layer=2 --set hyper.n_head=2 --set hyper.dropout_rate=0.1 --set batch.size=20 --set batch.shards=8
+  --set schedule.warmup=2 --threads 1)
+
 launcher_of() { # launcher_of openmpi|mpich: prints the name of its mpirun
-  local each
+  local each mark=HYDRA
+  [ "$1" = mpich ] || mark="Open MPI"
   for each in "mpirun.$1" mpirun; do
-    "$each" --version 2>/dev/null | grep -q "$([ "$1" = openmpi ] && echo "Open MPI" || echo HYDRA)" && echo "$each" && return
+    case $("$each" --version 2>/dev/null) in *"$mark"*) echo "$each" && return ;; esac
   done
   return 1
 }
@@ -22,7 +37,7 @@ use_mpi() { # use_mpi openmpi|mpich LIBRARY
   XTAPE_MPI=$(realpath -m "$2") && export XTAPE_MPI
 }
 on_ranks() { # on_ranks COUNT WORD…: runs the program with these words; its streams go to out and err
-  timeout -k 5 "${limit:-120}" "${launcher[@]}" -n "$1" "$xtape" "${@:2}" >out 2>err
+  RANKS_OF=$work timeout -k 5 "${limit:-120}" "${launcher[@]}" -n "$1" "$xtape" "${@:2}" >out 2>err
 }
 alone() { "$xtape" "$@" >out 2>err; }
 trains() { # trains COUNT RUN WORD…: a new run, on COUNT ranks or, with 0, without a launcher
@@ -31,35 +46,35 @@ trains() { # trains COUNT RUN WORD…: a new run, on COUNT ranks or, with 0, wit
 }
 
 last_checkpoint() { ls "$1/checkpoints" 2>/dev/null | grep -x '[0-9]*' | tail -1 | sed 's/^0*//'; }
+last_folder() { printf '%s/checkpoints/%08d' "$1" "$(last_checkpoint "$1")"; }
 bits() { # bits RUN: prints a hash of the last weights, moments and carried states, and nothing if there are none
   local folder
-  folder=$1/checkpoints/$(printf %08d "$(last_checkpoint "$1")")
-  [ -s "$folder/weights.safetensors" ] && [ -s "$folder/optimizer.safetensors" ] && cat "$folder"/*.safetensors | sha256sum | cut -c1-12
+  folder=$(last_folder "$1")
+  [ -s "$folder/weights.safetensors" ] && [ -s "$folder/optimizer.safetensors" ] &&
+    cat "$folder"/*.safetensors | sha256sum | cut -c1-12
 }
 metrics() { sed 's/,"tokens_per_s":.*/}/' "$1/metrics.jsonl"; } # without times
 equal_runs() { # equal_runs RUN RUN: at the end
   same "$(bits "$1")" "$(bits "$2")" && same "$(metrics "$1")" "$(metrics "$2")" &&
-    cmp "$1/checkpoints/$(printf %08d "$(last_checkpoint "$1")")/state.json" "$2/checkpoints/$(printf %08d "$(last_checkpoint "$2")")/state.json"
+    cmp "$(last_folder "$1")/state.json" "$(last_folder "$2")/state.json"
 }
 
-# Trainings that something ends. A variable in their environment marks all their processes, also those that the launcher
-# starts on other hosts.
-start_ranks() { # start_ranks COUNT RUN WORD…: an endless training in the background, up to its second checkpoint
-  RANKS_OF=$work "${launcher[@]}" -n "$1" "$xtape" train "${@:3}" "${endless[@]}" --out "$2" >out 2>err &
+# Trainings that something ends. A variable in their environment marks all processes, also those on other hosts.
+endless=(--set steps=1000000 --set evaluate_every=1000000 --set checkpoint_every=10)
+start_ranks() { # start_ranks COUNT RUN WORD…: begins an endless training, and lets it make 25 updates
+  RANKS_OF=$work "${launcher[@]}" -n "$1" "$xtape" train "${endless[@]}" "${@:3}" --out "$2" >out 2>err &
   launched=$!
   for _ in $(seq 600); do
-    [ "$(last_checkpoint "$2")" -ge 20 ] 2>/dev/null && return
+    [ "$(wc -l 2>/dev/null <"$2/metrics.jsonl")" -ge 25 ] 2>/dev/null && return
     sleep 0.05
   done
   return 1
 }
-endless=(--set steps=1000000 --set evaluate_every=1000000 --set checkpoint_every=10)
 processes() { grep -l -s -z -F -x "RANKS_OF=$work" /proc/[0-9]*/environ | cut -d/ -f3; }
 process_of() { # process_of RANK
   local each
   for each in $(processes); do
-    [ "$(cat "/proc/$each/comm")" = xtape ] && grep -q -s -z -E -x "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" "/proc/$each/environ" &&
-      echo "$each"
+    grep -q -s -z -E -x "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" "/proc/$each/environ" && echo "$each"
   done
 }
 kill_all() { # shellcheck disable=SC2046
@@ -67,18 +82,25 @@ kill_all() { # shellcheck disable=SC2046
 }
 all_end() { # all_end SECONDS: whether the launcher and all ranks end in this time; sets `code`
   local left
-  for _ in $(seq "$((10 * $1))"); do
-    left=$(processes)
-    [ -n "$left" ] || break
-    sleep 0.1
-  done
-  kill_all
-  wait "$launched" 2>/dev/null
-  code=$?
+  { # without what the shell says about killed jobs
+    for _ in $(seq "$((10 * $1))"); do
+      left=$(processes)
+      [ -n "$left" ] || break
+      sleep 0.1
+    done
+    kill_all
+    wait "$launched"
+    code=$?
+  } 2>/dev/null
   [ -z "$left" ]
 }
 one_message() { # one_message PATTERN: whether the ranks have printed one message, which fits
-  [ "$(grep -a -c "^xtape: " err)" = 1 ] && grep -a -q -E -e "^xtape: .*$1" err || { grep -a -v "^step" err | head -n 20 && false; }
+  [ "$(grep -a -c "^xtape: " err)" = 1 ] && grep -a -q -E -e "^xtape: .*$1" err || { grep -a "^xtape: " err || head -n 20 err; false; }
+}
+tells_death() { # tells_death RANK HOST: whether a rank tells once that this one has died, or the launcher does
+  [ "$(grep -a -c "^xtape: " err)" -le 1 ] &&
+    grep -a -q -E "rank $1 on $2 has died|rank $1 .* on node $2 exited on signal 9|PID [0-9]+ RUNNING AT $2" out err ||
+    { cat out err | grep -a -E "^xtape: |^=  |rank|error" | head; false; }
 }
 # goes_on RUN COUNT WORD…: whether a copy of an ended training, of which WORD… is the recipe, goes on from its last
 # checkpoint on COUNT ranks to the bits of one that nothing has ended
@@ -90,4 +112,8 @@ goes_on() {
   rm -rf again && cp -r "$1" again && on_ranks "$2" train again --resume "${until[@]}" || { head err && return 1; }
   [ "$(last_checkpoint again)" = $steps ] && same "$(bits again)" "$(bits "$whole")"
 }
-trap 'kill_all; rm -rf "$work"' EXIT
+leave_nothing() {
+  kill_all
+  rm -rf "$shm"
+}
+trap 'leave_nothing; rm -rf "$work"' EXIT
