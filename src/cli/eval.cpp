@@ -44,8 +44,9 @@ void evaluate_on_text(const EvalArguments& arguments) {
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
-  const TextEvaluation found =
-      as_wrong_input([&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows, communicator); });
+  const TextEvaluation found = as_wrong_input([&] {
+    return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows, communicator);
+  });
   if (!is_first_rank()) return;
   const double bits = found.loss * static_cast<double>(found.tokens) / std::log(2.0);
   std::cout.precision(6);

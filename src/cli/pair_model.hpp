@@ -16,7 +16,8 @@ namespace xtape::cli {
 class PairModel {
  public:
   /// `path` is a run, opened with the given checkpoint, or a folder. `threads` sets the number of threads if it is
-  /// above 0. The ranks of `communicator`, if it is not null, translate together. Throws WrongInput if the path is neither, or its model does not translate.
+  /// above 0. The ranks of `communicator`, if it is not null, translate together. Throws WrongInput if the path is
+  /// neither, or its model does not translate.
   PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads,
             const std::shared_ptr<Communicator>& communicator = nullptr);
 

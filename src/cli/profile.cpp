@@ -159,7 +159,8 @@ void profile_recipe(const ProfileArguments& arguments) {
   });
   const Network network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};
   if (network.ranks > recipe.trainer.shards)
-    throw WrongInput(std::to_string(network.ranks) + " ranks need at least as many shards of a batch: --set batch.shards=" +
+    throw WrongInput(std::to_string(network.ranks) +
+                     " ranks need at least as many shards of a batch: --set batch.shards=" +
                      std::to_string(network.ranks));
   const TrainingProfile found = profile(recipe, arguments.steps);
   const UpdatePrediction expected = predict_update(found, network);

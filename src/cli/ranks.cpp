@@ -47,8 +47,9 @@ void* load_library() {
 }  // namespace
 
 void add_ranks(CLI::App& command, RankArguments& arguments) {
-  command.add_option("--timeout", arguments.timeout,
-                     "With several ranks: seconds after which one that does not answer is an error")
+  command
+      .add_option("--timeout", arguments.timeout,
+                  "With several ranks: seconds after which one that does not answer is an error")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
 }
@@ -86,9 +87,8 @@ void end_all_ranks(const std::string& message, int exit_code, bool names_rank) {
   constexpr int most_seconds = 8;
   if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(std::min(1 + 2 * rank, most_seconds)));
   if (__atomic_exchange_n(reinterpret_cast<unsigned char*>(printed.get()), 1, __ATOMIC_SEQ_CST) == 0)
-    std::cerr << "xtape: "
-              << (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ") << message
-              << std::endl;
+    std::cerr << "xtape: " << (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ")
+              << message << std::endl;
   std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the launcher has passed the message on
   mpi->abort(exit_code);
 }

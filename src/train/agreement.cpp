@@ -41,8 +41,8 @@ void check_agreement(RankGroup& group, const std::string& what, const std::strin
   for (int rank = 1; rank < group.size(); ++rank) {
     const std::string& other = of_rank[static_cast<std::size_t>(rank)];
     if (other != of_rank[0])
-      throw Error("all ranks must have the same " + what + ": " + group.name(0) + " has " +
-                  excerpt(of_rank[0], other) + ", " + group.name(rank) + " has " + excerpt(other, of_rank[0]));
+      throw Error("all ranks must have the same " + what + ": " + group.name(0) + " has " + excerpt(of_rank[0], other) +
+                  ", " + group.name(rank) + " has " + excerpt(other, of_rank[0]));
   }
 }
 

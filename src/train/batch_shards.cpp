@@ -28,8 +28,8 @@ std::vector<std::size_t> row_axes(const Model& model, const std::string& functio
   for (const std::string& name : carried) {
     const auto state =
         std::find_if(inputs.begin(), inputs.end(), [&](const FunctionInput& input) { return input.name == name; });
-    const auto axis = data == inputs.end() ? state->dims.end()
-                                           : std::find(state->dims.begin(), state->dims.end(), data->dims[0]);
+    const auto axis =
+        data == inputs.end() ? state->dims.end() : std::find(state->dims.begin(), state->dims.end(), data->dims[0]);
     if (axis == state->dims.end())
       throw DefinitionError("batch.shards must be 1: the carried state '" + name + "' of function '" + function +
                             "' of model '" + model.name() + "' has no axis '" +

@@ -9,8 +9,9 @@ namespace xtape::train {
 /// Thrown to end a training at once from anywhere in it; Trainer::fit catches it.
 struct Interruption {};
 
-/// Adds up the sums of some items, in their order, which the ranks of the group share: play(i) computes those of item i,
-/// and is called in order for the items of this rank. ranks[i] is the rank that plays item i, or -1: every rank does.
+/// Adds up the sums of some items, in their order, which the ranks of the group share: play(i) computes those of item
+/// i, and is called in order for the items of this rank. ranks[i] is the rank that plays item i, or -1: every rank
+/// does.
 void add_shared(Evaluator& evaluator, const std::vector<int>& ranks, RankGroup& group,
                 const std::function<Evaluator::Sums(std::size_t)>& play);
 

@@ -23,12 +23,12 @@ struct GradientLayout {
     std::vector<std::size_t> pieces;  ///< Indices, in the order of memory.
     std::vector<Bytes> of_rank;       ///< Where the pieces of each rank lie; empty if it has none.
   };
-  std::vector<Piece> pieces;             ///< In the order of weights.
-  std::vector<std::size_t> piece_at;     ///< Per piece: its first byte in the memory.
-  std::vector<int> owner;                ///< Per piece: its rank.
-  std::vector<std::size_t> weight_at;    ///< Per weight: its first byte, a multiple of 64.
+  std::vector<Piece> pieces;           ///< In the order of weights.
+  std::vector<std::size_t> piece_at;   ///< Per piece: its first byte in the memory.
+  std::vector<int> owner;              ///< Per piece: its rank.
+  std::vector<std::size_t> weight_at;  ///< Per weight: its first byte, a multiple of 64.
   std::vector<Bucket> buckets;
-  std::size_t bytes = 0;                 ///< Of all gradients.
+  std::size_t bytes = 0;  ///< Of all gradients.
 };
 
 /// `order`: the indices of the weights in the order in which their gradients are computed.

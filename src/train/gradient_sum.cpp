@@ -120,14 +120,14 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
     throw Error("a play must have a gradient, which can be empty, for each of the " + std::to_string(weights_.size()) +
                 " weights, not " + std::to_string(gradients.size()));
   if (next_shard_ >= present(group_.rank()).last)
-    throw Error("all shards of this process have been played: it has " + std::to_string(present(group_.rank()).count()));
+    throw Error("all shards of this process have been played: it has " +
+                std::to_string(present(group_.rank()).count()));
   // The first micro-batch of a shard is in the shard's slot, later ones in the next slot, to be added to it.
   const int shard_slot = stack_.next_slot();
   const int slot_now = shard_slot + (in_sequence_ ? 1 : 0);
   const int pushed = ends_shard ? stack_.push({next_shard_, next_shard_ + 1}) : 0;
   const int lefts = pushed + (in_sequence_ ? 1 : 0);
-  const bool is_top =
-      ends_shard && std::find(tops_.begin(), tops_.end(), stack_.tops().back()) != tops_.end();
+  const bool is_top = ends_shard && std::find(tops_.begin(), tops_.end(), stack_.tops().back()) != tops_.end();
 
   Vars present;
   std::vector<Array> memory;

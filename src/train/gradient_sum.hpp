@@ -12,8 +12,8 @@ class GradientSum {
  public:
   /// `gradients`: of any recording, by weight; see DistributedOptimizer::arrange. `sequence`: shards have several
   /// micro-batches. `overlap`: buckets are completed while a play goes on.
-  GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap, int threads,
-              RankGroup& group);
+  GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap,
+              int threads, RankGroup& group);
   const GradientLayout& layout() const { return layout_; }
   const Shards& own() const { return own_; }
 
@@ -63,7 +63,7 @@ class GradientSum {
   std::shared_ptr<std::byte> slots_;              // this rank's
   std::vector<std::size_t> received_at_;          // per piece that this rank owns: its first byte in what others send
   std::size_t owned_bytes_ = 0;
-  std::vector<Array> received_;  // per term that is sent: the bytes that this rank owns
+  std::vector<Array> received_;             // per term that is sent: the bytes that this rank owns
   std::vector<std::vector<Array>> arrays_;  // per slot: the gradients by weight
   // Of the present update:
   std::int64_t present_ = 0;

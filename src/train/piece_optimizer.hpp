@@ -32,8 +32,8 @@ double clipped(double scale, double clip, double norm);
 
 class PieceOptimizer {
  public:
-  /// `owned`: per piece, whether this process updates it and holds its moments; empty: all. Throws Error if an option is
-  /// out of range, DtypeError as pieces_of.
+  /// `owned`: per piece, whether this process updates it and holds its moments; empty: all. Throws Error if an option
+  /// is out of range, DtypeError as pieces_of.
   PieceOptimizer(const Store& weights, const OptimizerOptions& options, int threads,
                  const std::vector<bool>& owned = {});
 

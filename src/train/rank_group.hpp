@@ -36,7 +36,9 @@ class RankGroup {
   /// Shared memory of this host, a part per rank; see Communicator::share.
   std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes);
   /// Whether a rank is on this host, with shared memory. True for this rank.
-  bool is_near(int rank) const { return host_[static_cast<std::size_t>(rank)] == host_[static_cast<std::size_t>(rank_)]; }
+  bool is_near(int rank) const {
+    return host_[static_cast<std::size_t>(rank)] == host_[static_cast<std::size_t>(rank_)];
+  }
   /// The rank that on this host receives what `from`, a rank of another host, sends to the whole host. Hosts share the
   /// work between their ranks.
   int receiver(int from, int of_host) const;

@@ -15,7 +15,12 @@ std::uint64_t draw_of(std::uint64_t cursor, std::int64_t shard) {
 
 ShardPlays::ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
                        DistributedOptimizer& optimizer)
-    : model_(model), batches_(batches), options_(options), steps_(steps), optimizer_(optimizer), batch_(batches.blank()) {
+    : model_(model),
+      batches_(batches),
+      options_(options),
+      steps_(steps),
+      optimizer_(optimizer),
+      batch_(batches.blank()) {
   if (options.shards > 1) axes_ = row_axes(model, "loss");
   const auto own = static_cast<std::size_t>(optimizer.last_shard() - optimizer.first_shard());
   carried_.resize(own);
@@ -44,8 +49,8 @@ Batch ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
   return options_.shards == 1 ? batch : shard_of(batch, shard, options_.shards);
 }
 
-std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const Batch& batch, std::uint64_t cursor,
-                                    std::size_t own, bool first) const {
+std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const Batch& batch, std::uint64_t cursor, std::size_t own,
+                                    bool first) const {
   const Store* before = !continues(cursor) ? nullptr : first ? &carried_[own] : &left_[own];
   return feeds_of(step.inputs, batch, step.notes.states, before);
 }

@@ -33,8 +33,8 @@ Store ShardPlays::gather_carried(std::uint64_t cursor, RankGroup& group) {
         const Shards of = rows_of_shard(rows, shard, options_.shards);
         if (of.count() == 0) continue;
         const auto own = static_cast<std::size_t>(shard - optimizer_.first_shard());
-        Array part = rank == group.rank() ? carried_[own].at(states[i].name)
-                                          : part_of(array, axes_[i], of.first, of.last);
+        Array part =
+            rank == group.rank() ? carried_[own].at(states[i].name) : part_of(array, axes_[i], of.first, of.last);
         if (rank != group.rank())
           requests.push_back(group.communicator().receive(rank, part.data(), part.bytes()));
         else if (rank != 0)

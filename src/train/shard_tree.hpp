@@ -14,7 +14,9 @@ struct Shards {
   std::int64_t last = 0;
   std::int64_t count() const { return last - first; }
 };
-inline bool operator==(const Shards& a, const Shards& b) { return a.first == b.first && a.last == b.last; }
+inline bool operator==(const Shards& a, const Shards& b) {
+  return a.first == b.first && a.last == b.last;
+}
 
 /// The shards that a rank computes: contiguous ranges, of which the first ones have one shard more.
 Shards shards_of(int rank, int ranks, std::int64_t shards);

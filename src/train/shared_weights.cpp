@@ -16,7 +16,8 @@ void for_owned_ranges(const GradientLayout& layout, const Store& weights, const 
     const Piece& first = layout.pieces[i];
     std::int64_t count = 0;
     std::size_t k = i;
-    for (; k < layout.pieces.size() && layout.pieces[k].weight == first.weight && layout.owner[k] == layout.owner[i]; ++k)
+    for (; k < layout.pieces.size() && layout.pieces[k].weight == first.weight && layout.owner[k] == layout.owner[i];
+         ++k)
       count += layout.pieces[k].count;
     visit(layout.owner[i], bytes_of(weights, first.weight, first.begin),
           static_cast<std::size_t>(count) * size_of(weights[first.weight].value.dtype()));

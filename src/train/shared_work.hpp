@@ -1,4 +1,5 @@
-/// Work on a list of items that ranks share: batches of them are dealt in turn, so that every batch is as in one process.
+/// Work on a list of items that ranks share: batches of them are dealt in turn, so that every batch is as in one
+/// process.
 #pragma once
 
 #include <string>

@@ -179,8 +179,9 @@ Times by_allreduce(Model& model, const bench::Workload& workload, const Words& w
 }
 
 void run(const Words& words) {
-  const std::shared_ptr<Communicator> communicator = mpi_communicator(
-      {600, std::getenv("XTAPE_SHARED_MEMORY") == nullptr || std::strcmp(std::getenv("XTAPE_SHARED_MEMORY"), "0") != 0});
+  const std::shared_ptr<Communicator> communicator =
+      mpi_communicator({600, std::getenv("XTAPE_SHARED_MEMORY") == nullptr ||
+                                 std::strcmp(std::getenv("XTAPE_SHARED_MEMORY"), "0") != 0});
   const bench::Workload workload = bench::workload_named(words.workload);
   Model model = bench::make_model(workload);
   const Times times = words.allreduce ? by_allreduce(model, workload, words, communicator)

@@ -34,7 +34,9 @@ class ThreadRank : public xtape::Communicator {
   ThreadRank(std::shared_ptr<Ranks> ranks, int rank) : ranks_(std::move(ranks)), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(ranks_->host.size()); }
-  std::string host(int rank) const override { return "host" + std::to_string(ranks_->host[static_cast<std::size_t>(rank)]); }
+  std::string host(int rank) const override {
+    return "host" + std::to_string(ranks_->host[static_cast<std::size_t>(rank)]);
+  }
 
   Request send(int to, const void* bytes, std::size_t count) override {
     const std::lock_guard lock(ranks_->mutex);
@@ -57,7 +59,8 @@ class ThreadRank : public xtape::Communicator {
       for (auto each = pending_.begin(); each != pending_.end();) {
         auto& queue = ranks_->messages[{each->second.from, rank_}];
         bool earlier = false;
-        for (auto before = pending_.begin(); before != each; ++before) earlier = earlier || before->second.from == each->second.from;
+        for (auto before = pending_.begin(); before != each; ++before)
+          earlier = earlier || before->second.from == each->second.from;
         if (queue.empty() || earlier) {
           ++each;
           continue;
@@ -88,7 +91,8 @@ class ThreadRank : public xtape::Communicator {
   }
   std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes) override {
     const std::size_t rounded = (bytes + 63) / 64 * 64 + 64;
-    std::shared_ptr<std::byte> own(static_cast<std::byte*>(std::aligned_alloc(64, rounded)), [](std::byte* p) { std::free(p); });
+    std::shared_ptr<std::byte> own(static_cast<std::byte*>(std::aligned_alloc(64, rounded)),
+                                   [](std::byte* p) { std::free(p); });
     std::memset(own.get(), 0, rounded);
     ranks_->parts[static_cast<std::size_t>(rank_)] = own;
     barrier();

@@ -33,9 +33,16 @@ std::vector<double> uneven(std::int64_t count) {
   return values;
 }
 
-const std::vector<std::vector<int>> groups = {{0},          {0, 0},          {0, 1},          {0, 0, 0},
-                                              {0, 1, 1},    {0, 0, 1, 1, 2}, {0, 1, 2, 3, 4}, {0, 0, 0, 0, 0, 0, 0, 0},
-                                              {0, 1, 0, 1}, {0, 0, 0, 1, 1, 2, 2, 2}};
+const std::vector<std::vector<int>> groups = {{0},
+                                              {0, 0},
+                                              {0, 1},
+                                              {0, 0, 0},
+                                              {0, 1, 1},
+                                              {0, 0, 1, 1, 2},
+                                              {0, 1, 2, 3, 4},
+                                              {0, 0, 0, 0, 0, 0, 0, 0},
+                                              {0, 1, 0, 1},
+                                              {0, 0, 0, 1, 1, 2, 2, 2}};
 
 /// The setup of a training: every rank makes its own.
 struct Training {
@@ -157,8 +164,8 @@ TEST_CASE("the pieces of every bucket are dealt to all ranks, each once") {
 }
 
 TEST_CASE("an update has the same bits on any number of ranks and hosts") {
-  for (const auto& [shards, accumulate, rows] :
-       std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{{8, 1, 8}, {8, 1, 5}, {9, 3, 12}, {8, 2, 19}}) {
+  for (const auto& [shards, accumulate, rows] : std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{
+           {8, 1, 8}, {8, 1, 5}, {9, 3, 12}, {8, 2, 19}}) {
     CAPTURE(shards);
     CAPTURE(rows);
     const Outcome alone = trained({0}, shards, accumulate, rows);
