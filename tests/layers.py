@@ -22,7 +22,7 @@ PUBLIC = {
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
     "decode": ["decode", "predict"],
-    "train": ["distributed", "optim", "train"],
+    "train": ["distributed", "optim", "profile", "train"],
 }
 
 source, build = Path(sys.argv[1]), Path(sys.argv[2])

@@ -38,17 +38,12 @@ struct Passes {
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
-/// Memory for outputs that several players share, one playing at a time: outputs of equal size share an array.
-class OutputPool;
-std::shared_ptr<OutputPool> make_output_pool();
-
 struct PlayerOptions {
   int threads = 0;             ///< 0: omp_get_max_threads(). Results do not depend on it.
   std::uint64_t seed = 0;      ///< Of all random ops.
   Passes passes;
   std::vector<Carry> carries;  ///< The states; those of caches are Tape::states().
   std::shared_ptr<Arena> arena;         ///< Null: the player has its own.
-  std::shared_ptr<OutputPool> outputs;  ///< Null: own memory. Else views are valid until any sharing player plays.
   bool profile = false;                 ///< Measures the time of every step: see Player::seconds.
 };
 
@@ -94,9 +89,10 @@ struct Plan {
   std::size_t arena_bytes = 0;      ///< Temporaries and scratch; their lifetimes decide what shares memory.
   std::size_t scratch_bytes = 0;    ///< The largest scratch of a step, in the arena.
   std::size_t output_bytes = 0;     ///< Outputs and carries.
+  std::size_t sum_bytes = 0;        ///< Of Trainer::plan: partial sums of gradients over micro-batches, shards and ranks.
   std::size_t constant_bytes = 0;   ///< Constants and the copies of fed inputs.
   std::size_t parameter_bytes = 0;  ///< Owned by stores, not by the player.
-  std::size_t peak_bytes() const { return arena_bytes + output_bytes + constant_bytes + parameter_bytes; }
+  std::size_t peak_bytes() const { return arena_bytes + output_bytes + sum_bytes + constant_bytes + parameter_bytes; }
 };
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
@@ -130,12 +126,11 @@ class Player {
   /// Per output, the step of the plan after which its value is final. Throws as `view` does for other vars.
   std::vector<std::int64_t> final_steps(const Vars& outputs) const;
   /// Makes later plays write `outputs` to `memory`, one array for each, of its type; views of earlier plays stay valid
-  /// and unchanged. An output that shares its memory with another output or a carry stays where it is. Returns per
-  /// output whether it has moved. Throws ShapeError or DtypeError for arrays of other types, and as `view` does.
+  /// and unchanged. The player's own memory for them is freed. An output that shares its memory with another output or a
+  /// carry stays where it is. Returns per output whether it has moved. Throws ShapeError or DtypeError for arrays of other types, and as `view` does.
   std::vector<bool> move_outputs(const Vars& outputs, const std::vector<Array>& memory);
 
-  /// An output of the last play: a dense view, valid until the next play or the end of the player (see also
-  /// PlayerOptions::outputs). An output that is also carried may share the carry's memory. Throws Error before the
+  /// An output of the last play: a dense view, valid until the next play or the end of the player. An output that is also carried may share the carry's memory. Throws Error before the
   /// first play and for vars that are not among the outputs.
   ArrayView view(const Var& output) const;
   /// A copy of an output. Also throws DtypeError unless T is its element type.

@@ -17,6 +17,7 @@
 #include "xtape/decode.hpp"
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
+#include "xtape/profile.hpp"
 #include "xtape/text.hpp"
 #include "xtape/tokenizers.hpp"
 
@@ -64,49 +65,6 @@ struct TrainerOptions {
   /// `frozen`, or do not match `trainable`, stay unchanged: they have no gradients and no moments.
   std::vector<std::string> frozen, trainable;
 };
-
-/// How the time of updates is spent.
-struct TrainingProfile {
-  /// A step of a plan, over all its plays.
-  struct Step {
-    std::string
-        op;  ///< As Plan::Step::op.
-    std::string
-        module;  ///< The path of its module, also for gradients; "" outside modules.
-    std::int64_t calls = 0;
-    double seconds = 0;
-    double flops = 0;  ///< Of all calls, as in Plan::Step; also bytes.
-    double bytes = 0;
-  };
-  std::vector<Step> steps;
-  std::vector<Plan::Fusion> fusions;  ///< Of the plan that was played most.
-  std::int64_t updates = 0;
-  double seconds = 0;            ///< Wall time of all updates, of which …
-  double batch_seconds = 0;      ///< … is for making batches, and …
-  double optimizer_seconds = 0;  ///< … this for clipping and changing the weights.
-  std::int64_t shards = 1;       ///< Plays of an update, without micro-batches.
-  std::int64_t trained_bytes = 0;  ///< Of the weights that are trained.
-};
-
-/// Equal hosts, each with one rank, and the network between them.
-struct Network {
-  int ranks = 1;
-  double bandwidth = 1.25e9;  ///< Bytes per second that a host sends, and at the same time receives.
-  double latency = 5e-5;      ///< Seconds from one host to another.
-};
-
-/// The expected time of an update on several hosts, in seconds. docs/distributed.md derives it.
-struct UpdatePrediction {
-  double plays = 0;           ///< Forward and backward, of the rank with the most shards.
-  double reduce_scatter = 0;  ///< Sending gradients, most of it during the plays.
-  double update = 0;          ///< Of one rank's share of the weights.
-  double all_gather = 0;      ///< Sending weights.
-  double latencies = 0;
-  double seconds = 0;   ///< Of the update: max(plays, reduce_scatter with the part of the plays before it) and the rest.
-  double speed_up = 1;  ///< Over one rank.
-};
-/// Throws Error for a network without ranks or bandwidth, or with more ranks than the profile has shards.
-UpdatePrediction predict_update(const TrainingProfile& profile, const Network& network);
 
 /// A training that cannot continue: a loss or gradient that is not finite, or an update without targets.
 class TrainingError : public Error {
@@ -178,7 +136,7 @@ class Trainer {
   /// Makes `updates` updates twice on the same batches, first to plan and warm up, then to measure. Throws Error if
   /// TrainerOptions::profile is not set or updates < 1, and as update().
   TrainingProfile profile(std::int64_t updates);
-  /// The plan of the training step for the largest batch. Valid until the next update.
+  /// The plan of the training step for the largest shard, with the memory of partial sums. Valid until the next call.
   const Plan& plan() const;
 
  private:

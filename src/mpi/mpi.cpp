@@ -92,8 +92,11 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       for (MPI_Request& part : found->second.parts) {
         int done = 0;
         const int rank = found->second.rank;
-        const std::string what = "the connection to " + name(rank) + " is lost";
-        while (check(MPI_Test(&part, &done, MPI_STATUS_IGNORE), what), done == 0) patience.wait(rank);
+        while (done == 0) {
+          if (const int code = MPI_Test(&part, &done, MPI_STATUS_IGNORE); code != MPI_SUCCESS)
+            check(code, "the connection to " + name(rank) + " is lost");
+          if (done == 0) patience.wait(rank);
+        }
         patience.restart();
       }
       started_.erase(found);

@@ -95,19 +95,6 @@ void Arena::grow(std::size_t bytes) {
 
 std::shared_ptr<Arena> make_arena() { return std::make_shared<Arena>(); }
 
-Array OutputPool::take(std::size_t bytes) {
-  for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    if (taken_[i] || arrays_[i].bytes() != bytes) continue;
-    taken_[i] = true;
-    return arrays_[i];
-  }
-  arrays_.emplace_back(Dtype::boolean, Shape{static_cast<std::int64_t>(bytes)});
-  taken_.push_back(true);
-  return arrays_.back();
-}
-
-std::shared_ptr<OutputPool> make_output_pool() { return std::make_shared<OutputPool>(); }
-
 namespace {
 /// The gaps between buffers in use, by size and by offset.
 class Gaps {

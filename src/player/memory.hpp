@@ -1,4 +1,4 @@
-/// Memory of buffers: the arena with the offsets in it, and the pool of outputs.
+/// Memory of buffers: the arena, and the offsets in it.
 #pragma once
 
 #include <cstddef>
@@ -43,18 +43,6 @@ class Arena {
   std::byte* base_ = nullptr;
   std::size_t reserved_ = 0;
   std::size_t usable_ = 0;
-};
-
-/// Arrays for outputs, which several plans share.
-class OutputPool {
- public:
-  /// Makes all arrays available. The calls of take() up to the next begin_plan() return different arrays.
-  void begin_plan() { taken_.assign(arrays_.size(), false); }
-  Array take(std::size_t bytes);  ///< An array of exactly `bytes`, new if none is available.
-
- private:
-  std::vector<Array> arrays_;
-  std::vector<bool> taken_;
 };
 
 /// The size of a buffer in bytes, and the steps of its first write and its last read.

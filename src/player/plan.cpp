@@ -309,12 +309,10 @@ class Planner {
   }
 
   void take_outputs() {
-    if (options_.outputs) options_.outputs->begin_plan();
     try {
       for (Buffer& buffer : result_.buffers)
         if (buffer.first >= 0 && buffer.kind == BufferKind::output)
-          buffer.array = options_.outputs ? options_.outputs->take(buffer.bytes)
-                                          : Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
+          buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
     } catch (const Error& error) {
       out_of_memory(result_, error.what());
     }

@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <iomanip>
-#include <sstream>
 
 #include "memory.hpp"
 #include "passes.hpp"
@@ -341,7 +339,6 @@ Bad worst(const void* values, const ValueType& type) {
 std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step) const {
   PlayerOptions options = data_->options;
   options.arena.reset();
-  options.outputs.reset();
   for (Carry& carry : options.carries) carry.memory = {};  // the second player uses a copy of the states
   Passes& passes = options.passes;
   passes.elementwise = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
@@ -367,27 +364,6 @@ std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64
     }
   }
   return mild;
-}
-
-std::ostream& operator<<(std::ostream& out, const Plan& plan) {
-  const auto mib = [](std::size_t bytes) {
-    std::ostringstream text;
-    text << std::fixed << std::setprecision(2) << static_cast<double>(bytes) / (1 << 20) << " MiB";
-    return text.str();
-  };
-  out << plan.steps.size() << " steps; peak " << mib(plan.peak_bytes()) << ": arena " << mib(plan.arena_bytes)
-      << " (including scratch " << mib(plan.scratch_bytes) << "), outputs " << mib(plan.output_bytes)
-      << ", constants and inputs " << mib(plan.constant_bytes) << ", parameters " << mib(plan.parameter_bytes) << "\n";
-  for (std::size_t i = 0; i < plan.steps.size(); ++i)
-    out << "step " << i << ": " << plan.steps[i].op << " -> " << plan.steps[i].outputs
-        << (plan.steps[i].site.empty() ? "" : "  at " + plan.steps[i].site) << "\n";
-  for (const Plan::Fusion& fusion : plan.fusions)
-    out << (fusion.miss.empty() ? "rule " : "no rule ") << fusion.rule << " at " << fusion.place
-        << (fusion.site.empty() ? "" : ", " + fusion.site) << (fusion.miss.empty() ? "" : ": " + fusion.miss) << "\n";
-  for (const Plan::Buffer& buffer : plan.buffers)
-    out << buffer.kind << " " << buffer.name << ": " << buffer.bytes << " bytes at " << buffer.offset << ", steps "
-        << buffer.first << " to " << buffer.last << "\n";
-  return out;
 }
 
 Array evaluate(const Var& var, const std::vector<Feed>& feeds) {

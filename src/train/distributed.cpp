@@ -26,7 +26,11 @@ std::string bytes_of(const std::vector<double>& numbers) {
 }
 
 const DistributedOptions& checked(const DistributedOptions& options) {
+  constexpr std::int64_t most_shards = 65536;
   if (options.shards < 1) throw Error("an update must have at least one shard");
+  if (options.shards > most_shards)
+    throw Error("an update has at most " + std::to_string(most_shards) + " shards, not " +
+                std::to_string(options.shards));
   if (options.micro_batches < 1) throw Error("an update must have at least one micro-batch");
   if (options.communicator) train::check_shards(options.shards, options.communicator->size());
   return options;
@@ -47,12 +51,18 @@ struct DistributedOptimizer::Data {
   train::PieceGradients of_piece;
   std::vector<double> square_sums;
   std::string reached;  // per weight: 1 if any rank has a gradient
+  bool begun = false;   // since the last update
+  bool summed = false;  // since begin()
 
   train::PieceOptimizer& optimizer() {
     if (!pieces) throw Error("DistributedOptimizer: arrange() must be called first");
     return *pieces;
   }
   const train::PieceOptimizer& optimizer() const { return const_cast<Data*>(this)->optimizer(); }
+  train::GradientSum& arranged() {
+    if (!gradients) throw Error("DistributedOptimizer: arrange() must be called first");
+    return *gradients;
+  }
   const GradientLayout& layout() const { return gradients->layout(); }
 
   /// The arrays of the state, as a file has them.
@@ -141,17 +151,21 @@ void DistributedOptimizer::begin(std::int64_t shards) {
   if (shards < 1 || shards > data_->options.shards)
     throw Error("an update has 1 to " + std::to_string(data_->options.shards) + " shards with rows, not " +
                 std::to_string(shards));
-  if (!data_->gradients) throw Error("DistributedOptimizer: arrange() must be called first");
-  data_->gradients->begin(shards);
+  data_->arranged().begin(shards);
+  data_->begun = true;
+  data_->summed = false;
 }
 
 void DistributedOptimizer::play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds,
                                 std::uint64_t step, bool ends_shard) {
+  if (!data_->begun) throw Error("DistributedOptimizer: begin() must be called before play()");
   data_->gradients->play(player, gradients, feeds, step, ends_shard);
 }
 
 std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values) {
   Data& d = *data_;
+  if (!d.begun || !d.gradients->is_played())
+    throw Error("DistributedOptimizer: begin() and the plays of all own shards must come before sum()");
   const auto own = static_cast<std::size_t>(d.gradients->present(d.group.rank()).count());
   const auto count_of_rank = [&](int rank) { return static_cast<std::size_t>(d.gradients->present(rank).count()); };
   const std::size_t each = values.size() / std::max<std::size_t>(1, own);
@@ -177,6 +191,7 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
       d.reached[i] = static_cast<char>(d.reached[i] | bytes[numbers * sizeof(double) + i]);
   }
   d.gradients->receive();
+  d.summed = true;
   std::vector<double> sums;
   for (const std::vector<double>& column : columns)
     sums.push_back(train::tree_sum(column.data(), static_cast<std::int64_t>(column.size())));
@@ -186,6 +201,8 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
 double DistributedOptimizer::update(double rate, double scale, double clip) {
   Data& d = *data_;
   if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
+  if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
+  d.begun = d.summed = false;
   const GradientLayout& layout = d.layout();
   const int rank = d.group.rank();
   for (std::size_t i = 0; i < layout.pieces.size(); ++i) {

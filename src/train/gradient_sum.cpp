@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "memory.hpp"
 #include "threads.hpp"
 
 namespace xtape::train {
@@ -23,16 +24,19 @@ std::vector<std::size_t> order_of(const Vars& gradients) {
   return order;
 }
 
-/// to = left[k - 1] + (… + (left[0] + to)), written to left[k - 1].
+/// Adds `from` to the `lefts` arrays before it, the nearest first, each `stride` bytes before the next: the last of them
+/// becomes left[k] + (… + (left[1] + from)).
 template <class T>
-void add_lefts(const T* from, const std::vector<T*>& lefts, std::int64_t count) {
+void add_lefts(std::byte* from, int lefts, std::size_t stride, std::int64_t count) {
+  const auto left = [&](int k) { return reinterpret_cast<T*>(from - static_cast<std::size_t>(k) * stride); };
   T sum[block];
   for (std::int64_t begin = 0; begin < count; begin += block) {
     const std::int64_t size = std::min(block, count - begin);
-    const T* right = from + begin;
-    for (T* left : lefts) {
-      T* to = left == lefts.back() ? left + begin : sum;
-      for (std::int64_t i = 0; i < size; ++i) to[i] = left[begin + i] + right[i];
+    const T* right = left(0) + begin;
+    for (int k = 1; k <= lefts; ++k) {
+      const T* more = left(k) + begin;
+      T* to = k == lefts ? left(k) + begin : sum;
+      for (std::int64_t i = 0; i < size; ++i) to[i] = more[i] + right[i];
       right = sum;
     }
   }
@@ -49,6 +53,18 @@ GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64
       group_(group),
       own_(shards_of(group.rank(), group.size(), shards)),
       slot_count_(slots_for(own_, shards) + (sequence ? 1 : 0)) {
+  received_at_.resize(layout_.pieces.size());
+  for (const GradientLayout::Bucket& bucket : layout_.buckets) {
+    const Bytes& range = bucket.of_rank[static_cast<std::size_t>(group.rank())];
+    for (std::size_t piece : bucket.pieces)
+      if (layout_.owner[piece] == group.rank())
+        received_at_[piece] = owned_bytes_ + layout_.piece_at[piece] - range.first;
+    owned_bytes_ += (range.count() + 63) / 64 * 64;
+  }
+  if (bytes() > memory_limit())
+    throw Error("out of memory: gradients in " + std::to_string(shards) + " shards take " + bytes_text(bytes()) +
+                " with their partial sums, and this process can have " + bytes_text(memory_limit()) +
+                ": a smaller batch.shards takes less");
   const std::size_t total = static_cast<std::size_t>(slot_count_) * layout_.bytes;
   near_.resize(static_cast<std::size_t>(group.size()));
   if (group.size() > 1) near_ = group.share(total);
@@ -64,14 +80,6 @@ GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64
       arrays_[static_cast<std::size_t>(index)].emplace_back(
           std::shared_ptr<std::byte>(slots_, slot(index) + layout_.weight_at[i]), weights_[i].value.dtype(),
           weights_[i].value.shape());
-  received_at_.resize(layout_.pieces.size());
-  for (const GradientLayout::Bucket& bucket : layout_.buckets) {
-    const Bytes& range = bucket.of_rank[static_cast<std::size_t>(group.rank())];
-    for (std::size_t piece : bucket.pieces)
-      if (layout_.owner[piece] == group.rank())
-        received_at_[piece] = owned_bytes_ + layout_.piece_at[piece] - range.first;
-    owned_bytes_ += (range.count() + 63) / 64 * 64;
-  }
 }
 
 Shards GradientSum::present(int rank) const {
@@ -176,19 +184,14 @@ void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, i
   if (lefts > 0)
     parallel_for(threads_, static_cast<std::int64_t>(bucket.pieces.size()), 1,
                  [&](std::int64_t begin, std::int64_t end) {
-                   const auto add = [&](std::size_t index, auto scalar) {
-                     using T = decltype(scalar);
-                     const std::size_t at = layout_.piece_at[index];
-                     std::vector<T*> left;
-                     for (int k = 1; k <= lefts; ++k) left.push_back(reinterpret_cast<T*>(slot(slot_now - k) + at));
-                     add_lefts(reinterpret_cast<const T*>(slot(slot_now) + at), left, layout_.pieces[index].count);
-                   };
                    for (std::int64_t i = begin; i < end; ++i) {
                      const std::size_t index = bucket.pieces[static_cast<std::size_t>(i)];
-                     if (weights_[layout_.pieces[index].weight].value.dtype() == Dtype::float64)
-                       add(index, double{});
+                     const Piece& piece = layout_.pieces[index];
+                     std::byte* from = slot(slot_now) + layout_.piece_at[index];
+                     if (weights_[piece.weight].value.dtype() == Dtype::float64)
+                       add_lefts<double>(from, lefts, layout_.bytes, piece.count);
                      else
-                       add(index, float{});
+                       add_lefts<float>(from, lefts, layout_.bytes, piece.count);
                    }
                  });
   if (!is_top) return;
@@ -242,7 +245,7 @@ void GradientSum::sum(std::size_t index) {
 std::size_t GradientSum::bytes() const {
   std::size_t sent = 0;
   for (int rank = 0; rank < group_.size(); ++rank)
-    if (!near_[static_cast<std::size_t>(rank)])
+    if (!group_.is_near(rank))
       sent += tops_of(shards_of(rank, group_.size(), shards_), shards_).size();
   return static_cast<std::size_t>(slot_count_) * layout_.bytes + sent * owned_bytes_;
 }

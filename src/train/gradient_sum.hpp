@@ -19,6 +19,8 @@ class GradientSum {
 
   void begin(std::int64_t shards);
   void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step, bool ends_shard);
+  /// Whether all shards of this rank have been played.
+  bool is_played() const { return next_shard_ >= present(group_.rank()).last && !in_sequence_; }
   /// Per weight, whether this rank's plays had a gradient for it: 1 or 0.
   const std::string& reached() const { return reached_; }
   /// Waits until this rank has the gradients of all ranks. To be called when all near ranks have played.

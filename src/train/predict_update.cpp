@@ -2,7 +2,7 @@
 
 #include "agreement.hpp"
 #include "shard_tree.hpp"
-#include "xtape/train.hpp"
+#include "xtape/profile.hpp"
 
 namespace xtape {
 

@@ -10,6 +10,7 @@
 #include "json_text.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
+#include "new_run.hpp"
 #include "recipe_parts.hpp"
 #include "run_model.hpp"
 #include "translate.hpp"
@@ -19,17 +20,6 @@
 namespace xtape {
 
 namespace {
-/// The text of recipe.json in the run, which refers to the run's own definition.
-std::string text_in_run(const Recipe& recipe, const Batches& batches) {
-  Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
-  json["definition"] = "definition.json";
-  if (recipe.data.has_rows()) json["data"]["longest_row"] = batches.columns();
-  return json.dump(2) + "\n";
-}
-
-constexpr const char* lock_file = "lock";
-constexpr const char* checkpoints_folder = "checkpoints";
-
 /// Whether this is the name of a file or folder that a crash left incomplete: NAME.writing or NAME.writing-PROCESS.
 bool is_unfinished(const std::string& name) {
   const std::string mark = ".writing";
@@ -38,40 +28,6 @@ bool is_unfinished(const std::string& name) {
   const std::string rest = name.substr(at + mark.size());
   return rest.empty() ||
          (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of("0123456789", 1) == std::string::npos);
-}
-
-/// Writes the files of a new run except metrics and checkpoints. Removes the files of an earlier try from the folder.
-void write_files(const Model& model, const Recipe& recipe, const train::Tokenizers& tokenizers, const Batches& batches,
-                 const std::string& folder) {
-  for (const std::string& name : names_in(folder))
-    if (name != lock_file) remove_if_possible(folder + "/" + name);
-  make_folders(folder + "/" + checkpoints_folder);
-  train::write_model(model, recipe, folder);
-  train::save_tokenizers(tokenizers, folder);
-  write_file(folder + "/recipe.json", text_in_run(recipe, batches));
-}
-
-/// Creates a new run's directory atomically: writes it under a temporary name next to `directory`, then renames it.
-void write_run(const Recipe& recipe, const train::Tokenizers& tokenizers, const Batches& batches,
-               const std::string& directory) {
-  const Model model = train::new_model(recipe, tokenizers, batches.columns(), false);
-  train::check_loss(model, batches);
-  // Nothing is written before here, so that errors in the recipe leave no directory.
-  const std::string beside = directory + ".writing";
-  // An earlier try is recognised by its lock, which is the first file written, and by having no metrics, which are
-  // written after the rename.
-  if (path_exists(beside) && !names_in(beside).empty() &&
-      (!path_exists(beside + "/" + lock_file) || path_exists(beside + "/metrics.jsonl")))
-    throw FileError(beside + " is needed to create the run, but holds other files: move it away");
-  make_folders(beside);
-  const FileLock lock(beside + "/" + lock_file, directory);
-  try {
-    write_files(model, recipe, tokenizers, batches, beside);
-    rename_path(beside, directory);
-  } catch (...) {
-    remove_if_possible(beside);
-    throw;
-  }
 }
 
 std::string without_slashes(std::string directory) {
@@ -105,11 +61,11 @@ struct Run::Data {
     if (!texts) texts.emplace(recipe);
     return *texts;
   }
-  std::string checkpoints() const { return directory + "/" + checkpoints_folder; }
+  std::string checkpoints() const { return directory + "/" + train::checkpoints_folder; }
   bool is_first() const { return group.rank() == 0; }
   void acquire() {
     if (lock || !is_first()) return;
-    lock.emplace(directory + "/" + lock_file, directory);
+    lock.emplace(directory + "/" + train::lock_file, directory);
     for (const std::string& name : names_in(directory))  // files that crashes left incomplete
       if (is_unfinished(name)) remove_if_possible(directory + "/" + name);
   }
@@ -282,7 +238,7 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   if (group.rank() == 0) {
     const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
     batches = texts.batches(recipe, tokenizers);
-    write_run(recipe, tokenizers, *batches, directory);
+    train::write_run(recipe, tokenizers, *batches, directory);
   }
   group.barrier();
   wait_for(directory, group);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -40,6 +41,7 @@ struct Trainer::Data {
   train::TrainingSteps steps;
   train::ShardPlays plays;
   train::State state;
+  Plan plan;  // what plan() returned last
   std::optional<train::Evaluator> evaluator;
   std::function<bool()> interrupt;  // the callback of fit(), while it runs
   bool interrupted = false;         // on this rank; all ranks decide together
@@ -97,7 +99,13 @@ const Store& Trainer::trained() const {
   return data_->optimizer.trained();
 }
 const Plan& Trainer::plan() const {
-  return data_->plays.largest_step().player.plan();
+  Data& d = *data_;
+  const train::TrainingStep& step = d.plays.largest_step();
+  d.plan = step.player.plan();
+  std::size_t of_play = 0;  // the gradients that the plan counts as outputs
+  for (const Store::Entry& weight : d.optimizer.trained()) of_play += weight.value.bytes();
+  d.plan.sum_bytes = d.optimizer.gradient_bytes() - std::min(d.optimizer.gradient_bytes(), of_play);
+  return d.plan;
 }
 
 StepReport Trainer::update() {
@@ -105,7 +113,7 @@ StepReport Trainer::update() {
   const Clock::time_point start = Clock::now();
   d.optimizer.take_waited();
   std::vector<double> results = d.plays.play(d.state.cursor, [&] { d.between(); });
-  // The rank of the first shard tells the others whether it is interrupted, and so does every other rank with shards.
+  // Every rank with shards tells the others whether it is interrupted.
   if (results.empty()) results = {0, 0};
   std::vector<double> with_interruption;
   for (std::size_t i = 0; i < results.size(); i += 2)

@@ -13,7 +13,6 @@ PlayerOptions playing(const TrainerOptions& options) {
   playing.seed = options.seed;
   playing.profile = options.profile;
   playing.arena = make_arena();
-  playing.outputs = make_output_pool();
   return playing;
 }
 

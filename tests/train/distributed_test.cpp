@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "agreement.hpp"
+#include "batch_shards.hpp"
 #include "gradient_layout.hpp"
 #include "recurrent.hpp"
 #include "shard_tree.hpp"
@@ -291,6 +293,56 @@ TEST_CASE("each rank holds the moments of its share, and what gradients take is 
   for (std::size_t bytes : gradients) CHECK(bytes == weights);  // near ranks read each other's
 }
 
+TEST_CASE("near ranks send neither gradients nor weights, far ones send their shares once") {
+  const auto sent = [](const std::vector<int>& hosts) {
+    const auto ranks = run_ranks(hosts, [&](const std::shared_ptr<Communicator>& communicator) {
+      Training training(communicator, 4, 1, 8, 1, "40000");
+      Trainer trainer = training.trainer();
+      for (int i = 0; i < 3; ++i) trainer.update();
+    });
+    return static_cast<double>(ranks->sent_bytes);
+  };
+  const double weights = 3.0 * 13 * 40000 * 4;
+  CHECK(sent({0, 0}) < 0.01 * weights);
+  // First the weights of rank 0; then in each update, both send half of their gradients and half of the weights.
+  CHECK(sent({0, 1}) == doctest::Approx(weights + 3 * 2 * weights).epsilon(0.05));
+  // A host gets the weights once, whatever number of ranks it has.
+  CHECK(sent({0, 0, 1, 1}) < weights + 3 * 4 * weights);
+}
+
+TEST_CASE("the plan counts partial sums over shards and micro-batches") {
+  const auto planned = [](std::int64_t shards, std::int64_t accumulate) {
+    Training training(nullptr, shards, accumulate, 16, 1, "4096");
+    return training.trainer().plan().sum_bytes;
+  };
+  const std::size_t gradients = std::size_t{3} * 13 * 4096 * 4;
+  CHECK(planned(1, 1) == 0);
+  CHECK(planned(1, 2) == gradients);
+  CHECK(planned(2, 1) == gradients);
+  CHECK(planned(4, 1) == 2 * gradients);
+  CHECK(planned(8, 3) == 4 * gradients);
+}
+
+TEST_CASE("what ranks have in common is compared, and a difference is shown") {
+  const std::string long_text(5000, 'x');
+  std::vector<std::string> messages(3);
+  run_ranks({0, 0, 1}, [&](const std::shared_ptr<Communicator>& communicator) {
+    train::RankGroup group(communicator);
+    train::check_agreement(group, "recipe", long_text);
+    try {
+      train::check_agreement(group, "recipe", long_text + (group.rank() == 2 ? "b" : "a") + long_text);
+    } catch (const Error& error) {
+      messages[static_cast<std::size_t>(group.rank())] = error.what();
+    }
+  });
+  CHECK(messages[0].find("all ranks must have the same recipe: rank 0 on host0 has …xxx") == 0);
+  CHECK(messages[0].find("xab") == std::string::npos);
+  CHECK(messages[0].find("rank 2 on host1 has …") != std::string::npos);
+  CHECK(messages[0].size() < 400);
+  CHECK(messages[1] == messages[0]);
+  CHECK(messages[2] == messages[0]);
+}
+
 TEST_CASE("a loss that is not finite ends all ranks with one message, which names the rank") {
   std::vector<std::string> messages(3);
   run_ranks({0, 1, 1}, [&](const std::shared_ptr<Communicator>& communicator) {
@@ -322,10 +374,23 @@ TEST_CASE("errors of shards and ranks") {
   };
   CHECK(message({0, 0, 0}, 2) == "3 ranks need at least as many shards of a batch, but batch.shards is 2");
   CHECK(message({0}, 0) == "an update must have at least one shard");
+  CHECK(message({0}, 65537) == "an update has at most 65536 shards, not 65537");
+  Batch uneven;
+  uneven.add("tokens", Array(Dtype::int64, {4, 3}));
+  uneven.add("mask", Array(Dtype::boolean, {3, 3}));
+  CHECK_THROWS_WITH_AS(train::shard_of(uneven, 0, 2),
+                       "batch.shards must be 1: the array 'mask' of the batch has shape (3, 3), which is not one row for "
+                       "each of the 4 rows, so it cannot be cut",
+                       Error);
   Model model = recurrent::model_of();
   DistributedOptimizer optimizer(model, model.weights().names(), {});
   CHECK_THROWS_WITH_AS(optimizer.begin(1), "DistributedOptimizer: arrange() must be called first", Error);
   optimizer.arrange(Vars(model.weights().size()));
+  CHECK_THROWS_WITH_AS(optimizer.sum({1}),
+                       "DistributedOptimizer: begin() and the plays of all own shards must come before sum()", Error);
+  optimizer.begin(1);
+  CHECK_THROWS_AS(optimizer.sum({1}), Error);  // the shard has not been played
+  CHECK_THROWS_WITH_AS(optimizer.update(0.1), "DistributedOptimizer: sum() must be called before update()", Error);
   CHECK_THROWS_WITH_AS(optimizer.begin(2), "an update has 1 to 1 shards with rows, not 2", Error);
 }
 

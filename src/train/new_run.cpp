@@ -1,0 +1,53 @@
+#include "new_run.hpp"
+
+#include "durable.hpp"
+#include "json_text.hpp"
+#include "loss.hpp"
+#include "run_model.hpp"
+
+namespace xtape::train {
+
+namespace {
+/// The text of recipe.json in the run, which refers to the run's own definition.
+std::string text_in_run(const Recipe& recipe, const Batches& batches) {
+  Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
+  json["definition"] = "definition.json";
+  if (recipe.data.has_rows()) json["data"]["longest_row"] = batches.columns();
+  return json.dump(2) + "\n";
+}
+
+/// Writes the files of a new run except metrics and checkpoints. Removes the files of an earlier try from the folder.
+void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
+                 const std::string& folder) {
+  for (const std::string& name : names_in(folder))
+    if (name != lock_file) remove_if_possible(folder + "/" + name);
+  make_folders(folder + "/" + checkpoints_folder);
+  write_model(model, recipe, folder);
+  save_tokenizers(tokenizers, folder);
+  write_file(folder + "/recipe.json", text_in_run(recipe, batches));
+}
+}  // namespace
+
+void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
+               const std::string& directory) {
+  const Model model = new_model(recipe, tokenizers, batches.columns(), false);
+  check_loss(model, batches);
+  // Nothing is written before here, so that errors in the recipe leave no directory.
+  const std::string beside = directory + ".writing";
+  // An earlier try is recognised by its lock, which is the first file written, and by having no metrics, which are
+  // written after the rename.
+  if (path_exists(beside) && !names_in(beside).empty() &&
+      (!path_exists(beside + "/" + lock_file) || path_exists(beside + "/metrics.jsonl")))
+    throw FileError(beside + " is needed to create the run, but holds other files: move it away");
+  make_folders(beside);
+  const FileLock lock(beside + "/" + lock_file, directory);
+  try {
+    write_files(model, recipe, tokenizers, batches, beside);
+    rename_path(beside, directory);
+  } catch (...) {
+    remove_if_possible(beside);
+    throw;
+  }
+}
+
+}  // namespace xtape::train
