@@ -8,6 +8,7 @@
 
 #include "all_commands.hpp"
 #include "blas_core.hpp"
+#include "instruction_set.hpp"
 #include "nearest.hpp"
 #include "ranks.hpp"
 #include "terminal.hpp"
@@ -26,20 +27,11 @@ int exit_code(const std::exception& error) {
 
 namespace {
 
-/// Restarts the program without the variables OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE if they are set. Either can halve
-/// the speed of OpenBLAS, which reads them when it is loaded, before main(). XTAPE_KEEP_BLAS_ENV keeps them, for
-/// measurements.
-void leave_blas_its_choice(char** arguments) {
-  if (std::getenv("XTAPE_KEEP_BLAS_ENV") != nullptr) return;
-  if (std::getenv("OPENBLAS_CORETYPE") == nullptr && std::getenv("OPENBLAS_L2_SIZE") == nullptr) return;
-  unsetenv("OPENBLAS_CORETYPE");
-  unsetenv("OPENBLAS_L2_SIZE");
-  execv("/proc/self/exe", arguments);
-  // If the restart fails, the program continues, only slower.
-}
-
 std::string version() {
-  return std::string("xtape " XTAPE_VERSION "\n") + blas_description();
+  std::string set = name_of(instruction_set());
+  if (instruction_set() != processor_instruction_set())
+    set += ", limited by XTAPE_ISA: the processor has " + std::string(name_of(processor_instruction_set()));
+  return "xtape " XTAPE_VERSION "\ninstruction set " + set + "\n" + blas_description();
 }
 
 /// The error message for wrong arguments. It replaces CLI11's message in two cases: CLI11 reports a mistyped command as
@@ -65,6 +57,7 @@ int run(int count, char** arguments) {
   program.set_help_all_flag("--help-all", "Print the help of every command");
   add_commands(program);
   try {
+    restart_with_fitting_blas(arguments);
     program.parse(count, arguments);
     errno = 0;
     std::cout.flush();
@@ -98,7 +91,6 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   xtape::cli::prepare_streams();
-  xtape::cli::leave_blas_its_choice(arguments);
   const int code = xtape::cli::run(count, arguments);
   xtape::cli::leave_ranks();
   return code;

@@ -4,29 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "lanes.hpp"
+#include "kernels.hpp"
 #include "threads.hpp"
-#include "vector_math.hpp"
 
 namespace xtape::decode {
 
 namespace {
-/// log sum exp(x); NaN or infinite if it is not defined.
-template <class T>
-double log_sum_exp(const T* x, std::int64_t count) {
-  using Batch = xsimd::batch<T>;
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
-  Batch greatest(lowest);
-  for_lanes<T>(count,
-               [&](std::int64_t i, const auto& lanes) { greatest = xsimd::max(greatest, lanes.load(x + i, lowest)); });
-  const T top = fold_lanes(greatest, [](const auto& a, const auto& b) { return a > b ? a : b; });
-  const Batch shift(top);
-  Batch sum(T{0});
-  for_lanes<T>(count,
-               [&](std::int64_t i, const auto& lanes) { sum += vector_math::exp(lanes.load(x + i, lowest) - shift); });
-  return static_cast<double>(top) + std::log(static_cast<double>(add_lanes(sum)));
-}
-
 /// Collects the largest `count` elements in one pass over the row. `best` stays sorted, so that a single comparison
 /// rejects almost every element. Elements of minus infinity, whose probability is 0, are left out.
 template <class T>
@@ -34,8 +17,8 @@ void collect(const T* x, std::int64_t classes, std::size_t count, const std::vec
              std::vector<Choice>& best) {
   best.clear();
   T least = -std::numeric_limits<T>::infinity();
-  for (std::int64_t i = 0; i < classes; ++i) {
-    if (!(x[i] > least)) continue;
+  const auto next = [&](std::int64_t from) { return kernels().of<T>().first_above(x, from, classes, least); };
+  for (std::int64_t i = next(0); i < classes; i = next(i + 1)) {
     const auto token = static_cast<std::int32_t>(i);
     if (std::find(never.begin(), never.end(), token) != never.end()) continue;
     if (best.size() == count) best.pop_back();
@@ -49,7 +32,7 @@ void collect(const T* x, std::int64_t classes, std::size_t count, const std::vec
 template <class T>
 bool choose(const T* x, std::int64_t classes, std::int64_t count, const std::vector<std::int32_t>& never,
             std::vector<Choice>& best) {
-  const double total = log_sum_exp(x, classes);
+  const double total = kernels().of<T>().log_sum_exp(x, classes);
   if (!std::isfinite(total)) return false;
   collect(x, classes, static_cast<std::size_t>(count), never, best);
   for (Choice& choice : best) choice.log_probability -= total;

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "lanes.hpp"
+#include "kernels.hpp"
 #include "order.hpp"
-#include "vector_math.hpp"
 
 namespace xtape::decode {
 
@@ -50,15 +49,13 @@ double Sampler::sum_of_weights() const {
 /// Finds the maxima of all blocks and of all logits. Throws Error for NaN and plus infinity.
 template <class T>
 void Sampler::look_at(const T* logits, std::int64_t classes) {
-  constexpr T largest = std::numeric_limits<T>::max();
+  if (kernels().of<T>().has_odd(logits, classes))
+    throw Error("the logits contain NaN or infinity: no token can be drawn from them");
   maxima_.clear();
-  int odd = 0;
   for (std::int64_t first = 0; first < classes; first += stretch) {
     const std::int64_t count = std::min(stretch, classes - first);
-    for (std::int64_t i = first; i < first + count; ++i) odd |= static_cast<int>(!(logits[i] <= largest));
-    maxima_.push_back(static_cast<double>(max_of_lanes(logits + first, count)));
+    maxima_.push_back(static_cast<double>(kernels().of<T>().greatest(logits + first, count)));
   }
-  if (odd != 0) throw Error("the logits contain NaN or infinity: no token can be drawn from them");
   top_ = -std::numeric_limits<double>::infinity();
   for (const double maximum : maxima_) top_ = std::max(top_, maximum);
   if (!std::isfinite(top_)) throw Error("no logit is finite: no token can be drawn from them");
@@ -66,13 +63,11 @@ void Sampler::look_at(const T* logits, std::int64_t classes) {
 
 template <class T>
 void Sampler::take_all(const T* logits, std::int64_t classes) {
-  const xsimd::batch<T> top(static_cast<T>(top_)), temperature(divisor<T>(sampling_.temperature));
   T weights[stretch];
   for (std::int64_t first = 0; first < classes; first += stretch) {
     const std::int64_t count = std::min(stretch, classes - first);
-    for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-      lanes.store(weights + i, vector_math::exp((lanes.load(logits + first + i) - top) / temperature));
-    });
+    kernels().of<T>().weights_of(logits + first, count, static_cast<T>(top_), divisor<T>(sampling_.temperature),
+                                 weights);
     for (std::int64_t i = 0; i < count; ++i)
       if (weights[i] > 0)
         candidates_.push_back({static_cast<std::int32_t>(first + i), static_cast<double>(logits[first + i]),
@@ -108,11 +103,7 @@ void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t coun
 
 template <class T>
 double Sampler::weight_of_all(const T* logits, std::int64_t classes) const {
-  const xsimd::batch<T> top(static_cast<T>(top_)), temperature(divisor<T>(sampling_.temperature));
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
-  return sum_of_lanes<T>(classes, [&](std::int64_t i, const auto& lanes) {
-    return vector_math::exp((lanes.load(logits + i, lowest) - top) / temperature);
-  });
+  return kernels().of<T>().sum_of_weights(logits, classes, static_cast<T>(top_), divisor<T>(sampling_.temperature));
 }
 
 /// Drops the candidates after the one with which the sum of weights reaches `enough`. Returns false, and drops none, if

@@ -5,27 +5,16 @@
 #include <bit>
 #include <limits>
 
-#if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
+#include "instruction_set.hpp"
+
+#if defined(__AVX512F__) && defined(__linux__)
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define XTAPE_AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq")))
 
 namespace xtape::amx {
 
 namespace {
-bool has_unit() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, avx512_f_dq = 1u << 16 | 1u << 17, avx512_bw_vl = 3u << 30;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  if ((d & (bf16 | tile)) != (bf16 | tile) || (b & (avx512_f_dq | avx512_bw_vl)) != (avx512_f_dq | avx512_bw_vl))
-    return false;
-  constexpr long ask_for_permission = 0x1023, tile_data = 18;
-  return syscall(SYS_arch_prctl, ask_for_permission, tile_data) == 0;
-}
-
 /// Configures eight tile registers of 16 rows of 64 bytes. Not a local variable: GCC 12 does not know that the unit
 /// reads it, and would drop the stores.
 struct alignas(64) Configuration {
@@ -247,8 +236,7 @@ XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& ri
 }  // namespace
 
 bool available() {
-  static const bool has = has_unit();
-  return has;
+  return instruction_set() >= InstructionSet::amx;
 }
 
 Ready::Ready() {

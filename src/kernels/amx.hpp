@@ -22,8 +22,7 @@ constexpr std::int64_t steps_of(std::int64_t terms) {
   return (terms + step_terms - 1) / step_terms;
 }
 
-/// Whether this processor has the unit and the system lets this process use it. The first call requests permission from
-/// Linux.
+/// Whether instruction_set() includes the unit.
 bool available();
 
 /// Configures the unit for this thread during its lifetime.

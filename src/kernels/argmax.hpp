@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "reduce.hpp"
+#include "middle.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lanes.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 #include "vector_math.hpp"
 #include "xtape/error.hpp"
@@ -64,11 +65,6 @@ double sum_of(const double* values, std::int64_t count) {
   return total;
 }
 }  // namespace
-
-double CrossEntropy::spread() const {
-  const std::int64_t over = excluded >= 0 ? classes - 1 : classes;
-  return smoothing == 0 || over == 0 ? 0 : smoothing / static_cast<double>(over);
-}
 
 template <class Target>
 void check_targets(const Target* targets, const CrossEntropy& call) {

@@ -15,7 +15,11 @@ struct CrossEntropy {
   double smoothing = 0;
   std::int64_t excluded = -1;
 
-  double spread() const;  ///< The probability that smoothing gives to one class.
+  /// The probability that smoothing gives to one class.
+  double spread() const {
+    const std::int64_t over = excluded >= 0 ? classes - 1 : classes;
+    return smoothing == 0 || over == 0 ? 0 : smoothing / static_cast<double>(over);
+  }
 };
 
 /// Throws Error if a target is neither a class nor `ignore`. The functions below require targets that were checked.

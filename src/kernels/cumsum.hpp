@@ -1,7 +1,7 @@
 /// Cumulative sums along an axis of a dense array.
 #pragma once
 
-#include "reduce.hpp"
+#include "middle.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "philox.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
 
@@ -28,6 +29,14 @@ double unit_double(std::uint32_t first, std::uint32_t second) {
 template <class T>
 T scaled(T unit, T low, T width, T last) {
   return std::min(low + width * unit, last);
+}
+
+/// The dropout of `count` elements by their random words. `out` may be `x`.
+template <class T>
+void drop_by(const std::uint32_t* words, std::int64_t count, std::int32_t threshold, T scale, const T* x, T* out) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i)
+    out[i] = static_cast<std::int32_t>(words[i] >> 8) < threshold ? x[i] * scale : T{0};
 }
 }  // namespace
 
@@ -105,5 +114,18 @@ void draw_categorical(const RandomStream& stream, Dtype dtype, const void* logit
   else
     draw(static_cast<const float*>(logits));
 }
+
+template <class T>
+void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x,
+          T* out) {
+  const std::int32_t threshold = threshold_of(keep);
+  const std::int64_t before = first % 4;  // words are drawn in groups of four
+  for_random_words(stream, first - before, before + count, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+    const std::int64_t begin = std::max<std::int64_t>(0, before - i);
+    drop_by(words + begin, n - begin, threshold, scale, x + i + begin - before, out + i + begin - before);
+  });
+}
+template void drop(const RandomStream&, std::int64_t, std::int64_t, double, float, const float*, float*);
+template void drop(const RandomStream&, std::int64_t, std::int64_t, double, double, const double*, double*);
 
 }  // namespace xtape

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "philox.hpp"
+#include "random_stream.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {
@@ -24,17 +24,6 @@ void draw_categorical(const RandomStream& stream, Dtype dtype, const void* logit
 /// `keep` is true, else 0. `x` and `out` point to element `first`; `out` may be `x`.
 template <class T>
 void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x,
-          T* out) {
-  const std::int32_t threshold = threshold_of(keep);
-  const std::int64_t before = first % 4;  // words are drawn in groups of four
-  for_random_words(stream, first - before, before + count,
-                   [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
-                     const T* from = x + i - before;
-                     T* to = out + i - before;
-#pragma omp simd
-                     for (std::int64_t j = i == 0 ? before : 0; j < n; ++j)
-                       to[j] = static_cast<std::int32_t>(words[j] >> 8) < threshold ? from[j] * scale : T{0};
-                   });
-}
+          T* out);
 
 }  // namespace xtape

@@ -59,14 +59,30 @@ void add_slices(T* out, const Index* indices, const T* part, const Picking& pick
   });
 }
 
-template <class T, class Index>
-void take_elements(const T* x, const Index* indices, T* out, const Picking& picking, int threads) {
-  each_column(picking, threads, [&](std::int64_t o, std::int64_t i) {
-    for (std::int64_t p = 0; p < picking.picked; ++p) {
-      const std::int64_t at = (o * picking.picked + p) * picking.inner + i;
-      out[at] = x[(o * picking.axis + indices[at]) * picking.inner + i];
-    }
-  });
+template <class Index>
+void take_elements(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
+                   int threads) {
+  const auto take = [&](auto element) {
+    using T = decltype(element);
+    const auto* from = static_cast<const T*>(x);
+    auto* to = static_cast<T*>(out);
+    each_column(picking, threads, [&](std::int64_t o, std::int64_t i) {
+      for (std::int64_t p = 0; p < picking.picked; ++p) {
+        const std::int64_t at = (o * picking.picked + p) * picking.inner + i;
+        to[at] = from[(o * picking.axis + indices[at]) * picking.inner + i];
+      }
+    });
+  };
+  switch (bytes) {
+    case 1:
+      return take(std::uint8_t{});
+    case 2:
+      return take(std::uint16_t{});
+    case 4:
+      return take(std::uint32_t{});
+    default:
+      return take(std::uint64_t{});
+  }
 }
 
 template <class T, class Index>
@@ -83,10 +99,9 @@ void add_elements(T* out, const Index* indices, const T* part, const Picking& pi
 #define XTAPE_FOR_INDEX(Index)                                                                          \
   template Stray<Index> first_stray<Index>(const Index*, std::int64_t, std::int64_t);                   \
   template void take_slices<Index>(const void*, const Index*, void*, const Picking&, std::size_t, int); \
-  template void take_elements<bool, Index>(const bool*, const Index*, bool*, const Picking&, int);
+  template void take_elements<Index>(const void*, const Index*, void*, const Picking&, std::size_t, int);
 #define XTAPE_FOR_BOTH(T, Index)                                                          \
   template void add_slices<T, Index>(T*, const Index*, const T*, const Picking&, int);    \
-  template void take_elements<T, Index>(const T*, const Index*, T*, const Picking&, int); \
   template void add_elements<T, Index>(T*, const Index*, const T*, const Picking&, int);
 #define XTAPE_FOR_SCALAR(T) XTAPE_FOR_BOTH(T, std::int32_t) XTAPE_FOR_BOTH(T, std::int64_t)
 XTAPE_FOR_INDEX(std::int32_t)

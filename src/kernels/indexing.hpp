@@ -34,9 +34,10 @@ void take_slices(const void* x, const Index* indices, void* out, const Picking& 
 template <class T, class Index>
 void add_slices(T* out, const Index* indices, const T* part, const Picking& picking, int threads);
 
-/// out[o, p, i] = x[o, indices[o, p, i], i].
-template <class T, class Index>
-void take_elements(const T* x, const Index* indices, T* out, const Picking& picking, int threads);
+/// out[o, p, i] = x[o, indices[o, p, i], i]; an element has `bytes` bytes.
+template <class Index>
+void take_elements(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
+                   int threads);
 
 /// out[o, indices[o, p, i], i] += part[o, p, i], in the order of p.
 template <class T, class Index>

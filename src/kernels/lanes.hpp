@@ -139,9 +139,4 @@ T max_of_lanes(const T* row, std::int64_t count) {
                     [](const auto& p, const auto& q) { return p > q ? p : q; });
 }
 
-/// The minimum number of rows of `length` elements for which another thread pays.
-inline std::int64_t rows_a_piece(std::int64_t length) {
-  return std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, length));
-}
-
 }  // namespace xtape

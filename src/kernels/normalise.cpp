@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "lanes.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {

@@ -6,119 +6,17 @@
 /// batch.
 #pragma once
 
-#include <Random123/philox.h>
-
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <xsimd/xsimd.hpp>
+
+#include "random_stream.hpp"
 
 namespace xtape {
 
-/// The key and step of a random draw. A random number is a function of these and of the element's index.
-struct RandomStream {
-  std::uint64_t key = 0;
-  std::uint64_t step = 0;
-
-  /// The key of a site under a seed.
-  static std::uint64_t key_of(std::uint64_t seed, std::uint64_t site) { return mixed(mixed(seed) + site); }
-
- private:
-  /// The finaliser of splitmix64 (Steele et al., 2014): every bit of the input affects every bit of the output.
-  static std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-  }
-};
-
 namespace philox {
-using Lanes = xsimd::batch<std::uint64_t>;
-constexpr std::size_t registers = Lanes::size >= 8 ? 2 : 4;  ///< Computed together, to hide the multiply's latency.
-constexpr std::int64_t words = 4 * registers * Lanes::size;  ///< Words that one call of `fill` gives.
-
-// Products of the lower halves of 64-bit lanes, which xsimd does not provide.
-#if defined(__AVX512F__)
-inline __m512i multiplied(__m512i a, __m512i b) {
-  return _mm512_mul_epu32(a, b);
-}
-#endif
-#if defined(__AVX2__)
-inline __m256i multiplied(__m256i a, __m256i b) {
-  return _mm256_mul_epu32(a, b);
-}
-#endif
-#if defined(__SSE2__)
-inline __m128i multiplied(__m128i a, __m128i b) {
-  return _mm_mul_epu32(a, b);
-}
-#endif
-inline Lanes product(const Lanes& a, const Lanes& b) {
-#if defined(__SSE2__)
-  return Lanes(multiplied(static_cast<Lanes::register_type>(a), static_cast<Lanes::register_type>(b)));
-#else
-  const Lanes low(0xFFFFFFFFu);
-  return (a & low) * (b & low);
-#endif
-}
-
-/// Stores blocks one after another: `front` holds the first two words of each block, `back` the last two.
-inline void store_blocks(const Lanes& front, const Lanes& back, std::uint32_t* to) {
-#if defined(__AVX512F__)
-  const __m512i lower = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);  // xsimd's zip_lo works within 128-bit lanes
-  const __m512i upper = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
-  _mm512_storeu_si512(to, _mm512_permutex2var_epi64(front, lower, back));
-  _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi64(front, upper, back));
-#else
-  std::array<std::uint64_t, Lanes::size> fronts, backs;
-  front.store_unaligned(fronts.data());
-  back.store_unaligned(backs.data());
-  for (std::size_t i = 0; i < Lanes::size; ++i) {
-    to[4 * i] = static_cast<std::uint32_t>(fronts[i]);
-    to[4 * i + 1] = static_cast<std::uint32_t>(fronts[i] >> 32);
-    to[4 * i + 2] = static_cast<std::uint32_t>(backs[i]);
-    to[4 * i + 3] = static_cast<std::uint32_t>(backs[i] >> 32);
-  }
-#endif
-}
+constexpr std::int64_t words = 128;  ///< Words that one call of `fill` gives.
 
 /// Writes the words of elements [first, first + words) to `out`; `first` is a multiple of 4.
-inline void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* out) {
-  // Each 64-bit lane holds a 32-bit word of a different block. The upper half is ignored, because the multiplication
-  // uses the lower half only.
-  std::array<Lanes, registers> a, b, c, d;
-  static constexpr std::array<std::uint64_t, 8> ramp{0, 1, 2, 3, 4, 5, 6, 7};
-  const Lanes start = Lanes::load_unaligned(ramp.data()) + Lanes(static_cast<std::uint64_t>(first) / 4);
-  for (std::size_t u = 0; u < registers; ++u) {
-    a[u] = start + Lanes(std::uint64_t{u * Lanes::size});
-    b[u] = a[u] >> 32;
-    c[u] = Lanes(stream.step);
-    d[u] = Lanes(stream.step >> 32);
-  }
-  const Lanes m0(std::uint64_t{PHILOX_M4x32_0});
-  const Lanes m1(std::uint64_t{PHILOX_M4x32_1});
-  auto k0 = static_cast<std::uint32_t>(stream.key);
-  auto k1 = static_cast<std::uint32_t>(stream.key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const Lanes key0(std::uint64_t{k0});
-    const Lanes key1(std::uint64_t{k1});
-    for (std::size_t u = 0; u < registers; ++u) {
-      const Lanes p0 = product(a[u], m0);
-      const Lanes p1 = product(c[u], m1);
-      a[u] = (p1 >> 32) ^ b[u] ^ key0;
-      c[u] = (p0 >> 32) ^ d[u] ^ key1;
-      b[u] = p1;
-      d[u] = p0;
-    }
-    k0 += PHILOX_W32_0;
-    k1 += PHILOX_W32_1;
-  }
-  const Lanes low(std::uint64_t{0xFFFFFFFFu});
-  for (std::size_t u = 0; u < registers; ++u) {
-    store_blocks((a[u] & low) | (b[u] << 32), (c[u] & low) | (d[u] << 32), out + 4 * u * Lanes::size);
-  }
-}
+void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* out);
 }  // namespace philox
 
 /// Calls use(words, i, n) with the words of elements [first + i, first + i + n), for consecutive pieces of `count`

@@ -1,20 +1,18 @@
 #include "product_cross_entropy.hpp"
 
 #include <algorithm>
-#include <string>
+#include <memory>
+#include <vector>
 
 #include "lanes.hpp"
+#include "product.hpp"
+#include "reduce.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
 
 namespace {
-// With fewer rows, the products of a block would take longer to read the weight than to multiply by it.
-constexpr std::int64_t least_rows = 512;
-constexpr std::int64_t logits_at_once = 4 << 20;  // the number of logits of a block, if rows are short
-constexpr std::int64_t row_step = 256;            // the rows that the sum for the weight's gradient takes at a time
-
 std::int64_t block_count(const CrossEntropy& loss) {
   const std::int64_t each = rows_at_once(loss.classes);
   return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // without rows, one block writes the zeros
@@ -53,11 +51,34 @@ void add_to_rows(const T* bias, const CrossEntropy& block, T* logits, int thread
     }
   });
 }
-}  // namespace
 
-std::int64_t rows_at_once(std::int64_t classes) {
-  return std::max(least_rows, logits_at_once / std::max<std::int64_t>(1, classes) / row_step * row_step);
-}
+template <class T>
+class ProductCrossEntropy {
+ public:
+  explicit ProductCrossEntropy(const LogitsProduct& product);
+  std::size_t scratch_bytes() const { return places_.end; }
+
+  template <class Target>
+  void run(const LogitsArrays& arrays, void* scratch) const;
+
+ private:
+  struct Block {
+    std::int64_t first = 0;
+    CrossEntropy loss;  ///< The loss of the block's rows.
+    PlannedProduct logits, dx, dweight;
+    Reducer dbias;
+  };
+  /// Byte offsets in scratch, after the logits of a block: the loss and logsumexp of each row, each block's
+  /// contribution to dbias, the scratch of the products.
+  struct Places {
+    std::size_t losses, logsumexp, dbias, working, end;
+  };
+
+  LogitsProduct given_;
+  std::vector<Block> blocks_;
+  Reducer dbias_;  ///< Sums the blocks' contributions.
+  Places places_{};
+};
 
 template <class T>
 ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
@@ -94,8 +115,10 @@ ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
 
 template <class T>
 template <class Target>
-void ProductCrossEntropy<T>::run(const T* x, const T* weight, const T* bias, const Target* targets, T* sum,
-                                 std::int64_t* count, T* dx, T* dweight, T* dbias, void* scratch) const {
+void ProductCrossEntropy<T>::run(const LogitsArrays& arrays, void* scratch) const {
+  const auto *x = static_cast<const T*>(arrays.x), *weight = static_cast<const T*>(arrays.weight);
+  const auto* targets = static_cast<const Target*>(arrays.targets);
+  auto *dx = static_cast<T*>(arrays.dx), *dweight = static_cast<T*>(arrays.dweight);
   check_targets(targets, given_.loss);
   auto* start = static_cast<std::byte*>(scratch);
   auto* logits = static_cast<T*>(scratch);
@@ -108,26 +131,35 @@ void ProductCrossEntropy<T>::run(const T* x, const T* weight, const T* bias, con
     const T* rows_of_x = x + block.first * given_.terms;
     const Target* rows_of_targets = targets + block.first;
     block.logits.run(rows_of_x, weight, logits, working);
-    if (given_.biased) add_to_rows(bias, block.loss, logits, threads);
+    if (given_.biased) add_to_rows(static_cast<const T*>(arrays.bias), block.loss, logits, threads);
     row_losses(logits, rows_of_targets, block.loss, losses + block.first, logsumexp + block.first, threads);
     cross_entropy_grad(logits, rows_of_targets, logsumexp + block.first, T{1}, block.loss, logits, threads);
     block.dx.run(logits, weight, dx + block.first * given_.terms, working);
     block.dweight.run(logits, rows_of_x, dweight, working);
     if (given_.biased) block.dbias.run(logits, shares + (&block - blocks_.data()) * given_.loss.classes, working);
   }
-  if (given_.biased) dbias_.run(shares, dbias, working);
-  sum_losses(losses, targets, given_.loss, sum, count);
+  if (given_.biased) dbias_.run(shares, arrays.dbias, working);
+  sum_losses(losses, targets, given_.loss, static_cast<T*>(arrays.sum), arrays.count);
 }
 
-#define XTAPE_PRODUCT_CROSS_ENTROPY(T, Target)                                                                      \
-  template void ProductCrossEntropy<T>::run(const T*, const T*, const T*, const Target*, T*, std::int64_t*, T*, T*, \
-                                            T*, void*) const;
-template class ProductCrossEntropy<float>;
-template class ProductCrossEntropy<double>;
-XTAPE_PRODUCT_CROSS_ENTROPY(float, std::int32_t)
-XTAPE_PRODUCT_CROSS_ENTROPY(float, std::int64_t)
-XTAPE_PRODUCT_CROSS_ENTROPY(double, std::int32_t)
-XTAPE_PRODUCT_CROSS_ENTROPY(double, std::int64_t)
-#undef XTAPE_PRODUCT_CROSS_ENTROPY
+template <class T>
+PlannedProductCrossEntropy made(const LogitsProduct& product, Dtype targets) {
+  const auto planned = std::make_shared<const ProductCrossEntropy<T>>(product);
+  PlannedProductCrossEntropy result{{}, planned->scratch_bytes()};
+  if (targets == Dtype::int32)
+    result.run = [planned](const LogitsArrays& arrays, void* scratch) {
+      planned->template run<std::int32_t>(arrays, scratch);
+    };
+  else
+    result.run = [planned](const LogitsArrays& arrays, void* scratch) {
+      planned->template run<std::int64_t>(arrays, scratch);
+    };
+  return result;
+}
+}  // namespace
+
+PlannedProductCrossEntropy make_product_cross_entropy(const LogitsProduct& product, Dtype dtype, Dtype targets) {
+  return dtype == Dtype::float64 ? made<double>(product, targets) : made<float>(product, targets);
+}
 
 }  // namespace xtape

@@ -2,13 +2,13 @@
 /// they are computed for some rows at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <functional>
 
 #include "cross_entropy.hpp"
-#include "product.hpp"
-#include "reduce.hpp"
+#include "xtape/array.hpp"
 
 namespace xtape {
 
@@ -21,39 +21,29 @@ struct LogitsProduct {
   int threads = 1;
 };
 
-/// The number of rows whose logits are computed at a time.
-std::int64_t rows_at_once(std::int64_t classes);
+/// The number of rows whose logits are computed at a time. With fewer, the products of a block would take longer to read
+/// the weight than to multiply by it.
+inline std::int64_t rows_at_once(std::int64_t classes) {
+  constexpr std::int64_t least_rows = 512;
+  constexpr std::int64_t logits_at_once = 4 << 20;  // the number of logits of a block, if rows are short
+  constexpr std::int64_t row_step = 256;            // the rows that the sum for the weight's gradient takes at a time
+  return std::max(least_rows, logits_at_once / std::max<std::int64_t>(1, classes) / row_step * row_step);
+}
 
-/// sum = the sum of the rows' losses; count = the number of rows that are not ignored; dx, dweight and dbias = the
-/// gradients of that sum. Equal calls give equal bits for any number of threads.
-template <class T>
-class ProductCrossEntropy {
- public:
-  explicit ProductCrossEntropy(const LogitsProduct& product);
-  std::size_t scratch_bytes() const { return places_.end; }
-
-  /// `bias` and `dbias` are not used without a bias. `scratch` has scratch_bytes() bytes. Throws as check_targets does.
-  template <class Target>
-  void run(const T* x, const T* weight, const T* bias, const Target* targets, T* sum, std::int64_t* count, T* dx,
-           T* dweight, T* dbias, void* scratch) const;
-
- private:
-  struct Block {
-    std::int64_t first = 0;
-    CrossEntropy loss;  ///< The loss of the block's rows.
-    PlannedProduct logits, dx, dweight;
-    Reducer dbias;
-  };
-  /// Byte offsets in scratch, after the logits of a block: the loss and logsumexp of each row, each block's
-  /// contribution to dbias, the scratch of the products.
-  struct Places {
-    std::size_t losses, logsumexp, dbias, working, end;
-  };
-
-  LogitsProduct given_;
-  std::vector<Block> blocks_;
-  Reducer dbias_;  ///< Sums the blocks' contributions.
-  Places places_{};
+/// The arrays of one run. `bias` and `dbias` are not used without a bias.
+struct LogitsArrays {
+  const void *x, *weight, *bias, *targets;
+  void* sum;            ///< The sum of the rows' losses.
+  std::int64_t* count;  ///< The number of rows that are not ignored.
+  void *dx, *dweight, *dbias;  ///< The gradients of the sum.
 };
+
+/// Equal calls give equal bits for any number of threads. `run` throws as check_targets does.
+struct PlannedProductCrossEntropy {
+  std::function<void(const LogitsArrays& arrays, void* scratch)> run;
+  std::size_t scratch_bytes = 0;
+};
+/// `dtype` is that of the arrays, `targets` that of the targets: int32 or int64.
+PlannedProductCrossEntropy make_product_cross_entropy(const LogitsProduct& product, Dtype dtype, Dtype targets);
 
 }  // namespace xtape

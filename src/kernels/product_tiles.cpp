@@ -11,12 +11,15 @@
 namespace xtape {
 
 namespace {
-constexpr int tile_rows = 14;     // two registers per row and two for b: 30 of AVX-512's 32
-constexpr int row_registers = 2;  // registers per row of a tile
+constexpr bool many_registers = xsimd::batch<float>::size >= 16;  // AVX-512 has 32, of 64 bytes
+constexpr int tile_rows = many_registers ? 14 : 6;  // two registers per row, two for b, one or two for a
+constexpr int row_registers = 2;                    // registers per row of a tile
 constexpr std::int64_t panel_terms =
     256;                                  // terms of b packed together: a panel has 32 KiB, for the first-level cache
 constexpr std::int64_t group_rows = 128;  // rows of a task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
+constexpr double worth_a_task = 1 << 20;  // multiply-adds
+constexpr std::int64_t most_tasks = 8;
 constexpr std::int64_t products_apart = 16;  // with this many products or more, a task is a whole product
 
 /// The columns of a panel: as wide as a tile.
@@ -76,7 +79,12 @@ class Tiles {
     if (groups > 1) groups = groups / 2 * 2;  // an odd number would leave one of two threads idle
     rows_ = ceiling(plan.m, groups);
     row_groups_ = ceiling(plan.m, rows_);
-    panel_groups_ = ceiling(panels_, group_panels);
+    // Products of few rows are cut along the columns, so that all threads have work.
+    const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
+                                                         static_cast<double>(plan.k) / worth_a_task);
+    const std::int64_t wanted = std::min({worth, most_tasks, panels_}) / (row_groups_ * plan.outer.count());
+    columns_ = ceiling(panels_, std::max(ceiling(panels_, group_panels), wanted));
+    panel_groups_ = ceiling(panels_, columns_);
   }
 
   /// Whether b is packed before the runs.
@@ -179,8 +187,8 @@ class Tiles {
   void fill(const T* a, const T* packed, T* c, std::int64_t group) const {
     const std::int64_t top = group / panel_groups_ * rows_;
     const std::int64_t rows = std::min(rows_, plan_.m - top);
-    const std::int64_t left = group % panel_groups_ * group_panels;
-    const std::int64_t right = std::min(panels_, left + group_panels);
+    const std::int64_t left = group % panel_groups_ * columns_;
+    const std::int64_t right = std::min(panels_, left + columns_);
     const std::int64_t bands = ceiling(rows, tile_rows);
     bool add = plan_.accumulate;
     for_blocks([&](const std::array<std::int64_t, 2>& at, std::int64_t first, std::int64_t terms, std::int64_t before) {
@@ -218,12 +226,13 @@ class Tiles {
   GemmPlan plan_;
   std::int64_t panels_, blocks_;
   std::int64_t packed_;  ///< Elements of packed b, for one product.
-  std::int64_t rows_ = 0, row_groups_ = 0, panel_groups_ = 0;
+  std::int64_t rows_ = 0, row_groups_ = 0;        ///< Rows of a group, and groups.
+  std::int64_t columns_ = 0, panel_groups_ = 0;  ///< Panels of a group, and groups.
 };
 }  // namespace
 
 bool tiles_suit(const GemmPlan& given) {
-  if (xsimd::batch<float>::size < 16) return false;
+  if (xsimd::batch<float>::size < 8) return false;
   const GemmPlan plan = with_columns_running(given);
   constexpr std::int64_t most_packed = 1 << 20;  // elements of b; more do not stay in any cache
   constexpr std::int64_t far = 4096;             // with strides this large in a, few cache lines are reused

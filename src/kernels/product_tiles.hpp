@@ -7,8 +7,7 @@
 
 namespace xtape {
 
-/// Whether tiles are faster than BLAS. Never if the build's registers are narrower than AVX-512's: BLAS selects its
-/// kernels for the processor when it is loaded, the tiles are fixed at compile time.
+/// Whether tiles are faster than BLAS. Never in the baseline instruction set, whose registers are too few and short.
 bool tiles_suit(const GemmPlan& plan);
 
 /// `plan` must satisfy gemm_can. The order in which the terms of an element are summed depends on their number only. If

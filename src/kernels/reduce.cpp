@@ -1,6 +1,7 @@
 #include "reduce.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <limits>
 #include <type_traits>
 
@@ -192,14 +193,6 @@ std::int64_t chunk_of(const Middle& extent) {
 }
 }  // namespace
 
-Middle Middle::around(const Shape& shape, std::size_t axis) {
-  Middle result;
-  for (std::size_t i = 0; i < axis; ++i) result.outer *= shape[i];
-  result.size = shape[axis];
-  for (std::size_t i = axis + 1; i < shape.size(); ++i) result.inner *= shape[i];
-  return result;
-}
-
 Reducer::Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes, int threads)
     : reduction_(reduction), in_(in), out_(in), threads_(threads) {
   if (reduction == Reduction::sum && !is_floating(in)) out_ = Dtype::int64;
@@ -292,6 +285,13 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
       run_as<bool, bool>(in, out, scratch, And{});
       break;
   }
+}
+
+PlannedReduction make_reduction(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes,
+                                int threads) {
+  const auto reducer = std::make_shared<const Reducer>(reduction, in, shape, axes, threads);
+  return {[reducer](const void* from, void* to, void* scratch) { reducer->run(from, to, scratch); },
+          reducer->scratch_bytes()};
 }
 
 }  // namespace xtape

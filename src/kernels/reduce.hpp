@@ -7,23 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
-#include "xtape/array.hpp"
+#include "middle.hpp"
 
 namespace xtape {
 
 enum class Reduction : std::uint8_t { sum, mean, maximum, minimum, any, all };
-
-/// A dense array viewed as [outer, size, inner], to be reduced over the middle axis.
-struct Middle {
-  std::int64_t outer = 1;
-  std::int64_t size = 1;
-  std::int64_t inner = 1;
-
-  /// The view with axis `axis` of `shape` in the middle.
-  static Middle around(const Shape& shape, std::size_t axis);
-};
 
 /// Reduces arrays of one shape over `axes`. Maximum and minimum propagate NaN.
 class Reducer {
@@ -58,5 +49,14 @@ class Reducer {
   std::size_t between_bytes_ = 0;  ///< Bytes of the largest intermediate result.
   std::size_t scratch_bytes_ = 0;
 };
+
+/// A planned reduction.
+struct PlannedReduction {
+  std::function<void(const void* in, void* out, void* scratch)> run;
+  std::size_t scratch_bytes = 0;
+};
+/// The arguments are those of Reducer.
+PlannedReduction make_reduction(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes,
+                                int threads);
 
 }  // namespace xtape

@@ -5,6 +5,7 @@
 
 #include "lanes.hpp"
 #include "loops.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 #include "vector_math.hpp"
 
@@ -14,16 +15,16 @@ namespace {
 constexpr std::int64_t columns_at_once = 16;
 
 /// The scratch elements per thread and operand if the axis is not the last.
-std::int64_t gathered_elements(const AxisExtent& extent) {
-  return (extent.length * columns_at_once + 15) / 16 * 16;
+std::int64_t gathered_elements(const Middle& extent) {
+  return (extent.size * columns_at_once + 15) / 16 * 16;
 }
 
 /// Calls row(in, out, length) on every row. If the axis is not the last, adjacent rows are first gathered into scratch,
 /// so that cache lines are used completely; they are processed there and then copied to `out`.
 template <class T, std::size_t operands, class Row>
-void for_rows(const std::array<const T*, operands>& in, T* out, const AxisExtent& extent, void* scratch, int threads,
+void for_rows(const std::array<const T*, operands>& in, T* out, const Middle& extent, void* scratch, int threads,
               const Row& row) {
-  const std::int64_t length = extent.length;
+  const std::int64_t length = extent.size;
   if (extent.inner == 1) {
     parallel_for(threads, extent.outer, rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t r = begin; r < finish; ++r) {
@@ -116,32 +117,25 @@ void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask,
 }
 }  // namespace
 
-AxisExtent AxisExtent::of(const Shape& shape, std::size_t axis) {
-  AxisExtent extent;
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    (i < axis ? extent.outer : i == axis ? extent.length : extent.inner) *= shape[i];
-  return extent;
-}
-
-std::size_t softmax_scratch(const AxisExtent& extent, int operands, std::size_t element, int threads) {
+std::size_t softmax_scratch(const Middle& extent, int operands, std::size_t element, int threads) {
   if (extent.inner == 1) return 0;
   return static_cast<std::size_t>(gathered_elements(extent) * operands * threads) * element;
 }
 
 template <class T>
-void softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads) {
+void softmax(const T* x, T* y, const Middle& extent, void* scratch, int threads) {
   for_rows<T, 1>({x}, y, extent, scratch, threads,
                  [](const auto& in, T* out, std::int64_t count) { softmax_row(in[0], out, count); });
 }
 
 template <class T>
-void log_softmax(const T* x, T* y, const AxisExtent& extent, void* scratch, int threads) {
+void log_softmax(const T* x, T* y, const Middle& extent, void* scratch, int threads) {
   for_rows<T, 1>({x}, y, extent, scratch, threads,
                  [](const auto& in, T* out, std::int64_t count) { log_softmax_row(in[0], out, count); });
 }
 
 template <class T>
-void softmax_grad(const T* y, const T* dy, T* dx, T scale, const AxisExtent& extent, void* scratch, int threads) {
+void softmax_grad(const T* y, const T* dy, T* dx, T scale, const Middle& extent, void* scratch, int threads) {
   using Batch = xsimd::batch<T>;
   for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [scale](const auto& in, T* out, std::int64_t count) {
     const double dot = sum_of_lanes<T>(
@@ -155,7 +149,7 @@ void softmax_grad(const T* y, const T* dy, T* dx, T scale, const AxisExtent& ext
 }
 
 template <class T>
-void log_softmax_grad(const T* y, const T* dy, T* dx, const AxisExtent& extent, void* scratch, int threads) {
+void log_softmax_grad(const T* y, const T* dy, T* dx, const Middle& extent, void* scratch, int threads) {
   using Batch = xsimd::batch<T>;
   for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
     const double sum = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[1] + i); });
@@ -193,14 +187,14 @@ void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mas
   });
 }
 
-template void softmax(const float*, float*, const AxisExtent&, void*, int);
-template void softmax(const double*, double*, const AxisExtent&, void*, int);
-template void log_softmax(const float*, float*, const AxisExtent&, void*, int);
-template void log_softmax(const double*, double*, const AxisExtent&, void*, int);
-template void softmax_grad(const float*, const float*, float*, float, const AxisExtent&, void*, int);
-template void softmax_grad(const double*, const double*, double*, double, const AxisExtent&, void*, int);
-template void log_softmax_grad(const float*, const float*, float*, const AxisExtent&, void*, int);
-template void log_softmax_grad(const double*, const double*, double*, const AxisExtent&, void*, int);
+template void softmax(const float*, float*, const Middle&, void*, int);
+template void softmax(const double*, double*, const Middle&, void*, int);
+template void log_softmax(const float*, float*, const Middle&, void*, int);
+template void log_softmax(const double*, double*, const Middle&, void*, int);
+template void softmax_grad(const float*, const float*, float*, float, const Middle&, void*, int);
+template void softmax_grad(const double*, const double*, double*, double, const Middle&, void*, int);
+template void log_softmax_grad(const float*, const float*, float*, const Middle&, void*, int);
+template void log_softmax_grad(const double*, const double*, double*, const Middle&, void*, int);
 template void masked_softmax(const float*, const Layout&, float, const bool*, const Layout&, float*, int);
 template void masked_softmax(const double*, const Layout&, double, const bool*, const Layout&, double*, int);
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
+#include "gelu.hpp"
+
 namespace xtape::vector_math {
 
 /// out = f(in...), one register at a time. `out` may be one of `in`.
@@ -161,9 +163,6 @@ xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
   const Batch density = clipped_exp(x * x * Batch(T(-0.5))) * Batch(T(M_SQRT1_2 * 0.5 * M_2_SQRTPI));
   return xsimd::fma(x, density, below);
 }
-
-inline constexpr double gelu_scale = M_SQRT2 * M_2_SQRTPI * 0.5;  ///< sqrt(2 / pi).
-inline constexpr double gelu_cubic = 0.044715;
 
 /// GPT-2's approximation of gelu: x/2 * (1 + tanh(u)) with u = gelu_scale * (x + gelu_cubic x^3). (1 + tanh u)/2 is
 /// computed as sigmoid(2u), with one exponential.

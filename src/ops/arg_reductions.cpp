@@ -1,5 +1,5 @@
 // argmax and top_k: the largest elements and their indices.
-#include "argmax.hpp"
+#include "kernels.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -34,7 +34,7 @@ const Op& argmax_op() {
       .lowering = {.kernel = [](const KernelCall& call) {
         const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
         return Kernel{[extent, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-          argmax_kernel(dtype, arguments.in[0], extent, static_cast<std::int64_t*>(arguments.out[0]), threads);
+          kernels().argmax(dtype, arguments.in[0], extent, static_cast<std::int64_t*>(arguments.out[0]), threads);
         }};
       }}};
   return entry;
@@ -68,10 +68,10 @@ const Op& top_k_op() {
         const std::int64_t length = call.shape(0).back(), k = call.integer("k");
         const std::int64_t rows = length == 0 ? 0 : count_of(call.shape(0)) / length;
         return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-                        top_k_kernel(dtype, arguments.in[0], rows, length, k, arguments.out[0],
+                        kernels().top_k(dtype, arguments.in[0], rows, length, k, arguments.out[0],
                                  static_cast<std::int64_t*>(arguments.out[1]), arguments.scratch, threads);
                       },
-                      top_k_scratch(rows, length, call.threads)};
+                      kernels().top_k_scratch(rows, length, call.threads)};
       }}};
   return entry;
 }

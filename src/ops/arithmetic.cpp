@@ -12,7 +12,7 @@ namespace {
 const Op& add_op() {
   static const Op entry = [] {
     Op op = binary(
-        "add", "a + b. Integers wrap.", wrapping([](auto a, auto b) { return a + b; }),
+        "add", "a + b. Integers wrap.",
         [](const GradientCall& call) {
           const Var g = call.cotangent();
           return per_operand(
@@ -27,7 +27,7 @@ const Op& add_op() {
 
 const Op& sub_op() {
   static const Op entry = binary(
-      "sub", "a - b. Integers wrap.", wrapping([](auto a, auto b) { return a - b; }),
+      "sub", "a - b. Integers wrap.",
       [](const GradientCall& call) {
         const Var g = call.cotangent();
         return per_operand(
@@ -39,7 +39,7 @@ const Op& sub_op() {
 
 const Op& mul_op() {
   static const Op entry = binary(
-      "mul", "a * b. Integers wrap.", wrapping([](auto a, auto b) { return a * b; }),
+      "mul", "a * b. Integers wrap.",
       [](const GradientCall& call) {
         const Var g = call.cotangent();
         return per_operand(
@@ -51,9 +51,8 @@ const Op& mul_op() {
 
 const Op& div_op() {
   static const Op entry = [] {
-    const auto quotient = [](auto a, auto b) { return a / b; };
     Op op = binary(
-        "div", "a / b, true division. Integers are first cast to the tape's default dtype.", quotient,
+        "div", "a / b, true division. Integers are first cast to the tape's default dtype.",
         [](const GradientCall& call) {
           const Var g = call.cotangent() / call.inputs[1];
           return per_operand(
@@ -67,10 +66,6 @@ const Op& div_op() {
       for (Var& input : floats)
         if (is_integer(input.dtype())) input = cast(input, tape.default_dtype());
       return record_call(tape, self, floats, attributes);
-    };
-    op.lowering.tile = [quotient](const KernelCall& call) {
-      return call.dtype(0) == Dtype::float64 ? loop_tile<double, double, double>(quotient)
-                                             : loop_tile<float, float, float>(quotient);
     };
     return op;
   }();
@@ -87,7 +82,6 @@ const Op& maximum_op() {
   static const Op entry = binary(
       "maximum",
       "The larger of a and b; NaN if one of them is NaN. Where they are equal, each gets half of the gradient.",
-      [](auto a, auto b) { return a > b || a != a ? a : b; },
       [](const GradientCall& call) {
         const Var g = call.cotangent();
         const Var &a = call.inputs[0], &b = call.inputs[1];
@@ -101,7 +95,6 @@ const Op& minimum_op() {
   static const Op entry = binary(
       "minimum",
       "The smaller of a and b; NaN if one of them is NaN. Where they are equal, each gets half of the gradient.",
-      [](auto a, auto b) { return a < b || a != a ? a : b; },
       [](const GradientCall& call) {
         const Var g = call.cotangent();
         const Var &a = call.inputs[0], &b = call.inputs[1];
@@ -110,21 +103,6 @@ const Op& minimum_op() {
       });
   return entry;
 }
-
-struct Power {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::pow(a, b);
-    } else {
-      if (b < 0) return a == 1 ? T{1} : a == T{-1} ? (b % 2 ? T{-1} : T{1}) : T{0};
-      std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);  // wraps, as products of integers do
-      for (auto e = static_cast<std::uint64_t>(b); e != 0; e >>= 1, base *= base)
-        if (e & 1) result *= base;
-      return static_cast<T>(result);
-    }
-  }
-};
 
 /// The value of a float constant with one element; NaN for any other var.
 double known_scalar(const Var& x) {
@@ -143,7 +121,6 @@ const Op& pow_op() {
         "and 0 where a is 0 and b is not negative. If b is a float constant of shape (), such as a literal, an "
         "exponent of 1 records nothing, and 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. Integers wrap; an "
         "integer to a negative power is rounded towards 0, and 0 to a negative power is 0.",
-        Power{},
         [](const GradientCall& call) {
           const Var g = call.cotangent();
           const Var &a = call.inputs[0], &b = call.inputs[1];
@@ -182,44 +159,27 @@ const Op& pow_op() {
 
 const Op& neg_op() {
   static const Op entry = unary(
-      "neg", "-x. Integers wrap.", wrapping([](auto x) { return -x; }),
+      "neg", "-x. Integers wrap.",
       [](const GradientCall& call) { return Vars{-call.cotangent()}; },
       [](const CanonicalCall& call) { return call.terms.scaled(call.inputs[0], -1); });
   return entry;
 }
 
-struct Magnitude {
-  template <class T>
-  T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return std::abs(x);
-    else
-      return x < 0 ? static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(x)) : x;
-  }
-};
-
 const Op& abs_op() {
-  static const Op entry = unary("abs", "|x|. The gradient at 0 is 0. Integers wrap.", Magnitude{},
+  static const Op entry = unary("abs", "|x|. The gradient at 0 is 0. Integers wrap.",
                               [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
   return entry;
 }
 
 const Op& sign_op() {
   static const Op entry = unary(
-      "sign", "-1, 0 or 1 where x is negative, zero or positive. NaN stays NaN.",
-      [](auto x) { return x != x ? x : static_cast<decltype(x)>((x > 0) - (x < 0)); }, nullptr);
+      "sign", "-1, 0 or 1 where x is negative, zero or positive. NaN stays NaN.", nullptr);
   return entry;
 }
 
 const Op& floor_op() {
   static const Op entry = unary(
       "floor", "The largest whole number not above x. Integers are unchanged.",
-      [](auto x) {
-        if constexpr (std::is_floating_point_v<decltype(x)>)
-          return std::floor(x);
-        else
-          return x;
-      },
       nullptr);
   return entry;
 }
@@ -227,7 +187,7 @@ const Op& floor_op() {
 const Op& square_op() {
   static const Op entry = [] {
     Op op = unary(
-        "square", "x * x. Integers wrap.", wrapping([](auto x) { return x * x; }),
+        "square", "x * x. Integers wrap.",
         [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; },
         [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 2); });
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };

@@ -1,8 +1,6 @@
 /// Helpers shared by the arithmetic ops.
 #pragma once
 
-#include <type_traits>
-
 #include "elementwise.hpp"
 #include "op_helpers.hpp"
 #include "xtape/ops.hpp"
@@ -17,44 +15,33 @@ inline auto of_floats(CanonicalRule rule) {
       [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
 }
 
-/// An elementwise op of two numbers of one dtype that broadcast together. `f` computes one element.
-template <class F>
-Op binary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
+/// An elementwise op of two numbers of one dtype that broadcast together.
+inline Op binary(const char* name, const char* doc, GradientRule gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = {{"a"}, {"b"}};
   op.shape = same_number_dtype;
-  op.lowering.tile = [f](const KernelCall& call) { return binary_loop(call.dtype(0), f); };
+  op.lowering.tile = tile_by_name;
   op.gradient = gradient;
   if (canonical != nullptr) op.canonical = of_floats(canonical);
   op.lowering.overwrites = {0, 1};
   return op;
 }
 
-/// An elementwise op of one number. `f` computes one element. Without `gradient` the op is not differentiable.
-template <class F>
-Op unary(const char* name, const char* doc, const F& f, GradientRule gradient, CanonicalRule canonical = nullptr) {
+/// An elementwise op of one number. Without `gradient` the op is not differentiable.
+inline Op unary(const char* name, const char* doc, GradientRule gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = {{"x"}};
   op.shape = same_number_dtype;
-  op.lowering.tile = [f](const KernelCall& call) { return unary_loop(call.dtype(0), f); };
+  op.lowering.tile = tile_by_name;
   op.gradient = gradient;
   op.differentiable = gradient != nullptr;
   if (canonical != nullptr) op.canonical = of_floats(canonical);
   op.lowering.overwrites = {0};
   return op;
-}
-
-/// `f`, evaluated in Wrapping<T>, so that integer overflow wraps.
-template <class F>
-auto wrapping(const F& f) {
-  return [f](auto... x) {
-    using T = std::common_type_t<decltype(x)...>;
-    return static_cast<T>(f(static_cast<Wrapping<T>>(x)...));
-  };
 }
 
 /// The gradients of a broadcasting binary op. `to_a` and `to_b` record them in the shape of the output; each is then

@@ -1,13 +1,12 @@
 // attention and its gradient: scaled dot products, mask, softmax, dropout and the weighted sum of values in one kernel.
 // A rule replaces these ops by it.
-#include "attention.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "equation.hpp"
 #include "floating.hpp"
+#include "kernels.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -252,7 +251,7 @@ const Op& attention_grad_op() {
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          const PlannedAttentionGrad planned =
-                             make_attention_grad(plan_of(call, labels_of(call.attributes), call.in[3], call.out));
+                             kernels().make_attention_grad(plan_of(call, labels_of(call.attributes), call.in[3], call.out));
                          return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
                                          run(arguments.in[0], arguments.in[1], arguments.in[2],
                                              hidden_of(arguments, 4, masked), arguments.in[3], arguments.out[0],
@@ -300,7 +299,7 @@ const Op& attention_op() {
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          const PlannedAttention planned =
-                             make_attention(plan_of(call, labels_of(call.attributes), call.out[0], {}));
+                             kernels().make_attention(plan_of(call, labels_of(call.attributes), call.out[0], {}));
                          return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
                                          run(arguments.in[0], arguments.in[1], arguments.in[2],
                                              hidden_of(arguments, 3, masked), arguments.out[0], arguments.scratch,

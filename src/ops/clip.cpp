@@ -4,6 +4,7 @@
 
 #include "elementwise.hpp"
 #include "op_helpers.hpp"
+#include "scalar.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -69,9 +70,7 @@ const Op& clip_op() {
                            using T = decltype(scalar);
                            const T least = clip_bound<T>(call.attributes, "low"),
                                    most = clip_bound<T>(call.attributes, "high");
-                           return loop_tile<T, T>([least, most](T x) {
-                             return x < least ? least : x > most ? most : x;
-                           });
+                           return tile_of({"clip", call.dtype(0), call.dtype(0), {least, most}});
                          });
                        },
                    .overwrites = {0}}};

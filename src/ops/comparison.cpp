@@ -7,77 +7,71 @@ namespace xtape {
 
 namespace {
 /// An elementwise op that compares two inputs of one dtype, bool included.
-template <class F>
-Op comparison(const char* name, const char* doc, const F& f) {
+Op comparison(const char* name, const char* doc) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = {{"a"}, {"b"}};
   op.shape = [](const Call& call) -> std::vector<ValueType> { return {{Dtype::boolean, broadcast_inputs(call)}}; };
-  op.lowering.tile = [f](const KernelCall& call) {
-    return with_scalar(call.dtype(0),
-                       [&](auto scalar) { return loop_tile<bool, decltype(scalar), decltype(scalar)>(f); });
-  };
+  op.lowering.tile = tile_by_name;
   op.differentiable = false;
   return op;
 }
 
 /// An elementwise op on bool inputs.
-template <class... In, class F>
-Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs, const F& f) {
+Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = inputs;
   op.shape = same_dtype;
-  op.lowering.tile = [f](const KernelCall&) { return loop_tile<bool, In...>(f); };
+  op.lowering.tile = tile_by_name;
   op.differentiable = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) op.lowering.overwrites.push_back(static_cast<int>(i));
   return op;
 }
 
 const Op& equal_op() {
-  static const Op entry = comparison("equal", "Whether a == b.", [](auto a, auto b) { return a == b; });
+  static const Op entry = comparison("equal", "Whether a == b.");
   return entry;
 }
 const Op& not_equal_op() {
-  static const Op entry = comparison("not_equal", "Whether a != b.", [](auto a, auto b) { return a != b; });
+  static const Op entry = comparison("not_equal", "Whether a != b.");
   return entry;
 }
 const Op& less_op() {
-  static const Op entry = comparison("less", "Whether a < b.", [](auto a, auto b) { return a < b; });
+  static const Op entry = comparison("less", "Whether a < b.");
   return entry;
 }
 const Op& less_equal_op() {
-  static const Op entry = comparison("less_equal", "Whether a <= b.", [](auto a, auto b) { return a <= b; });
+  static const Op entry = comparison("less_equal", "Whether a <= b.");
   return entry;
 }
 const Op& greater_op() {
-  static const Op entry = comparison("greater", "Whether a > b.", [](auto a, auto b) { return a > b; });
+  static const Op entry = comparison("greater", "Whether a > b.");
   return entry;
 }
 const Op& greater_equal_op() {
-  static const Op entry = comparison("greater_equal", "Whether a >= b.", [](auto a, auto b) { return a >= b; });
+  static const Op entry = comparison("greater_equal", "Whether a >= b.");
   return entry;
 }
 
 const Op& logical_and_op() {
   static const Op entry =
-      logic<bool, bool>("logical_and", "True where both a and b are true.", {{"a", Accept::mask}, {"b", Accept::mask}},
-                        [](bool a, bool b) { return a & b; });
+      logic("logical_and", "True where both a and b are true.", {{"a", Accept::mask}, {"b", Accept::mask}});
   return entry;
 }
 const Op& logical_or_op() {
   static const Op entry =
-      logic<bool, bool>("logical_or", "True where a or b is true, or both are.",
-                        {{"a", Accept::mask}, {"b", Accept::mask}}, [](bool a, bool b) { return a | b; });
+      logic("logical_or", "True where a or b is true, or both are.",
+                        {{"a", Accept::mask}, {"b", Accept::mask}});
   return entry;
 }
 }  // namespace
 
 const Op& logical_not_op() {
   static const Op entry = [] {
-    Op op = logic<bool>("logical_not", "True where x is false.", {{"x", Accept::mask}}, [](bool x) { return !x; });
+    Op op = logic("logical_not", "True where x is false.", {{"x", Accept::mask}});
     op.canonical = [](const CanonicalCall& call) { return opposite_term(call.terms, call.inputs[0]); };
     return op;
   }();

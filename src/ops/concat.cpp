@@ -1,6 +1,6 @@
 // concat, stack, split and unstack: joining arrays along an axis, and splitting them.
 #include "calls.hpp"
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -39,7 +39,7 @@ std::vector<Layout> stack_parts(const Call& call, const Layout& out) {
 Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
   std::vector<std::function<void(const void*, void*)>> copies;
   for (std::size_t i = 0; i < parts.size(); ++i)
-    copies.push_back(make_copy(call.dtype(i), call.in[i], parts[i], call.threads));
+    copies.push_back(kernels().make_copy(call.dtype(i), call.in[i], parts[i], call.threads));
   return {[copies](const KernelArguments& arguments) {
     for (std::size_t i = 0; i < copies.size(); ++i) copies[i](arguments.in[i], arguments.out[0]);
   }};

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "threads.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -53,7 +53,7 @@ Kernel cache_kernel(const KernelCall& call) {
   const CacheExtent extent(call);
   const std::size_t bytes = std::max<std::size_t>(1, static_cast<std::size_t>(extent.piece) * extent.inner_bytes);
   const auto grain = static_cast<std::int64_t>(std::max<std::size_t>(1, grain_bytes / bytes));
-  const auto all = make_copy(call.dtype(1), call.in[1], call.out[0], call.threads);
+  const auto all = kernels().make_copy(call.dtype(1), call.in[1], call.out[0], call.threads);
   return Kernel{[extent, grain, all, threads = call.threads](const KernelArguments& arguments) {
     const auto* past = static_cast<const std::int64_t*>(arguments.in[2]);
     for (std::int64_t row = 0; row < extent.rows; ++row)

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "calls.hpp"
-#include "fill.hpp"
+#include "kernels.hpp"
 #include "threads.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -50,7 +50,7 @@ Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&
     const ValueType type = call.outputs[0];
     return Kernel{
         [type, fill_value = value(call.attributes), threads = call.threads](const KernelArguments& arguments) {
-          fill_with(arguments.out[0], type.dtype, count_of(type.shape), fill_value, threads);
+          kernels().fill_with(arguments.out[0], type.dtype, count_of(type.shape), fill_value, threads);
         }};
   };
   op.expand = [value](const ExpandCall& call) {
@@ -111,7 +111,7 @@ const Op& iota_op() {
                         const ValueType type = call.outputs[0];
                         const std::size_t axis = normal_axis(call.integer("axis"), type.shape.size());
                         return Kernel{[type, axis, threads = call.threads](const KernelArguments& arguments) {
-                          fill_indices(arguments.out[0], type.dtype, type.shape, axis, threads);
+                          kernels().fill_indices(arguments.out[0], type.dtype, type.shape, axis, threads);
                         }};
                       }}};
   return entry;
@@ -142,8 +142,8 @@ const Op& eye_op() {
                       .lowering = {.kernel = [](const KernelCall& call) {
                         const ValueType type = call.outputs[0];
                         return Kernel{[type, threads = call.threads](const KernelArguments& arguments) {
-                          fill_with(arguments.out[0], type.dtype, count_of(type.shape), 0, threads);
-                          fill_diagonal(arguments.out[0], type.dtype, type.shape[0], type.shape[1], 1);
+                          kernels().fill_with(arguments.out[0], type.dtype, count_of(type.shape), 0, threads);
+                          kernels().fill_diagonal(arguments.out[0], type.dtype, type.shape[0], type.shape[1], 1);
                         }};
                       }}};
   return entry;

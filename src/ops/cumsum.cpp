@@ -1,5 +1,5 @@
 // cumsum: running sums.
-#include "cumsum.hpp"
+#include "kernels.hpp"
 
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -33,7 +33,7 @@ const Op& cumsum_op() {
                              Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
                          return Kernel{[extent, dtype = call.dtype(0), reverse = call.flag("reverse"),
                                         threads = call.threads](const KernelArguments& arguments) {
-                           running_sum(dtype, arguments.in[0], extent, reverse, arguments.out[0], threads);
+                           kernels().running_sum(dtype, arguments.in[0], extent, reverse, arguments.out[0], threads);
                          }};
                        },
                    .overwrites = {0}}};

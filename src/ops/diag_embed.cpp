@@ -1,5 +1,5 @@
 // diag_embed and diagonal: vectors to diagonals of matrices, and back.
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -86,8 +86,8 @@ const Op& diag_embed_op() {
                          diagonal.strides[last - 1] += diagonal.strides[last];
                          diagonal.shape.erase(last);
                          diagonal.strides.erase(last);
-                         return Kernel{[fill = make_fill(call.dtype(0), call.out[0], &zero, call.threads),
-                                        copy = make_copy(call.dtype(0), call.in[0], diagonal, call.threads)](
+                         return Kernel{[fill = kernels().make_fill(call.dtype(0), call.out[0], &zero, call.threads),
+                                        copy = kernels().make_copy(call.dtype(0), call.in[0], diagonal, call.threads)](
                                            const KernelArguments& arguments) {
                                          fill(arguments.out[0]);
                                          copy(arguments.in[0], arguments.out[0]);

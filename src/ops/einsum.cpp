@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "equation.hpp"
-#include "product.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -62,7 +61,7 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
   product.accumulate = accumulate;
   product.threads = call.threads;
   product.fixed = fixed_operand(call);
-  return make_product(product);
+  return kernels().make_product(product);
 }
 
 /// The kernel of a planned product. `before` is called at the beginning of every run.
@@ -307,7 +306,7 @@ const Op& einsum_add_op() {
           },
       .lowering = {.kernel =
                        [](const KernelCall& call) {
-                         const auto copy = make_copy(call.dtype(0), call.in[2], call.out[0], call.threads);
+                         const auto copy = kernels().make_copy(call.dtype(0), call.in[2], call.out[0], call.threads);
                          return product_kernel(call, planned(call, true), [copy](const KernelArguments& arguments) {
                            if (arguments.in[2] != arguments.out[0]) copy(arguments.in[2], arguments.out[0]);
                          });

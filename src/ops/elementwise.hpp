@@ -1,15 +1,9 @@
-/// Helpers shared by the elementwise ops: shape rules and constructors of tile functions.
+/// Helpers shared by the elementwise ops: shape rules and tile functions.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
-#include "scalar.hpp"
-#include "vector_math.hpp"
+#include "kernels.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
@@ -39,51 +33,13 @@ inline std::vector<ValueType> same_number_dtype(const Call& call) {
   return same_dtype(call);
 }
 
-/// The type as which a loop reads elements of type T. Compilers do not vectorise loops that read bool.
-template <class T>
-using ReadAs = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
-
-/// A tile function for inputs of types In... and an output of type Out that applies `f` to each element. Meant for
-/// arithmetic that the compiler vectorises. The output may share memory with an input.
-template <class Out, class... In, class F>
-TileFunction loop_tile(const F& f) {
-  return [f](const Tile& tile) {
-    const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
-      const auto loop = [&f, &tile](Out* out, const ReadAs<In>*... in) {
-        const std::int64_t count = tile.count;
-#pragma omp simd
-        for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Out>(f(static_cast<In>(in[i])...));
-      };
-      loop(static_cast<Out*>(tile.out[0]), static_cast<const ReadAs<In>*>(tile.in[each])...);
-    };
-    run(std::index_sequence_for<In...>{});
-  };
+/// The tile function of a call whose loop the kernels have.
+inline TileFunction tile_of(const ElementCall& call) {
+  return [loop = kernels().make_element_loop(call)](const Tile& tile) { loop(tile.in, tile.out[0], tile.count); };
 }
-
-/// loop_tile for one input and an output of a number dtype that is chosen at run time. `f` is a generic lambda.
-template <class F>
-TileFunction unary_loop(Dtype dtype, const F& f) {
-  return with_number(dtype, [&](auto scalar) { return loop_tile<decltype(scalar), decltype(scalar)>(f); });
-}
-/// The same for two inputs.
-template <class F>
-TileFunction binary_loop(Dtype dtype, const F& f) {
-  return with_number(dtype,
-                     [&](auto scalar) { return loop_tile<decltype(scalar), decltype(scalar), decltype(scalar)>(f); });
-}
-
-/// A tile function for n inputs of one float dtype that applies `f` to xsimd batches.
-template <std::size_t n, class F>
-TileFunction vector_tile(Dtype dtype, const F& f) {
-  const auto make = [&f](auto scalar) -> TileFunction {
-    using T = decltype(scalar);
-    return [f](const Tile& tile) {
-      std::array<const T*, n> in;
-      for (std::size_t k = 0; k < n; ++k) in[k] = static_cast<const T*>(tile.in[k]);
-      vector_math::map_vectors(in, static_cast<T*>(tile.out[0]), tile.count, f);
-    };
-  };
-  return dtype == Dtype::float64 ? make(double{}) : make(float{});
+/// That of an op whose loop has the op's name and depends on the dtype of the first input only.
+inline TileFunction tile_by_name(const KernelCall& call) {
+  return tile_of({call.op.name, call.dtype(0)});
 }
 
 }  // namespace xtape

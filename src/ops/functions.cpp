@@ -2,22 +2,21 @@
 #include <cmath>
 
 #include "elementwise.hpp"
+#include "gelu.hpp"
 #include "op_helpers.hpp"
-#include "vector_math.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-/// An elementwise op on floats whose tile function applies `f` to xsimd batches.
-template <class F>
-Op function(const char* name, const char* doc, const F& f, GradientRule gradient) {
+/// An elementwise op on floats.
+Op function(const char* name, const char* doc, GradientRule gradient) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = {{"x", Accept::floating}};
   op.shape = same_dtype;
-  op.lowering.tile = [f](const KernelCall& call) { return vector_tile<1>(call.dtype(0), f); };
+  op.lowering.tile = tile_by_name;
   op.gradient = gradient;
   op.lowering.overwrites = {0};
   return op;
@@ -26,7 +25,7 @@ Op function(const char* name, const char* doc, const F& f, GradientRule gradient
 const Op& sqrt_op() {
   static const Op entry = [] {
     Op op = function(
-        "sqrt", "The square root of x; NaN where x is negative.", [](const auto& x) { return xsimd::sqrt(x); },
+        "sqrt", "The square root of x; NaN where x is negative.",
         [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
     op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 0.5); };
     return op;
@@ -37,7 +36,7 @@ const Op& sqrt_op() {
 const Op& rsqrt_op() {
   static const Op entry = [] {
     Op op = function(
-        "rsqrt", "1 / sqrt(x).", [](const auto& x) { return std::decay_t<decltype(x)>(1) / xsimd::sqrt(x); },
+        "rsqrt", "1 / sqrt(x).",
         [](const GradientCall& call) {
           const Var& y = call.outputs[0];
           return Vars{call.cotangent() * (square(y) * y * -0.5)};
@@ -51,14 +50,14 @@ const Op& rsqrt_op() {
 
 const Op& exp_op() {
   static const Op entry = function(
-      "exp", "e ** x.", [](const auto& x) { return vector_math::exp(x); },
+      "exp", "e ** x.",
       [](const GradientCall& call) { return Vars{call.cotangent() * call.outputs[0]}; });
   return entry;
 }
 
 const Op& expm1_op() {
   static const Op entry = function(
-      "expm1", "e ** x - 1, accurate near 0.", [](const auto& x) { return vector_math::expm1(x); },
+      "expm1", "e ** x - 1, accurate near 0.",
       [](const GradientCall& call) { return Vars{call.cotangent() * (call.outputs[0] + 1)}; });
   return entry;
 }
@@ -66,35 +65,35 @@ const Op& expm1_op() {
 const Op& log_op() {
   static const Op entry = function(
       "log", "The natural logarithm of x; -inf at 0, NaN where x is negative.",
-      [](const auto& x) { return vector_math::log(x); },
+     
       [](const GradientCall& call) { return Vars{call.cotangent() / call.inputs[0]}; });
   return entry;
 }
 
 const Op& log1p_op() {
   static const Op entry = function(
-      "log1p", "log(1 + x), accurate near 0.", [](const auto& x) { return xsimd::log1p(x); },
+      "log1p", "log(1 + x), accurate near 0.",
       [](const GradientCall& call) { return Vars{call.cotangent() / (call.inputs[0] + 1)}; });
   return entry;
 }
 
 const Op& sin_op() {
   static const Op entry = function(
-      "sin", "The sine of x, in radians.", [](const auto& x) { return vector_math::sin(x); },
+      "sin", "The sine of x, in radians.",
       [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0])}; });
   return entry;
 }
 
 const Op& cos_op() {
   static const Op entry = function(
-      "cos", "The cosine of x, in radians.", [](const auto& x) { return vector_math::cos(x); },
+      "cos", "The cosine of x, in radians.",
       [](const GradientCall& call) { return Vars{-(call.cotangent() * sin(call.inputs[0]))}; });
   return entry;
 }
 
 const Op& tanh_op() {
   static const Op entry = function(
-      "tanh", "The hyperbolic tangent of x.", [](const auto& x) { return vector_math::tanh(x); },
+      "tanh", "The hyperbolic tangent of x.",
       [](const GradientCall& call) { return Vars{call.cotangent() * (1 - square(call.outputs[0]))}; });
   return entry;
 }
@@ -102,7 +101,7 @@ const Op& tanh_op() {
 const Op& erf_op() {
   static const Op entry = function(
       "erf", "The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x.",
-      [](const auto& x) { return vector_math::erf(x); },
+     
       [](const GradientCall& call) { return Vars{call.cotangent() * (exp(-square(call.inputs[0])) * M_2_SQRTPI)}; });
   return entry;
 }
@@ -110,7 +109,7 @@ const Op& erf_op() {
 const Op& sigmoid_op() {
   static const Op entry = [] {
     Op op = function(
-        "sigmoid", "1 / (1 + exp(-x)).", [](const auto& x) { return vector_math::sigmoid(x); },
+        "sigmoid", "1 / (1 + exp(-x)).",
         [](const GradientCall& call) {
           const Var& y = call.outputs[0];
           return Vars{call.cotangent() * (y * (1 - y))};
@@ -125,10 +124,6 @@ const Op& relu_op() {
   static const Op entry = [] {
     Op op = function(
         "relu", "maximum(x, 0). The gradient at 0 is 0. NaN stays NaN.",
-        [](const auto& x) {
-          const std::decay_t<decltype(x)> zero(0);
-          return xsimd::select(x <= zero, zero, x);  // NaN is not <= 0, so it stays
-        },
         [](const GradientCall& call) { return Vars{where(call.outputs[0] > 0, call.cotangent(), 0)}; });
     op.expand = [](const ExpandCall& call) { return Vars{where(call.inputs[0] <= 0, 0, call.inputs[0])}; };
     return op;
@@ -140,7 +135,7 @@ const Op& silu_op() {
   static const Op entry = [] {
     Op op = function(
         "silu", "x * sigmoid(x) (Hendrycks and Gimpel, 2016; also called swish).",
-        [](const auto& x) { return x * vector_math::sigmoid(x); },
+       
         [](const GradientCall& call) {
           const Var& x = call.inputs[0];
           const Var s = sigmoid(x);
@@ -156,7 +151,7 @@ const Op& softplus_op() {
   static const Op entry = [] {
     Op op = function(
         "softplus", "log(1 + exp(x)), computed so that exp does not overflow.",
-        [](const auto& x) { return vector_math::softplus(x); },
+       
         [](const GradientCall& call) { return Vars{call.cotangent() * sigmoid(call.inputs[0])}; });
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
@@ -174,6 +169,11 @@ bool tanh_form(const std::string& approximate) {
   return approximate == "tanh";
 }
 
+/// The name of the loop for the form that the call selects.
+std::string loop_name(const std::string& op, const Call& call) {
+  return op + (tanh_form(call.text("approximate")) ? "_tanh" : "_erf");
+}
+
 std::vector<AttributeSpec> gelu_attributes() {
   return {{"approximate", AttributeType::text, "'none' for the error function, 'tanh' for the approximation by tanh.",
            std::string("none")}};
@@ -181,7 +181,7 @@ std::vector<AttributeSpec> gelu_attributes() {
 
 /// The argument of the hyperbolic tangent in gelu's tanh form.
 Var tanh_argument(const Var& x) {
-  return vector_math::gelu_scale * (x + vector_math::gelu_cubic * (x * square(x)));
+  return gelu_scale * (x + gelu_cubic * (x * square(x)));
 }
 
 const Op& gelu_grad_op() {
@@ -203,7 +203,7 @@ const Op& gelu_grad_op() {
             const Var& x = call.inputs[0];
             if (tanh_form(call.attributes().get<std::string>("approximate"))) {
               const Var t = tanh(tanh_argument(x));
-              const Var slope = vector_math::gelu_scale * (1 + 3 * vector_math::gelu_cubic * square(x));
+              const Var slope = gelu_scale * (1 + 3 * gelu_cubic * square(x));
               return Vars{call.inputs[1] * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * slope)};
             }
             const Var below = 0.5 * (1 + erf(x * M_SQRT1_2));
@@ -211,15 +211,7 @@ const Op& gelu_grad_op() {
             return Vars{call.inputs[1] * (below + x * density)};
           },
       .lowering = {.tile =
-                       [](const KernelCall& call) {
-                         if (tanh_form(call.text("approximate")))
-                           return vector_tile<2>(call.dtype(0), [](const auto& x, const auto& g) {
-                             return g * vector_math::gelu_tanh_slope(x);
-                           });
-                         return vector_tile<2>(call.dtype(0), [](const auto& x, const auto& g) {
-                           return g * vector_math::gelu_erf_slope(x);
-                         });
-                       },
+[](const KernelCall& call) { return tile_of({loop_name("gelu_grad", call), call.dtype(0)}); },
                    .overwrites = {0, 1}}};
   return entry;
 }
@@ -231,7 +223,7 @@ const Op& gelu_op() {
         "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + "
         "erf(x / sqrt(2))). With 'tanh' it is an approximation of that, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 "
         "* x ** 3))).",
-        [](const auto& x) { return x; },
+       
         [](const GradientCall& call) {
           return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());
         });
@@ -240,11 +232,7 @@ const Op& gelu_op() {
       tanh_form(call.text("approximate"));
       return same_dtype(call);
     };
-    op.lowering.tile = [](const KernelCall& call) {
-      if (tanh_form(call.text("approximate")))
-        return vector_tile<1>(call.dtype(0), [](const auto& x) { return vector_math::gelu_tanh(x); });
-      return vector_tile<1>(call.dtype(0), [](const auto& x) { return vector_math::gelu_erf(x); });
-    };
+    op.lowering.tile = [](const KernelCall& call) { return tile_of({loop_name("gelu", call), call.dtype(0)}); };
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const bool by_tanh = tanh_form(call.attributes().get<std::string>("approximate"));
@@ -258,7 +246,7 @@ const Op& gelu_op() {
 /// The tanh form written with x * (1 + a * x ** 2) in place of x + a * x ** 3.
 Vars factored_gelu(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  return {0.5 * x * (1 + tanh(vector_math::gelu_scale * x * (1 + vector_math::gelu_cubic * square(x))))};
+  return {0.5 * x * (1 + tanh(gelu_scale * x * (1 + gelu_cubic * square(x))))};
 }
 
 void add_gelu_rules(OpTable& table) {

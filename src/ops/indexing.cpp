@@ -1,9 +1,8 @@
 // Ops that use an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
-#include "indexing.hpp"
-
 #include <cstring>
 
 #include "creation.hpp"
+#include "kernels.hpp"
 #include "scalar.hpp"
 #include "xtape/ops.hpp"
 
@@ -50,7 +49,7 @@ void require_part(const Shape& part, const Shape& wanted) {
 
 template <class Index>
 void require_in_range(const std::string& op, const Index* indices, std::int64_t count, std::int64_t size) {
-  const Stray<Index> stray = first_stray(indices, count, size);
+  const Stray<Index> stray = kernels().indices_of<Index>().first_stray(indices, count, size);
   if (stray.found)
     throw Error(op + ": index " + std::to_string(stray.index) + " (at flat position " + std::to_string(stray.place) +
                 ") is out of range: x has size " + std::to_string(size) + " along the axis");
@@ -71,7 +70,8 @@ Kernel take_kernel(const KernelCall& call) {
     return Kernel{[picking, bytes, count, threads = call.threads](const KernelArguments& arguments) {
                     const auto* indices = static_cast<const Index*>(arguments.in[1]);
                     require_in_range("take", indices, count, picking.axis);
-                    take_slices(arguments.in[0], indices, arguments.out[0], picking, bytes, threads);
+                    kernels().indices_of<Index>().take_slices(arguments.in[0], indices, arguments.out[0], picking, bytes,
+                                                              threads);
                   },
                   0};
   });
@@ -81,18 +81,16 @@ Kernel gather_kernel(const KernelCall& call) {
   const std::int64_t count = count_of(call.shape(1));
   const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
   const Picking picking = picking_of(call.shape(0), call.integer("axis"), call.shape(1)[axis]);
+  const std::size_t bytes = size_of(call.dtype(0));
   return with_index(call, [&](auto index) {
     using Index = decltype(index);
-    return with_scalar(call.dtype(0), [&](auto scalar) {
-      using T = decltype(scalar);
-      return Kernel{[picking, count, threads = call.threads](const KernelArguments& arguments) {
-                      const auto* indices = static_cast<const Index*>(arguments.in[1]);
-                      require_in_range("gather", indices, count, picking.axis);
-                      take_elements(static_cast<const T*>(arguments.in[0]), indices, static_cast<T*>(arguments.out[0]),
-                                    picking, threads);
-                    },
-                    0};
-    });
+    return Kernel{[picking, bytes, count, threads = call.threads](const KernelArguments& arguments) {
+                    const auto* indices = static_cast<const Index*>(arguments.in[1]);
+                    require_in_range("gather", indices, count, picking.axis);
+                    kernels().indices_of<Index>().take_elements(arguments.in[0], indices, arguments.out[0], picking,
+                                                                bytes, threads);
+                  },
+                  0};
   });
 }
 
@@ -121,8 +119,9 @@ Kernel adding_kernel(const KernelCall& call, const char* name, const Picking& pi
 Kernel index_add_kernel(const KernelCall& call) {
   const Picking picking = picking_of(call.shape(0), call.integer("axis"), count_of(call.shape(1)));
   return adding_kernel(call, "index_add", picking,
-                       [](auto* out, const auto* indices, const auto* part, const Picking& p, int threads) {
-                         add_slices(out, indices, part, p, threads);
+                       []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p,
+                                                int threads) {
+                         kernels().picks_of<T, Index>().add_slices(out, indices, part, p, threads);
                        });
 }
 
@@ -130,8 +129,9 @@ Kernel scatter_add_kernel(const KernelCall& call) {
   const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
   const Picking picking = picking_of(call.shape(0), call.integer("axis"), call.shape(1)[axis]);
   return adding_kernel(call, "scatter_add", picking,
-                       [](auto* out, const auto* indices, const auto* part, const Picking& p, int threads) {
-                         add_elements(out, indices, part, p, threads);
+                       []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p,
+                                                int threads) {
+                         kernels().picks_of<T, Index>().add_elements(out, indices, part, p, threads);
                        });
 }
 

@@ -1,6 +1,6 @@
 // layer_norm and its gradient.
 #include "floating.hpp"
-#include "normalise.hpp"
+#include "kernels.hpp"
 #include "row_kernel.hpp"
 #include "op_helpers.hpp"
 #include "xtape/ops.hpp"
@@ -29,7 +29,7 @@ Kernel layer_norm_kernel(const KernelCall& call) {
     using T = decltype(scalar);
     return row_kernel(rows, length, call.threads,
                       [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
-                        layer_norm<T>(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr,
+                        kernels().of<T>().layer_norm(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr,
                                       biased ? in<T>(arguments, 2) : nullptr, epsilon, out<T>(arguments, 0),
                                       out<T>(arguments, 1), out<T>(arguments, 2), first, last, length);
                       });
@@ -69,9 +69,9 @@ Kernel layer_norm_grad_kernel(const KernelCall& call) {
   const bool biased = call.flag("bias");
   return with_floating(call.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
-    const std::size_t scratch = weighted || biased ? norm_grad_scratch(rows, length, sizeof(T)) : 0;
+    const std::size_t scratch = weighted || biased ? kernels().norm_grad_scratch(rows, length, sizeof(T)) : 0;
     return Kernel{[=](const KernelArguments& arguments) {
-                    norm_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2), in<T>(arguments, 3),
+                    kernels().of<T>().norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2), in<T>(arguments, 3),
                                  weighted ? in<T>(arguments, 4) : nullptr, out<T>(arguments, 0),
                                  weighted ? out<T>(arguments, 1) : nullptr,
                                  biased ? out<T>(arguments, weighted ? 2 : 1) : nullptr, arguments.scratch, rows,

@@ -20,9 +20,9 @@ const Op& log_softmax_grad_op() {
         "log_softmax_grad",
         "The gradient of log_softmax, from its output y: dx = dy - exp(y) * sum(dy), the sum along `axis`.",
         {{"y", Accept::floating}, {"dy", Accept::floating}},
-        [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+        [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
           using T = decltype(scalar);
-          log_softmax_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), extent, arguments.scratch,
+          kernels().of<T>().log_softmax_grad(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), extent, arguments.scratch,
                               threads);
         });
     op.outputs = {"dx"};
@@ -43,9 +43,9 @@ const Op& log_softmax_op() {
                        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
                        "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
                        {{"x", Accept::floating}},
-                       [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+                       [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
                          using T = decltype(scalar);
-                         log_softmax<T>(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
+                         kernels().of<T>().log_softmax(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
                        });
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];

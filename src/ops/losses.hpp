@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cross_entropy.hpp"
+#include "kernels.hpp"
 #include "floating.hpp"
 
 namespace xtape {

@@ -1,7 +1,7 @@
 // pad, shift_right and tile: extending and repeating arrays.
 #include <algorithm>
 
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "scalar.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -61,9 +61,9 @@ const Op& pad_op() {
                            inside.offset += call.integers("before")[i] * inside.strides[i];
                          const auto fill = with_scalar(call.dtype(0), [&](auto zero) {
                            const auto value = call.attributes.number("value").as<decltype(zero)>();
-                           return make_fill(call.dtype(0), call.out[0], &value, call.threads);
+                           return kernels().make_fill(call.dtype(0), call.out[0], &value, call.threads);
                          });
-                         return Kernel{[fill, copy = make_copy(call.dtype(0), call.in[0], inside, call.threads)](
+                         return Kernel{[fill, copy = kernels().make_copy(call.dtype(0), call.in[0], inside, call.threads)](
                                            const KernelArguments& arguments) {
                            fill(arguments.out[0]);
                            copy(arguments.in[0], arguments.out[0]);

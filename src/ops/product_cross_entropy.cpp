@@ -1,11 +1,10 @@
 // product_cross_entropy: a projection to logits, their cross-entropy and its gradients in one kernel. A rule replaces
 // these ops by it.
-#include "product_cross_entropy.hpp"
-
 #include <algorithm>
 #include <memory>
 
 #include "equation.hpp"
+#include "kernels.hpp"
 #include "losses.hpp"
 #include "op_helpers.hpp"
 #include "xtape/ops.hpp"
@@ -89,18 +88,15 @@ Kernel product_cross_entropy_kernel(const KernelCall& call) {
   product.classes_first = projection.classes_first;
   product.biased = call.inputs.size() > 3;
   product.threads = call.threads;
-  return with_scalars(call, 2, [&](auto scalar, auto target) {
-    using T = decltype(scalar);
-    using Target = decltype(target);
-    const auto made = std::make_shared<const ProductCrossEntropy<T>>(product);
-    return Kernel{[made, biased = product.biased](const KernelArguments& arguments) {
-                    made->run(in<T>(arguments, 0), in<T>(arguments, 1), biased ? in<T>(arguments, 3) : nullptr,
-                              in<Target>(arguments, 2), out<T>(arguments, 0), out<std::int64_t>(arguments, 1),
-                              out<T>(arguments, 2), out<T>(arguments, 3), biased ? out<T>(arguments, 4) : nullptr,
-                              arguments.scratch);
-                  },
-                  made->scratch_bytes()};
-  });
+  const PlannedProductCrossEntropy planned =
+      kernels().make_product_cross_entropy(product, call.dtype(0), call.dtype(2));
+  return Kernel{[run = planned.run, biased = product.biased](const KernelArguments& arguments) {
+                  const auto& [in, out] = std::pair(arguments.in, arguments.out);
+                  run({in[0], in[1], biased ? in[3] : nullptr, in[2], out[0], static_cast<std::int64_t*>(out[1]), out[2],
+                       out[3], biased ? out[4] : nullptr},
+                      arguments.scratch);
+                },
+                planned.scratch_bytes};
 }
 
 Vars expand_product_cross_entropy(const ExpandCall& call) {

@@ -1,7 +1,7 @@
 // Random arrays and dropout. The numbers are a function of the player's seed, the key of the call's site, the step of
 // the play and the index of the element, and of nothing else.
 #include "creation.hpp"
-#include "draws.hpp"
+#include "kernels.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -46,7 +46,7 @@ const Op& uniform_op() {
       .lowering = {.kernel = [](const KernelCall& call) {
         return Kernel{[key = key_of(call), type = call.outputs[0], low = call.number("low"), high = call.number("high"),
                        threads = call.threads](const KernelArguments& arguments) {
-          draw_uniform({key, arguments.step}, type.dtype, count_of(type.shape), low, high, arguments.out[0], threads);
+          kernels().draw_uniform({key, arguments.step}, type.dtype, count_of(type.shape), low, high, arguments.out[0], threads);
         }};
       }}};
   return entry;
@@ -66,7 +66,7 @@ const Op& bernoulli_op() {
       .lowering = {.kernel = [](const KernelCall& call) {
         return Kernel{[key = key_of(call), count = count_of(call.outputs[0].shape), p = call.number("p"),
                        threads = call.threads](const KernelArguments& arguments) {
-          draw_bernoulli({key, arguments.step}, count, p, static_cast<bool*>(arguments.out[0]), threads);
+          kernels().draw_bernoulli({key, arguments.step}, count, p, static_cast<bool*>(arguments.out[0]), threads);
         }};
       }}};
   return entry;
@@ -91,7 +91,7 @@ const Op& categorical_op() {
       .lowering = {.kernel = [](const KernelCall& call) {
         return Kernel{[key = key_of(call), dtype = call.dtype(0), rows = count_of(call.outputs[0].shape),
                        classes = call.shape(0).back(), threads = call.threads](const KernelArguments& arguments) {
-          draw_categorical({key, arguments.step}, dtype, arguments.in[0], rows, classes,
+          kernels().draw_categorical({key, arguments.step}, dtype, arguments.in[0], rows, classes,
                            static_cast<std::int64_t*>(arguments.out[0]), threads);
         }};
       }}};
@@ -131,8 +131,8 @@ const Op& dropout_op() {
                      const auto make = [&](auto scalar) -> TileFunction {
                        using T = decltype(scalar);
                        return [key = key_of(call), keep, scale = static_cast<T>(1 / keep)](const Tile& tile) {
-                         drop({key, tile.step}, tile.first, tile.count, keep, scale, static_cast<const T*>(tile.in[0]),
-                              static_cast<T*>(tile.out[0]));
+                         kernels().of<T>().drop({key, tile.step}, tile.first, tile.count, keep, scale,
+                                                static_cast<const T*>(tile.in[0]), static_cast<T*>(tile.out[0]));
                        };
                      };
                      return call.dtype(0) == Dtype::float64 ? make(double{}) : make(float{});

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "reduce.hpp"
+#include "kernels.hpp"
 #include "op_helpers.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -85,12 +85,12 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
     return {{dtype, reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
   };
   op.lowering.kernel = [kind](const KernelCall& call) {
-    const auto reducer = std::make_shared<const Reducer>(
+    const PlannedReduction planned = kernels().make_reduction(
         kind, call.dtype(0), call.shape(0), reduced_axes(call.integers("axis"), call.shape(0).size()), call.threads);
-    return Kernel{[reducer](const KernelArguments& arguments) {
-                    reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);
+    return Kernel{[run = planned.run](const KernelArguments& arguments) {
+                    run(arguments.in[0], arguments.out[0], arguments.scratch);
                   },
-                  reducer->scratch_bytes()};
+                  planned.scratch_bytes};
   };
   return op;
 }

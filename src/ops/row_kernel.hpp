@@ -1,7 +1,7 @@
 /// Kernels that process rows independently of one another.
 #pragma once
 
-#include "lanes.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 #include "xtape/op.hpp"
 

@@ -43,12 +43,7 @@ const Op& where_op() {
             return call.as_it_stands();
           },
       .lowering = {.tile =
-                       [](const KernelCall& call) {
-                         return with_scalar(call.dtype(1), [](auto scalar) {
-                           using T = decltype(scalar);
-                           return loop_tile<T, bool, T, T>([](bool condition, T a, T b) { return condition ? a : b; });
-                         });
-                       },
+[](const KernelCall& call) { return tile_of({"where", call.dtype(1)}); },
                    .overwrites = {0, 1, 2}}};
   return entry;
 }
@@ -81,12 +76,9 @@ const Op& masked_fill_op() {
                                call.attributes().number("value").as<double>(), call.type());
           },
       .lowering = {.tile =
-                       [](const KernelCall& call) {
-                         return with_number(call.dtype(0), [&](auto scalar) {
-                           using T = decltype(scalar);
-                           const T value = call.attributes.number("value").as<T>();
-                           return loop_tile<T, T, bool>([value](T x, bool mask) { return mask ? value : x; });
-                         });
+[](const KernelCall& call) {
+                         return tile_of(
+                             {"masked_fill", call.dtype(0), call.dtype(0), {call.attributes.number("value")}});
                        },
                    .overwrites = {0}}};
   return entry;
@@ -99,22 +91,6 @@ TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const Valu
   const TermId filled = terms.call(masked_fill_op(), {{"value", factor ? quotient : value}},
                                    {factor ? part.term : x, mask}, type);
   return factor ? terms.scaled(filled, part.factor) : filled;
-}
-
-/// Converts an element. A float becomes an integer by rounding towards 0; values out of range become the nearest limit
-/// of the range, and NaN becomes 0. A number becomes true unless it is 0.
-template <class To, class From>
-To converted(From x) {
-  if constexpr (std::is_same_v<To, bool>) {
-    return x != From{0};
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    constexpr From limit = static_cast<From>(std::uint64_t{1} << (8 * sizeof(To) - 1));  // exact: a power of two
-    if (x >= limit) return std::numeric_limits<To>::max();
-    if (x < -limit) return std::numeric_limits<To>::min();
-    return x == x ? static_cast<To>(x) : To{0};
-  } else {
-    return static_cast<To>(x);
-  }
 }
 
 const Op& cast_op() {
@@ -135,13 +111,7 @@ const Op& cast_op() {
         return record_call(tape, self, inputs, attributes);
       },
       .lowering = {.tile = [](const KernelCall& call) {
-        return with_scalar(call.dtype(0), [&](auto from) {
-          return with_scalar(call.get<Dtype>("dtype"), [](auto to) {
-            using From = decltype(from);
-            using To = decltype(to);
-            return loop_tile<To, From>([](From x) { return converted<To>(x); });
-          });
-        });
+        return tile_of({"cast", call.dtype(0), call.get<Dtype>("dtype")});
       }}};
   return entry;
 }

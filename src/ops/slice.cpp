@@ -1,7 +1,7 @@
 // slice and flip, which are views, and update_slice, which replaces a slice.
 #include <algorithm>
 
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -168,8 +168,8 @@ const Op& update_slice_op() {
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          return Kernel{
-                             [all = make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
-                              part = make_copy(call.dtype(0), call.in[1], layout_of(update_of(call), call.out[0]),
+                             [all = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
+                              part = kernels().make_copy(call.dtype(0), call.in[1], layout_of(update_of(call), call.out[0]),
                                                call.threads)](const KernelArguments& arguments) {
                                if (arguments.in[0] != arguments.out[0]) all(arguments.in[0], arguments.out[0]);
                                part(arguments.in[1], arguments.out[0]);

@@ -26,9 +26,9 @@ const Op& softmax_grad_op() {
                            "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
                            "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
                            {{"y", Accept::floating}, {"dy", Accept::floating}},
-                           [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+                           [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
                              using T = decltype(scalar);
-                             softmax_grad<T>(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), T{1},
+                             kernels().of<T>().softmax_grad(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), T{1},
                                              extent, arguments.scratch, threads);
                            });
     op.outputs = {"dx"};
@@ -48,9 +48,9 @@ const Op& softmax_op() {
                            "y = exp(x - max x) / sum exp(x - max x) along `axis`: numbers that are not negative and "
                            "sum to 1. A row of -inf (a fully masked row) gives zeros, and its gradient is 0.",
                            {{"x", Accept::floating}},
-                           [](auto scalar, const KernelArguments& arguments, const AxisExtent& extent, int threads) {
+                           [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
                              using T = decltype(scalar);
-                             softmax<T>(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
+                             kernels().of<T>().softmax(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
                            });
     op.expand = [](const ExpandCall& call) {
       return Vars{expanded_softmax(call.inputs[0], call.attributes().get<std::int64_t>("axis"))};

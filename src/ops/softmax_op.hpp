@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "floating.hpp"
-#include "softmax.hpp"
+#include "kernels.hpp"
 
 namespace xtape {
 
@@ -26,11 +26,11 @@ Op along_axis_op(const std::string& name, const std::string& doc, std::vector<In
     return std::vector<ValueType>{call.inputs[0]};
   };
   op.lowering.kernel = [run, operands](const KernelCall& call) {
-    const AxisExtent extent = AxisExtent::of(call.shape(0), axis_of(call));
+    const Middle extent = Middle::around(call.shape(0), axis_of(call));
     const int threads = call.threads;
     return with_floating(call.dtype(0), [&](auto scalar) {
       return Kernel{[=](const KernelArguments& arguments) { run(scalar, arguments, extent, threads); },
-                    softmax_scratch(extent, static_cast<int>(operands), sizeof(scalar), threads)};
+                    kernels().softmax_scratch(extent, static_cast<int>(operands), sizeof(scalar), threads)};
     });
   };
   op.canonical = [](const CanonicalCall& call) {

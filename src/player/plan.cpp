@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "memory.hpp"
 #include "passes.hpp"
 #include "placement.hpp"
@@ -96,7 +96,7 @@ class Planner {
     step.out.push_back(ref(type.dtype, to));
     in.offset = out.offset = 0;
     step.cost = cost_of_copy(type, in);
-    const auto copy = make_copy(type.dtype, in, out, threads_);
+    const auto copy = kernels().make_copy(type.dtype, in, out, threads_);
     step.kernel.run = [copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); };
     result_.steps.push_back(std::move(step));
   }

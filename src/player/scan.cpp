@@ -1,7 +1,7 @@
 // Plays scans: the body is planned once and played step by step. The addresses of slices advance from step to step.
 #include <algorithm>
 
-#include "copy.hpp"
+#include "kernels.hpp"
 #include "passes.hpp"
 #include "placement.hpp"
 #include "plan.hpp"
@@ -278,15 +278,15 @@ class ScanRun {
     state.output = form_.stacked() + j;
     const Layout &first = call.in[state.input], &last = call.out[state.output];
     const Dtype dtype = call.dtype(state.input);
-    state.skip = make_copy(dtype, first, last, call.threads);
+    state.skip = kernels().make_copy(dtype, first, last, call.threads);
     const int carried = planned.carried[j];
     if (carried >= 0) {
       state.before = at({carried, 0});
-      state.enter = make_copy(dtype, first, Layout::dense(first.shape), call.threads);
+      state.enter = kernels().make_copy(dtype, first, Layout::dense(first.shape), call.threads);
     }
     const PlannedOutput& output = planned.outputs[form_.stacked() + j];
     state.after = at({output.buffer, 0});
-    state.leave = make_copy(dtype, output.layout, last, call.threads);
+    state.leave = kernels().make_copy(dtype, output.layout, last, call.threads);
     states_.push_back(std::move(state));
   }
 

@@ -6,17 +6,16 @@
 
 #include <algorithm>
 
-#include "amx.hpp"
 #include "blas_core.hpp"
+#include "instruction_set.hpp"
 #include "json_text.hpp"
-#include "lanes.hpp"
 
 namespace xtape::train {
 
 namespace {
 /// What decides the bits of results in addition to the model, the data and the recipe.
 std::string processor() {
-  return std::string(xsimd::default_arch::name()) + (amx::available() ? " with AMX, " : ", ") + blas_description();
+  return std::string(name_of(instruction_set())) + ", " + blas_description();
 }
 
 std::string without_threads(const Recipe& recipe) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels.hpp"
 #include "memory.hpp"
 #include "threads.hpp"
 
@@ -24,8 +25,8 @@ std::vector<std::size_t> order_of(const Vars& gradients) {
   return order;
 }
 
-/// Adds `from` to the `lefts` arrays before it, the nearest first, each `stride` bytes before the next: the last of them
-/// becomes left[k] + (… + (left[1] + from)).
+/// Adds `from` to the `lefts` arrays before it, the nearest first, each `stride` bytes before the next: the last of
+/// them becomes left[k] + (… + (left[1] + from)).
 template <class T>
 void add_lefts(std::byte* from, int lefts, std::size_t stride, std::int64_t count) {
   const auto left = [&](int k) { return reinterpret_cast<T*>(from - static_cast<std::size_t>(k) * stride); };
@@ -36,7 +37,7 @@ void add_lefts(std::byte* from, int lefts, std::size_t stride, std::int64_t coun
     for (int k = 1; k <= lefts; ++k) {
       const T* more = left(k) + begin;
       T* to = k == lefts ? left(k) + begin : sum;
-      for (std::int64_t i = 0; i < size; ++i) to[i] = more[i] + right[i];
+      kernels().of<T>().add_arrays(more, right, to, size);
       right = sum;
     }
   }
@@ -216,7 +217,7 @@ const T* GradientSum::add_terms(const Shards& node, std::size_t& term, std::size
   const std::int64_t middle = node.first + left_count(node.count());
   const T* left = add_terms({node.first, middle}, term, index, begin, count, to);
   const T* right = add_terms({middle, node.last}, term, index, begin, count, right_memory);
-  for (std::int64_t i = 0; i < count; ++i) to[i] = left[i] + right[i];
+  kernels().of<T>().add_arrays(left, right, to, count);
   return to;
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "threads.hpp"
-#include "update.hpp"
+#include "kernels.hpp"
 
 namespace xtape::train {
 
@@ -118,7 +118,7 @@ void PieceOptimizer::square_sums(const PieceGradients& gradients, std::vector<do
   for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
     if (before) before(index);
-    sums[index] = square_sum<T>(static_cast<const T*>(gradients[index]), pieces_[index].count);
+    sums[index] = kernels().of<T>().square_sum(static_cast<const T*>(gradients[index]), pieces_[index].count);
   });
 }
 
@@ -145,7 +145,7 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
     const double decay = decay_of(piece);
     if (options_.kind == Kind::sgd) {
       T* velocity = kinds_.empty() ? nullptr : static_cast<T*>(moment(0, index));
-      sgd_update<T>(weight, gradient, velocity, piece.count,
+      kernels().of<T>().sgd_update(weight, gradient, velocity, piece.count,
                     {rate, scale, options_.momentum, options_.nesterov, decay});
       return;
     }
@@ -154,7 +154,7 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
       own.decay = decay;
     else
       own.shrink = 1 - rate * decay;
-    adam_update<T>(weight, gradient, static_cast<T*>(moment(0, index)), static_cast<T*>(moment(1, index)), piece.count,
+    kernels().of<T>().adam_update(weight, gradient, static_cast<T*>(moment(0, index)), static_cast<T*>(moment(1, index)), piece.count,
                    own);
   });
 }

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "bench.hpp"
+#include "blas_core.hpp"
 #include "workload.hpp"
 #include "xtape/mpi.hpp"
 #include "xtape/xtape.hpp"
@@ -198,7 +199,7 @@ void run(const Words& words) {
 }  // namespace
 
 int main(int count, char** arguments) try {
-  bench::leave_blas_its_choice(arguments);
+  restart_with_fitting_blas(arguments);
   run(parse(count, arguments));
   return 0;
 } catch (const std::exception& error) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench.hpp"
+#include "blas_core.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {
@@ -61,7 +62,7 @@ Words parse(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  bench::leave_blas_its_choice(arguments);
+  xtape::restart_with_fitting_blas(arguments);
   try {
     const Words words = parse(count, arguments);
     Run run = Run::open(words.run, {{"threads", words.threads}});

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "bench.hpp"
+#include "blas_core.hpp"
 #include "decode.hpp"
 #include "workload.hpp"
 #include "xtape/optim.hpp"
@@ -33,6 +34,8 @@ using bench::seconds;
 using bench::Workload;
 using bench::workload_named;
 
+constexpr std::size_t slowest_shown = 16;
+
 struct Words {
   std::vector<std::string> only;
   int steps = 9;
@@ -40,23 +43,32 @@ struct Words {
   bool profile = false;
 };
 
-/// Prints the time of a play by op to stderr, as the mean of `plays` plays.
+/// Prints the time of a play to stderr, as the mean of `plays` plays: by op, and of the slowest groups of equal steps.
 void print_profile(const Player& player, int plays) {
-  std::vector<double> times = player.seconds();
-  for (double& time : times) time /= plays;
-  std::map<std::string, std::pair<double, int>> by_op;
+  struct Row {
+    double seconds = 0, flops = 0;
+    int steps = 0;
+  };
+  std::map<std::string, Row> by_op, by_type;
+  const std::vector<double> times = player.seconds();
   for (std::size_t i = 0; i < times.size(); ++i) {
-    auto& [total, count] = by_op[player.plan().steps[i].op];
-    total += times[i];
-    ++count;
+    const Plan::Step& step = player.plan().steps[i];
+    for (Row* row : {&by_op[step.op], &by_type[step.op + " -> " + step.outputs]}) {
+      row->seconds += times[i] / plays;
+      row->flops += step.flops;
+      ++row->steps;
+    }
   }
-  std::vector<std::pair<std::string, std::pair<double, int>>> rows(by_op.begin(), by_op.end());
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-  const double total = std::accumulate(times.begin(), times.end(), 0.0);
+  const double total = std::accumulate(times.begin(), times.end(), 0.0) / plays;
   std::fprintf(stderr, "%9.3f ms in %zu steps\n", total * 1e3, times.size());
-  for (const auto& [op, row] : rows) {
-    std::fprintf(stderr, "%9.3f ms %5.1f %% %5d x %s\n", row.first * 1e3, 100 * row.first / total, row.second,
-                 op.c_str());
+  for (const auto* table : {&by_op, &by_type}) {
+    std::vector<std::pair<std::string, Row>> rows(table->begin(), table->end());
+    std::sort(rows.begin(), rows.end(),
+              [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    if (table == &by_type && rows.size() > slowest_shown) rows.resize(slowest_shown);
+    for (const auto& [name, row] : rows)
+      std::fprintf(stderr, "%9.3f ms %5.1f %% %6.1f GFLOP/s %5d x %s\n", row.seconds * 1e3, 100 * row.seconds / total,
+                   row.flops / row.seconds * 1e-9, row.steps, name.c_str());
   }
 }
 
@@ -179,7 +191,7 @@ void run_apart(const Workload& w, const Words& words) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  bench::leave_blas_its_choice(arguments);
+  restart_with_fitting_blas(arguments);
   try {
     const Words words = parse(count, arguments);
     for (const std::string& name : words.only) run_apart(workload_named(name), words);

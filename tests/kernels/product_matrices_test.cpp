@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <xsimd/xsimd.hpp>
 
 #include "amx.hpp"
 #include "matrices.hpp"

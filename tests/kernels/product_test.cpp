@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <xsimd/xsimd.hpp>
 
 #include "amx.hpp"
+#include "instruction_set.hpp"
 #include "matrices.hpp"
 #include "random_layouts.hpp"
 
@@ -148,7 +148,7 @@ TEST_CASE("long sums in plain loops: many results at once and one by one, in blo
 TEST_CASE("the products of models run as matrix products without packing by copies") {
   std::mt19937 random(3);
   const ProductWay expected = amx::available()                  ? ProductWay::amx
-                              : xsimd::batch<float>::size >= 16 ? ProductWay::tiles
+                              : instruction_set() >= InstructionSet::avx2 ? ProductWay::tiles
                                                                 : ProductWay::blas;
   const LayoutFreedom dense{false, false, false, false};
   const std::map<char, std::int64_t> sizes{{'b', 2}, {'t', 48}, {'d', 80}, {'f', 88}};

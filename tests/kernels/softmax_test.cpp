@@ -25,13 +25,13 @@ std::vector<T> random_values(std::int64_t count, unsigned seed, double scale = 1
 }
 
 /// The element `i` of the row that is at (outer, inner).
-std::size_t place(const AxisExtent& extent, std::int64_t outer, std::int64_t i, std::int64_t inner) {
-  return static_cast<std::size_t>((outer * extent.length + i) * extent.inner + inner);
+std::size_t place(const Middle& extent, std::int64_t outer, std::int64_t i, std::int64_t inner) {
+  return static_cast<std::size_t>((outer * extent.size + i) * extent.inner + inner);
 }
 }  // namespace
 
 TEST_CASE("softmax along any axis equals that of a plain loop, also in place, for any number of threads") {
-  for (const AxisExtent extent : {AxisExtent{3, 5, 1},
+  for (const Middle extent : {Middle{3, 5, 1},
                                   {40, 1024, 1},
                                   {2, 7, 3},
                                   {3, 33, 40},
@@ -41,7 +41,7 @@ TEST_CASE("softmax along any axis equals that of a plain loop, also in place, fo
                                   {0, 4, 1},
                                   {1, 50257, 1}})
     for (int threads : {1, 3}) {
-      const std::int64_t count = extent.outer * extent.length * extent.inner;
+      const std::int64_t count = extent.outer * extent.size * extent.inner;
       const std::vector<float> x = random_values<float>(count, 5, 4);
       std::vector<float> y = x;
       std::vector<std::byte> scratch(softmax_scratch(extent, 1, sizeof(float), threads));
@@ -51,8 +51,8 @@ TEST_CASE("softmax along any axis equals that of a plain loop, also in place, fo
       for (std::int64_t outer = 0; outer < extent.outer; ++outer)
         for (std::int64_t inner = 0; inner < extent.inner; ++inner) {
           double total = 0;
-          for (std::int64_t i = 0; i < extent.length; ++i) total += std::exp(double{x[place(extent, outer, i, inner)]});
-          for (std::int64_t i = 0; i < extent.length; ++i) {
+          for (std::int64_t i = 0; i < extent.size; ++i) total += std::exp(double{x[place(extent, outer, i, inner)]});
+          for (std::int64_t i = 0; i < extent.size; ++i) {
             const std::size_t at = place(extent, outer, i, inner);
             REQUIRE(y[at] == doctest::Approx(std::exp(double{x[at]}) / total).epsilon(2e-6));
             REQUIRE(log_y[at] == doctest::Approx(x[at] - std::log(total)).epsilon(2e-6));

@@ -1,0 +1,32 @@
+/// Loops over the logits of one row, for the choice of tokens.
+#pragma once
+
+#include <cstdint>
+
+namespace xtape {
+
+/// The largest logit. -inf without logits; unspecified if one is NaN.
+template <class T>
+T greatest(const T* logits, std::int64_t count);
+
+/// Whether a logit is NaN or plus infinity.
+template <class T>
+bool has_odd(const T* logits, std::int64_t count);
+
+/// The first index in [from, count) whose logit is above `bound`; `count` if there is none.
+template <class T>
+std::int64_t first_above(const T* logits, std::int64_t from, std::int64_t count, T bound);
+
+/// log sum exp(logits); NaN or infinite if it is not defined.
+template <class T>
+double log_sum_exp(const T* logits, std::int64_t count);
+
+/// weights = exp((logits - top) / temperature).
+template <class T>
+void weights_of(const T* logits, std::int64_t count, T top, T temperature, T* weights);
+
+/// The sum of these weights.
+template <class T>
+double sum_of_weights(const T* logits, std::int64_t count, T top, T temperature);
+
+}  // namespace xtape

@@ -1,0 +1,248 @@
+#include "elementwise.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "division.hpp"
+#include "scalar.hpp"
+#include "vector_math.hpp"
+
+namespace xtape {
+
+namespace {
+/// The type as which a loop reads elements of type T. Compilers do not vectorise loops that read bool.
+template <class T>
+using ReadAs = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
+
+/// Applies `f` to inputs of types In..., element by element. For arithmetic that the compiler vectorises.
+template <class Out, class... In, class F>
+ElementLoop loop(const F& f) {
+  return [f](const void* const* in, void* out, std::int64_t count) {
+    const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
+      const auto over = [&f, count](Out* to, const ReadAs<In>*... from) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Out>(f(static_cast<In>(from[i])...));
+      };
+      over(static_cast<Out*>(out), static_cast<const ReadAs<In>*>(in[each])...);
+    };
+    run(std::index_sequence_for<In...>{});
+  };
+}
+
+/// `f` of one number.
+template <class F>
+ElementLoop unary(const ElementCall& call, const F& f) {
+  return with_number(call.dtype, [&](auto scalar) { return loop<decltype(scalar), decltype(scalar)>(f); });
+}
+/// `f` of two numbers.
+template <class F>
+ElementLoop binary(const ElementCall& call, const F& f) {
+  return with_number(call.dtype,
+                     [&](auto scalar) { return loop<decltype(scalar), decltype(scalar), decltype(scalar)>(f); });
+}
+/// Whether two elements, bool included, satisfy `f`.
+template <class F>
+ElementLoop comparison(const ElementCall& call, const F& f) {
+  return with_scalar(call.dtype, [&](auto scalar) { return loop<bool, decltype(scalar), decltype(scalar)>(f); });
+}
+
+/// `f` of n registers of floats.
+template <std::size_t n, class F>
+ElementLoop function(const ElementCall& call, const F& f) {
+  const auto make = [&f](auto scalar) -> ElementLoop {
+    using T = decltype(scalar);
+    return [f](const void* const* in, void* out, std::int64_t count) {
+      std::array<const T*, n> from;
+      for (std::size_t k = 0; k < n; ++k) from[k] = static_cast<const T*>(in[k]);
+      vector_math::map_vectors(from, static_cast<T*>(out), count, f);
+    };
+  };
+  return call.dtype == Dtype::float64 ? make(double{}) : make(float{});
+}
+
+/// `f`, evaluated in Wrapping<T>, so that integer overflow wraps.
+template <class F>
+auto wrapping(const F& f) {
+  return [f](auto... x) {
+    using T = std::common_type_t<decltype(x)...>;
+    return static_cast<T>(f(static_cast<Wrapping<T>>(x)...));
+  };
+}
+
+struct Power {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::pow(a, b);
+    } else {
+      if (b < 0) return a == 1 ? T{1} : a == T{-1} ? (b % 2 ? T{-1} : T{1}) : T{0};
+      std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);  // wraps, as products of integers do
+      for (auto e = static_cast<std::uint64_t>(b); e != 0; e >>= 1, base *= base)
+        if (e & 1) result *= base;
+      return static_cast<T>(result);
+    }
+  }
+};
+
+struct Magnitude {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::abs(x);
+    else
+      return x < 0 ? static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(x)) : x;
+  }
+};
+
+struct Floor {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::floor(x);
+    else
+      return x;
+  }
+};
+
+/// Converts an element. A float becomes an integer by rounding towards 0; values out of range become the nearest limit
+/// of the range, and NaN becomes 0. A number becomes true unless it is 0.
+template <class To, class From>
+To converted(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From{0};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    constexpr From limit = static_cast<From>(std::uint64_t{1} << (8 * sizeof(To) - 1));  // exact: a power of two
+    if (x >= limit) return std::numeric_limits<To>::max();
+    if (x < -limit) return std::numeric_limits<To>::min();
+    return x == x ? static_cast<To>(x) : To{0};
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+ElementLoop cast(const ElementCall& call) {
+  return with_scalar(call.dtype, [&](auto from) {
+    return with_scalar(call.to, [](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      return loop<To, From>([](From x) { return converted<To>(x); });
+    });
+  });
+}
+
+ElementLoop where(const ElementCall& call) {
+  return with_scalar(call.dtype, [](auto scalar) {
+    using T = decltype(scalar);
+    return loop<T, bool, T, T>([](bool condition, T a, T b) { return condition ? a : b; });
+  });
+}
+
+ElementLoop masked_fill(const ElementCall& call) {
+  return with_number(call.dtype, [&](auto scalar) {
+    using T = decltype(scalar);
+    return loop<T, T, bool>([value = call.constants[0].as<T>()](T x, bool mask) { return mask ? value : x; });
+  });
+}
+
+ElementLoop clip(const ElementCall& call) {
+  return with_number(call.dtype, [&](auto scalar) {
+    using T = decltype(scalar);
+    return loop<T, T>([least = call.constants[0].as<T>(), most = call.constants[1].as<T>()](T x) {
+      return x < least ? least : x > most ? most : x;
+    });
+  });
+}
+
+using Make = ElementLoop (*)(const ElementCall&);
+using Call = const ElementCall&;
+
+const std::map<std::string_view, Make>& loops() {
+  static const std::map<std::string_view, Make> all{
+      // Numbers. Integers wrap.
+      {"add", [](Call c) { return binary(c, wrapping([](auto a, auto b) { return a + b; })); }},
+      {"sub", [](Call c) { return binary(c, wrapping([](auto a, auto b) { return a - b; })); }},
+      {"mul", [](Call c) { return binary(c, wrapping([](auto a, auto b) { return a * b; })); }},
+      {"div",
+       [](Call c) {
+         const auto quotient = [](auto a, auto b) { return a / b; };
+         return c.dtype == Dtype::float64 ? loop<double, double, double>(quotient) : loop<float, float, float>(quotient);
+       }},
+      {"maximum", [](Call c) { return binary(c, [](auto a, auto b) { return a > b || a != a ? a : b; }); }},
+      {"minimum", [](Call c) { return binary(c, [](auto a, auto b) { return a < b || a != a ? a : b; }); }},
+      {"pow", [](Call c) { return binary(c, Power{}); }},
+      {"floor_divide", [](Call c) { return binary(c, FloorQuotient{}); }},
+      {"mod", [](Call c) { return binary(c, Remainder{}); }},
+      {"neg", [](Call c) { return unary(c, wrapping([](auto x) { return -x; })); }},
+      {"abs", [](Call c) { return unary(c, Magnitude{}); }},
+      {"sign",
+       [](Call c) {
+         return unary(c, [](auto x) { return x != x ? x : static_cast<decltype(x)>((x > 0) - (x < 0)); });
+       }},
+      {"floor", [](Call c) { return unary(c, Floor{}); }},
+      {"square", [](Call c) { return unary(c, wrapping([](auto x) { return x * x; })); }},
+      // Comparisons and logic.
+      {"equal", [](Call c) { return comparison(c, [](auto a, auto b) { return a == b; }); }},
+      {"not_equal", [](Call c) { return comparison(c, [](auto a, auto b) { return a != b; }); }},
+      {"less", [](Call c) { return comparison(c, [](auto a, auto b) { return a < b; }); }},
+      {"less_equal", [](Call c) { return comparison(c, [](auto a, auto b) { return a <= b; }); }},
+      {"greater", [](Call c) { return comparison(c, [](auto a, auto b) { return a > b; }); }},
+      {"greater_equal", [](Call c) { return comparison(c, [](auto a, auto b) { return a >= b; }); }},
+      {"logical_and", [](Call) { return loop<bool, bool, bool>([](bool a, bool b) { return a & b; }); }},
+      {"logical_or", [](Call) { return loop<bool, bool, bool>([](bool a, bool b) { return a | b; }); }},
+      {"logical_not", [](Call) { return loop<bool, bool>([](bool x) { return !x; }); }},
+      // Selection.
+      {"where", where},
+      {"masked_fill", masked_fill},
+      {"clip", clip},
+      {"cast", cast},
+      // Functions of floats.
+      {"sqrt", [](Call c) { return function<1>(c, [](const auto& x) { return xsimd::sqrt(x); }); }},
+      {"rsqrt",
+       [](Call c) {
+         return function<1>(c, [](const auto& x) { return std::decay_t<decltype(x)>(1) / xsimd::sqrt(x); });
+       }},
+      {"exp", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::exp(x); }); }},
+      {"expm1", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::expm1(x); }); }},
+      {"log", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::log(x); }); }},
+      {"log1p", [](Call c) { return function<1>(c, [](const auto& x) { return xsimd::log1p(x); }); }},
+      {"sin", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::sin(x); }); }},
+      {"cos", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::cos(x); }); }},
+      {"tanh", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::tanh(x); }); }},
+      {"erf", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::erf(x); }); }},
+      {"sigmoid", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::sigmoid(x); }); }},
+      {"relu",
+       [](Call c) {
+         return function<1>(c, [](const auto& x) {
+           const std::decay_t<decltype(x)> zero(0);
+           return xsimd::select(x <= zero, zero, x);  // NaN is not <= 0, so it stays
+         });
+       }},
+      {"silu", [](Call c) { return function<1>(c, [](const auto& x) { return x * vector_math::sigmoid(x); }); }},
+      {"softplus", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::softplus(x); }); }},
+      {"gelu_erf", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::gelu_erf(x); }); }},
+      {"gelu_tanh", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::gelu_tanh(x); }); }},
+      {"gelu_grad_erf",
+       [](Call c) {
+         return function<2>(c, [](const auto& x, const auto& g) { return g * vector_math::gelu_erf_slope(x); });
+       }},
+      {"gelu_grad_tanh",
+       [](Call c) {
+         return function<2>(c, [](const auto& x, const auto& g) { return g * vector_math::gelu_tanh_slope(x); });
+       }},
+  };
+  return all;
+}
+}  // namespace
+
+ElementLoop make_element_loop(const ElementCall& call) {
+  const auto found = loops().find(call.op);
+  if (found == loops().end()) throw Error("there is no loop for the elementwise op '" + call.op + "'");
+  return found->second(call);
+}
+
+}  // namespace xtape

@@ -1,0 +1,11 @@
+/// The constants of gelu's tanh form.
+#pragma once
+
+#include <cmath>
+
+namespace xtape {
+
+inline constexpr double gelu_scale = M_SQRT2 * M_2_SQRTPI * 0.5;  ///< sqrt(2 / pi).
+inline constexpr double gelu_cubic = 0.044715;
+
+}  // namespace xtape
