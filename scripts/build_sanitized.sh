@@ -9,7 +9,7 @@ build=build-$kind
 bash scripts/setup.sh clang libclang-rt-14-dev libomp-dev
 
 # Without optimisation the kernels would run for hours.
-options=(-Db_lundef=false -Doptimization=1)
+options=(-Db_lundef=false -Doptimization=1 -Dnative=true)
 if [ "$kind" = address ]; then options+=(-Db_sanitize=address,undefined); else options+=(-Db_sanitize=thread); fi
 cache=$(command -v ccache || true)
 CC="$cache clang" CXX="$cache clang++" bash scripts/configure.sh "$build" "${options[@]}"

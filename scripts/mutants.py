@@ -19,7 +19,7 @@ COPY = ROOT / "build-mutants" / "copy"
 BUILD = ROOT / "build-mutants" / "build"
 # The suites that test a layer, the quickest to detect faults first.
 SUITES = {
-    "kernels": ["kernels", "ops", "player"],
+    "kernels": ["kernels-avx512", "ops", "player"],
     "ops": ["ops", "recording", "player"],
     "grad": ["grad", "ops", "recording"],
     "player": ["player", "recording", "ops"],

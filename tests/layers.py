@@ -14,7 +14,7 @@ SEES["text"] = ["array", "text"]
 SEES["decode"].append("text")
 SEES["train"].append("text")
 PUBLIC = {
-    "array": ["array", "communicator", "error", "literal", "mpi", "named", "safetensors", "shared_list", "xtensor"],
+    "array": ["array", "communicator", "error", "literal", "mpi", "named", "precision", "safetensors", "shared_list", "xtensor"],
     "tape": ["call", "lowering", "op", "site", "tape", "terms"],
     "ops": ["ops", "scan"],
     "grad": ["grad"],

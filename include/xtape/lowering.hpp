@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "xtape/call.hpp"
+#include "xtape/precision.hpp"
 
 namespace xtape {
 
@@ -21,6 +22,7 @@ struct KernelCall : Call {
   std::vector<Layout> out;                      ///< Per output, the same.
   std::vector<bool> fixed;  ///< Per input: whether it keeps its value after `prepare`. True only inside a scan's body.
   int threads = 1;          ///< The most threads that the kernel may use, the calling one included.
+  Precision precision = Precision::float32;  ///< To what a float32 product may round its factors.
   std::uint64_t seed = 0;   ///< The player's seed; random kernels combine it with site.key and KernelArguments::step.
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "xtape/precision.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape {
@@ -41,6 +42,7 @@ std::shared_ptr<Arena> make_arena();
 struct PlayerOptions {
   int threads = 0;             ///< 0: omp_get_max_threads(). Results do not depend on it.
   std::uint64_t seed = 0;      ///< Of all random ops.
+  Precision precision = Precision::float32;  ///< Of products of float32 arrays.
   Passes passes;
   std::vector<Carry> carries;  ///< The states; those of caches are Tape::states().
   std::shared_ptr<Arena> arena;         ///< Null: the player has its own.

@@ -57,6 +57,7 @@ struct TrainerOptions {
   /// The other processes ("ranks") that train with this one; null: none. All of them make the same calls with the same
   /// model, batches and options, and get the same results. There are at most as many ranks as shards.
   std::shared_ptr<Communicator> communicator;
+  Precision precision = Precision::float32;  ///< Of products, in updates; weights and moments stay float32.
   double clip = 0;              ///< The global norm to which gradients are clipped; 0: no clipping.
   std::uint64_t seed = 0;       ///< Of the random ops.
   int threads = 0;              ///< 0: omp_get_max_threads().

@@ -29,11 +29,12 @@ bool has(unsigned subleaf, std::size_t which, unsigned bits) {
 
 InstructionSet of_processor() {
   __builtin_cpu_init();
-  // Processors with these have all of x86-64-v3. __builtin_cpu_supports also asks whether the system saves the registers.
+  // Processors with these have all of x86-64-v3. __builtin_cpu_supports also asks whether the system saves the
+  // registers.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
     return InstructionSet::baseline;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512cd") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
     return InstructionSet::avx2;
   constexpr unsigned vnni = 1u << 11, bf16 = 1u << 5;
   if (!has(0, 2, vnni) || !has(1, 0, bf16)) return InstructionSet::avx512;

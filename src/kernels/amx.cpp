@@ -90,22 +90,36 @@ XTAPE_AMX inline __m512i high_halves(__m512i x, __m512i y) {
                                    first_and_second_or_third);
 }
 
-/// Splits one step into three bfloat16 parts: the nearest to the number, the nearest to the remainder, and the second
+/// The bits of x with the upper half rounded to bfloat16. If it `is_last`, the part that is lost decides: of two
+/// equally near numbers the even one is taken, and a NaN becomes the usual one, as its bits could become those of a
+/// number.
+template <bool is_last>
+XTAPE_AMX inline __m512i rounded(__m512 x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  if constexpr (!is_last) return _mm512_add_epi32(bits, _mm512_set1_epi32(0x8000));
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i near = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+  return _mm512_mask_mov_epi32(near, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc00000));
+}
+
+/// Splits one step into bfloat16 parts: the nearest to the number, the nearest to the remainder, and the second
 /// remainder, which fits 8 bits. Terms j and j + 16 form a pair; the unit only requires that both sides use the same
-/// pairs. Rounding can turn the bits of a NaN into those of a number, but then the remainders, and so the last part,
-/// are NaN.
+/// pairs. Of a NaN, the last part is NaN.
+template <int parts>
 XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to) {
-  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u)), half = _mm512_set1_epi32(0x8000);
+  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
   for (int i = 0; i < panel_lines; ++i) {
     __m512 x = first[i], y = second[i];
-    for (int part = 0; part < 2; ++part) {
-      const __m512i near_x = _mm512_add_epi32(_mm512_castps_si512(x), half);
-      const __m512i near_y = _mm512_add_epi32(_mm512_castps_si512(y), half);
+    for (int part = 0; part < std::min(parts, 2); ++part) {
+      const bool last = part == parts - 1;
+      const __m512i near_x = last ? rounded<true>(x) : rounded<false>(x);
+      const __m512i near_y = last ? rounded<true>(y) : rounded<false>(y);
       _mm512_store_si512(to + part * panel_lines + i, high_halves(near_x, near_y));
       x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(near_x, high)));
       y = _mm512_sub_ps(y, _mm512_castsi512_ps(_mm512_and_si512(near_y, high)));
     }
-    _mm512_store_si512(to + 2 * panel_lines + i, high_halves(_mm512_castps_si512(x), _mm512_castps_si512(y)));
+    if constexpr (parts == 3)
+      _mm512_store_si512(to + 2 * panel_lines + i, high_halves(_mm512_castps_si512(x), _mm512_castps_si512(y)));
   }
 }
 
@@ -123,7 +137,7 @@ inline const Noted& noted(const Panels& panels, int i) {
 
 /// Packs one step of one panel. `lines_are_rows`: the tile's rows are the panel's lines (left side), not its terms
 /// (right side). `terms_run`: the terms of a line are contiguous in memory.
-template <bool lines_are_rows, bool terms_run>
+template <bool lines_are_rows, bool terms_run, int parts>
 XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to, Noted& noted) {
   constexpr std::int64_t half = step_terms / 2;
   Lines first, second;
@@ -134,25 +148,27 @@ XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::in
     load(from.data, from.term, terms, lines, first);
     load(from.data + half * from.term, from.term, terms - half, lines, second);
   }
-  // NaN is left out because a signalling NaN makes the `range` instruction drop the previous magnitudes.
-  constexpr int lesser_size = 0xa, greater_size = 0xb;
-  __m512 least = _mm512_load_ps(noted.least), greatest = _mm512_load_ps(noted.greatest);
-  for (int i = 0; i < panel_lines; ++i)
-    for (const __m512& x : {first[i], second[i]}) {
-      const __mmask16 counted = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
-      least = _mm512_mask_range_ps(least, counted, least, x, lesser_size);
-      greatest = _mm512_mask_range_ps(greatest, counted, greatest, x, greater_size);
-    }
-  _mm512_store_ps(noted.least, least);
-  _mm512_store_ps(noted.greatest, greatest);
+  if constexpr (parts == 3) {
+    // NaN is left out because a signalling NaN makes the `range` instruction drop the previous magnitudes.
+    constexpr int lesser_size = 0xa, greater_size = 0xb;
+    __m512 least = _mm512_load_ps(noted.least), greatest = _mm512_load_ps(noted.greatest);
+    for (int i = 0; i < panel_lines; ++i)
+      for (const __m512& x : {first[i], second[i]}) {
+        const __mmask16 counted = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+        least = _mm512_mask_range_ps(least, counted, least, x, lesser_size);
+        greatest = _mm512_mask_range_ps(greatest, counted, greatest, x, greater_size);
+      }
+    _mm512_store_ps(noted.least, least);
+    _mm512_store_ps(noted.greatest, greatest);
+  }
   if constexpr (terms_run != lines_are_rows) {
     transpose(first);
     transpose(second);
   }
-  split(first, second, static_cast<__m512i*>(to));
+  split<parts>(first, second, static_cast<__m512i*>(to));
 }
 
-template <bool lines_are_rows, bool terms_run>
+template <bool lines_are_rows, bool terms_run, int parts>
 XTAPE_AMX void pack(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
   const auto step = [&](std::int64_t line, std::int64_t term) XTAPE_AMX {
     const Operand here{from.data + line * from.line + term * from.term, from.line, from.term};
@@ -162,8 +178,8 @@ XTAPE_AMX void pack(const Operand& from, std::int64_t lines, std::int64_t terms,
       std::fill_n(noted.least, panel_lines, std::numeric_limits<float>::max());
       std::fill_n(noted.greatest, panel_lines, 0.0f);
     }
-    pack_step<lines_are_rows, terms_run>(here, lines - line, terms - term, panel + term / step_terms * step_bytes,
-                                         noted);
+    pack_step<lines_are_rows, terms_run, parts>(here, lines - line, terms - term,
+                                                panel + term / step_terms * parts * tile_bytes, noted);
   };
   // The contiguous direction is the inner loop.
   if constexpr (terms_run) {
@@ -195,10 +211,10 @@ XTAPE_AMX inline void add_products() {
   if constexpr (rows == 2 && columns == 2) _tile_dpbf16ps(3, 5, 7);
 }
 
-/// Adds the five small products of all terms first, then the large one, so that few roundings are of large sums.
-template <int rows, int columns>
+/// Adds the small products of all terms first, then the large one, so that few roundings are of large sums.
+template <int rows, int columns, int parts>
 XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
-  constexpr std::int64_t part = step_bytes / 3;
+  constexpr std::int64_t step_bytes = parts * tile_bytes;
   const auto* a = static_cast<const char*>(left.data);
   const auto* b = static_cast<const char*>(right.data);
   _tile_zero(0);
@@ -210,19 +226,29 @@ XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& ri
     const char* y = b + s * step_bytes;
     const char* near = static_cast<const char*>(ahead.data) + s * ahead.lines * 64;
     for (std::int64_t line = 0; line < ahead.lines; ++line) _mm_prefetch(near + line * 64, _MM_HINT_T1);
-    load_right<columns>(y, right.stride);
-    load_left<rows>(x + 2 * part, left.stride);
-    add_products<rows, columns>();
-    load_left<rows>(x + part, left.stride);
-    add_products<rows, columns>();
-    load_right<columns>(y + part, right.stride);
-    add_products<rows, columns>();
-    load_left<rows>(x, left.stride);
-    add_products<rows, columns>();
-    load_right<columns>(y + 2 * part, right.stride);
-    add_products<rows, columns>();
+    if constexpr (parts == 1) {
+      load_right<columns>(y, right.stride);
+      load_left<rows>(x, left.stride);
+      add_products<rows, columns>();
+    } else {
+      load_right<columns>(y, right.stride);
+      if constexpr (parts == 3) {
+        load_left<rows>(x + 2 * tile_bytes, left.stride);
+        add_products<rows, columns>();
+      }
+      load_left<rows>(x + tile_bytes, left.stride);
+      add_products<rows, columns>();
+      load_right<columns>(y + tile_bytes, right.stride);
+      if constexpr (parts == 3) add_products<rows, columns>();
+      load_left<rows>(x, left.stride);
+      add_products<rows, columns>();
+      if constexpr (parts == 3) {
+        load_right<columns>(y + 2 * tile_bytes, right.stride);
+        add_products<rows, columns>();
+      }
+    }
   }
-  for (std::int64_t s = 0; s < steps; ++s) {
+  for (std::int64_t s = 0; parts > 1 && s < steps; ++s) {
     load_right<columns>(b + s * step_bytes, right.stride);
     load_left<rows>(a + s * step_bytes, left.stride);
     add_products<rows, columns>();
@@ -246,20 +272,35 @@ Ready::~Ready() {
   release();
 }
 
-void pack_left(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
-  (from.term == 1 ? pack<true, true> : pack<true, false>)(from, lines, terms, panels, stride);
+namespace {
+template <bool lines_are_rows, int parts>
+void pack(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
+  (from.term == 1 ? pack<lines_are_rows, true, parts> : pack<lines_are_rows, false, parts>)(from, lines, terms, panels,
+                                                                                            stride);
 }
-void pack_right(const Operand& from, std::int64_t lines, std::int64_t terms, void* panels, std::int64_t stride) {
-  (from.term == 1 ? pack<false, true> : pack<false, false>)(from, lines, terms, panels, stride);
-}
-
+template <int parts>
 void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
   if (left.count == 2)
-    right.count == 2 ? multiply<2, 2>(steps, left, right, ahead, block)
-                     : multiply<2, 1>(steps, left, right, ahead, block);
+    right.count == 2 ? multiply<2, 2, parts>(steps, left, right, ahead, block)
+                     : multiply<2, 1, parts>(steps, left, right, ahead, block);
   else
-    right.count == 2 ? multiply<1, 2>(steps, left, right, ahead, block)
-                     : multiply<1, 1>(steps, left, right, ahead, block);
+    right.count == 2 ? multiply<1, 2, parts>(steps, left, right, ahead, block)
+                     : multiply<1, 1, parts>(steps, left, right, ahead, block);
+}
+}  // namespace
+
+void pack_left(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,
+               std::int64_t stride) {
+  (parts == 3 ? pack<true, 3> : parts == 2 ? pack<true, 2> : pack<true, 1>)(from, lines, terms, panels, stride);
+}
+void pack_right(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,
+                std::int64_t stride) {
+  (parts == 3 ? pack<false, 3> : parts == 2 ? pack<false, 2> : pack<false, 1>)(from, lines, terms, panels, stride);
+}
+
+void multiply(int parts, std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead,
+              float* block) {
+  (parts == 3 ? multiply<3> : parts == 2 ? multiply<2> : multiply<1>)(steps, left, right, ahead, block);
 }
 
 /// Masks for the two registers of a row that has `columns` columns.
@@ -344,9 +385,9 @@ bool available() {
 }
 Ready::Ready() = default;
 Ready::~Ready() = default;
-void pack_left(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
-void pack_right(const Operand&, std::int64_t, std::int64_t, void*, std::int64_t) {}
-void multiply(std::int64_t, const Panels&, const Panels&, const Ahead&, float*) {}
+void pack_left(const Operand&, int, std::int64_t, std::int64_t, void*, std::int64_t) {}
+void pack_right(const Operand&, int, std::int64_t, std::int64_t, void*, std::int64_t) {}
+void multiply(int, std::int64_t, const Panels&, const Panels&, const Ahead&, float*) {}
 float least_sound(std::int64_t, const Panels&, const Panels&) {
   return 0;
 }

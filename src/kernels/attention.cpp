@@ -22,10 +22,12 @@ constexpr std::int64_t least_key_step = 64;  // the minimum of that step
 enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask, of_places, of_dq, of_dk, of_dv };
 
 /// c [m, n] (+)= sum over l of a [m, l] b [l, n], on one thread.
-PlannedProduct matrix_product(Dtype dtype, std::int64_t m, std::int64_t l, std::int64_t n, AttentionPlan::Matrix a,
-                              AttentionPlan::Matrix b, AttentionPlan::Matrix c, bool accumulate) {
+PlannedProduct matrix_product(const AttentionPlan& plan, std::int64_t m, std::int64_t l, std::int64_t n,
+                              AttentionPlan::Matrix a, AttentionPlan::Matrix b, AttentionPlan::Matrix c,
+                              bool accumulate) {
   Product product;
-  product.dtype = dtype;
+  product.dtype = plan.dtype;
+  product.precision = plan.precision;
   product.a = {{m, l}, {a.row, a.column}, 0};
   product.b = {{l, n}, {b.row, b.column}, 0};
   product.c = {{m, n}, {c.row, c.column}, 0};
@@ -50,7 +52,7 @@ Products products_of(const AttentionPlan& plan, std::int64_t queries, std::int64
   Products made;
   const auto make = [&](std::int64_t m, std::int64_t l, std::int64_t n, AttentionPlan::Matrix a,
                         AttentionPlan::Matrix b, AttentionPlan::Matrix c, bool accumulate) {
-    PlannedProduct product = matrix_product(plan.dtype, m, l, n, a, b, c, accumulate);
+    PlannedProduct product = matrix_product(plan, m, l, n, a, b, c, accumulate);
     made.scratch_bytes = std::max(made.scratch_bytes, product.scratch_bytes);
     return product;
   };

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "loops.hpp"
+#include "xtape/precision.hpp"
 #include "philox.hpp"
 
 namespace xtape {
@@ -28,6 +29,7 @@ struct AttentionPlan {
   /// The heads of all batch entries: strides of q, k, v, y (or dy), mask, the array of scores, dq, dk, dv.
   Loops<9> heads;
 
+  Precision precision = Precision::float32;  ///< Of the products.
   double scale = 1;       ///< The factor of the scores.
   double rate = 0;        ///< The dropout rate of the weights; 0: no dropout.
   std::uint64_t key = 0;  ///< The key of the dropout's random stream.

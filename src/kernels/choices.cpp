@@ -59,12 +59,12 @@ double sum_of_weights(const T* logits, std::int64_t count, T top, T temperature)
   });
 }
 
-#define XTAPE_CHOICES(T)                                                             \
-  template T greatest(const T*, std::int64_t);                                       \
-  template bool has_odd(const T*, std::int64_t);                                     \
-  template std::int64_t first_above(const T*, std::int64_t, std::int64_t, T);        \
-  template double log_sum_exp(const T*, std::int64_t);                               \
-  template void weights_of(const T*, std::int64_t, T, T, T*);                        \
+#define XTAPE_CHOICES(T)                                                      \
+  template T greatest(const T*, std::int64_t);                                \
+  template bool has_odd(const T*, std::int64_t);                              \
+  template std::int64_t first_above(const T*, std::int64_t, std::int64_t, T); \
+  template double log_sum_exp(const T*, std::int64_t);                        \
+  template void weights_of(const T*, std::int64_t, T, T, T*);                 \
   template double sum_of_weights(const T*, std::int64_t, T, T);
 XTAPE_CHOICES(float)
 XTAPE_CHOICES(double)

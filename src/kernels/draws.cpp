@@ -120,10 +120,11 @@ void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, do
           T* out) {
   const std::int32_t threshold = threshold_of(keep);
   const std::int64_t before = first % 4;  // words are drawn in groups of four
-  for_random_words(stream, first - before, before + count, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
-    const std::int64_t begin = std::max<std::int64_t>(0, before - i);
-    drop_by(words + begin, n - begin, threshold, scale, x + i + begin - before, out + i + begin - before);
-  });
+  for_random_words(
+      stream, first - before, before + count, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+        const std::int64_t begin = std::max<std::int64_t>(0, before - i);
+        drop_by(words + begin, n - begin, threshold, scale, x + i + begin - before, out + i + begin - before);
+      });
 }
 template void drop(const RandomStream&, std::int64_t, std::int64_t, double, float, const float*, float*);
 template void drop(const RandomStream&, std::int64_t, std::int64_t, double, double, const double*, double*);

@@ -170,7 +170,8 @@ const std::map<std::string_view, Make>& loops() {
       {"div",
        [](Call c) {
          const auto quotient = [](auto a, auto b) { return a / b; };
-         return c.dtype == Dtype::float64 ? loop<double, double, double>(quotient) : loop<float, float, float>(quotient);
+         return c.dtype == Dtype::float64 ? loop<double, double, double>(quotient)
+                                          : loop<float, float, float>(quotient);
        }},
       {"maximum", [](Call c) { return binary(c, [](auto a, auto b) { return a > b || a != a ? a : b; }); }},
       {"minimum", [](Call c) { return binary(c, [](auto a, auto b) { return a < b || a != a ? a : b; }); }},

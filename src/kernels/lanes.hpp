@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
+#include <utility>
 #include <xsimd/xsimd.hpp>
 
 namespace xtape {
@@ -25,12 +27,24 @@ struct FirstLanes {
   using Batch = xsimd::batch<T>;
   std::int64_t count;
   Batch load(const T* from, T fill = T{}) const {
+#ifdef __AVX512F__
+    const auto mask = static_cast<std::uint32_t>((1u << count) - 1);
+    if constexpr (std::is_same_v<T, float>)
+      return _mm512_mask_loadu_ps(Batch(fill), static_cast<__mmask16>(mask), from);
+    if constexpr (std::is_same_v<T, double>)
+      return _mm512_mask_loadu_pd(Batch(fill), static_cast<__mmask8>(mask), from);
+#endif
     std::array<T, Batch::size> lanes;
     lanes.fill(fill);
     std::copy_n(from, count, lanes.data());
     return Batch::load_unaligned(lanes.data());
   }
   void store(T* to, const Batch& batch) const {
+#ifdef __AVX512F__
+    const auto mask = static_cast<std::uint32_t>((1u << count) - 1);
+    if constexpr (std::is_same_v<T, float>) return _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), batch);
+    if constexpr (std::is_same_v<T, double>) return _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), batch);
+#endif
     std::array<T, Batch::size> lanes;
     batch.store_unaligned(lanes.data());
     std::copy_n(lanes.data(), count, to);
@@ -51,6 +65,27 @@ template <class T, std::size_t count>
 struct Register {
   typedef T type __attribute__((vector_size(count * sizeof(T))));  // NOLINT: `using` would drop the attribute
 };
+
+/// Exchanges blocks of `block` elements between two registers, for transpose_square: from a0 a1 and b0 b1, with blocks 0
+/// and 1 of each pair of blocks, to a0 b0 and a1 b1.
+template <std::size_t block, class R, std::size_t... j>
+void exchange_blocks(R& a, R& b, std::index_sequence<j...> /*elements*/) {
+  constexpr std::size_t count = sizeof...(j);
+  const R first = __builtin_shufflevector(a, b, ((j & block) != 0 ? count + j - block : j)...);
+  b = __builtin_shufflevector(a, b, ((j & block) != 0 ? count + j : j + block)...);
+  a = first;
+}
+template <std::size_t block, std::size_t n, class R>
+void transpose_blocks(R* rows) {
+  for (std::size_t i = 0; i < n; ++i)
+    if ((i & block) == 0) exchange_blocks<block>(rows[i], rows[i + block], std::make_index_sequence<n>{});
+  if constexpr (2 * block < n) transpose_blocks<2 * block, n>(rows);
+}
+/// Transposes n x n elements, in n registers of n elements.
+template <class T, std::size_t n>
+void transpose_square(typename Register<T, n>::type (&rows)[n]) {
+  transpose_blocks<1, n>(rows);
+}
 
 /// Reduces all elements of a register by `combine`, one half with the other at each level.
 template <class T, std::size_t... k, class Combine>

@@ -12,7 +12,7 @@ namespace philox {
 
 namespace {
 using Lanes = xsimd::batch<std::uint64_t>;
-constexpr std::size_t registers = Lanes::size >= 8 ? 2 : 4;  // computed together, to hide the multiply's latency.
+constexpr std::size_t registers = Lanes::size >= 8 ? 2 : 4;    // computed together, to hide the multiply's latency.
 constexpr std::int64_t at_once = 4 * registers * Lanes::size;  // words
 static_assert(words % at_once == 0);
 

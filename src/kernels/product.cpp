@@ -42,7 +42,10 @@ template <class T>
 PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   PlannedProduct planned;
   planned.way = tiles_suit(choice.plan) ? ProductWay::tiles : ProductWay::blas;
-  if (std::is_same_v<T, float> && amx_suits(choice.plan)) planned.way = ProductWay::amx;
+  const bool in_bfloat16 =
+      std::is_same_v<T, float> && product.precision == Precision::bf16 && bfloat16_tiles_suit(choice.plan);
+  if (in_bfloat16) planned.way = ProductWay::bfloat16_tiles;
+  if (std::is_same_v<T, float> && amx_suits(choice.plan, product.precision)) planned.way = ProductWay::amx;
   std::array<std::function<void(const void*, void*)>, 3> copies;
   std::array<std::size_t, 3> places{};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -60,8 +63,10 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
     products.run = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*, const void*) {
       gemm(a, b, c);
     };
-  if constexpr (std::is_same_v<T, float>)
-    if (planned.way == ProductWay::amx) products = make_amx(choice.plan);
+  if constexpr (std::is_same_v<T, float>) {
+    if (planned.way == ProductWay::amx) products = make_amx(choice.plan, product.precision);
+    if (planned.way == ProductWay::bfloat16_tiles) products = make_bfloat16_tiles(choice.plan);
+  }
   const std::size_t own_place = planned.scratch_bytes;
   planned.scratch_bytes += whole_lines(products.scratch_bytes);
   planned.prepared_bytes = whole_lines(products.prepared_bytes);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "xtape/array.hpp"
+#include "xtape/precision.hpp"
 
 namespace xtape {
 
@@ -17,6 +18,7 @@ struct Product {
   Dtype dtype = Dtype::float32;  ///< Of all three; not boolean.
   Layout a, b, c;                ///< Including their offsets.
   std::string a_axes, b_axes, c_axes;
+  Precision precision = Precision::float32;  ///< Where dtype is float32; few rows by a matrix are never rounded.
   bool accumulate = false;  ///< Adds to c instead of overwriting it.
   int threads = 1;
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
@@ -24,7 +26,7 @@ struct Product {
 
 /// The implementation of a product: plain loops (product_loops.hpp), BLAS (product_gemm.hpp), register tiles
 /// (product_tiles.hpp), the matrix unit (product_amx.hpp), or few rows times a matrix (product_rows.hpp).
-enum class ProductWay : std::uint8_t { loops, blas, tiles, amx, rows };
+enum class ProductWay : std::uint8_t { loops, blas, tiles, bfloat16_tiles, amx, rows };
 
 /// A planned product. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {

@@ -13,26 +13,27 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t most_terms = 256;   // per chunk, which is summed in the unit's registers
+constexpr std::int64_t most_parts = 768;   // of a line of a chunk, which is summed in the unit's registers
 constexpr std::int64_t apart_bytes = 128;  // between panels: at strides of 4 KiB they would share few cache sets
 static_assert(apart_bytes >= amx::noted_bytes);
 constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all threads
 constexpr std::int64_t most_prepared_bytes = 32 << 20;  // splitting again is faster than reading more than this
-constexpr std::int64_t whole_from = 8;  // with this many products or more, a task is a whole product
+constexpr std::int64_t whole_from = 8;                  // with this many products or more, a task is a whole product
 
 /// The terms of a product are cut into chunks. The shorter side (fewer rows or columns) is split into bfloat16 parts
 /// for all threads, many chunks at a time. Each task then splits some panels of the longer side, one chunk at a time. A
 /// fixed side is split in advance, for all chunks.
 class AmxProduct {
  public:
-  explicit AmxProduct(const GemmPlan& plan)
+  AmxProduct(const GemmPlan& plan, int parts)
       : plan_(plan),
+        parts_(parts),
         lines_{plan.m, plan.n},
         panels_{ceiling(plan.m, amx::panel_lines), ceiling(plan.n, amx::panel_lines)},
         shared_(plan.m <= plan.n ? 0 : 1),
-        chunks_per_sum_(ceiling(plan.k, most_terms)),
+        chunks_per_sum_(ceiling(plan.k, most_parts / parts)),
         chunk_terms_(amx::steps_of(ceiling(plan.k, chunks_per_sum_)) * amx::step_terms),
-        panel_bytes_(amx::steps_of(chunk_terms_) * amx::step_bytes + apart_bytes),
+        panel_bytes_(amx::steps_of(chunk_terms_) * parts * amx::tile_bytes + apart_bytes),
         chunks_(chunks_per_sum_ * plan.sums.count()) {
     if (plan.fixed >= 0) {
       prepared_each_ = chunks_ * panels_[static_cast<std::size_t>(plan.fixed)] * panel_bytes_;
@@ -136,7 +137,7 @@ class AmxProduct {
     const amx::Operand from{arrays.sides[side] + chunk.offsets[side] + line * line_stride(side), line_stride(side),
                             plan_.k_strides[side]};
     const std::int64_t lines = std::min(panels * amx::panel_lines, lines_[side] - line);
-    (side == 0 ? amx::pack_left : amx::pack_right)(from, lines, chunk.terms, to, panel_bytes_);
+    (side == 0 ? amx::pack_left : amx::pack_right)(from, parts_, lines, chunk.terms, to, panel_bytes_);
   }
 
   /// Packs all panels of a side for chunks [first_chunk, first_chunk + chunks), one chunk after the other.
@@ -203,12 +204,16 @@ class AmxProduct {
         fetch(arrays.c + at[0] * plan_.m_strides[2] + at[1], std::min(amx::block_lines, plan_.m - at[0]));
         const amx::Ahead ahead{outer.data + (i + 2) * panel_bytes_ + j / 2 * steps * ahead_lines * 64, ahead_lines};
         alignas(64) float sums[amx::block_lines * amx::block_lines];
-        amx::multiply(steps, panels[0], panels[1], ahead, sums);
+        amx::multiply(parts_, steps, panels[0], panels[1], ahead, sums);
         const std::int64_t rows = std::min(amx::block_lines, plan_.m - at[0]);
         const std::int64_t columns = std::min(amx::block_lines, plan_.n - at[1]);
-        const float least = amx::least_sound(chunk.terms, panels[0], panels[1]);
-        if (!amx::sound(sums, rows, columns, least) && !zeros_explain(arrays, chunk, at[0], at[1], least, sums, zeros))
-          multiply_plainly(arrays, chunk, at[0], at[1], sums);
+        // One part of an infinity is infinity; two or three are NaN. Three must not lose what is subnormal.
+        if (parts_ > 1) {
+          const float least = parts_ == 3 ? amx::least_sound(chunk.terms, panels[0], panels[1]) : 0;
+          if (!amx::sound(sums, rows, columns, least) &&
+              !zeros_explain(arrays, chunk, at[0], at[1], least, sums, zeros))
+            multiply_plainly(arrays, chunk, at[0], at[1], sums);
+        }
         amx::put(sums, rows, columns, plan_.accumulate || chunk.number > 0,
                  arrays.c + at[0] * plan_.m_strides[2] + at[1], plan_.m_strides[2]);
       }
@@ -294,6 +299,7 @@ class AmxProduct {
   }
 
   GemmPlan plan_;
+  int parts_;                                   // into which a number is split
   std::array<std::int64_t, 2> lines_, panels_;  // rows of the left side, columns of the right one
   std::size_t shared_;                          // the shorter side
   std::int64_t chunks_per_sum_, chunk_terms_;
@@ -305,15 +311,22 @@ class AmxProduct {
 };
 }  // namespace
 
-bool amx_suits(const GemmPlan& plan) {
+namespace {
+int parts_for(Precision precision) {
+  return precision == Precision::float32 ? 3 : precision == Precision::bf16x3 ? 2 : 1;
+}
+}  // namespace
+
+bool amx_suits(const GemmPlan& plan, Precision precision) {
   // Splitting takes (m + n) k steps and multiplying m n k, so the harmonic mean of m and n decides whether the unit
   // pays. Below these limits, tiles are as fast.
-  constexpr std::int64_t least_mean = 80, least_terms = 16;
+  const std::int64_t least_mean = precision == Precision::float32 ? 80 : 48;
+  constexpr std::int64_t least_terms = 16;
   return 2 * plan.m * plan.n >= least_mean * (plan.m + plan.n) && plan.k >= least_terms && amx::available();
 }
 
-MatrixProducts<float> make_amx(const GemmPlan& plan) {
-  const AmxProduct product(with_columns_running(plan));
+MatrixProducts<float> make_amx(const GemmPlan& plan, Precision precision) {
+  const AmxProduct product(with_columns_running(plan), parts_for(precision));
   MatrixProducts<float> made;
   made.run = [product, swapped = !columns_run(plan)](const float* a, const float* b, float* c, void* scratch,
                                                      const void* prepared) {

@@ -25,7 +25,8 @@ struct Operand {
 };
 
 template <class T>
-PlannedProduct planned(const Operand& a, const Operand& b, const Operand& c, int threads, bool accumulate) {
+PlannedProduct planned(const LogitsProduct& given, const Operand& a, const Operand& b, const Operand& c,
+                       bool accumulate) {
   Product product;
   product.dtype = dtype_of<T>();
   product.a = a.layout;
@@ -35,7 +36,8 @@ PlannedProduct planned(const Operand& a, const Operand& b, const Operand& c, int
   product.b_axes = b.axes;
   product.c_axes = c.axes;
   product.accumulate = accumulate;
-  product.threads = threads;
+  product.precision = given.precision;
+  product.threads = given.threads;
   return make_product(product);
 }
 
@@ -95,9 +97,8 @@ ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
     loss.rows = std::min(each, product.loss.rows - i * each);
     const Operand x{Layout::dense({loss.rows, product.terms}), "rt"};
     const Operand logits{Layout::dense({loss.rows, classes}), "rc"};
-    blocks_.push_back({i * each, loss, planned<T>(x, weight, logits, product.threads, false),
-                       planned<T>(logits, weight, x, product.threads, false),
-                       planned<T>(logits, x, weight, product.threads, i > 0),
+    blocks_.push_back({i * each, loss, planned<T>(product, x, weight, logits, false),
+                       planned<T>(product, logits, weight, x, false), planned<T>(product, logits, x, weight, i > 0),
                        Reducer(Reduction::sum, dtype_of<T>(), logits.layout.shape, {true, false}, product.threads)});
     const Block& block = blocks_.back();
     working = std::max({working, block.logits.scratch_bytes, block.dx.scratch_bytes, block.dweight.scratch_bytes,

@@ -9,6 +9,7 @@
 
 #include "cross_entropy.hpp"
 #include "xtape/array.hpp"
+#include "xtape/precision.hpp"
 
 namespace xtape {
 
@@ -18,6 +19,7 @@ struct LogitsProduct {
   std::int64_t terms = 0;
   bool classes_first = true;  ///< The weight is [classes, terms]; if false, [terms, classes].
   bool biased = false;
+  Precision precision = Precision::float32;  ///< Of the products.
   int threads = 1;
 };
 

@@ -105,8 +105,8 @@ GemmPlan with_columns_running(const GemmPlan& plan) {
 double gemm_cost(const GemmPlan& plan) {
   const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n), k = static_cast<double>(plan.k);
   const auto calls = static_cast<double>(plan.outer.count()) * static_cast<double>(plan.sums.count());
-  constexpr double per_call = 300, per_multiply_add = 0.02;
-  return calls * (per_call + per_multiply_add * (m + 8) * (n + 8) * (k + 24));
+  constexpr double per_call = 80, per_multiply_add = 0.01;
+  return calls * (per_call + per_multiply_add * (m + 8) * (n + 8) * (k + 8));
 }
 
 template <class T>

@@ -1,79 +1,164 @@
 #include "product_tiles.hpp"
 
 #include <algorithm>
-#include <type_traits>
+#include <cstring>
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
+#include "instruction_set.hpp"
+#include "lanes.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
+#include "tile_formats.hpp"
 
 namespace xtape {
 
 namespace {
 constexpr bool many_registers = xsimd::batch<float>::size >= 16;  // AVX-512 has 32, of 64 bytes
-constexpr int tile_rows = many_registers ? 14 : 6;  // two registers per row, two for b, one or two for a
-constexpr int row_registers = 2;                    // registers per row of a tile
-constexpr std::int64_t panel_terms =
-    256;                                  // terms of b packed together: a panel has 32 KiB, for the first-level cache
-constexpr std::int64_t group_rows = 128;  // rows of a task, which share the panels of b in the second-level cache
+constexpr int tile_rows = many_registers ? 14 : 6;                // two registers per row, two for b, one or two for a
+constexpr int row_registers = 2;                                  // registers per row of a tile
+constexpr std::int64_t panel_parts = 256;  // parts packed together: a panel has 32 KiB, for the first-level cache
+constexpr std::int64_t group_rows = 128;   // rows of a task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
-constexpr std::int64_t products_apart = 16;  // with this many products or more, a task is a whole product
+constexpr std::int64_t products_apart = 16;         // with this many products or more, a task is a whole product
+constexpr std::int64_t most_stage_bytes = 4 << 20;  // of b, packed at a time
+constexpr std::int64_t few_rows = 1024;             // up to this many, a task computes all rows of some columns
+constexpr std::int64_t few_panels = 8;              // of such a task: packed, they stay in the second-level cache
+constexpr std::int64_t far = 4096;                  // from this stride of terms on, reading in place wastes cache lines
+constexpr std::int64_t lines_together = 16;         // of an operand that is packed line by line
 
 /// The columns of a panel: as wide as a tile.
-template <class T>
-constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<T>::size);
+template <class F>
+constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<typename F::Part>::size);
 
-/// Computes a tile of c, `rows` rows of `registers` registers, over `terms` terms of one panel of b; adds to c if
+/// Computes a tile of c, `rows` rows of `registers` registers, over `parts` parts of one panel of b; adds to c if
 /// `add`.
-template <class T, int rows, int registers>
-void multiply(std::int64_t terms, const T* a, std::int64_t a_row, std::int64_t a_term, const T* panel, T* c,
-              std::int64_t c_row, bool add) {
-  using Batch = xsimd::batch<T>;
-  constexpr auto width = static_cast<std::int64_t>(Batch::size);
-  Batch sums[rows][registers];
+template <class F, int rows, int registers>
+void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row, std::int64_t a_part,
+              const typename F::Part* panel, typename F::Sum* c, std::int64_t c_row, bool add) {
+  using Parts = xsimd::batch<typename F::Part>;
+  using Sums = xsimd::batch<typename F::Sum>;
+  constexpr auto width = static_cast<std::int64_t>(Parts::size);
+  Sums sums[rows][registers];
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
-    for (int r = 0; r < registers; ++r) sums[i][r] = Batch(T{});
-  for (std::int64_t k = 0; k < terms; ++k) {
-    Batch columns[registers];
-    for (int r = 0; r < registers; ++r) columns[r] = Batch::load_aligned(panel + k * panel_width<T> + r * width);
+    for (int r = 0; r < registers; ++r) sums[i][r] = Sums(typename F::Sum{});
+  for (std::int64_t k = 0; k < parts; ++k) {
+    Parts columns[registers];
+    for (int r = 0; r < registers; ++r) columns[r] = Parts::load_aligned(panel + k * panel_width<F> + r * width);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
-      const Batch scalar(a[i * a_row + k * a_term]);
-      for (int r = 0; r < registers; ++r) sums[i][r] = xsimd::fma(scalar, columns[r], sums[i][r]);
+      const Parts scalar(a[i * a_row + k * a_part]);
+      for (int r = 0; r < registers; ++r) sums[i][r] = F::add_product(sums[i][r], scalar, columns[r]);
     }
   }
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
     for (int r = 0; r < registers; ++r) {
-      T* to = c + i * c_row + r * width;
-      (add ? Batch::load_unaligned(to) + sums[i][r] : sums[i][r]).store_unaligned(to);
+      auto* to = c + i * c_row + r * width;
+      (add ? Sums::load_unaligned(to) + sums[i][r] : sums[i][r]).store_unaligned(to);
     }
 }
 
-template <class T>
-using Multiply = void (*)(std::int64_t, const T*, std::int64_t, std::int64_t, const T*, T*, std::int64_t, bool);
+template <class F>
+using Multiply = void (*)(std::int64_t, const typename F::Part*, std::int64_t, std::int64_t, const typename F::Part*,
+                          typename F::Sum*, std::int64_t, bool);
 
 /// The instances of multiply for 1, 2, … rows.
-template <class T, int registers, int... i>
-constexpr std::array<Multiply<T>, sizeof...(i)> by_rows(std::integer_sequence<int, i...> /*rows*/) {
-  return {multiply<T, i + 1, registers>...};
+template <class F, int registers, int... i>
+constexpr std::array<Multiply<F>, sizeof...(i)> by_rows(std::integer_sequence<int, i...> /*rows*/) {
+  return {multiply<F, i + 1, registers>...};
 }
-template <class T, int registers>
-constexpr std::array<Multiply<T>, tile_rows> multiply_rows =
-    by_rows<T, registers>(std::make_integer_sequence<int, tile_rows>{});
+template <class F, int registers>
+constexpr std::array<Multiply<F>, tile_rows> multiply_rows =
+    by_rows<F, registers>(std::make_integer_sequence<int, tile_rows>{});
 
-template <class T>
+/// Packs `lines` lines of `terms` terms: part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
+/// two strides is 1.
+template <class F>
+void pack_lines(const Lines<typename F::Number>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
+                std::int64_t to_line, std::int64_t to_part) {
+  using Part = typename F::Part;
+  const std::int64_t whole = terms / F::terms;  // parts with all their terms
+  const bool lines_run = from.line == 1, terms_run = from.term == 1;
+  const auto at = [&](std::int64_t line, std::int64_t part) {
+    return from.data + line * from.line + part * F::terms * from.term;
+  };
+  if (lines_run && to_line == 1) {
+    for (std::int64_t part = 0; part < whole; ++part) F::along_lines(at(0, part), from.term, lines, to + part * to_part);
+  } else if (terms_run && to_part == 1) {
+    for (std::int64_t i = 0; i < lines; ++i) F::along_terms(at(i, 0), whole, to + i * to_line);
+  } else {
+    // Squares of parts, transposed in registers. One side of `from` is read along its terms unless its lines are
+    // contiguous; parts beyond the last are not stored.
+    constexpr std::int64_t side = xsimd::batch<Part>::size;
+    using Row = typename Register<Part, side>::type;
+    const bool turns = lines_run != (to_line == 1);
+    const std::int64_t step = to_line == 1 ? to_part : to_line;
+    for (std::int64_t i = 0; i < lines; i += side)
+      for (std::int64_t part = 0; part < whole; part += side) {
+        const std::int64_t height = std::min(side, lines - i), width = std::min(side, whole - part);
+        const std::int64_t read = lines_run ? width : height, length = lines_run ? height : width;
+        Row rows[side];
+        for (std::int64_t k = 0; k < side; ++k) {
+          alignas(64) Part row[side] = {};
+          if (k < read && lines_run)
+            F::along_lines(at(i, part + k), from.term, length, row);
+          else if (k < read && terms_run)
+            F::along_terms(at(i + k, part), length, row);
+          else
+            for (std::int64_t j = 0; k < read && j < length; ++j) row[j] = F::part(at(i + k, part + j), from.term, F::terms);
+          std::memcpy(&rows[k], row, sizeof(Row));
+        }
+        if (turns) transpose_square<Part, side>(rows);
+        const std::int64_t outer = to_line == 1 ? width : height, inner = to_line == 1 ? height : width;
+        Part* corner = to + i * to_line + part * to_part;
+        for (std::int64_t k = 0; k < outer; ++k)
+          if (inner == side)
+            std::memcpy(corner + k * step, &rows[k], sizeof(Row));
+          else
+            std::memcpy(corner + k * step, &rows[k], static_cast<std::size_t>(inner) * sizeof(Part));
+      }
+  }
+  if (whole * F::terms < terms)
+    for (std::int64_t i = 0; i < lines; ++i)
+      to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
+}
+
+/// Products of the form F. Both operands are cut into blocks of terms. A stage packs some blocks and columns of b for
+/// all threads, and the rows of a if they cannot be read in place; then tasks compute groups of rows and columns of c.
+/// If c has few rows, a task takes all of them and packs its own columns of b, block by block.
+template <class F>
 class Tiles {
  public:
+  using Number = typename F::Number;
+  using Part = typename F::Part;
+  using Sum = typename F::Sum;
+
   explicit Tiles(const GemmPlan& plan)
       : plan_(plan),
-        panels_(ceiling(plan.n, panel_width<T>)),
-        blocks_(ceiling(plan.k, panel_terms)),
-        packed_(plan.sums.count() * plan.k * panels_ * panel_width<T>) {
+        panels_(ceiling(plan.n, panel_width<F>)),
+        block_parts_(std::min(panel_parts, ceiling(plan.k, F::terms))),
+        blocks_each_(ceiling(plan.k, block_parts_ * F::terms)),
+        blocks_(blocks_each_ * plan.sums.count()),
+        packs_left_(F::must_pack_left || std::abs(plan.k_strides[0]) >= far),
+        stage_blocks_(blocks_),
+        stage_panels_(panels_) {
+    if (!prepared()) {
+      const std::int64_t panel_bytes = panel_size() * static_cast<std::int64_t>(sizeof(Part)) * together();
+      const std::int64_t most_panels = std::max(group_panels, most_stage_bytes / panel_bytes);
+      stage_panels_ = ceiling(panels_, ceiling(panels_, most_panels));
+      stage_blocks_ = std::clamp<std::int64_t>(most_stage_bytes / (panel_bytes * stage_panels_), 1, blocks_);
+    }
+    if (by_columns()) {
+      const std::int64_t most = std::max<std::int64_t>(1, panels_ * plan.outer.count() / most_tasks);
+      columns_ = std::min(few_panels, most);
+      rows_ = plan.m;
+      row_groups_ = 1;
+      return;
+    }
     std::int64_t groups =
         std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
     if (groups > 1) groups = groups / 2 * 2;  // an odd number would leave one of two threads idle
@@ -82,180 +167,295 @@ class Tiles {
     // Products of few rows are cut along the columns, so that all threads have work.
     const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                                                          static_cast<double>(plan.k) / worth_a_task);
-    const std::int64_t wanted = std::min({worth, most_tasks, panels_}) / (row_groups_ * plan.outer.count());
-    columns_ = ceiling(panels_, std::max(ceiling(panels_, group_panels), wanted));
-    panel_groups_ = ceiling(panels_, columns_);
+    const std::int64_t wanted = std::min({worth, most_tasks, stage_panels_}) / (row_groups_ * together());
+    columns_ = ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted));
   }
 
+  /// Whether tasks pack their own columns of b.
+  bool by_columns() const { return plan_.m <= few_rows && !prepared() && !whole_products(); }
+  /// Whether rows of a that must be packed are packed once for all tasks; else each task packs its own.
+  bool shares_left() const { return plan_.m <= few_rows; }
   /// Whether b is packed before the runs.
   bool prepared() const { return plan_.fixed == 1; }
-  std::size_t prepared_bytes() const { return prepared() ? bytes_of(plan_.outer.count()) : 0; }
+  std::size_t prepared_bytes() const { return prepared() ? bytes(plan_.outer.count() * right_size()) : 0; }
   std::size_t scratch_bytes() const {
-    if (prepared()) return 0;
-    return bytes_of(whole_products() ? std::min<std::int64_t>(plan_.threads, plan_.outer.count())
-                                     : plan_.outer.count());
+    return (whole_products() ? static_cast<std::size_t>(plan_.threads) : 1) * memory_bytes();
   }
 
-  void prepare(const T* b, T* packed) const {
-    parallel_for(plan_.threads, plan_.outer.count() * panels_, 1, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t task = begin; task < finish; ++task)
-        pack(b + start_of(task / panels_)[1], task % panels_, packed + task / panels_ * packed_);
+  void prepare(const Number* b, Part* packed) const {
+    const Stage all{0, plan_.outer.count(), 0, blocks_, 0, panels_};
+    parallel_for(plan_.threads, right_tasks(all), 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t task = begin; task < finish; ++task) pack_right(b, all, task, packed);
     });
   }
 
-  void run(const T* a, const T* b, T* c, T* scratch, const T* ready) const {
-    const std::int64_t products = plan_.outer.count();
-    const std::int64_t groups = row_groups_ * panel_groups_;
-    if (whole_products()) {
-      parallel_pieces(plan_.threads, products, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
-        for (std::int64_t product = begin; product < finish; ++product) {
-          const auto at = start_of(product);
-          const T* packed = prepared() ? ready + product * packed_ : scratch + piece * packed_;
-          if (!prepared())
-            for (std::int64_t p = 0; p < panels_; ++p) pack(b + at[1], p, scratch + piece * packed_);
-          for (std::int64_t group = 0; group < groups; ++group) fill(a + at[0], packed, c + at[2], group);
-        }
-      });
+  void run(const Number* a, const Number* b, Sum* c, std::byte* scratch, const Part* ready) const {
+    const auto memory = [&](std::int64_t worker) {
+      std::byte* start = scratch + static_cast<std::size_t>(worker) * memory_bytes();
+      auto* left = reinterpret_cast<Part*>(start);
+      return Memory{left, reinterpret_cast<Part*>(start + bytes(left_size()))};
+    };
+    if (!whole_products()) {
+      multiply_all({a, b, c, ready}, 0, plan_.outer.count(), memory(0), plan_.threads);
       return;
     }
-    if (!prepared()) prepare(b, scratch);
-    const T* packed = prepared() ? ready : scratch;
-    parallel_for(plan_.threads, products * groups, 1, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t task = begin; task < finish; ++task) {
-        const auto at = start_of(task / groups);
-        fill(a + at[0], packed + task / groups * packed_, c + at[2], task % groups);
-      }
+    parallel_pieces(plan_.threads, plan_.outer.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t i) {
+      for (std::int64_t product = begin; product < end; ++product)
+        multiply_all({a, b, c, ready}, product, 1, memory(i), 1);
     });
   }
 
  private:
-  /// Whether a task is a whole product, whose b is packed by the thread that runs it.
-  bool whole_products() const { return plan_.outer.count() >= products_apart; }
-  std::size_t bytes_of(std::int64_t products) const { return static_cast<std::size_t>(products * packed_) * sizeof(T); }
+  struct Arrays {
+    const Number *a, *b;
+    Sum* c;
+    const Part* ready;  // b, if it is prepared
+  };
+  struct Memory {
+    Part *left, *right;
+  };
+  /// What is packed at a time: products, blocks of terms and panels.
+  struct Stage {
+    std::int64_t first_product, products, first_block, blocks, first_panel, panels;
+  };
 
+  /// Whether a task is a whole product, packed by the thread that computes it.
+  bool whole_products() const { return plan_.outer.count() >= products_apart; }
+  /// How many products are packed together.
+  std::int64_t together() const { return whole_products() ? 1 : plan_.outer.count(); }
+
+  std::int64_t panel_size() const { return block_parts_ * panel_width<F>; }                 // in parts
+  std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * panel_size(); }  // of a product, or …
+  std::int64_t own_size() const { return columns_ * panel_size(); }                         // … of a task by columns
+  /// Of the rows of a that are packed: those of a stage for all products, or one block of the rows of each task.
+  std::int64_t left_size() const {
+    if (!packs_left_) return 0;
+    return shares_left() ? together() * stage_blocks_ * plan_.m * block_parts_
+                         : (whole_products() ? 1 : plan_.threads) * rows_ * block_parts_;
+  }
+  static std::size_t bytes(std::int64_t parts) { return whole_lines(static_cast<std::size_t>(parts) * sizeof(Part)); }
+  std::size_t memory_bytes() const {
+    const std::int64_t right = prepared() ? 0 : by_columns() ? own_size() * plan_.threads : right_size() * together();
+    return bytes(left_size()) + bytes(right);
+  }
+
+  struct Block {
+    std::array<std::int64_t, 2> offsets;  // of its first term in a and b
+    std::int64_t terms;
+    std::int64_t parts() const { return ceiling(terms, F::terms); }
+  };
+  Block block_of(std::int64_t block) const {
+    const auto sum = plan_.sums.offsets(block / blocks_each_, plan_.sums.rank());
+    const std::int64_t first = block % blocks_each_ * block_parts_ * F::terms;
+    return {{sum[0] + first * plan_.k_strides[0], sum[1] + first * plan_.k_strides[1]},
+            std::min(block_parts_ * F::terms, plan_.k - first)};
+  }
   std::array<std::int64_t, 3> start_of(std::int64_t product) const {
     auto at = plan_.outer.offsets(product, plan_.outer.rank());
     for (std::size_t i = 0; i < 3; ++i) at[i] += plan_.offsets[i];
     return at;
   }
 
-  /// Calls visit(at, first, terms, before) for each block of summed terms: `at` are the offsets in a and b of the
-  /// product to which the terms belong, `first` the first term, `terms` their number, `before` the number of elements
-  /// that are packed before them.
-  template <class Visit>
-  void for_blocks(const Visit& visit) const {
-    for (std::int64_t s = 0; s < plan_.sums.count(); ++s) {
-      const auto at = plan_.sums.offsets(s, plan_.sums.rank());
-      for (std::int64_t block = 0; block < blocks_; ++block) {
-        const std::int64_t first = block * panel_terms;
-        visit(at, first, std::min(panel_terms, plan_.k - first), (s * plan_.k + first) * panels_ * panel_width<T>);
+  std::int64_t right_tasks(const Stage& stage) const { return stage.products * stage.blocks * stage.panels; }
+
+  /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
+  void pack_panel(const Number* b, std::int64_t product, const Block& block, std::int64_t p, Part* to) const {
+    const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
+    if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
+      std::fill_n(to, block.parts() * panel_width<F>, Part{});
+    const Lines<Number> from{b + start_of(product)[1] + block.offsets[1] + p * panel_width<F> * plan_.n_strides[1],
+                             plan_.n_strides[1], plan_.k_strides[1]};
+    pack_lines<F>(from, columns, block.terms, to, 1, panel_width<F>);
+  }
+  void pack_right(const Number* b, const Stage& stage, std::int64_t task, Part* packed) const {
+    const Block block = block_of(stage.first_block + task / stage.panels % stage.blocks);
+    pack_panel(b, stage.first_product + task / stage.panels / stage.blocks, block,
+               stage.first_panel + task % stage.panels, packed + task * panel_size());
+  }
+
+  std::int64_t left_tasks(const Stage& stage) const {
+    return packs_left_ && shares_left() ? stage.products * stage.blocks * ceiling(plan_.m, lines_together) : 0;
+  }
+
+  /// Packs rows [row, row + rows) of a block of a, row after row.
+  void pack_rows(const Number* a, std::int64_t product, const Block& block, std::int64_t row, std::int64_t rows,
+                 Part* to) const {
+    const Lines<Number> from{a + start_of(product)[0] + block.offsets[0] + row * plan_.m_strides[0], plan_.m_strides[0],
+                             plan_.k_strides[0]};
+    pack_lines<F>(from, rows, block.terms, to, block_parts_, 1);
+  }
+  void pack_left(const Number* a, const Stage& stage, std::int64_t task, Part* packed) const {
+    const std::int64_t groups = ceiling(plan_.m, lines_together);
+    const std::int64_t row = task % groups * lines_together;
+    pack_rows(a, stage.first_product + task / groups / stage.blocks,
+              block_of(stage.first_block + task / groups % stage.blocks), row, std::min(lines_together, plan_.m - row),
+              packed + (task / groups * plan_.m + row) * block_parts_);
+  }
+
+  /// Computes `products` products from `first` on.
+  void multiply_all(const Arrays& arrays, std::int64_t first, std::int64_t products, const Memory& memory,
+                    int threads) const {
+    for (std::int64_t panel = 0; panel < panels_; panel += stage_panels_)
+      for (std::int64_t block = 0; block < blocks_; block += stage_blocks_) {
+        const Stage stage{first, products,
+                          block, std::min(stage_blocks_, blocks_ - block),
+                          panel, std::min(stage_panels_, panels_ - panel)};
+        const std::int64_t of_right = prepared() || by_columns() ? 0 : right_tasks(stage);
+        const bool left_is_packed = panel > 0 && stage_blocks_ == blocks_;
+        const std::int64_t to_pack = of_right + (left_is_packed ? 0 : left_tasks(stage));
+        parallel_for(threads, to_pack, 1, [&](std::int64_t begin, std::int64_t finish) {
+          for (std::int64_t task = begin; task < finish; ++task)
+            if (task < of_right)
+              pack_right(arrays.b, stage, task, memory.right);
+            else
+              pack_left(arrays.a, stage, task - of_right, memory.left);
+        });
+        const std::int64_t groups = row_groups_ * ceiling(stage.panels, columns_);
+        parallel_pieces(threads, products * groups, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
+          for (std::int64_t task = begin; task < end; ++task)
+            compute(arrays, memory, stage, task / groups, task % groups, worker);
+        });
       }
+  }
+
+  /// Adds the terms of a stage to one group of rows and columns of a product.
+  void compute(const Arrays& arrays, const Memory& memory, const Stage& stage, std::int64_t product, std::int64_t group,
+               std::int64_t worker) const {
+    const std::int64_t column_groups = ceiling(stage.panels, columns_);
+    const std::int64_t left = group % column_groups * columns_;
+    const std::int64_t count = std::min(stage.panels - left, columns_);
+    const std::int64_t first_panel = stage.first_panel + left;
+    for (std::int64_t i = 0; i < stage.blocks; ++i) {
+      const Part* panels = nullptr;
+      if (by_columns()) {
+        Part* own = memory.right + worker * own_size();
+        const Block block = block_of(stage.first_block + i);
+        for (std::int64_t p = 0; p < count; ++p)
+          pack_panel(arrays.b, stage.first_product + product, block, first_panel + p, own + p * panel_size());
+        panels = own;
+      } else {
+        const Part* all = prepared() ? arrays.ready + (stage.first_product + product) * right_size()
+                                     : memory.right + product * stage.blocks * stage.panels * panel_size();
+        panels = all + (i * stage.panels + left) * panel_size();
+      }
+      const std::int64_t top = group / column_groups * rows_;
+      const std::int64_t rows = std::min(rows_, plan_.m - top);
+      const Part* lefts = nullptr;
+      if (packs_left_ && shares_left()) {
+        lefts = memory.left + ((product * stage.blocks + i) * plan_.m + top) * block_parts_;
+      } else if (packs_left_) {
+        Part* own = memory.left + worker * rows_ * block_parts_;
+        pack_rows(arrays.a, stage.first_product + product, block_of(stage.first_block + i), top, rows, own);
+        lefts = own;
+      }
+      fill(arrays, stage.first_product + product, stage.first_block + i, top, rows, first_panel, count, lefts, panels);
     }
   }
 
-  /// Packs panel `p` of b, one term after the other, with zeros beyond the last column of b.
-  void pack(const T* b, std::int64_t p, T* packed) const {
-    const std::int64_t columns = std::min(panel_width<T>, plan_.n - p * panel_width<T>);
-    constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
-    const std::int64_t row = plan_.k_strides[1], step = plan_.n_strides[1];
-    for_blocks([&](const std::array<std::int64_t, 2>& at, std::int64_t first, std::int64_t terms, std::int64_t before) {
-      const T* from = b + at[1] + first * row + p * panel_width<T> * step;
-      T* to = packed + before + p * terms * panel_width<T>;
-      if (columns % width != 0) std::fill_n(to, terms * panel_width<T>, T{});
-      if (step == 1) {
-        const auto copy = [&](auto constant) {  // a compile-time count avoids a call to memcpy for each row
-          const std::int64_t count = constant;
-          for (std::int64_t k = 0; k < terms; ++k) std::copy_n(from + k * row, count, to + k * panel_width<T>);
-        };
-        if (columns == panel_width<T>)
-          copy(std::integral_constant<std::int64_t, panel_width<T>>{});
-        else if (columns == width)
-          copy(std::integral_constant<std::int64_t, width>{});
-        else
-          copy(columns);
-        return;
-      }
-      constexpr std::int64_t square = 16;  // a cache line is read completely before the next
-      for (std::int64_t begin = 0; begin < terms; begin += square)
-        for (std::int64_t j = 0; j < columns; ++j)
-          for (std::int64_t k = begin; k < std::min(terms, begin + square); ++k)
-            to[k * panel_width<T> + j] = from[k * row + j * step];
-    });
-  }
+  struct LeftRows {
+    const Part* data;
+    std::int64_t row, part;  // strides
+  };
 
-  /// Computes one group of rows and panels of c.
-  void fill(const T* a, const T* packed, T* c, std::int64_t group) const {
-    const std::int64_t top = group / panel_groups_ * rows_;
-    const std::int64_t rows = std::min(rows_, plan_.m - top);
-    const std::int64_t left = group % panel_groups_ * columns_;
-    const std::int64_t right = std::min(panels_, left + columns_);
+  /// Adds a block to `rows` rows of c from `top` on, and `count` panels of columns. `lefts` are the packed rows of a,
+  /// or null.
+  void fill(const Arrays& arrays, std::int64_t product, std::int64_t number, std::int64_t top, std::int64_t rows,
+            std::int64_t first_panel, std::int64_t count, const Part* lefts, const Part* panels) const {
+    const auto start = start_of(product);
+    const Block block = block_of(number);
+    const bool add = plan_.accumulate || number > 0;
     const std::int64_t bands = ceiling(rows, tile_rows);
-    bool add = plan_.accumulate;
-    for_blocks([&](const std::array<std::int64_t, 2>& at, std::int64_t first, std::int64_t terms, std::int64_t before) {
-      for (std::int64_t band = 0; band < bands; ++band) {  // the heights of bands differ by at most one row
-        const std::int64_t begin = top + rows * band / bands, end = top + rows * (band + 1) / bands;
-        const T* x = a + at[0] + begin * plan_.m_strides[0] + first * plan_.k_strides[0];
-        for (std::int64_t p = left; p < right; ++p)
-          tile(end - begin, x, packed + before + p * terms * panel_width<T>, terms,
-               c + begin * plan_.m_strides[2] + p * panel_width<T>, plan_.n - p * panel_width<T>, add);
-      }
-      add = true;
-    });
+    for (std::int64_t band = 0; band < bands; ++band) {  // the heights of bands differ by at most one row
+      const std::int64_t begin = rows * band / bands, end = rows * (band + 1) / bands;
+      LeftRows from{lefts + begin * block_parts_, block_parts_, 1};
+      if constexpr (!F::must_pack_left)
+        if (!packs_left_)
+          from = {arrays.a + start[0] + block.offsets[0] + (top + begin) * plan_.m_strides[0], plan_.m_strides[0],
+                  plan_.k_strides[0]};
+      for (std::int64_t p = 0; p < count; ++p)
+        tile(end - begin, from, panels + p * panel_size(), block.parts(),
+             arrays.c + start[2] + (top + begin) * plan_.m_strides[2] + (first_panel + p) * panel_width<F>,
+             plan_.n - (first_panel + p) * panel_width<F>, add);
+    }
   }
 
   /// Computes a tile of c, of which the first `columns` columns exist.
-  void tile(std::int64_t rows, const T* a, const T* panel, std::int64_t terms, T* c, std::int64_t columns,
-            bool add) const {
-    constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
+  void tile(std::int64_t rows, const LeftRows& from, const Part* panel, std::int64_t parts, Sum* c,
+            std::int64_t columns, bool add) const {
+    constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
     const auto row = static_cast<std::size_t>(rows - 1);
-    const Multiply<T> go = columns > width ? multiply_rows<T, row_registers>[row] : multiply_rows<T, 1>[row];
-    const std::int64_t a_row = plan_.m_strides[0], a_term = plan_.k_strides[0], c_row = plan_.m_strides[2];
-    if (columns == width || columns >= panel_width<T>) {
-      go(terms, a, a_row, a_term, panel, c, c_row, add);
+    const Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
+    const std::int64_t c_row = plan_.m_strides[2];
+    if (columns == width || columns >= panel_width<F>) {
+      go(parts, from.data, from.row, from.part, panel, c, c_row, add);
       return;
     }
-    T whole[tile_rows * panel_width<T>];
-    go(terms, a, a_row, a_term, panel, whole, panel_width<T>, false);
+    Sum whole[tile_rows * panel_width<F>];
+    go(parts, from.data, from.row, from.part, panel, whole, panel_width<F>, false);
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j) {
-        T& to = c[i * c_row + j];
-        to = add ? to + whole[i * panel_width<T> + j] : whole[i * panel_width<T> + j];
+        Sum& to = c[i * c_row + j];
+        to = add ? to + whole[i * panel_width<F> + j] : whole[i * panel_width<F> + j];
       }
   }
 
   GemmPlan plan_;
-  std::int64_t panels_, blocks_;
-  std::int64_t packed_;  ///< Elements of packed b, for one product.
-  std::int64_t rows_ = 0, row_groups_ = 0;        ///< Rows of a group, and groups.
-  std::int64_t columns_ = 0, panel_groups_ = 0;  ///< Panels of a group, and groups.
+  std::int64_t panels_;
+  std::int64_t block_parts_, blocks_each_, blocks_;  ///< Parts of a block; blocks of one sum, and of all.
+  bool packs_left_;
+  std::int64_t stage_blocks_, stage_panels_;
+  std::int64_t rows_ = 0, row_groups_ = 0;  ///< Rows of a group, and groups.
+  std::int64_t columns_ = 0;                ///< Panels of a group.
 };
+
+template <class F>
+MatrixProducts<typename F::Number> made(const GemmPlan& plan) {
+  using T = typename F::Number;
+  using Part = typename F::Part;
+  const Tiles<F> tiles(with_columns_running(plan));
+  MatrixProducts<T> made;
+  made.run = [tiles, swapped = !columns_run(plan)](const T* a, const T* b, T* c, void* scratch, const void* prepared) {
+    tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<std::byte*>(scratch),
+              static_cast<const Part*>(prepared));
+  };
+  made.scratch_bytes = tiles.scratch_bytes();
+  made.prepared_bytes = tiles.prepared_bytes();
+  if (tiles.prepared())
+    made.prepare = [tiles](const T* fixed, void* prepared) { tiles.prepare(fixed, static_cast<Part*>(prepared)); };
+  return made;
+}
 }  // namespace
 
 bool tiles_suit(const GemmPlan& given) {
   if (xsimd::batch<float>::size < 8) return false;
   const GemmPlan plan = with_columns_running(given);
-  constexpr std::int64_t most_packed = 1 << 20;  // elements of b; more do not stay in any cache
-  constexpr std::int64_t far = 4096;             // with strides this large in a, few cache lines are reused
-  constexpr std::int64_t one_register = 16;      // columns; such narrow tiles are slower than BLAS
-  const std::int64_t packed_at_once = plan.outer.count() >= products_apart ? 1 : plan.outer.count();
-  return plan.m >= 4 && plan.n > one_register && plan.k >= 8 && std::abs(plan.k_strides[0]) < far &&
-         packed_at_once * plan.sums.count() * plan.k * plan.n <= most_packed;
+  constexpr std::int64_t one_register = 16;  // columns; such narrow tiles are slower than BLAS
+  return plan.m >= 4 && plan.n > one_register && plan.k >= 8;
 }
 
 template <class T>
 MatrixProducts<T> make_tiles(const GemmPlan& plan) {
-  const Tiles<T> tiles(with_columns_running(plan));
-  MatrixProducts<T> made;
-  made.run = [tiles, swapped = !columns_run(plan)](const T* a, const T* b, T* c, void* scratch, const void* prepared) {
-    tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<T*>(scratch), static_cast<const T*>(prepared));
-  };
-  made.scratch_bytes = tiles.scratch_bytes();
-  made.prepared_bytes = tiles.prepared_bytes();
-  if (tiles.prepared())
-    made.prepare = [tiles](const T* fixed, void* prepared) { tiles.prepare(fixed, static_cast<T*>(prepared)); };
-  return made;
+  return made<Plain<T>>(plan);
 }
 template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
 template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
+
+bool bfloat16_tiles_suit([[maybe_unused]] const GemmPlan& plan) {
+#ifdef __AVX512F__
+  constexpr double worth_packing = 1 << 18;  // multiply-adds; packing both operands of fewer takes longer than it saves
+  const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k);
+  return instruction_set() >= InstructionSet::avx512_bf16 && work >= worth_packing && tiles_suit(plan);
+#else
+  return false;
+#endif
+}
+
+MatrixProducts<float> make_bfloat16_tiles([[maybe_unused]] const GemmPlan& plan) {
+#ifdef __AVX512F__
+  return made<Pairs>(plan);
+#else
+  return {};
+#endif
+}
 
 }  // namespace xtape

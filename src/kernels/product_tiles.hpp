@@ -1,6 +1,6 @@
-/// Batches of matrix products in register tiles, for sizes at which BLAS spends its time on calls and packing. After
-/// Goto and van de Geijn (2008, Anatomy of high-performance matrix multiplication), except that only b is packed; a is
-/// read in place.
+/// Batches of matrix products in register tiles. After
+/// Goto and van de Geijn (2008, Anatomy of high-performance matrix multiplication), except that a is read in place where
+/// it can be.
 #pragma once
 
 #include "product_gemm.hpp"
@@ -16,5 +16,10 @@ template <class T>
 MatrixProducts<T> make_tiles(const GemmPlan& plan);
 extern template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
 extern template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
+
+/// The same with both operands rounded to bfloat16 while they are packed, and sums in float32. For processors with
+/// AVX512-BF16.
+bool bfloat16_tiles_suit(const GemmPlan& plan);
+MatrixProducts<float> make_bfloat16_tiles(const GemmPlan& plan);
 
 }  // namespace xtape

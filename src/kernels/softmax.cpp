@@ -70,10 +70,23 @@ T finite_max(const T* x, std::int64_t count) {
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
+/// The softmax of a row that fits one register, as in attention over few keys.
+template <class T>
+void softmax_register(const T* x, T* y, const FirstLanes<T>& lanes) {
+  using Batch = xsimd::batch<T>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  const Batch row = lanes.load(x, lowest);
+  const T largest = fold_lanes(row, [](const auto& p, const auto& q) { return p > q ? p : q; });
+  const Batch e = vector_math::clipped_exp(row - Batch(largest == lowest ? T{0} : largest));
+  const double total = static_cast<double>(add_lanes(e));
+  lanes.store(y, e * Batch(total == 0 ? T{0} : static_cast<T>(1 / total)));
+}
+
 template <class T>
 void softmax_row(const T* x, T* y, std::int64_t count) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
+  if (count <= static_cast<std::int64_t>(Batch::size)) return softmax_register(x, y, FirstLanes<T>{count});
   const Batch shift(finite_max(x, count));
   const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
     const Batch e = vector_math::clipped_exp(lanes.load(x + i, lowest) - shift);

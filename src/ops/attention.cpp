@@ -170,6 +170,7 @@ AttentionPlan plan_of(const KernelCall& call, const Labels& letters, const Layou
   plan.rate = call.number("rate");
   plan.key = RandomStream::key_of(call.seed, std::bit_cast<std::uint64_t>(call.integer("draws")));
   plan.threads = call.threads;
+  plan.precision = call.precision;
   return plan;
 }
 

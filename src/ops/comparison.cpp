@@ -63,8 +63,7 @@ const Op& logical_and_op() {
 }
 const Op& logical_or_op() {
   static const Op entry =
-      logic("logical_or", "True where a or b is true, or both are.",
-                        {{"a", Accept::mask}, {"b", Accept::mask}});
+      logic("logical_or", "True where a or b is true, or both are.", {{"a", Accept::mask}, {"b", Accept::mask}});
   return entry;
 }
 }  // namespace

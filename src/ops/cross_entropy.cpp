@@ -55,8 +55,10 @@ Kernel cross_entropy_kernel(const KernelCall& call) {
                     const auto* targets = in<Target>(arguments, 1);
                     auto* losses = static_cast<double*>(arguments.scratch);
                     kernels().indices_of<Target>().check_targets(targets, loss);
-                    kernels().losses_of<T, Target>().row_losses(in<T>(arguments, 0), targets, loss, losses, out<T>(arguments, 2), threads);
-                    kernels().losses_of<T, Target>().sum_losses(losses, targets, loss, out<T>(arguments, 0), out<std::int64_t>(arguments, 1));
+                    kernels().losses_of<T, Target>().row_losses(in<T>(arguments, 0), targets, loss, losses,
+                                                                out<T>(arguments, 2), threads);
+                    kernels().losses_of<T, Target>().sum_losses(losses, targets, loss, out<T>(arguments, 0),
+                                                                out<std::int64_t>(arguments, 1));
                   },
                   static_cast<std::size_t>(loss.rows) * sizeof(double)};
   });
@@ -103,8 +105,8 @@ Kernel cross_entropy_grad_kernel(const KernelCall& call) {
     return Kernel{[loss, threads](const KernelArguments& arguments) {
       const auto* targets = in<Target>(arguments, 1);
       kernels().indices_of<Target>().check_targets(targets, loss);
-      kernels().losses_of<T, Target>().cross_entropy_grad(in<T>(arguments, 0), targets, in<T>(arguments, 2), *in<T>(arguments, 3), loss,
-                         out<T>(arguments, 0), threads);
+      kernels().losses_of<T, Target>().cross_entropy_grad(in<T>(arguments, 0), targets, in<T>(arguments, 2),
+                                                          *in<T>(arguments, 3), loss, out<T>(arguments, 0), threads);
     }};
   });
 }

@@ -60,6 +60,7 @@ PlannedProduct planned(const KernelCall& call, bool accumulate) {
   product.c_axes = equation.result;
   product.accumulate = accumulate;
   product.threads = call.threads;
+  product.precision = call.precision;
   product.fixed = fixed_operand(call);
   return kernels().make_product(product);
 }

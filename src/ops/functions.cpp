@@ -24,9 +24,8 @@ Op function(const char* name, const char* doc, GradientRule gradient) {
 
 const Op& sqrt_op() {
   static const Op entry = [] {
-    Op op = function(
-        "sqrt", "The square root of x; NaN where x is negative.",
-        [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
+    Op op = function("sqrt", "The square root of x; NaN where x is negative.",
+                     [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
     op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 0.5); };
     return op;
   }();
@@ -35,12 +34,10 @@ const Op& sqrt_op() {
 
 const Op& rsqrt_op() {
   static const Op entry = [] {
-    Op op = function(
-        "rsqrt", "1 / sqrt(x).",
-        [](const GradientCall& call) {
-          const Var& y = call.outputs[0];
-          return Vars{call.cotangent() * (square(y) * y * -0.5)};
-        });
+    Op op = function("rsqrt", "1 / sqrt(x).", [](const GradientCall& call) {
+      const Var& y = call.outputs[0];
+      return Vars{call.cotangent() * (square(y) * y * -0.5)};
+    });
     op.expand = [](const ExpandCall& call) { return Vars{1 / sqrt(call.inputs[0])}; };
     op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], -0.5); };
     return op;
@@ -49,71 +46,67 @@ const Op& rsqrt_op() {
 }
 
 const Op& exp_op() {
-  static const Op entry = function(
-      "exp", "e ** x.",
-      [](const GradientCall& call) { return Vars{call.cotangent() * call.outputs[0]}; });
+  static const Op entry =
+      function("exp", "e ** x.", [](const GradientCall& call) { return Vars{call.cotangent() * call.outputs[0]}; });
   return entry;
 }
 
 const Op& expm1_op() {
-  static const Op entry = function(
-      "expm1", "e ** x - 1, accurate near 0.",
-      [](const GradientCall& call) { return Vars{call.cotangent() * (call.outputs[0] + 1)}; });
+  static const Op entry = function("expm1", "e ** x - 1, accurate near 0.", [](const GradientCall& call) {
+    return Vars{call.cotangent() * (call.outputs[0] + 1)};
+  });
   return entry;
 }
 
 const Op& log_op() {
-  static const Op entry = function(
-      "log", "The natural logarithm of x; -inf at 0, NaN where x is negative.",
-     
-      [](const GradientCall& call) { return Vars{call.cotangent() / call.inputs[0]}; });
+  static const Op entry = function("log", "The natural logarithm of x; -inf at 0, NaN where x is negative.",
+
+                                   [](const GradientCall& call) { return Vars{call.cotangent() / call.inputs[0]}; });
   return entry;
 }
 
 const Op& log1p_op() {
-  static const Op entry = function(
-      "log1p", "log(1 + x), accurate near 0.",
-      [](const GradientCall& call) { return Vars{call.cotangent() / (call.inputs[0] + 1)}; });
+  static const Op entry = function("log1p", "log(1 + x), accurate near 0.", [](const GradientCall& call) {
+    return Vars{call.cotangent() / (call.inputs[0] + 1)};
+  });
   return entry;
 }
 
 const Op& sin_op() {
-  static const Op entry = function(
-      "sin", "The sine of x, in radians.",
-      [](const GradientCall& call) { return Vars{call.cotangent() * cos(call.inputs[0])}; });
+  static const Op entry = function("sin", "The sine of x, in radians.", [](const GradientCall& call) {
+    return Vars{call.cotangent() * cos(call.inputs[0])};
+  });
   return entry;
 }
 
 const Op& cos_op() {
-  static const Op entry = function(
-      "cos", "The cosine of x, in radians.",
-      [](const GradientCall& call) { return Vars{-(call.cotangent() * sin(call.inputs[0]))}; });
+  static const Op entry = function("cos", "The cosine of x, in radians.", [](const GradientCall& call) {
+    return Vars{-(call.cotangent() * sin(call.inputs[0]))};
+  });
   return entry;
 }
 
 const Op& tanh_op() {
-  static const Op entry = function(
-      "tanh", "The hyperbolic tangent of x.",
-      [](const GradientCall& call) { return Vars{call.cotangent() * (1 - square(call.outputs[0]))}; });
+  static const Op entry = function("tanh", "The hyperbolic tangent of x.", [](const GradientCall& call) {
+    return Vars{call.cotangent() * (1 - square(call.outputs[0]))};
+  });
   return entry;
 }
 
 const Op& erf_op() {
   static const Op entry = function(
       "erf", "The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x.",
-     
+
       [](const GradientCall& call) { return Vars{call.cotangent() * (exp(-square(call.inputs[0])) * M_2_SQRTPI)}; });
   return entry;
 }
 
 const Op& sigmoid_op() {
   static const Op entry = [] {
-    Op op = function(
-        "sigmoid", "1 / (1 + exp(-x)).",
-        [](const GradientCall& call) {
-          const Var& y = call.outputs[0];
-          return Vars{call.cotangent() * (y * (1 - y))};
-        });
+    Op op = function("sigmoid", "1 / (1 + exp(-x)).", [](const GradientCall& call) {
+      const Var& y = call.outputs[0];
+      return Vars{call.cotangent() * (y * (1 - y))};
+    });
     op.expand = [](const ExpandCall& call) { return Vars{1 / (1 + exp(-call.inputs[0]))}; };
     return op;
   }();
@@ -122,9 +115,8 @@ const Op& sigmoid_op() {
 
 const Op& relu_op() {
   static const Op entry = [] {
-    Op op = function(
-        "relu", "maximum(x, 0). The gradient at 0 is 0. NaN stays NaN.",
-        [](const GradientCall& call) { return Vars{where(call.outputs[0] > 0, call.cotangent(), 0)}; });
+    Op op = function("relu", "maximum(x, 0). The gradient at 0 is 0. NaN stays NaN.",
+                     [](const GradientCall& call) { return Vars{where(call.outputs[0] > 0, call.cotangent(), 0)}; });
     op.expand = [](const ExpandCall& call) { return Vars{where(call.inputs[0] <= 0, 0, call.inputs[0])}; };
     return op;
   }();
@@ -133,14 +125,13 @@ const Op& relu_op() {
 
 const Op& silu_op() {
   static const Op entry = [] {
-    Op op = function(
-        "silu", "x * sigmoid(x) (Hendrycks and Gimpel, 2016; also called swish).",
-       
-        [](const GradientCall& call) {
-          const Var& x = call.inputs[0];
-          const Var s = sigmoid(x);
-          return Vars{call.cotangent() * (s + call.outputs[0] * (1 - s))};
-        });
+    Op op = function("silu", "x * sigmoid(x) (Hendrycks and Gimpel, 2016; also called swish).",
+
+                     [](const GradientCall& call) {
+                       const Var& x = call.inputs[0];
+                       const Var s = sigmoid(x);
+                       return Vars{call.cotangent() * (s + call.outputs[0] * (1 - s))};
+                     });
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * sigmoid(call.inputs[0])}; };
     return op;
   }();
@@ -149,10 +140,9 @@ const Op& silu_op() {
 
 const Op& softplus_op() {
   static const Op entry = [] {
-    Op op = function(
-        "softplus", "log(1 + exp(x)), computed so that exp does not overflow.",
-       
-        [](const GradientCall& call) { return Vars{call.cotangent() * sigmoid(call.inputs[0])}; });
+    Op op = function("softplus", "log(1 + exp(x)), computed so that exp does not overflow.",
+
+                     [](const GradientCall& call) { return Vars{call.cotangent() * sigmoid(call.inputs[0])}; });
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       return Vars{relu(x) + log1p(exp(-abs(x)))};
@@ -211,7 +201,9 @@ const Op& gelu_grad_op() {
             return Vars{call.inputs[1] * (below + x * density)};
           },
       .lowering = {.tile =
-[](const KernelCall& call) { return tile_of({loop_name("gelu_grad", call), call.dtype(0)}); },
+                       [](const KernelCall& call) {
+                         return tile_of({loop_name("gelu_grad", call), call.dtype(0)});
+                       },
                    .overwrites = {0, 1}}};
   return entry;
 }
@@ -223,7 +215,7 @@ const Op& gelu_op() {
         "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + "
         "erf(x / sqrt(2))). With 'tanh' it is an approximation of that, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 "
         "* x ** 3))).",
-       
+
         [](const GradientCall& call) {
           return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());
         });

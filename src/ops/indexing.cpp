@@ -70,8 +70,8 @@ Kernel take_kernel(const KernelCall& call) {
     return Kernel{[picking, bytes, count, threads = call.threads](const KernelArguments& arguments) {
                     const auto* indices = static_cast<const Index*>(arguments.in[1]);
                     require_in_range("take", indices, count, picking.axis);
-                    kernels().indices_of<Index>().take_slices(arguments.in[0], indices, arguments.out[0], picking, bytes,
-                                                              threads);
+                    kernels().indices_of<Index>().take_slices(arguments.in[0], indices, arguments.out[0], picking,
+                                                              bytes, threads);
                   },
                   0};
   });
@@ -118,21 +118,21 @@ Kernel adding_kernel(const KernelCall& call, const char* name, const Picking& pi
 
 Kernel index_add_kernel(const KernelCall& call) {
   const Picking picking = picking_of(call.shape(0), call.integer("axis"), count_of(call.shape(1)));
-  return adding_kernel(call, "index_add", picking,
-                       []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p,
-                                                int threads) {
-                         kernels().picks_of<T, Index>().add_slices(out, indices, part, p, threads);
-                       });
+  return adding_kernel(
+      call, "index_add", picking,
+      []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p, int threads) {
+        kernels().picks_of<T, Index>().add_slices(out, indices, part, p, threads);
+      });
 }
 
 Kernel scatter_add_kernel(const KernelCall& call) {
   const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
   const Picking picking = picking_of(call.shape(0), call.integer("axis"), call.shape(1)[axis]);
-  return adding_kernel(call, "scatter_add", picking,
-                       []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p,
-                                                int threads) {
-                         kernels().picks_of<T, Index>().add_elements(out, indices, part, p, threads);
-                       });
+  return adding_kernel(
+      call, "scatter_add", picking,
+      []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p, int threads) {
+        kernels().picks_of<T, Index>().add_elements(out, indices, part, p, threads);
+      });
 }
 
 using Adjoint = Var (*)(const Argument& x, const Var& indices, const Var& part, std::int64_t axis);
@@ -231,11 +231,10 @@ const Op& index_add_op() {
 
 const Op& scatter_add_op() {
   static const Op entry = [] {
-    Op op =
-        adjoint_op("scatter_add",
-                    "x with the elements of `part` added at the given indices, the adjoint of gather. For axis 1 of "
-                    "three, y is x with y[a, indices[a, b, c], c] += part[a, b, c]. For equal indices all elements "
-                    "are added, in order. Indices outside [0, size) are an error when played.");
+    Op op = adjoint_op("scatter_add",
+                       "x with the elements of `part` added at the given indices, the adjoint of gather. For axis 1 of "
+                       "three, y is x with y[a, indices[a, b, c], c] += part[a, b, c]. For equal indices all elements "
+                       "are added, in order. Indices outside [0, size) are an error when played.");
     op.shape = [](const Call& call) {
       require_like(call.shape(0), call.shape(1), call.integer("axis"));
       require_part(call.shape(2), call.shape(1));

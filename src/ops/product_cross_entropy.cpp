@@ -88,12 +88,13 @@ Kernel product_cross_entropy_kernel(const KernelCall& call) {
   product.classes_first = projection.classes_first;
   product.biased = call.inputs.size() > 3;
   product.threads = call.threads;
+  product.precision = call.precision;
   const PlannedProductCrossEntropy planned =
       kernels().make_product_cross_entropy(product, call.dtype(0), call.dtype(2));
   return Kernel{[run = planned.run, biased = product.biased](const KernelArguments& arguments) {
                   const auto& [in, out] = std::pair(arguments.in, arguments.out);
-                  run({in[0], in[1], biased ? in[3] : nullptr, in[2], out[0], static_cast<std::int64_t*>(out[1]), out[2],
-                       out[3], biased ? out[4] : nullptr},
+                  run({in[0], in[1], biased ? in[3] : nullptr, in[2], out[0], static_cast<std::int64_t*>(out[1]),
+                       out[2], out[3], biased ? out[4] : nullptr},
                       arguments.scratch);
                 },
                 planned.scratch_bytes};

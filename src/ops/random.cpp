@@ -46,7 +46,8 @@ const Op& uniform_op() {
       .lowering = {.kernel = [](const KernelCall& call) {
         return Kernel{[key = key_of(call), type = call.outputs[0], low = call.number("low"), high = call.number("high"),
                        threads = call.threads](const KernelArguments& arguments) {
-          kernels().draw_uniform({key, arguments.step}, type.dtype, count_of(type.shape), low, high, arguments.out[0], threads);
+          kernels().draw_uniform({key, arguments.step}, type.dtype, count_of(type.shape), low, high, arguments.out[0],
+                                 threads);
         }};
       }}};
   return entry;
@@ -92,7 +93,7 @@ const Op& categorical_op() {
         return Kernel{[key = key_of(call), dtype = call.dtype(0), rows = count_of(call.outputs[0].shape),
                        classes = call.shape(0).back(), threads = call.threads](const KernelArguments& arguments) {
           kernels().draw_categorical({key, arguments.step}, dtype, arguments.in[0], rows, classes,
-                           static_cast<std::int64_t*>(arguments.out[0]), threads);
+                                     static_cast<std::int64_t*>(arguments.out[0]), threads);
         }};
       }}};
   return entry;

@@ -43,7 +43,9 @@ const Op& where_op() {
             return call.as_it_stands();
           },
       .lowering = {.tile =
-[](const KernelCall& call) { return tile_of({"where", call.dtype(1)}); },
+                       [](const KernelCall& call) {
+                         return tile_of({"where", call.dtype(1)});
+                       },
                    .overwrites = {0, 1, 2}}};
   return entry;
 }
@@ -75,12 +77,12 @@ const Op& masked_fill_op() {
             return filled_term(call.terms, call.inputs[0], call.inputs[1],
                                call.attributes().number("value").as<double>(), call.type());
           },
-      .lowering = {.tile =
-[](const KernelCall& call) {
-                         return tile_of(
-                             {"masked_fill", call.dtype(0), call.dtype(0), {call.attributes.number("value")}});
-                       },
-                   .overwrites = {0}}};
+      .lowering =
+          {.tile =
+               [](const KernelCall& call) {
+                 return tile_of({"masked_fill", call.dtype(0), call.dtype(0), {call.attributes.number("value")}});
+               },
+           .overwrites = {0}}};
   return entry;
 }
 
@@ -88,8 +90,8 @@ TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const Valu
   const Term::Part part = terms.split(x);
   const double quotient = value / part.factor;  // a positive factor keeps the sign of infinities and 0
   const bool factor = part.factor > 0 && std::isinf(quotient) == std::isinf(value) && (quotient == 0) == (value == 0);
-  const TermId filled = terms.call(masked_fill_op(), {{"value", factor ? quotient : value}},
-                                   {factor ? part.term : x, mask}, type);
+  const TermId filled =
+      terms.call(masked_fill_op(), {{"value", factor ? quotient : value}}, {factor ? part.term : x, mask}, type);
   return factor ? terms.scaled(filled, part.factor) : filled;
 }
 

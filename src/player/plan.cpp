@@ -175,6 +175,7 @@ class Planner {
     for (const ValueType& type : call.outputs) require_memory(node, type);
     call.threads = threads_;
     call.seed = options_.seed;
+    call.precision = options_.precision;
     PlannedStep step;
     step.op = step_name(node);
     step.site = node.site;

@@ -182,6 +182,7 @@ class ScanRun {
     PlayerOptions options;
     options.passes = outer.passes;
     options.seed = outer.seed;
+    options.precision = outer.precision;
     ExternalBuffers external;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (k >= first_state && k < first_alike) {

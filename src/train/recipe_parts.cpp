@@ -118,6 +118,16 @@ TokenizerSettings read_tokenizer(Section section) {
   return settings;
 }
 
+Precision read_precision(Section& root) {
+  std::string name = name_of(Precision::float32);
+  root.read("precision", name);
+  try {
+    return precision_named(name);
+  } catch (const Error& error) {
+    root.fail("precision", std::string("is wrong: ") + error.what());
+  }
+}
+
 SearchOptions read_search(Section section) {
   SearchOptions options;
   section.read("beam_size", options.beam_size, {1, 4096});

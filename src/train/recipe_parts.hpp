@@ -16,6 +16,7 @@ TokenizerSettings read_tokenizer(Section section);
 /// Reads the batch sizes into the recipe, whose `data` must have been read.
 void read_batch(Section section, Recipe& recipe);
 SearchOptions read_search(Section section);
+Precision read_precision(Section& root);
 OptimizerOptions read_optimizer(Section section);
 /// `steps` is the default of the last step of linear and cosine schedules.
 ScheduleOptions read_schedule(Section section, std::int64_t steps);

@@ -48,6 +48,7 @@ void play_as_said(const Recipe& recipe, Model& model) {
   PlayerOptions playing;
   playing.threads = recipe.trainer.threads;
   playing.seed = recipe.trainer.seed;
+  playing.precision = recipe.trainer.precision;
   model.set_player_options(16, playing);
 }
 

@@ -11,6 +11,7 @@ PlayerOptions playing(const TrainerOptions& options) {
   PlayerOptions playing;
   playing.threads = options.threads;
   playing.seed = options.seed;
+  playing.precision = options.precision;
   playing.profile = options.profile;
   playing.arena = make_arena();
   return playing;

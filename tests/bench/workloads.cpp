@@ -2,7 +2,7 @@
 // tokens, and generation of one token at a time. Prints one JSON line per workload, with the same keys as the benchmark
 // of other frameworks (see scripts/compare.sh).
 //
-// usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]
+// usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--profile]
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +41,7 @@ struct Words {
   int steps = 9;
   int threads = 2;
   bool profile = false;
+  Precision precision = Precision::float32;
 };
 
 /// Prints the time of a play to stderr, as the mean of `plays` plays: by op, and of the slowest groups of equal steps.
@@ -103,6 +104,7 @@ void run(const Workload& w, const Words& words) {
   PlayerOptions options;
   options.threads = words.threads;
   options.profile = words.profile;
+  options.precision = words.precision;
   Player player(tape, outputs, options);
 
   Optimizer optimizer(model.weights(), bench::adamw(), words.threads);
@@ -160,8 +162,10 @@ Words parse(int count, char** arguments) {
       words.threads = std::max(1, std::atoi(value().c_str()));
     } else if (word == "--profile") {
       words.profile = true;
+    } else if (word == "--precision") {
+      words.precision = precision_named(value());
     } else {
-      throw Error("usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--profile]");
+      throw Error("usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--profile]");
     }
   }
   if (words.only.empty()) {

@@ -124,7 +124,7 @@ check "pkg-config, C++20, other array type: xsimd and -march=native" program
 each_example by_pkg_config
 check "CMake find_package" cmake_builds
 each_example by_cmake
-check "Meson subproject, shared library, no -march=native" as_subproject
+check "Meson subproject, shared library, kernels for this machine only" as_subproject
 core_has_no_mpi() { # a program that uses the core library alone
   [ -x "$work/linear_regression" ] && ! ldd "$work/linear_regression" | grep -i -E 'mpi|pmix'
 }

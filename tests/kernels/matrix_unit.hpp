@@ -1,13 +1,21 @@
-/// For cases about the matrix unit.
+/// For cases about the matrix unit and about products of bfloat16.
 #pragma once
 
 #include "amx.hpp"
+#include "instruction_set.hpp"
 #include "needs.hpp"
+#include "product_tiles.hpp"
 
 namespace xtape {
 
 inline Needs needs_matrix_unit() {
   return {amx::available(), "a processor with a matrix unit (AMX)"};
+}
+
+inline Needs needs_bfloat16() {
+  GemmPlan plan;
+  plan.m = plan.n = plan.k = 128;
+  return {bfloat16_tiles_suit(plan), "a processor with AVX512-BF16"};
 }
 
 }  // namespace xtape

@@ -16,6 +16,8 @@
 using namespace xtape;
 
 namespace {
+constexpr std::array precisions{Precision::float32, Precision::bf16x3, Precision::bf16};
+
 /// a [m, k] b [k, n] by the chosen implementation.
 struct Multiplied {
   ProductWay way;
@@ -25,8 +27,9 @@ struct Multiplied {
   double error = 0, error_of_chains = 0;
 };
 Multiplied multiply(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
-                    const std::vector<float>& b, int fixed = -1) {
+                    const std::vector<float>& b, int fixed = -1, Precision precision = Precision::float32) {
   Product product;
+  product.precision = precision;
   product.a = Layout::dense({m, k});
   product.b = Layout::dense({k, n});
   product.c = Layout::dense({m, n});
@@ -36,7 +39,7 @@ Multiplied multiply(std::int64_t m, std::int64_t k, std::int64_t n, const std::v
   product.fixed = fixed;
   const PlannedProduct planned = make_product(product);
   Scratch scratch(planned.scratch_bytes), prepared(planned.prepared_bytes);
-  CHECK(bool(planned.prepare) == (fixed >= 0));
+  CHECK(bool(planned.prepare) == (fixed == 1 || (fixed == 0 && planned.way == ProductWay::amx)));
   if (planned.prepare) planned.prepare((fixed == 0 ? a : b).data(), prepared.data());
   Multiplied done{planned.way, std::vector<float>(static_cast<std::size_t>(m * n))};
   planned.run(a.data(), b.data(), done.c.data(), scratch.data(), prepared.data());
@@ -79,20 +82,101 @@ TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the lay
     check_matrices<double>(make_tiles<double>, m, n, k, batch, parts, random() % 8, round % 2 == 1);
   }
   check_matrices<float>(make_tiles<float>, 60, 1100, 9, 1, 1, 0, false);  // more panels than one task has
+  for (unsigned flips = 0; flips < 4; ++flips) {                          // many rows, whose tasks share packed columns
+    check_matrices<float>(make_tiles<float>, 1030, 20, 600, 1, 1, flips, false);
+    check_matrices<double>(make_tiles<double>, 1100, 40, 30, 2, 2, flips, true);
+  }
+  check_matrices<float>(make_tiles<float>, 1030, 4200, 20, 1, 1, 2, false);  // in more than one stage
+  check_matrices<float>(make_tiles<float>, 5000, 20, 300, 1, 1, 1, false);   // terms of a that are far apart
+}
+
+TEST_CASE("products in bfloat16 tiles agree with plain loops, whatever the sizes, the layouts and their number" *
+          needs_bfloat16()) {
+  std::mt19937 random(8);
+  const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
+  for (int round = 0; round < 120; ++round) {
+    const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
+    const std::int64_t parts = round % 5 == 0 ? 2 : 1;
+    const std::int64_t m = size(batch == 1 ? 150 : 40), n = size(70), k = size(round % 4 == 0 ? 1200 : 40);
+    check_matrices<float>(make_bfloat16_tiles, m, n, k, batch, parts, random() % 8, round % 2 == 0);
+  }
+  for (unsigned flips = 0; flips < 8; ++flips)
+    check_matrices<float>(make_bfloat16_tiles, 1030, 20, 1041, 1, 1, flips, false);
+  check_matrices<float>(make_bfloat16_tiles, 1030, 4200, 21, 1, 1, 2, true);
+}
+
+TEST_CASE("a product with precision bf16 is that of the rounded factors, summed in float32" * needs_bfloat16()) {
+  std::mt19937 random(9);
+  for (const std::int64_t k : {16, 100, 768, 3000}) {
+    const std::vector<float> a = drawn(90 * k, random, 4), b = drawn(k * 75, random, 4);
+    const auto rounded = [](std::vector<float> numbers) {
+      for (float& x : numbers) {
+        int exponent = 0;
+        const float digits = std::frexp(x, &exponent);  // in [0.5, 1)
+        x = std::ldexp(std::nearbyint(digits * 256), exponent - 8);
+      }
+      return numbers;
+    };
+    const Multiplied done = multiply(90, k, 75, a, b, -1, Precision::bf16);
+    CHECK(done.way == (amx::available() ? ProductWay::amx : ProductWay::bfloat16_tiles));
+    const Multiplied exact = multiply(90, k, 75, rounded(a), rounded(b));
+    double worst = 0, largest = 0;
+    for (std::size_t i = 0; i < done.c.size(); ++i) {
+      worst = std::max(worst, std::abs(static_cast<double>(done.c[i]) - static_cast<double>(exact.c[i])));
+      largest = std::max(largest, std::abs(static_cast<double>(exact.c[i])));
+    }
+    CAPTURE(k);
+    CHECK(worst < 2e-6 * largest);
+    CHECK(done.error > 100 * exact.error_of_chains);  // it does round
+    CHECK(std::sqrt(done.error / static_cast<double>(done.c.size())) < 1.0 / 256);
+    CHECK(multiply(90, k, 75, a, b, 1, Precision::bf16).c == done.c);  // prepared
+    // Two numbers have 16 bits, and their products lack the smallest one.
+    const Multiplied two = multiply(90, k, 75, a, b, -1, Precision::bf16x3);
+    CHECK(std::sqrt(two.error / static_cast<double>(two.c.size())) < std::exp2(-16));
+    if (k <= 100) CHECK((two.error > 50 * exact.error_of_chains) == amx::available());  // later, sums err more
+  }
+}
+
+TEST_CASE("with precisions bf16 and bf16x3, infinity stays infinity and NaN stays NaN" * needs_bfloat16()) {
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::int64_t m = 60, k = 50, n = 70;
+  std::vector<float> a(m * k, 1.0f), b(k * n, 2.0f);
+  a[0 * k + 3] = infinity;
+  a[1 * k + 4] = std::bit_cast<float>(0x7F800001U);  // a NaN whose upper half is infinity
+  a[2 * k + 5] = std::numeric_limits<float>::max();  // rounds to infinity
+  b[7 * n + 9] = nan;
+  for (const Precision precision : {Precision::bf16, Precision::bf16x3}) {
+    const std::vector<float> c = multiply(m, k, n, a, b, -1, precision).c;
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        const float x = c[static_cast<std::size_t>(i * n + j)];
+        CAPTURE(i);
+        CAPTURE(j);
+        if (j == 9 || i == 1)
+          CHECK(std::isnan(x));
+        else
+          CHECK(x == (i == 0 || i == 2 ? infinity : 2.0f * k));
+      }
+  }
 }
 
 TEST_CASE("products on the matrix unit agree with plain loops, whatever the sizes, the layouts and their number" *
           needs_matrix_unit()) {
   std::mt19937 random(6);
   const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::int64_t batch = round % 3 == 0 ? 1 : round % 3 == 1 ? 3 : 18;
     const std::int64_t parts = round % 5 == 0 ? 2 : 1;
     // A matrix of one row or column has no stride that must be 1.
     const std::int64_t m = 1 + size(batch == 1 ? 200 : 40), n = 1 + size(100), k = 1 + size(round % 4 == 0 ? 1200 : 80);
-    check_matrices<float>(make_amx, m, n, k, batch, parts, random() % 8, round % 2 == 0);
+    const auto make = [&](const GemmPlan& plan) {
+      return make_amx(plan, precisions[static_cast<std::size_t>(round % 3)]);
+    };
+    check_matrices<float>(make, m, n, k, batch, parts, random() % 8, round % 2 == 0);
   }
-  check_matrices<float>(make_amx, 40, 1000, 9000, 1, 1, 0, false);  // in more than one stage
+  for (const Precision precision : precisions)  // many chunks of terms
+    check_matrices<float>([&](const GemmPlan& plan) { return make_amx(plan, precision); }, 40, 100, 3000, 1, 1, 0,
+                          false);
 }
 
 TEST_CASE("products on the matrix unit are as exact as float32 arithmetic" * needs_matrix_unit()) {
@@ -130,9 +214,9 @@ TEST_CASE("an operand that fits no cache is not prepared") {
   plan.n_strides = {0, 1, 1};
   plan.k_strides = {1, plan.n, 0};
   plan.fixed = 1;
-  CHECK(!make_amx(plan).prepare);
+  CHECK(!make_amx(plan, Precision::float32).prepare);
   plan.fixed = 0;
-  const MatrixProducts<float> small = make_amx(plan);
+  const MatrixProducts<float> small = make_amx(plan, Precision::float32);
   CHECK(bool(small.prepare));
   CHECK(small.prepared_bytes > static_cast<std::size_t>(plan.m * plan.k) * 6);
 }
@@ -157,8 +241,7 @@ TEST_CASE("on the matrix unit infinity stays infinity and NaN stays NaN" * needs
       CHECK(done.c[7 * n + j] == 1200.0f);
     }
   }
-  for (const std::uint32_t bits :
-       {0x7fffffffu, 0xffffffffu, 0x7fff8000u, 0x7f800001u}) {  // other bit patterns of NaN
+  for (const std::uint32_t bits : {0x7fffffffu, 0xffffffffu, 0x7fff8000u, 0x7f800001u}) {  // other bit patterns of NaN
     a.assign(a.size(), 1.0f);
     b.assign(b.size(), 2.0f);
     a[5 * k + 7] = std::bit_cast<float>(bits);
@@ -237,7 +320,8 @@ TEST_CASE("products on the matrix unit are accurate with operands over the whole
       for (std::int64_t i = 0; i < m; ++i)
         a[static_cast<std::size_t>(i * k + l)] = std::ldexp(1.1f + static_cast<float>(i % 7), shift + near(random) / 8);
       for (std::int64_t j = 0; j < n; ++j)
-        b[static_cast<std::size_t>(l * n + j)] = std::ldexp(1.3f + static_cast<float>(j % 5), -shift + near(random) / 8);
+        b[static_cast<std::size_t>(l * n + j)] =
+            std::ldexp(1.3f + static_cast<float>(j % 5), -shift + near(random) / 8);
     }
     CHECK(worst_error(m, k, n, a, b, multiply(m, k, n, a, b).c) <= 5e-7);
   }
@@ -265,10 +349,10 @@ namespace {
 /// The value of least_sound for up to 32 rows of a [m, k] and up to 32 columns of b [k, n], in one chunk.
 float least_sound(std::int64_t m, std::int64_t k, std::int64_t n, const std::vector<float>& a,
                   const std::vector<float>& b) {
-  const std::int64_t stride = amx::steps_of(k) * amx::step_bytes + amx::noted_bytes;
+  const std::int64_t stride = amx::steps_of(k) * 3 * amx::tile_bytes + amx::noted_bytes;
   Scratch left(static_cast<std::size_t>(2 * stride)), right(static_cast<std::size_t>(2 * stride));
-  amx::pack_left({a.data(), k, 1}, m, k, left.data(), stride);
-  amx::pack_right({b.data(), 1, n}, n, k, right.data(), stride);
+  amx::pack_left({a.data(), k, 1}, 3, m, k, left.data(), stride);
+  amx::pack_right({b.data(), 1, n}, 3, n, k, right.data(), stride);
   const auto count = [](std::int64_t lines) { return lines > amx::panel_lines ? 2 : 1; };
   return amx::least_sound(k, {left.data(), stride, count(m)}, {right.data(), stride, count(n)});
 }
