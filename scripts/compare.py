@@ -19,15 +19,18 @@ def main():
     parser.add_argument("--steps", default="9")
     parser.add_argument("--threads", default="2")
     parser.add_argument("--compile", action="store_true", help="run PyTorch with torch.compile")
+    parser.add_argument("--precision", default="float32",
+                        help="of xtape's products: float32, bf16x3 or bf16; with bf16, PyTorch runs with autocast to it")
     words = parser.parse_args()
+    peer = ["--compile"] * words.compile + ["--bf16"] * (words.precision == "bf16")
 
     rows = []
     for name in words.only.split(","):
         options = ["--only", name, "--steps", words.steps, "--threads", words.threads]
         ours, theirs = [], []
         for _ in range(words.rounds):
-            ours.append(measure([words.ours] + options))
-            theirs.append(measure([sys.executable, words.theirs] + options + ["--compile"] * words.compile))
+            ours.append(measure([words.ours] + options + ["--precision", words.precision]))
+            theirs.append(measure([sys.executable, words.theirs] + options + peer))
             for line in (ours[-1], theirs[-1]):
                 print(json.dumps(line), flush=True)
         rows.append((name, ours, theirs))

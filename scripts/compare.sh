@@ -1,6 +1,6 @@
 #!/bin/bash
 # Alternately runs the training benchmarks of xtape and PyTorch, and prints the ratios of time and peak memory.
-# usage: compare.sh PATH/TO/torch_bench.py [--rounds N] [--only NAME,NAME] [--steps N] [--threads N] [--compile]
+# usage: compare.sh PATH/TO/torch_bench.py [--rounds N] [--only NAME,NAME] [--steps N] [--threads N] [--compile] [--precision NAME]
 # TORCH_BENCH can also give the path of the script, and PYTHON the Python that has torch.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)

@@ -23,7 +23,7 @@ struct DistributedOptions {
   std::int64_t micro_batches = 1;              ///< Plays per shard, at most; their gradients are added in order.
   std::shared_ptr<Communicator> communicator;  ///< Null: this process alone.
   int threads = 0;                             ///< 0: omp_get_max_threads().
-  bool overlap = true;  ///< False: gradients are sent to other hosts after a play, not while it goes on; for comparisons.
+  bool overlap = true;  ///< False: gradients are sent to other hosts after a play, not during it.
 };
 
 /// An optimiser for gradients that are computed in shards. Each rank computes a contiguous range of them; the sum over
@@ -54,7 +54,8 @@ class DistributedOptimizer {
 
   /// Begins an update of which only the first `shards` shards have rows.
   void begin(std::int64_t shards);
-  /// Plays one micro-batch of the next own shard, of which `gradients` are outputs. `ends_shard`: it is the shard's last.
+  /// Plays one micro-batch of the next own shard, of which `gradients` are outputs. `ends_shard`: it is the shard's
+  /// last.
   void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step,
             bool ends_shard = true);
   /// After the plays: the sums over all shards, by the tree, of numbers that each shard has: `values` are those of this

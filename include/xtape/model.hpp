@@ -136,8 +136,8 @@ class Model {
   /// elements. The arrays outlive the model as long as a handle or tape has them.
   const Store& weights() const;
   /// Makes the model use the arrays of `memory` for the weights of these names, with the elements that they have. Tapes
-  /// and players that were made before keep the old arrays. Throws Error, ShapeError or DtypeError, and changes nothing,
-  /// if a name or a type is not that of a weight.
+  /// and players that were made before keep the old arrays. Throws Error, ShapeError or DtypeError, and changes
+  /// nothing, if a name or a type is not that of a weight.
   void use_weights(const Store& memory);
   std::int64_t parameter_count() const;        ///< Elements of all weights.
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.

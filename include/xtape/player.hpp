@@ -91,7 +91,7 @@ struct Plan {
   std::size_t arena_bytes = 0;      ///< Temporaries and scratch; their lifetimes decide what shares memory.
   std::size_t scratch_bytes = 0;    ///< The largest scratch of a step, in the arena.
   std::size_t output_bytes = 0;     ///< Outputs and carries.
-  std::size_t sum_bytes = 0;        ///< Of Trainer::plan: partial sums of gradients over micro-batches, shards and ranks.
+  std::size_t sum_bytes = 0;        ///< Of Trainer::plan: partial sums of gradients.
   std::size_t constant_bytes = 0;   ///< Constants and the copies of fed inputs.
   std::size_t parameter_bytes = 0;  ///< Owned by stores, not by the player.
   std::size_t peak_bytes() const { return arena_bytes + output_bytes + sum_bytes + constant_bytes + parameter_bytes; }
@@ -128,12 +128,14 @@ class Player {
   /// Per output, the step of the plan after which its value is final. Throws as `view` does for other vars.
   std::vector<std::int64_t> final_steps(const Vars& outputs) const;
   /// Makes later plays write `outputs` to `memory`, one array for each, of its type; views of earlier plays stay valid
-  /// and unchanged. The player's own memory for them is freed. An output that shares its memory with another output or a
-  /// carry stays where it is. Returns per output whether it has moved. Throws ShapeError or DtypeError for arrays of other types, and as `view` does.
+  /// and unchanged. The player's own memory for them is freed. An output that shares its memory with another output or
+  /// a carry stays where it is. Returns per output whether it has moved. Throws ShapeError or DtypeError for arrays of
+  /// other types, and as `view` does.
   std::vector<bool> move_outputs(const Vars& outputs, const std::vector<Array>& memory);
 
-  /// An output of the last play: a dense view, valid until the next play or the end of the player. An output that is also carried may share the carry's memory. Throws Error before the
-  /// first play and for vars that are not among the outputs.
+  /// An output of the last play: a dense view, valid until the next play or the end of the player. An output that is
+  /// also carried may share the carry's memory. Throws Error before the first play and for vars that are not among the
+  /// outputs.
   ArrayView view(const Var& output) const;
   /// A copy of an output. Also throws DtypeError unless T is its element type.
   template <class T>

@@ -48,7 +48,7 @@ struct UpdatePrediction {
   double update = 0;          ///< Of one rank's share of the weights.
   double all_gather = 0;      ///< Sending weights.
   double latencies = 0;
-  double seconds = 0;   ///< Of the update: max(plays, reduce_scatter with the part of the plays before it) and the rest.
+  double seconds = 0;   ///< Of the update: max(plays, reduce_scatter and the plays before it) and the rest.
   double speed_up = 1;  ///< Over one rank.
 };
 /// Throws Error for a network without ranks or bandwidth, or with more ranks than the profile has shards.

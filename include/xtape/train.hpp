@@ -125,9 +125,9 @@ class Trainer {
   std::int64_t best_step() const;
   std::int64_t evaluated_step() const;  ///< The step of the last evaluation; -1 before the first.
 
-  /// On rank 0 writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors, state.json and, if the
-  /// next batch continues from carried states, carried.safetensors. They are written to a new directory, flushed to
-  /// disk, and renamed, replacing what is there. Throws FileError, also if the parent directory is missing.
+  /// On rank 0 writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors, state.json and,
+  /// if the next batch continues from carried states, carried.safetensors. They are written to a new directory, flushed
+  /// to disk, and renamed, replacing what is there. Throws FileError, also if the parent directory is missing.
   void save(const std::string& path) const;
   /// Continues from a checkpoint: the following updates are bit for bit those of the run that wrote it. If the number
   /// of batches per epoch has changed, the current epoch starts again. Throws FileError if it is not a checkpoint, or

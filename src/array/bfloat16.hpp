@@ -6,8 +6,8 @@
 
 namespace xtape {
 
-/// The bits of the bfloat16 number nearest to x; of two equally near ones, the even one. NaN stays NaN. Without branches,
-/// so that loops over it are vectorised.
+/// The bits of the bfloat16 number nearest to x; of two equally near ones, the even one. NaN stays NaN. Without
+/// branches, so that loops over it are vectorised.
 inline std::uint32_t bfloat16_bits(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t nearest = bits + 0x7FFFU + (bits >> 16 & 1U);

@@ -43,8 +43,8 @@ struct Operand {
 
 /// Splits lines of `terms` terms into `parts` parts (1 to 3), in panels of 16 lines that begin `stride` bytes apart
 /// (64-byte aligned), with zeros beyond the lines and the terms. `stride` is at least steps_of(terms) * parts *
-/// tile_bytes + noted_bytes. The last `noted_bytes` of each stride hold the 16 smallest magnitudes other than 0, then the
-/// 16 largest, of the panel's numbers, one per lane, if there are three parts. `least_sound` reads them.
+/// tile_bytes + noted_bytes. The last `noted_bytes` of each stride hold the 16 smallest magnitudes other than 0, then
+/// the 16 largest, of the panel's numbers, one per lane, if there are three parts. `least_sound` reads them.
 void pack_left(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,
                std::int64_t stride);
 void pack_right(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,
@@ -61,12 +61,13 @@ struct Ahead {
   const void* data;
   std::int64_t lines;
 };
-/// block[32, 32] = the product of one or two panels of each side: of one part, the product of the rounded numbers; of two
-/// or three, the three or six largest products of parts. A Ready must exist on this thread.
+/// block[32, 32] = the product of one or two panels of each side: of one part, the product of the rounded numbers; of
+/// two or three, the three or six largest products of parts. A Ready must exist on this thread.
 void multiply(int parts, std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block);
 
 /// The smallest magnitude of a sum that loses less than half a unit in its last place, from a bound on what subnormal
-/// parts and sums can lose. For panels of three parts. 0 if the numbers are so large that no part and no sum can be subnormal.
+/// parts and sums can lose. For panels of three parts. 0 if the numbers are so large that no part and no sum can be
+/// subnormal.
 float least_sound(std::int64_t terms, const Panels& left, const Panels& right);
 
 /// Whether all sums in the first `rows` rows and `columns` columns of a block are finite and have a magnitude of at

@@ -66,8 +66,8 @@ struct Register {
   typedef T type __attribute__((vector_size(count * sizeof(T))));  // NOLINT: `using` would drop the attribute
 };
 
-/// Exchanges blocks of `block` elements between two registers, for transpose_square: from a0 a1 and b0 b1, with blocks 0
-/// and 1 of each pair of blocks, to a0 b0 and a1 b1.
+/// Exchanges blocks of `block` elements between two registers, for transpose_square: from a0 a1 and b0 b1, with blocks
+/// 0 and 1 of each pair of blocks, to a0 b0 and a1 b1.
 template <std::size_t block, class R, std::size_t... j>
 void exchange_blocks(R& a, R& b, std::index_sequence<j...> /*elements*/) {
   constexpr std::size_t count = sizeof...(j);

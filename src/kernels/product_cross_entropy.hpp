@@ -23,8 +23,8 @@ struct LogitsProduct {
   int threads = 1;
 };
 
-/// The number of rows whose logits are computed at a time. With fewer, the products of a block would take longer to read
-/// the weight than to multiply by it.
+/// The number of rows whose logits are computed at a time. With fewer, the products of a block would take longer to
+/// read the weight than to multiply by it.
 inline std::int64_t rows_at_once(std::int64_t classes) {
   constexpr std::int64_t least_rows = 512;
   constexpr std::int64_t logits_at_once = 4 << 20;  // the number of logits of a block, if rows are short
@@ -35,8 +35,8 @@ inline std::int64_t rows_at_once(std::int64_t classes) {
 /// The arrays of one run. `bias` and `dbias` are not used without a bias.
 struct LogitsArrays {
   const void *x, *weight, *bias, *targets;
-  void* sum;            ///< The sum of the rows' losses.
-  std::int64_t* count;  ///< The number of rows that are not ignored.
+  void* sum;                   ///< The sum of the rows' losses.
+  std::int64_t* count;         ///< The number of rows that are not ignored.
   void *dx, *dweight, *dbias;  ///< The gradients of the sum.
 };
 

@@ -1,131 +1,27 @@
 #include "product_tiles.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
-#include <xsimd/xsimd.hpp>
+#include <cmath>
 
 #include "instruction_set.hpp"
-#include "lanes.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
-#include "tile_formats.hpp"
+#include "tile_loops.hpp"
 
 namespace xtape {
 
 namespace {
-constexpr bool many_registers = xsimd::batch<float>::size >= 16;  // AVX-512 has 32, of 64 bytes
-constexpr int tile_rows = many_registers ? 14 : 6;                // two registers per row, two for b, one or two for a
-constexpr int row_registers = 2;                                  // registers per row of a tile
 constexpr std::int64_t panel_parts = 256;  // parts packed together: a panel has 32 KiB, for the first-level cache
 constexpr std::int64_t group_rows = 128;   // rows of a task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
 constexpr std::int64_t products_apart = 16;         // with this many products or more, a task is a whole product
-constexpr std::int64_t most_stage_bytes = 4 << 20;  // of b, packed at a time
+constexpr std::int64_t most_stage_bytes = 4 << 20;  // of operands, packed at a time
 constexpr std::int64_t few_rows = 1024;             // up to this many, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;              // of such a task: packed, they stay in the second-level cache
 constexpr std::int64_t far = 4096;                  // from this stride of terms on, reading in place wastes cache lines
 constexpr std::int64_t lines_together = 16;         // of an operand that is packed line by line
-
-/// The columns of a panel: as wide as a tile.
-template <class F>
-constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<typename F::Part>::size);
-
-/// Computes a tile of c, `rows` rows of `registers` registers, over `parts` parts of one panel of b; adds to c if
-/// `add`.
-template <class F, int rows, int registers>
-void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row, std::int64_t a_part,
-              const typename F::Part* panel, typename F::Sum* c, std::int64_t c_row, bool add) {
-  using Parts = xsimd::batch<typename F::Part>;
-  using Sums = xsimd::batch<typename F::Sum>;
-  constexpr auto width = static_cast<std::int64_t>(Parts::size);
-  Sums sums[rows][registers];
-#pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i)
-    for (int r = 0; r < registers; ++r) sums[i][r] = Sums(typename F::Sum{});
-  for (std::int64_t k = 0; k < parts; ++k) {
-    Parts columns[registers];
-    for (int r = 0; r < registers; ++r) columns[r] = Parts::load_aligned(panel + k * panel_width<F> + r * width);
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; ++i) {
-      const Parts scalar(a[i * a_row + k * a_part]);
-      for (int r = 0; r < registers; ++r) sums[i][r] = F::add_product(sums[i][r], scalar, columns[r]);
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i)
-    for (int r = 0; r < registers; ++r) {
-      auto* to = c + i * c_row + r * width;
-      (add ? Sums::load_unaligned(to) + sums[i][r] : sums[i][r]).store_unaligned(to);
-    }
-}
-
-template <class F>
-using Multiply = void (*)(std::int64_t, const typename F::Part*, std::int64_t, std::int64_t, const typename F::Part*,
-                          typename F::Sum*, std::int64_t, bool);
-
-/// The instances of multiply for 1, 2, … rows.
-template <class F, int registers, int... i>
-constexpr std::array<Multiply<F>, sizeof...(i)> by_rows(std::integer_sequence<int, i...> /*rows*/) {
-  return {multiply<F, i + 1, registers>...};
-}
-template <class F, int registers>
-constexpr std::array<Multiply<F>, tile_rows> multiply_rows =
-    by_rows<F, registers>(std::make_integer_sequence<int, tile_rows>{});
-
-/// Packs `lines` lines of `terms` terms: part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
-/// two strides is 1.
-template <class F>
-void pack_lines(const Lines<typename F::Number>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
-                std::int64_t to_line, std::int64_t to_part) {
-  using Part = typename F::Part;
-  const std::int64_t whole = terms / F::terms;  // parts with all their terms
-  const bool lines_run = from.line == 1, terms_run = from.term == 1;
-  const auto at = [&](std::int64_t line, std::int64_t part) {
-    return from.data + line * from.line + part * F::terms * from.term;
-  };
-  if (lines_run && to_line == 1) {
-    for (std::int64_t part = 0; part < whole; ++part) F::along_lines(at(0, part), from.term, lines, to + part * to_part);
-  } else if (terms_run && to_part == 1) {
-    for (std::int64_t i = 0; i < lines; ++i) F::along_terms(at(i, 0), whole, to + i * to_line);
-  } else {
-    // Squares of parts, transposed in registers. One side of `from` is read along its terms unless its lines are
-    // contiguous; parts beyond the last are not stored.
-    constexpr std::int64_t side = xsimd::batch<Part>::size;
-    using Row = typename Register<Part, side>::type;
-    const bool turns = lines_run != (to_line == 1);
-    const std::int64_t step = to_line == 1 ? to_part : to_line;
-    for (std::int64_t i = 0; i < lines; i += side)
-      for (std::int64_t part = 0; part < whole; part += side) {
-        const std::int64_t height = std::min(side, lines - i), width = std::min(side, whole - part);
-        const std::int64_t read = lines_run ? width : height, length = lines_run ? height : width;
-        Row rows[side];
-        for (std::int64_t k = 0; k < side; ++k) {
-          alignas(64) Part row[side] = {};
-          if (k < read && lines_run)
-            F::along_lines(at(i, part + k), from.term, length, row);
-          else if (k < read && terms_run)
-            F::along_terms(at(i + k, part), length, row);
-          else
-            for (std::int64_t j = 0; k < read && j < length; ++j) row[j] = F::part(at(i + k, part + j), from.term, F::terms);
-          std::memcpy(&rows[k], row, sizeof(Row));
-        }
-        if (turns) transpose_square<Part, side>(rows);
-        const std::int64_t outer = to_line == 1 ? width : height, inner = to_line == 1 ? height : width;
-        Part* corner = to + i * to_line + part * to_part;
-        for (std::int64_t k = 0; k < outer; ++k)
-          if (inner == side)
-            std::memcpy(corner + k * step, &rows[k], sizeof(Row));
-          else
-            std::memcpy(corner + k * step, &rows[k], static_cast<std::size_t>(inner) * sizeof(Part));
-      }
-  }
-  if (whole * F::terms < terms)
-    for (std::int64_t i = 0; i < lines; ++i)
-      to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
-}
 
 /// Products of the form F. Both operands are cut into blocks of terms. A stage packs some blocks and columns of b for
 /// all threads, and the rows of a if they cannot be read in place; then tasks compute groups of rows and columns of c.
@@ -147,10 +43,12 @@ class Tiles {
         stage_blocks_(blocks_),
         stage_panels_(panels_) {
     if (!prepared()) {
-      const std::int64_t panel_bytes = panel_size() * static_cast<std::int64_t>(sizeof(Part)) * together();
-      const std::int64_t most_panels = std::max(group_panels, most_stage_bytes / panel_bytes);
+      const auto part_bytes = static_cast<std::int64_t>(sizeof(Part)) * together();
+      const std::int64_t most_panels = std::max(group_panels, most_stage_bytes / (panel_size() * part_bytes));
       stage_panels_ = ceiling(panels_, ceiling(panels_, most_panels));
-      stage_blocks_ = std::clamp<std::int64_t>(most_stage_bytes / (panel_bytes * stage_panels_), 1, blocks_);
+      const std::int64_t left = packs_left_ && shares_left() ? plan.m * block_parts_ : 0;
+      const std::int64_t block_bytes = (panel_size() * stage_panels_ + left) * part_bytes;
+      stage_blocks_ = std::clamp<std::int64_t>(most_stage_bytes / block_bytes, 1, blocks_);
     }
     if (by_columns()) {
       const std::int64_t most = std::max<std::int64_t>(1, panels_ * plan.outer.count() / most_tasks);

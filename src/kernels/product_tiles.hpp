@@ -1,6 +1,5 @@
-/// Batches of matrix products in register tiles. After
-/// Goto and van de Geijn (2008, Anatomy of high-performance matrix multiplication), except that a is read in place where
-/// it can be.
+/// Batches of matrix products in register tiles. After Goto and van de Geijn (2008, Anatomy of high-performance matrix
+/// multiplication), except that a is read in place where it can be.
 #pragma once
 
 #include "product_gemm.hpp"

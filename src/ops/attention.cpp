@@ -38,7 +38,7 @@ std::optional<Labels> labels_of(const std::string& scores, const std::string& ou
     return text.substr(begin, text.find(to, begin) - begin);
   };
   Labels letters{part(scores, 0, ','), part(scores, ',', '-'), part(outputs, ',', '-'),
-                  part(scores, '>', 0), part(outputs, '>', 0),  {}};
+                 part(scores, '>', 0), part(outputs, '>', 0),  {}};
   const std::string weights = part(outputs, 0, ',');
   if (weights.size() != letters.scores.size() || letters.scores.empty()) return std::nullopt;
   char width = 'a';
@@ -251,8 +251,8 @@ const Op& attention_grad_op() {
       .random = true,
       .lowering = {.kernel =
                        [](const KernelCall& call) {
-                         const PlannedAttentionGrad planned =
-                             kernels().make_attention_grad(plan_of(call, labels_of(call.attributes), call.in[3], call.out));
+                         const PlannedAttentionGrad planned = kernels().make_attention_grad(
+                             plan_of(call, labels_of(call.attributes), call.in[3], call.out));
                          return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
                                          run(arguments.in[0], arguments.in[1], arguments.in[2],
                                              hidden_of(arguments, 4, masked), arguments.in[3], arguments.out[0],

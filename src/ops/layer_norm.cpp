@@ -1,8 +1,8 @@
 // layer_norm and its gradient.
 #include "floating.hpp"
 #include "kernels.hpp"
-#include "row_kernel.hpp"
 #include "op_helpers.hpp"
+#include "row_kernel.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -27,12 +27,12 @@ Kernel layer_norm_kernel(const KernelCall& call) {
   const bool biased = call.inputs.size() > 2;
   return with_floating(call.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return row_kernel(rows, length, call.threads,
-                      [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
-                        kernels().of<T>().layer_norm(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr,
-                                      biased ? in<T>(arguments, 2) : nullptr, epsilon, out<T>(arguments, 0),
-                                      out<T>(arguments, 1), out<T>(arguments, 2), first, last, length);
-                      });
+    return row_kernel(
+        rows, length, call.threads, [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
+          kernels().of<T>().layer_norm(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr,
+                                       biased ? in<T>(arguments, 2) : nullptr, epsilon, out<T>(arguments, 0),
+                                       out<T>(arguments, 1), out<T>(arguments, 2), first, last, length);
+        });
   });
 }
 
@@ -71,11 +71,11 @@ Kernel layer_norm_grad_kernel(const KernelCall& call) {
     using T = decltype(scalar);
     const std::size_t scratch = weighted || biased ? kernels().norm_grad_scratch(rows, length, sizeof(T)) : 0;
     return Kernel{[=](const KernelArguments& arguments) {
-                    kernels().of<T>().norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2), in<T>(arguments, 3),
-                                 weighted ? in<T>(arguments, 4) : nullptr, out<T>(arguments, 0),
-                                 weighted ? out<T>(arguments, 1) : nullptr,
-                                 biased ? out<T>(arguments, weighted ? 2 : 1) : nullptr, arguments.scratch, rows,
-                                 length, threads);
+                    kernels().of<T>().norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2),
+                                                in<T>(arguments, 3), weighted ? in<T>(arguments, 4) : nullptr,
+                                                out<T>(arguments, 0), weighted ? out<T>(arguments, 1) : nullptr,
+                                                biased ? out<T>(arguments, weighted ? 2 : 1) : nullptr,
+                                                arguments.scratch, rows, length, threads);
                   },
                   scratch};
   });

@@ -63,11 +63,12 @@ const Op& pad_op() {
                            const auto value = call.attributes.number("value").as<decltype(zero)>();
                            return kernels().make_fill(call.dtype(0), call.out[0], &value, call.threads);
                          });
-                         return Kernel{[fill, copy = kernels().make_copy(call.dtype(0), call.in[0], inside, call.threads)](
-                                           const KernelArguments& arguments) {
-                           fill(arguments.out[0]);
-                           copy(arguments.in[0], arguments.out[0]);
-                         }};
+                         return Kernel{
+                             [fill, copy = kernels().make_copy(call.dtype(0), call.in[0], inside, call.threads)](
+                                 const KernelArguments& arguments) {
+                               fill(arguments.out[0]);
+                               copy(arguments.in[0], arguments.out[0]);
+                             }};
                        },
                    .strided_in = true,
                    .strided_out = true}};

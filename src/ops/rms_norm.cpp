@@ -1,8 +1,8 @@
 // rms_norm and its gradient.
 #include "floating.hpp"
 #include "kernels.hpp"
-#include "row_kernel.hpp"
 #include "op_helpers.hpp"
+#include "row_kernel.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -22,11 +22,11 @@ Kernel rms_norm_kernel(const KernelCall& call) {
   const bool weighted = call.inputs.size() > 1;
   return with_floating(call.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return row_kernel(rows, length, call.threads,
-                      [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
-                        kernels().of<T>().rms_norm(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr, epsilon,
-                                    out<T>(arguments, 0), out<T>(arguments, 1), first, last, length);
-                      });
+    return row_kernel(
+        rows, length, call.threads, [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
+          kernels().of<T>().rms_norm(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr, epsilon,
+                                     out<T>(arguments, 0), out<T>(arguments, 1), first, last, length);
+        });
   });
 }
 
@@ -51,9 +51,9 @@ Kernel rms_norm_grad_kernel(const KernelCall& call) {
     const std::size_t scratch = weighted ? kernels().norm_grad_scratch(rows, length, sizeof(T)) : 0;
     return Kernel{[=](const KernelArguments& arguments) {
                     kernels().of<T>().norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), nullptr, in<T>(arguments, 2),
-                                 weighted ? in<T>(arguments, 3) : nullptr, out<T>(arguments, 0),
-                                 weighted ? out<T>(arguments, 1) : nullptr, nullptr, arguments.scratch, rows, length,
-                                 threads);
+                                                weighted ? in<T>(arguments, 3) : nullptr, out<T>(arguments, 0),
+                                                weighted ? out<T>(arguments, 1) : nullptr, nullptr, arguments.scratch,
+                                                rows, length, threads);
                   },
                   scratch};
   });

@@ -167,13 +167,13 @@ const Op& update_slice_op() {
           },
       .lowering = {.kernel =
                        [](const KernelCall& call) {
-                         return Kernel{
-                             [all = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
-                              part = kernels().make_copy(call.dtype(0), call.in[1], layout_of(update_of(call), call.out[0]),
-                                               call.threads)](const KernelArguments& arguments) {
-                               if (arguments.in[0] != arguments.out[0]) all(arguments.in[0], arguments.out[0]);
-                               part(arguments.in[1], arguments.out[0]);
-                             }};
+                         return Kernel{[all = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
+                                        part = kernels().make_copy(call.dtype(0), call.in[1],
+                                                                   layout_of(update_of(call), call.out[0]),
+                                                                   call.threads)](const KernelArguments& arguments) {
+                           if (arguments.in[0] != arguments.out[0]) all(arguments.in[0], arguments.out[0]);
+                           part(arguments.in[1], arguments.out[0]);
+                         }};
                        },
                    .overwrites = {0},
                    .strided_in = true,

@@ -34,7 +34,8 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
     const std::int64_t matrices = rows * columns == 0 ? 0 : count_of(shape) / (rows * columns);
     const std::int64_t diagonal = diagonal_of(call.attributes, shape);
     return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-      kernels().copy_triangle(dtype, matrices, rows, columns, diagonal, lower, arguments.in[0], arguments.out[0], threads);
+      kernels().copy_triangle(dtype, matrices, rows, columns, diagonal, lower, arguments.in[0], arguments.out[0],
+                              threads);
     }};
   };
   op.gradient = [lower](const GradientCall& call) {

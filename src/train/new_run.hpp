@@ -8,9 +8,9 @@ namespace xtape::train {
 inline constexpr const char* lock_file = "lock";
 inline constexpr const char* checkpoints_folder = "checkpoints";
 
-/// Creates a new run's directory atomically, with everything except metrics and checkpoints: writes it under a temporary
-/// name next to `directory`, then renames it. Throws FileError, and errors of recipe, definition and data before it
-/// writes anything.
+/// Creates a new run's directory atomically, with everything except metrics and checkpoints: writes it under a
+/// temporary name next to `directory`, then renames it. Throws FileError, and errors of recipe, definition and data
+/// before it writes anything.
 void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
                const std::string& directory);
 

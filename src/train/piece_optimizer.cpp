@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "threads.hpp"
 #include "kernels.hpp"
+#include "threads.hpp"
 
 namespace xtape::train {
 
@@ -146,7 +146,7 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
     if (options_.kind == Kind::sgd) {
       T* velocity = kinds_.empty() ? nullptr : static_cast<T*>(moment(0, index));
       kernels().of<T>().sgd_update(weight, gradient, velocity, piece.count,
-                    {rate, scale, options_.momentum, options_.nesterov, decay});
+                                   {rate, scale, options_.momentum, options_.nesterov, decay});
       return;
     }
     AdamStep own = adam;
@@ -154,8 +154,8 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
       own.decay = decay;
     else
       own.shrink = 1 - rate * decay;
-    kernels().of<T>().adam_update(weight, gradient, static_cast<T*>(moment(0, index)), static_cast<T*>(moment(1, index)), piece.count,
-                   own);
+    kernels().of<T>().adam_update(weight, gradient, static_cast<T*>(moment(0, index)),
+                                  static_cast<T*>(moment(1, index)), piece.count, own);
   });
 }
 
