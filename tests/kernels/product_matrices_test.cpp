@@ -107,7 +107,7 @@ TEST_CASE("products in bfloat16 tiles agree with plain loops, whatever the sizes
 
 TEST_CASE("a product with precision bf16 is that of the rounded factors, summed in float32" * needs_bfloat16()) {
   std::mt19937 random(9);
-  for (const std::int64_t k : {16, 100, 768, 3000}) {
+  for (const std::int64_t k : {100, 768, 3000}) {
     const std::vector<float> a = drawn(90 * k, random, 4), b = drawn(k * 75, random, 4);
     const auto rounded = [](std::vector<float> numbers) {
       for (float& x : numbers) {

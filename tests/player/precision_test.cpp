@@ -57,7 +57,7 @@ TEST_CASE("bf16 rounds the factors of products: of einsum, attention and scans" 
   Tape tape;
   const Var x = tape.parameter("x", random_array({64, 96}, 1)), w = tape.parameter("w", random_array({96, 80}, 2));
   const Var product = matmul(x, w);
-  const Var q = tape.parameter("q", random_array({2, 64, 4, 32}, 3));
+  const Var q = tape.parameter("q", random_array({2, 128, 4, 32}, 3));
   const Var scores = einsum("bqhd,bkhd->bhqk", Vars{q, q}) / 6;
   const Var attended = einsum("bhqk,bkhd->bqhd", Vars{softmax(scores), q});
   const Var recurrent = tape.parameter("recurrent", random_array({96, 96}, 4));
