@@ -17,7 +17,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::array<const char*, 5> names{"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
+constexpr std::array<const char*, 5> set_names{"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 
 #if defined(__x86_64__) && defined(__linux__)
 /// Whether all `bits` are set in a register (0: eax … 3: edx) of what cpuid says about leaf 7.
@@ -53,16 +53,16 @@ InstructionSet of_processor() {
 InstructionSet most_allowed() {
   const char* given = std::getenv("XTAPE_ISA");
   if (given == nullptr || *given == '\0') return InstructionSet::amx;
-  const auto found = std::find(names.begin(), names.end(), std::string(given));
-  if (found == names.end())
+  const auto found = std::find(set_names.begin(), set_names.end(), std::string(given));
+  if (found == set_names.end())
     throw Error("XTAPE_ISA must be one of baseline, avx2, avx512, avx512_bf16 and amx, not '" + std::string(given) +
-                "'" + did_you_mean(given, {names.begin(), names.end()}));
-  return static_cast<InstructionSet>(found - names.begin());
+                "'" + did_you_mean(given, {set_names.begin(), set_names.end()}));
+  return static_cast<InstructionSet>(found - set_names.begin());
 }
 }  // namespace
 
 const char* name_of(InstructionSet set) {
-  return names[static_cast<std::size_t>(set)];
+  return set_names[static_cast<std::size_t>(set)];
 }
 
 InstructionSet processor_instruction_set() {

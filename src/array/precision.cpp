@@ -9,19 +9,19 @@
 namespace xtape {
 
 namespace {
-constexpr std::array<const char*, 3> names{"float32", "bf16x3", "bf16"};
+constexpr std::array<const char*, 3> precision_names{"float32", "bf16x3", "bf16"};
 }  // namespace
 
 const char* name_of(Precision precision) {
-  return names[static_cast<std::size_t>(precision)];
+  return precision_names[static_cast<std::size_t>(precision)];
 }
 
 Precision precision_named(const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
+  const auto found = std::find(precision_names.begin(), precision_names.end(), name);
+  if (found == precision_names.end())
     throw Error("a precision is float32, bf16x3 or bf16, not '" + name + "'" +
-                did_you_mean(name, {names.begin(), names.end()}));
-  return static_cast<Precision>(found - names.begin());
+                did_you_mean(name, {precision_names.begin(), precision_names.end()}));
+  return static_cast<Precision>(found - precision_names.begin());
 }
 
 }  // namespace xtape

@@ -17,7 +17,7 @@ constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
 constexpr std::int64_t products_apart = 16;         // with this many products or more, a task is a whole product
-constexpr std::int64_t most_stage_bytes = 4 << 20;  // of operands, packed at a time
+constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a time
 constexpr std::int64_t few_rows = 1024;             // up to this many, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;              // of such a task: packed, they stay in the second-level cache
 constexpr std::int64_t far = 4096;                  // from this stride of terms on, reading in place wastes cache lines
@@ -44,11 +44,11 @@ class Tiles {
         stage_panels_(panels_) {
     if (!prepared()) {
       const auto part_bytes = static_cast<std::int64_t>(sizeof(Part)) * together();
-      const std::int64_t most_panels = std::max(group_panels, most_stage_bytes / (panel_size() * part_bytes));
+      const std::int64_t most_panels = std::max(group_panels, most_tile_bytes / (panel_size() * part_bytes));
       stage_panels_ = ceiling(panels_, ceiling(panels_, most_panels));
       const std::int64_t left = packs_left_ && shares_left() ? plan.m * block_parts_ : 0;
       const std::int64_t block_bytes = (panel_size() * stage_panels_ + left) * part_bytes;
-      stage_blocks_ = std::clamp<std::int64_t>(most_stage_bytes / block_bytes, 1, blocks_);
+      stage_blocks_ = std::clamp<std::int64_t>(most_tile_bytes / block_bytes, 1, blocks_);
     }
     if (by_columns()) {
       const std::int64_t most = std::max<std::int64_t>(1, panels_ * plan.outer.count() / most_tasks);

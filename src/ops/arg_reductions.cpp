@@ -6,7 +6,7 @@
 namespace xtape {
 
 namespace {
-void require_numbers(const Call& call) {
+void refuse_bool(const Call& call) {
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: cast to a number first");
 }
 
@@ -18,7 +18,7 @@ const Op& argmax_op() {
       .attributes = {{"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
                      {"keepdims", AttributeType::boolean, "Whether the axis stays, with size 1.", false}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
-        require_numbers(call);
+        refuse_bool(call);
         Shape shape = call.shape(0);
         const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
         if (shape[axis] == 0)
@@ -51,7 +51,7 @@ const Op& top_k_op() {
       .attributes = {{"k", AttributeType::integer, "How many elements, from 0 to the size of the last axis.",
                       std::nullopt}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
-        require_numbers(call);
+        refuse_bool(call);
         Shape shape = call.shape(0);
         const std::int64_t k = call.integer("k");
         if (shape.empty() || k < 0 || k > shape.back())

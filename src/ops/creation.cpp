@@ -30,11 +30,11 @@ Attribute dtype_value(const std::optional<Dtype>& dtype) {
   return std::string("float");
 }
 
-namespace {
 AttributeSpec shape_spec() {
   return {"shape", AttributeType::integers, "The shape of the result.", std::nullopt};
 }
 
+namespace {
 std::vector<ValueType> typed_shape(const Call& call) {
   return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
 }

@@ -16,4 +16,7 @@ AttributeSpec float_dtype_spec(const std::string& doc);
 /// `dtype` as a value of this attribute; 'float', the default, if it is empty.
 Attribute dtype_value(const std::optional<Dtype>& dtype);
 
+/// The attribute "shape".
+AttributeSpec shape_spec();
+
 }  // namespace xtape

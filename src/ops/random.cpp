@@ -20,10 +20,6 @@ double probability(const Attributes& attributes, const char* name) {
   return p;
 }
 
-AttributeSpec shape_spec() {
-  return {"shape", AttributeType::integers, "The shape of the result.", std::nullopt};
-}
-
 const Op& uniform_op() {
   static const Op entry{
       .name = "uniform",
