@@ -6,6 +6,8 @@ usage: instructions.py BUILD_DIRECTORY"""
 import re, subprocess, sys
 from pathlib import Path
 
+from counted import holds, report
+
 SET = re.compile(r"xtape_kernels_(\w+)\.o$")
 # What no object of a set may use.
 WIDER = {
@@ -14,16 +16,6 @@ WIDER = {
 }
 
 build = Path(sys.argv[1])
-passed = failed = 0
-
-
-def holds(what, right, output=""):
-    global passed, failed
-    if right:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what}\n{output[:2000]}")
 
 
 def wide_instructions(path, pattern):
@@ -58,8 +50,7 @@ def main():
         wide = next(path for path in objects if path.name == "xtape_kernels_avx512.o")
         holds("the test recognises wide instructions", wide_instructions(wide, WIDER["baseline"]) and
               wide_instructions(wide, WIDER["avx2"]))
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+    return report()
 
 
 sys.exit(main())

@@ -7,6 +7,8 @@ A public header must be refused by its #error, a private one must not be found. 
 import json, os, re, shlex, subprocess, sys, tempfile
 from pathlib import Path
 
+from counted import holds, report
+
 LAYERS = ["array", "kernels", "tape", "rewrite", "ops", "grad", "player", "model", "decode", "train"]
 # Text stands on array alone, and decode is the first that sees it.
 SEES = {layer: LAYERS[:number + 1] for number, layer in enumerate(LAYERS)}
@@ -26,16 +28,6 @@ PUBLIC = {
 }
 
 source, build = Path(sys.argv[1]), Path(sys.argv[2])
-passed = failed = 0
-
-
-def holds(what, right, output=""):
-    global passed, failed
-    if right:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what}\n{output[:2000]}")
 
 
 def compilers():
@@ -105,8 +97,7 @@ def main():
     around = subprocess.run(["grep", "-rnE", r'#include ["<](\.\./|.*/\.\./)', str(source / "src"), str(source / "include")],
                             stdout=subprocess.PIPE, text=True)
     holds("no include goes around by '..'", around.returncode == 1, around.stdout)
-    print(f"{passed} passed, {failed} failed")
-    return 0 if failed == 0 else 1
+    return report()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // The main function of doctest. The last line is "N passed, N failed", with ", N skipped" if requirements of cases are
-// missing. If the processor lacks the instruction set that XTAPE_ISA names, all cases count as one that is skipped. A
-// filter that selects no test case is an error, and so is a case that asserts nothing.
+// missing. If the processor lacks the instruction set that XTAPE_ISA or XTAPE_TEST_NEEDS names, all cases count as one that
+// is skipped. A filter that selects no test case is an error, and so is a case that asserts nothing.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -43,6 +43,13 @@ struct CountCases : doctest::IReporter {
   }
 };
 REGISTER_LISTENER("count_cases", 1, CountCases);
+/// Whether `name` is that of an instruction set wider than the one in use.
+bool lacks(const std::string& name) {
+  using enum xtape::InstructionSet;
+  for (const xtape::InstructionSet set : {baseline, avx2, avx512, avx512_bf16, amx})
+    if (name == xtape::name_of(set)) return xtape::instruction_set() < set;
+  return false;
+}
 }  // namespace
 
 const std::vector<std::string>& cases_started() {
@@ -50,11 +57,11 @@ const std::vector<std::string>& cases_started() {
 }
 
 int main(int argc, char** argv) {
-  const char* wanted = std::getenv("XTAPE_ISA");
-  if (wanted != nullptr && wanted != std::string(xtape::name_of(xtape::instruction_set()))) {
-    std::printf("SKIPPED: all cases: they need a processor with %s\n0 passed, 0 failed, 1 skipped\n", wanted);
-    return 0;
-  }
+  for (const char* variable : {"XTAPE_ISA", "XTAPE_TEST_NEEDS"})
+    if (const char* needed = std::getenv(variable); needed != nullptr && lacks(needed)) {
+      std::printf("SKIPPED: all cases: they need a processor with %s\n0 passed, 0 failed, 1 skipped\n", needed);
+      return 0;
+    }
   doctest::Context context(argc, argv);
   context.run();
   if (context.shouldExit()) return 0;

@@ -1,0 +1,18 @@
+"""What the Python suites share: counting of what holds, and the last line."""
+
+passed = failed = 0
+
+
+def holds(what, right, output=""):
+    global passed, failed
+    if right:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED: {what}\n{output[:2000]}")
+
+
+def report():
+    """Prints the counts; true if something failed."""
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
