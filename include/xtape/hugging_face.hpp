@@ -17,7 +17,7 @@ namespace xtape {
 bool is_hugging_face(const std::string& path);
 
 /// The model of a folder. config.json gives the hyper-parameters of a definition; model.safetensors, or the files that
-/// model.safetensors.index.json names, gives the weights, of any float dtype. `definition` is found as by Model::load;
+/// model.safetensors.index.json names, gives the weights, of any float dtype, or of int8 with scales as save_hugging_face writes them. `definition` is found as by Model::load;
 /// empty: that named like the config's model_type. `options.hyper` overrides the config, and also hyper-parameters
 /// whose defaults depend on what it sets. With options.initialise false, no weights are read; they are zero. Weights
 /// that match a pattern in `initialise` (`*` matches anything) may be missing in the folder; they are initialised by
@@ -28,12 +28,17 @@ bool is_hugging_face(const std::string& path);
 Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
                         const std::string& definition = "", const std::vector<std::string>& initialise = {});
 
+/// The dtype that the folder stores weights as: int8, bfloat16 or, for other float dtypes, float32. With bfloat16 as
+/// options.weights, open_hugging_face reads such weights as they are. Throws FileError.
+Dtype stored_weights(const std::string& folder);
+
 /// What open_hugging_face silently ignores, one sentence each: keys of config.json that the definition does not know
 /// and that may affect the model. Reads no weights; throws as open_hugging_face does.
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition = "");
 
 /// Writes config.json and model.safetensors to `folder`, creating it if necessary. `like`, if not empty, is a folder
-/// whose other config keys and tokenizer files are copied. Throws DefinitionError if the definition has no entry
+/// whose other config keys and tokenizer files are copied. Weights that are stored as bfloat16 or int8 are written so;
+/// other programs read bfloat16. Throws DefinitionError if the definition has no entry
 /// "hugging_face" or the config cannot express a hyper-parameter's value, and FileError.
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "");
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -39,6 +40,8 @@ struct ModelOptions {
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< False: the weights stay zero, to be loaded or just inspected.
+  /// bfloat16 or int8: the weights are stored so (Model::store_weights_as). Files must then hold them as that dtype.
+  std::optional<Dtype> weights = std::nullopt;
   /// The most steps of recording a function; more is a DefinitionError, so that blocks that apply one another endlessly
   /// do not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step (GPT-2 with twelve
   /// layers takes some 2000); a recording has at most about as many nodes.
@@ -139,6 +142,12 @@ class Model {
   /// and players that were made before keep the old arrays. Throws Error, ShapeError or DtypeError, and changes
   /// nothing, if a name or a type is not that of a weight.
   void use_weights(const Store& memory);
+  /// Stores weights as bfloat16, or as int8 with a scale for each output channel (the array NAME.scale), for inference:
+  /// those that all functions use only as factors of products and in `take`, which then read half or a quarter of the
+  /// bytes. The others keep their dtype. Numbers are rounded to nearest; with the model's own dtype nothing happens.
+  /// Tapes and players that were made before keep the old arrays. Throws DtypeError for another dtype, or if the
+  /// weights are stored as the other one; Error if a weight that becomes int8 is not finite.
+  void store_weights_as(Dtype dtype);
   std::int64_t parameter_count() const;        ///< Elements of all weights.
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.
 
@@ -190,6 +199,7 @@ class Model {
 
  private:
   struct Data;
+  void narrow_weights(Dtype dtype, bool convert);
   explicit Model(std::unique_ptr<Data> data);
   std::unique_ptr<Data> data_;
 };

@@ -113,6 +113,10 @@ struct Op {
   /// Records `addend + (the node's only output)` as one op that adds in place, or returns an empty var to decline.
   /// Players call it where the output is only read by a sum (Lowering::adds). `addend` has the output's type.
   std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate = {};
+  /// Where inputs[input] times `scale` is read: records the call on `inputs` and returns its only output, scaled to
+  /// match. Returns an empty var if the scale varies along an axis that the op sums. Players call it where the input is
+  /// a product that Lowering::scales describes. The scale has the rank of the input.
+  std::function<Var(const Node&, const Vars& inputs, std::size_t input, const Var& scale)> scaled = {};
 
   /// The term of an output of a call, by which rules recognise it however it is written (terms.hpp). Must not throw.
   /// Empty: two calls are equal if op, attributes and inputs are.

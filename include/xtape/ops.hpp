@@ -78,6 +78,9 @@ Var masked_fill(const Argument& x, const Var& mask, const Literal& value);
 /// x as another dtype; x itself if it has the dtype. Floats become integers by rounding towards 0 (NaN becomes 0,
 /// values out of range the nearest bound) and bool by != 0.
 Var cast(const Argument& x, Dtype dtype);
+/// x * scale for x of int8. The scale is a float array that broadcasts to the shape of x. Products and `take` read the
+/// int8 numbers themselves.
+Var dequantize(const Argument& x, const Var& scale);
 // Comparisons take any dtype and give bool; logical ops take and give bool. None is differentiable.
 Var equal(const Operand& a, const Operand& b);
 Var not_equal(const Operand& a, const Operand& b);

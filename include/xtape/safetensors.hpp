@@ -13,8 +13,8 @@ namespace xtape {
 /// An open safetensors file, whose arrays are read one at a time. The whole header is checked before anything is
 /// allocated: names, dtypes, shapes, and that each array's bytes lie inside the file, fit its shape and overlap no
 /// other's. If the header has checksums, as save_arrays writes them, reading an array compares its checksum. F32, F64,
-/// I32, I64 and BOOL keep their dtype; F16 and BF16 become float32, exactly; U8, I8, I16 and U16 become int32, U32
-/// becomes int64.
+/// BF16, I32, I64, I8 and BOOL keep their dtype; F16 becomes float32, exactly; U8, I16 and U16 become int32, U32 becomes
+/// int64.
 class ArrayFile {
  public:
   /// Throws FileError, which says what is wrong with the file.
@@ -31,7 +31,8 @@ class ArrayFile {
   const std::string& path() const;
   const std::vector<Entry>& entries() const;  ///< In the order of the header.
   Array read(std::size_t entry) const;        ///< The array of entries()[entry], in new memory.
-  /// The same into `into`; ShapeError unless it has the array's dtype and shape. Both throw FileError, which names file
+  /// The same into `into`; ShapeError unless it has the array's dtype and shape. It may be float32 or float64 for an
+  /// array of bfloat16. Both throw FileError, which names file
   /// and array, if the checksum is wrong or the file has become shorter; `into` then has unspecified elements. Uses all
   /// threads.
   void read(std::size_t entry, Array& into) const;

@@ -80,6 +80,8 @@ std::size_t size_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::float64:
     case Dtype::int64: return 8;
+    case Dtype::bfloat16: return 2;
+    case Dtype::int8:
     case Dtype::boolean: return 1;
     default: return 4;
   }
@@ -89,16 +91,19 @@ const char* name_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::float32: return "float32";
     case Dtype::float64: return "float64";
+    case Dtype::bfloat16: return "bfloat16";
     case Dtype::int32: return "int32";
     case Dtype::int64: return "int64";
+    case Dtype::int8: return "int8";
     default: return "bool";
   }
 }
 
 Dtype dtype_named(const std::string& name) {
-  for (Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::int64, Dtype::boolean})
+  for (Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::bfloat16, Dtype::int32, Dtype::int64, Dtype::int8,
+                      Dtype::boolean})
     if (name == name_of(dtype)) return dtype;
-  throw DtypeError("unknown dtype '" + name + "': use float32, float64, int32, int64 or bool");
+  throw DtypeError("unknown dtype '" + name + "': use float32, float64, bfloat16, int32, int64, int8 or bool");
 }
 
 Shape Shape::filled(std::size_t rank, std::int64_t value) {
@@ -248,6 +253,7 @@ void ArrayView::copy_to(void* destination) const {
   switch (size_of(dtype_)) {
     case 8: copy_elements<std::uint64_t>(data_, layout_, destination); break;
     case 4: copy_elements<std::uint32_t>(data_, layout_, destination); break;
+    case 2: copy_elements<std::uint16_t>(data_, layout_, destination); break;
     default: copy_elements<std::uint8_t>(data_, layout_, destination);
   }
 }

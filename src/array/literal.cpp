@@ -13,11 +13,9 @@ void Literal::too_large(std::uint64_t value) {
 bool Literal::fits(Dtype dtype) const {
   if (is_floating(dtype)) return true;
   if (dtype == Dtype::boolean) return real() == 0 || real() == 1;
-  const bool narrow = dtype == Dtype::int32;
-  if (is_whole_)
-    return !narrow || (integer_ >= std::numeric_limits<std::int32_t>::min() &&
-                       integer_ <= std::numeric_limits<std::int32_t>::max());
-  const double limit = narrow ? 2147483648.0 : 9223372036854775808.0;  // 2^31, 2^63
+  const int bits = static_cast<int>(8 * size_of(dtype)) - 1;
+  if (is_whole_) return bits == 63 || (integer_ >= -(std::int64_t{1} << bits) && integer_ < std::int64_t{1} << bits);
+  const double limit = std::ldexp(1.0, bits);
   return std::floor(real_) == real_ && real_ >= -limit && real_ < limit;
 }
 
@@ -38,6 +36,7 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
     return "the integers from " + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max());
   };
   const std::string held = dtype == Dtype::boolean ? "0 and 1"
+                           : dtype == Dtype::int8  ? range(std::int8_t{})
                            : dtype == Dtype::int32 ? range(std::int32_t{})
                                                    : range(std::int64_t{});
   // Attributes may hold integers as doubles; the message shows the integer.

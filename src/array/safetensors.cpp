@@ -94,12 +94,13 @@ Array ArrayFile::read(std::size_t entry) const {
 
 void ArrayFile::read(std::size_t entry, Array& into) const {
   const Described& described = data_->header.arrays.at(entry);
-  if (into.dtype() != described.stored->dtype || into.shape() != described.shape)
+  const Conversion widen = widening(described.stored->dtype, into.dtype());
+  if ((into.dtype() != described.stored->dtype && widen == nullptr) || into.shape() != described.shape)
     throw ShapeError("'" + described.name + "' of '" + data_->path + "' is " + name_of(described.stored->dtype) + " " +
                      to_string(described.shape) + ", and cannot be read into " + name_of(into.dtype()) + " " +
                      to_string(into.shape()));
   auto* to = static_cast<std::byte*>(into.data());
-  const auto convert = described.stored->convert;
+  const Conversion convert = widen != nullptr ? widen : described.stored->convert;
   if (convert == nullptr) return data_->read_pieces(described, to, [](auto...) {});
   const auto element = static_cast<std::int64_t>(size_of(into.dtype()));
   data_->read_pieces(described, nullptr, [&](std::int64_t at, const std::byte* bytes, std::int64_t count) {

@@ -35,16 +35,11 @@ float from_half(std::uint16_t half) {
   return float_of_bits((half & 0x8000U) << 16 | (exponent == 0 ? subnormal_bits : normal));
 }
 
-float from_bfloat(std::uint16_t bits) {
-  return float_of_bits(static_cast<std::uint32_t>(bits) << 16);
-}
-
-template <float (*value_of)(std::uint16_t)>
-void widen_float(const std::byte* from, void* to, std::int64_t count) {
+void widen_half(const std::byte* from, void* to, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     std::uint16_t bits;
     std::memcpy(&bits, from + 2 * i, 2);
-    static_cast<float*>(to)[i] = value_of(bits);
+    static_cast<float*>(to)[i] = from_half(bits);
   }
 }
 
@@ -58,12 +53,12 @@ const Stored* stored_type(const std::string& name) {
   static const std::map<std::string, Stored> types = {
       {"F32", {4, Dtype::float32, nullptr}},
       {"F64", {8, Dtype::float64, nullptr}},
-      {"F16", {2, Dtype::float32, widen_float<from_half>}},
-      {"BF16", {2, Dtype::float32, widen_float<from_bfloat>}},
+      {"F16", {2, Dtype::float32, widen_half}},
+      {"BF16", {2, Dtype::bfloat16, nullptr}},
       {"I64", {8, Dtype::int64, nullptr}},
       {"I32", {4, Dtype::int32, nullptr}},
       {"I16", {2, Dtype::int32, widen<std::int16_t, std::int32_t>}},
-      {"I8", {1, Dtype::int32, widen<std::int8_t, std::int32_t>}},
+      {"I8", {1, Dtype::int8, nullptr}},
       {"U32", {4, Dtype::int64, widen<std::uint32_t, std::int64_t>}},
       {"U16", {2, Dtype::int32, widen<std::uint16_t, std::int32_t>}},
       {"U8", {1, Dtype::int32, widen<std::uint8_t, std::int32_t>}},
@@ -73,12 +68,21 @@ const Stored* stored_type(const std::string& name) {
   return found == types.end() ? nullptr : &found->second;
 }
 
+Conversion widening(Dtype from, Dtype to) {
+  if (from != Dtype::bfloat16) return nullptr;
+  return to == Dtype::float32 ? widen<bfloat16, float> : to == Dtype::float64 ? widen<bfloat16, double> : nullptr;
+}
+
 const char* stored_name(Dtype dtype) {
   switch (dtype) {
     case Dtype::float32:
       return "F32";
     case Dtype::float64:
       return "F64";
+    case Dtype::bfloat16:
+      return "BF16";
+    case Dtype::int8:
+      return "I8";
     case Dtype::int32:
       return "I32";
     case Dtype::int64:

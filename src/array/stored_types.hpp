@@ -9,13 +9,18 @@
 
 namespace xtape {
 
+/// Converts `count` elements.
+using Conversion = void (*)(const std::byte* from, void* to, std::int64_t count);
+
 /// An element type of a file, and its conversion to a dtype.
 struct Stored {
   std::size_t bytes;  ///< The size of an element in the file.
   Dtype dtype;        ///< The dtype of the array that is read.
-  /// Converts `count` elements; null if both types have the same bytes.
-  void (*convert)(const std::byte* from, void* to, std::int64_t count);
+  Conversion convert;  ///< Null if both types have the same bytes.
 };
+
+/// The conversion of bfloat16 to a wider float dtype; null for other dtypes.
+Conversion widening(Dtype from, Dtype to);
 
 /// The type of that name in a safetensors header, such as "F32"; null if xtape does not support it.
 const Stored* stored_type(const std::string& name);

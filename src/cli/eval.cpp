@@ -26,6 +26,7 @@ struct EvalArguments {
   std::int64_t stride = 0;
   bool test = false;
   std::vector<std::string> set;
+  InferenceArguments inference;
   RankArguments ranks;
 };
 
@@ -40,7 +41,7 @@ std::string text_of(const std::string& path) {
 void evaluate_on_text(const EvalArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   const std::string text = text_of(arguments.text);
-  TextModel opened(arguments.run, arguments.checkpoint);
+  TextModel opened(arguments.run, arguments.checkpoint, arguments.inference);
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
@@ -60,8 +61,11 @@ void evaluate(const EvalArguments& arguments) {
     return;
   }
   Run run = as_wrong_input([&] {
-    Run opened = Run::open(arguments.run, parse_settings(arguments.set), CheckpointChoice::parse(arguments.checkpoint),
+    std::vector<Setting> settings = parse_settings(arguments.set);
+    for (const Setting& setting : arguments.inference.settings()) settings.push_back(setting);
+    Run opened = Run::open(arguments.run, settings, CheckpointChoice::parse(arguments.checkpoint),
                            ranks(arguments.ranks));
+    opened.model().store_weights_as(arguments.inference.dtype(opened.model().dtype()));
     if (arguments.test && opened.recipe().data.test.empty())
       throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_…=FILE");
     if (arguments.source.empty()) opened.batches();
@@ -107,6 +111,7 @@ void add_eval(CLI::App& program) {
       ->needs(text)
       ->check(CLI::PositiveNumber);
   text->excludes(source)->excludes(target);
+  add_inference(*command, arguments->inference);
   add_ranks(*command, arguments->ranks);
   add_settings(*command, arguments->set);
   command->callback([arguments] { evaluate(*arguments); });

@@ -16,14 +16,18 @@ namespace {
 struct ExportArguments {
   std::string source, folder;
   std::string checkpoint = "last";
+  std::string weights;
 };
 
 void write(const ExportArguments& arguments) {
   if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " already exists");
   if (is_hugging_face(arguments.source)) {
-    save_hugging_face(open_folder(arguments.source), arguments.folder, arguments.source);
+    Model model = open_folder(arguments.source);
+    if (!arguments.weights.empty()) model.store_weights_as(dtype_named(arguments.weights));
+    save_hugging_face(model, arguments.folder, arguments.source);
   } else {
     Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
+    if (!arguments.weights.empty()) run.model().store_weights_as(dtype_named(arguments.weights));
     run.save_hugging_face(arguments.folder);
   }
   std::cout << arguments.folder << '\n';
@@ -41,6 +45,10 @@ void add_export(CLI::App& program) {
       ->required();
   command->add_option("FOLDER", arguments->folder, "The folder to write")->required();
   add_checkpoint(*command, arguments->checkpoint);
+  command
+      ->add_option("--weights", arguments->weights,
+                   "Store the weights of products as this dtype; int8 is read by xtape only")
+      ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command->callback([arguments] { as_wrong_input([&] { write(*arguments); }); });
 }
 

@@ -25,6 +25,7 @@ struct GenerateArguments {
   std::string prompts_file;
   std::vector<std::string> stops;
   bool timings = false;
+  InferenceArguments inference;
   GenerateOptions options;
 };
 
@@ -115,7 +116,7 @@ void generate_texts(GenerateArguments arguments) {
   if (arguments.prompts.empty()) throw WrongInput("there is no prompt: use --prompt TEXT or --prompts FILE");
   for (const std::string& stop : arguments.stops)
     if (stop.empty()) throw WrongInput("--stop must not be empty");
-  TextModel opened(arguments.source, arguments.checkpoint);
+  TextModel opened(arguments.source, arguments.checkpoint, arguments.inference);
   Timings timings;
   timings.opened = milliseconds_since(program_start);
   const std::vector<Tokens> tokens = encoded(arguments.prompts, opened);
@@ -138,6 +139,7 @@ void add_generate(CLI::App& program) {
   GenerateOptions& options = arguments->options;
   command->add_option("SOURCE", arguments->source, "A run directory, or a Hugging Face model folder")->required();
   add_checkpoint(*command, arguments->checkpoint);
+  add_inference(*command, arguments->inference);
   command->add_option("--prompt", arguments->prompts, "A text to continue; can be repeated")->allow_extra_args(false);
   command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one per line, plain or .gz");
   command->add_option("--tokens", options.tokens, "The maximum number of tokens to generate")

@@ -7,34 +7,33 @@
 namespace xtape::cli {
 
 PairModel::PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads,
-                     const std::shared_ptr<Communicator>& communicator)
+                     const InferenceArguments& inference, const std::shared_ptr<Communicator>& communicator)
     : group_(communicator) {
   as_wrong_input([&] {
     if (is_hugging_face(path)) {
       if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
-      open_folder_of_pairs(path, threads);
+      open_folder_of_pairs(path, threads, inference);
       return;
     }
-    std::vector<Setting> settings;
+    std::vector<Setting> settings = inference.settings();
     if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
     run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint), communicator);
+    run_->model().store_weights_as(inference.dtype(run_->model().dtype()));
     if (!run_->recipe().data.has_pairs())
       throw WrongInput(path + " is a run on data of kind '" + run_->recipe().data.kind +
                        "': it was not trained to translate");
   });
 }
 
-void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threads) {
-  model_ = open_folder(path);
+void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threads,
+                                     const InferenceArguments& inference) {
+  model_ = open_folder(path, inference, threads);
   if (!reads_source(*model_)) throw WrongInput(path + " has a model that continues texts: use xtape generate");
   tokenizers_ = {load_tokenizer(path), load_target_tokenizer(path), {}};
   if (tokenizers_.target->start() < 0 || tokenizers_.target->end() < 0)
     throw WrongInput(path +
                      " has no start or end token for targets: config.json needs \"decoder_start_token_id\" and "
                      "\"eos_token_id\"");
-  PlayerOptions playing;
-  if (threads > 0) playing.threads = static_cast<int>(threads);
-  model_->set_player_options(16, playing);
   predictor_.emplace(*model_);
 }
 

@@ -8,6 +8,7 @@
 
 #include "rank_group.hpp"
 #include "run_data.hpp"
+#include "run_options.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/train.hpp"
 
@@ -19,13 +20,13 @@ class PairModel {
   /// above 0. The ranks of `communicator`, if it is not null, translate together. Throws WrongInput if the path is
   /// neither, or its model does not translate.
   PairModel(const std::string& path, const std::string& checkpoint, std::int64_t threads,
-            const std::shared_ptr<Communicator>& communicator = nullptr);
+            const InferenceArguments& inference = {}, const std::shared_ptr<Communicator>& communicator = nullptr);
 
   SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
 
  private:
-  void open_folder_of_pairs(const std::string& path, std::int64_t threads);
+  void open_folder_of_pairs(const std::string& path, std::int64_t threads, const InferenceArguments& inference);
   std::optional<Run> run_;
   std::optional<Model> model_;
   std::optional<Predictor> predictor_;

@@ -30,6 +30,10 @@ Array fitting(const Array& array, const FunctionInput& input) {
   if (array.dtype() == input.dtype) return array;
   if (array.dtype() == Dtype::float32 && input.dtype == Dtype::float64) return converted<float, double>(array);
   if (array.dtype() == Dtype::float64 && input.dtype == Dtype::float32) return converted<double, float>(array);
+  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float32) return converted<bfloat16, float>(array);
+  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float64) return converted<bfloat16, double>(array);
+  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int32) return converted<std::int8_t, std::int32_t>(array);
+  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int64) return converted<std::int8_t, std::int64_t>(array);
   if (array.dtype() == Dtype::int32 && input.dtype == Dtype::int64) return converted<std::int32_t, std::int64_t>(array);
   if (array.dtype() == Dtype::int64 && input.dtype == Dtype::int32) return converted<std::int64_t, std::int32_t>(array);
   throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + ", the file has " +

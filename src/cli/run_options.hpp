@@ -33,6 +33,30 @@ inline CLI::Option* add_checkpoint(
       });
 }
 
+/// How a model is used for inference.
+struct InferenceArguments {
+  std::string weights;    ///< A dtype; empty: as the files store them.
+  std::string precision;  ///< Empty: that of the recipe; of a folder, float32.
+
+  /// The dtype to store weights as.
+  Dtype dtype(Dtype in_files) const { return weights.empty() ? in_files : dtype_named(weights); }
+  std::vector<Setting> settings() const {
+    return precision.empty() ? std::vector<Setting>() : std::vector<Setting>{{"precision", precision}};
+  }
+};
+
+/// Adds --weights and --precision.
+inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
+  command
+      .add_option("--weights", arguments.weights,
+                  "Store the weights of products as this dtype (default: as the files do)")
+      ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
+  command
+      .add_option("--precision", arguments.precision,
+                  "Round the factors of products to this precision (default: the recipe's; of a folder, float32)")
+      ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
+}
+
 inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) {
   std::vector<Setting> settings;
   for (const std::string& each : set) settings.push_back(Setting::parse(each));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -13,7 +14,7 @@ class TextModel {
  public:
   /// `path` is a run, opened with the given checkpoint, or a folder. Throws WrongInput if it is neither, or its model
   /// does not continue texts.
-  TextModel(const std::string& path, const std::string& checkpoint);
+  TextModel(const std::string& path, const std::string& checkpoint, const InferenceArguments& inference = {});
 
   Model& model() { return run_ ? run_->model() : *model_; }
   /// The tokens of a text to be continued.

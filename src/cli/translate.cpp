@@ -26,6 +26,7 @@ struct TranslateArguments {
   std::int64_t batch = 64;
   std::int64_t threads = 0;
   bool uncached = false;
+  InferenceArguments inference;
   RankArguments ranks;
 };
 
@@ -71,7 +72,7 @@ std::vector<std::string> lines_of_first_rank(const std::vector<std::string>& lin
 void translate(const TranslateArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   train::RankGroup group(communicator);
-  PairModel model(arguments.run, arguments.checkpoint, arguments.threads, communicator);
+  PairModel model(arguments.run, arguments.checkpoint, arguments.threads, arguments.inference, communicator);
   const SearchOptions options = options_of(arguments, model.search_options());
   catch_interrupt();
   InputLines input;
@@ -115,6 +116,7 @@ void add_translate(CLI::App& program) {
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)");
   command->add_flag("--uncached", arguments->uncached, "Do not cache keys, values and states: slow, for measurements");
+  add_inference(*command, arguments->inference);
   add_ranks(*command, arguments->ranks);
   command->callback([arguments] { translate(*arguments); });
 }

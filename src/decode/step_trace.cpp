@@ -20,6 +20,12 @@ std::vector<double> numbers_of(const ArrayView& view) {
     case Dtype::float64:
       take(dense.as<double>());
       break;
+    case Dtype::bfloat16:
+      take(dense.as<bfloat16>());
+      break;
+    case Dtype::int8:
+      take(dense.as<std::int8_t>());
+      break;
     case Dtype::int32:
       take(dense.as<std::int32_t>());
       break;

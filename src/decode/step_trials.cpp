@@ -174,6 +174,12 @@ Array StepTrials::drawn(const ValueType& type) {
       case Dtype::float64:
         array.as<double>()[i] = number;
         break;
+      case Dtype::bfloat16:
+        array.as<bfloat16>()[i] = bfloat16(number);
+        break;
+      case Dtype::int8:
+        array.as<std::int8_t>()[i] = static_cast<std::int8_t>(integer);
+        break;
       case Dtype::int32:
         array.as<std::int32_t>()[i] = static_cast<std::int32_t>(integer);
         break;

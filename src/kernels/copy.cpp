@@ -125,6 +125,8 @@ std::function<void(const void*, void*)> make_copy(Dtype dtype, const Layout& in,
       return made<std::uint64_t>(in, out, threads);
     case 4:
       return made<std::uint32_t>(in, out, threads);
+    case 2:
+      return made<std::uint16_t>(in, out, threads);
     default:
       return made<std::uint8_t>(in, out, threads);
   }

@@ -113,7 +113,9 @@ struct Floor {
 /// of the range, and NaN becomes 0. A number becomes true unless it is 0.
 template <class To, class From>
 To converted(From x) {
-  if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (std::is_same_v<From, bfloat16> && !std::is_same_v<To, bfloat16>) {
+    return converted<To>(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
     return x != From{0};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     constexpr From limit = static_cast<From>(std::uint64_t{1} << (8 * sizeof(To) - 1));  // exact: a power of two
@@ -126,13 +128,21 @@ To converted(From x) {
 }
 
 ElementLoop cast(const ElementCall& call) {
-  return with_scalar(call.dtype, [&](auto from) {
-    return with_scalar(call.to, [](auto to) {
+  return with_element(call.dtype, [&](auto from) {
+    return with_element(call.to, [](auto to) {
       using From = decltype(from);
       using To = decltype(to);
       return loop<To, From>([](From x) { return converted<To>(x); });
     });
   });
+}
+
+ElementLoop dequantize(const ElementCall& call) {
+  const auto make = [](auto scalar) {
+    using T = decltype(scalar);
+    return loop<T, std::int8_t, T>([](std::int8_t x, T scale) { return static_cast<T>(x) * scale; });
+  };
+  return call.dtype == Dtype::float64 ? make(double{}) : make(float{});
 }
 
 ElementLoop where(const ElementCall& call) {
@@ -201,6 +211,7 @@ const std::map<std::string_view, Make>& loops() {
       {"masked_fill", masked_fill},
       {"clip", clip},
       {"cast", cast},
+      {"dequantize", dequantize},
       // Functions of floats.
       {"sqrt", [](Call c) { return function<1>(c, [](const auto& x) { return xsimd::sqrt(x); }); }},
       {"rsqrt",

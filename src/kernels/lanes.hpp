@@ -5,18 +5,50 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
+#include "xtape/bfloat16.hpp"
+
 namespace xtape {
 
-/// Loads and stores full registers.
+/// The vector type of GCC and Clang with `count` elements.
+template <class T, std::size_t count>
+struct Register {
+  typedef T type __attribute__((vector_size(count * sizeof(T))));  // NOLINT: `using` would drop the attribute
+};
+
+/// A register of floats from elements of a narrower type N, bfloat16 or int8.
+template <class N>
+xsimd::batch<float> widened(const N* from) {
+  constexpr std::size_t width = xsimd::batch<float>::size;
+  using Floats = typename Register<float, width>::type;
+  Floats wide;
+  if constexpr (std::is_same_v<N, bfloat16>) {
+    typename Register<std::uint16_t, width>::type halves;
+    std::memcpy(&halves, from, sizeof halves);
+    const auto bits = __builtin_convertvector(halves, typename Register<std::uint32_t, width>::type) << 16;
+    std::memcpy(&wide, &bits, sizeof wide);
+  } else {
+    typename Register<std::int8_t, width>::type bytes;
+    std::memcpy(&bytes, from, sizeof bytes);
+    wide = __builtin_convertvector(__builtin_convertvector(bytes, typename Register<std::int32_t, width>::type), Floats);
+  }
+  return xsimd::batch<float>::load_unaligned(reinterpret_cast<const float*>(&wide));
+}
+
+/// Loads and stores full registers. Elements of a narrower type are widened.
 template <class T>
 struct AllLanes {
   using Batch = xsimd::batch<T>;
   Batch load(const T* from, T /*fill*/ = T{}) const { return Batch::load_unaligned(from); }
+  template <class N>
+  Batch load(const N* from) const {
+    return widened(from);
+  }
   void store(T* to, const Batch& batch) const { batch.store_unaligned(to); }
 };
 
@@ -39,6 +71,12 @@ struct FirstLanes {
     std::copy_n(from, count, lanes.data());
     return Batch::load_unaligned(lanes.data());
   }
+  template <class N>
+  Batch load(const N* from) const {
+    std::array<N, Batch::size> lanes{};
+    std::copy_n(from, count, lanes.data());
+    return widened(lanes.data());
+  }
   void store(T* to, const Batch& batch) const {
 #ifdef __AVX512F__
     const auto mask = static_cast<std::uint32_t>((1u << count) - 1);
@@ -59,12 +97,6 @@ void for_lanes(std::int64_t count, const Visit& visit) {
   for (; i + width <= count; i += width) visit(i, AllLanes<T>{});
   if (i < count) visit(i, FirstLanes<T>{count - i});
 }
-
-/// The vector type of GCC and Clang with `count` elements.
-template <class T, std::size_t count>
-struct Register {
-  typedef T type __attribute__((vector_size(count * sizeof(T))));  // NOLINT: `using` would drop the attribute
-};
 
 /// Exchanges blocks of `block` elements between two registers, for transpose_square: from a0 a1 and b0 b1, with blocks
 /// 0 and 1 of each pair of blocks, to a0 b0 and a1 b1.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "copy.hpp"
+#include "elementwise.hpp"
 #include "product_amx.hpp"
 #include "product_axes.hpp"
 #include "product_gemm.hpp"
@@ -38,30 +39,43 @@ std::function<void(const void*, void*)> make_add(const Layout& from, const Layou
   };
 }
 
+bool any(const Narrow& narrow) {
+  return narrow[0] || narrow[1];
+}
+
+/// How matrix products run. Only tiles read narrow operands.
 template <class T>
-PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
+ProductWay way_of(const Product& product, const GemmPlan& plan) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (!any(plan.narrow) && amx_suits(plan, product.precision)) return ProductWay::amx;
+    const bool is_exact = plan.narrow[0] && plan.narrow[1];  // bfloat16 holds all numbers of int8
+    if ((product.precision == Precision::bf16 || is_exact) && bfloat16_tiles_suit(plan))
+      return ProductWay::bfloat16_tiles;
+  }
+  return tiles_suit(plan) ? ProductWay::tiles : ProductWay::blas;
+}
+
+template <class T>
+PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, ProductWay way) {
   PlannedProduct planned;
-  planned.way = tiles_suit(choice.plan) ? ProductWay::tiles : ProductWay::blas;
-  const bool in_bfloat16 =
-      std::is_same_v<T, float> && product.precision == Precision::bf16 && bfloat16_tiles_suit(choice.plan);
-  if (in_bfloat16) planned.way = ProductWay::bfloat16_tiles;
-  if (std::is_same_v<T, float> && amx_suits(choice.plan, product.precision)) planned.way = ProductWay::amx;
+  planned.way = way;
   std::array<std::function<void(const void*, void*)>, 3> copies;
   std::array<std::size_t, 3> places{};
   for (std::size_t i = 0; i < 3; ++i) {
     if (!choice.packed[i]) continue;
     ++planned.packed;
     places[i] = planned.scratch_bytes;
-    planned.scratch_bytes += whole_lines(static_cast<std::size_t>(count_of(choice.to[i].shape)) * sizeof(T));
+    const Dtype dtype = i < 2 ? product.narrow[i].value_or(product.dtype) : product.dtype;
+    planned.scratch_bytes += whole_lines(static_cast<std::size_t>(count_of(choice.to[i].shape)) * size_of(dtype));
     copies[i] = i == 2 && product.accumulate ? make_add<T>(choice.from[i], choice.to[i], product.threads)
-                                             : make_copy(product.dtype, choice.from[i], choice.to[i], product.threads);
+                                             : make_copy(dtype, choice.from[i], choice.to[i], product.threads);
   }
   MatrixProducts<T> products;
   if (planned.way == ProductWay::tiles)
     products = make_tiles<T>(choice.plan);
   else if (planned.way == ProductWay::blas)
-    products.run = [gemm = make_gemm<T>(choice.plan)](const T* a, const T* b, T* c, void*, const void*) {
-      gemm(a, b, c);
+    products.run = [gemm = make_gemm<T>(choice.plan)](const void* a, const void* b, T* c, void*, const void*) {
+      gemm(static_cast<const T*>(a), static_cast<const T*>(b), c);
     };
   if constexpr (std::is_same_v<T, float>) {
     if (planned.way == ProductWay::amx) products = make_amx(choice.plan, product.precision);
@@ -70,20 +84,17 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice) {
   const std::size_t own_place = planned.scratch_bytes;
   planned.scratch_bytes += whole_lines(products.scratch_bytes);
   planned.prepared_bytes = whole_lines(products.prepared_bytes);
-  if (products.prepare)
-    planned.prepare = [prepare = products.prepare](const void* fixed, void* prepared) {
-      prepare(static_cast<const T*>(fixed), prepared);
-    };
+  planned.prepare = products.prepare;
   planned.multiply = [copies, places, own_place, multiply = products.run](
                          const void* a, const void* b, void* c, void* scratch, const void* prepared) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
-    const auto operand = [&](std::size_t i, const void* given) {
-      if (!copies[i]) return static_cast<const T*>(given);
+    const auto operand = [&](std::size_t i, const void* given) -> const void* {
+      if (!copies[i]) return given;
       copies[i](given, place(i));
-      return static_cast<const T*>(place(i));
+      return place(i);
     };
-    const T* x = operand(0, a);
-    const T* y = operand(1, b);
+    const void* x = operand(0, a);
+    const void* y = operand(1, b);
     T* z = static_cast<T*>(copies[2] ? place(2) : c);
     multiply(x, y, z, static_cast<std::byte*>(scratch) + own_place, prepared);
     if (copies[2]) copies[2](z, c);
@@ -106,10 +117,13 @@ PlannedProduct by_rows(const GemmPlan& plan) {
   PlannedProduct planned;
   planned.way = ProductWay::rows;
   planned.multiply = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*, const void*) {
-    run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
+    run(a, b, static_cast<T*>(c));
   };
   return planned;
 }
+
+/// Widens a narrow operand into scratch memory before each run: the smaller one, if both are narrow.
+PlannedProduct widened_before(Product product);
 
 template <class T>
 PlannedProduct made(const Product& product) {
@@ -118,9 +132,43 @@ PlannedProduct made(const Product& product) {
   if constexpr (std::is_floating_point_v<T>) {
     if (const auto rows = rows_of(product, axes)) return by_rows<T>(*rows);
     const GemmChoice choice = best_gemm(product, axes);
-    if (choice.cost < loops_cost(loops)) return by_matrices<T>(product, choice);
+    if (choice.cost < loops_cost(loops)) {
+      const ProductWay way = way_of<T>(product, choice.plan);
+      if (!any(product.narrow) || way == ProductWay::tiles || way == ProductWay::bfloat16_tiles)
+        return by_matrices<T>(product, choice, way);
+    }
   }
-  return in_loops<T>(loops);
+  return any(product.narrow) ? widened_before(product) : in_loops<T>(loops);
+}
+
+PlannedProduct widened_before(Product product) {
+  const std::array<Layout*, 2> layouts{&product.a, &product.b};
+  const std::size_t small = count_of(product.a.shape) <= count_of(product.b.shape) ? 0 : 1;
+  const std::size_t which = product.narrow[small] ? small : 1 - small;
+  const Dtype dtype = *product.narrow[which];
+  const Layout dense = Layout::dense(layouts[which]->shape);
+  const auto gather = make_copy(dtype, *layouts[which], dense, product.threads);
+  const ElementLoop widen = make_element_loop({"cast", dtype, Dtype::float32});
+  *layouts[which] = dense;
+  product.narrow[which].reset();
+  if (product.fixed == static_cast<int>(which)) product.fixed = -1;
+  PlannedProduct planned = make_product(product);
+  const std::int64_t count = count_of(dense.shape);
+  const std::size_t wide = planned.scratch_bytes;
+  const std::size_t narrow = wide + whole_lines(static_cast<std::size_t>(count) * sizeof(float));
+  planned.scratch_bytes = narrow + whole_lines(static_cast<std::size_t>(count) * size_of(dtype));
+  planned.multiply = [=, threads = product.threads, multiply = planned.multiply](
+                         const void* a, const void* b, void* c, void* scratch, const void* prepared) {
+    auto* memory = static_cast<std::byte*>(scratch);
+    gather(which == 0 ? a : b, memory + narrow);
+    constexpr std::int64_t grain = 1 << 14;
+    parallel_for(threads, count, grain, [&](std::int64_t begin, std::int64_t finish) {
+      const void* from = memory + narrow + static_cast<std::size_t>(begin) * size_of(dtype);
+      widen(&from, memory + wide + static_cast<std::size_t>(begin) * sizeof(float), finish - begin);
+    });
+    multiply(which == 0 ? memory + wide : a, which == 0 ? b : memory + wide, c, scratch, prepared);
+  };
+  return planned;
 }
 
 /// The number of multiplications.

@@ -1,15 +1,20 @@
 /// Products of two strided arrays, summed over the axes that both have and the result lacks (einsum of two operands).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "xtape/array.hpp"
 #include "xtape/precision.hpp"
 
 namespace xtape {
+
+/// Per operand: its dtype if it is narrower than the sums; else nothing.
+using Narrow = std::array<std::optional<Dtype>, 2>;
 
 /// c[c_axes] = sum a[a_axes] * b[b_axes]. The axis labels are one letter per axis. A label that appears twice in an
 /// operand selects its diagonal. Every label of c appears once in c, and in a or b; every label that c lacks appears in
@@ -21,6 +26,8 @@ struct Product {
   Precision precision = Precision::float32;  ///< Where dtype is float32; few rows by a matrix are never rounded.
   bool accumulate = false;  ///< Adds to c instead of overwriting it.
   int threads = 1;
+  /// Of a and b: bfloat16 or int8, if the operand of a float32 product is stored so. It is widened as it is read.
+  Narrow narrow = {};
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 

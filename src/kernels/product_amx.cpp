@@ -328,16 +328,17 @@ bool amx_suits(const GemmPlan& plan, Precision precision) {
 MatrixProducts<float> make_amx(const GemmPlan& plan, Precision precision) {
   const AmxProduct product(with_columns_running(plan), parts_for(precision));
   MatrixProducts<float> made;
-  made.run = [product, swapped = !columns_run(plan)](const float* a, const float* b, float* c, void* scratch,
+  made.run = [product, swapped = !columns_run(plan)](const void* a, const void* b, float* c, void* scratch,
                                                      const void* prepared) {
-    product.run(swapped ? b : a, swapped ? a : b, c, static_cast<std::byte*>(scratch),
+    if (swapped) std::swap(a, b);
+    product.run(static_cast<const float*>(a), static_cast<const float*>(b), c, static_cast<std::byte*>(scratch),
                 static_cast<const std::byte*>(prepared));
   };
   made.scratch_bytes = product.scratch_bytes();
   made.prepared_bytes = product.prepared_bytes();
   if (made.prepared_bytes > 0)
-    made.prepare = [product](const float* fixed, void* prepared) {
-      product.prepare(fixed, static_cast<std::byte*>(prepared));
+    made.prepare = [product](const void* fixed, void* prepared) {
+      product.prepare(static_cast<const float*>(fixed), static_cast<std::byte*>(prepared));
     };
   return made;
 }

@@ -120,6 +120,7 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
     choice.plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
     choice.plan.threads = product.threads;
     choice.plan.accumulate = product.accumulate && (mask & 4) == 0;
+    choice.plan.narrow = product.narrow;
     const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;  // packed again at every run
     choice.plan.fixed = rearranged ? -1 : product.fixed;
     std::vector<Axis> packed = axes;
@@ -153,6 +154,7 @@ std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>&
   plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
   plan.threads = product.threads;
   plan.accumulate = product.accumulate;
+  plan.narrow = product.narrow;
   std::tie(plan.m, plan.m_strides) = take(m, 0);
   std::tie(plan.n, plan.n_strides) = take(n, 0);
   std::tie(plan.k, plan.k_strides) = take(k, 0);

@@ -94,6 +94,7 @@ GemmPlan with_sides_swapped(GemmPlan plan) {
   std::swap(plan.outer.strides[0], plan.outer.strides[1]);
   std::swap(plan.sums.strides[0], plan.sums.strides[1]);
   std::swap(plan.offsets[0], plan.offsets[1]);
+  std::swap(plan.narrow[0], plan.narrow[1]);
   if (plan.fixed >= 0) plan.fixed = 1 - plan.fixed;
   return plan;
 }

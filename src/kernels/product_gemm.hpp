@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "loops.hpp"
+#include "product.hpp"
 
 namespace xtape {
 
@@ -17,21 +18,23 @@ struct GemmPlan {
   std::array<std::int64_t, 3> offsets{};
   bool accumulate = false;
   int threads = 1;
+  Narrow narrow = {};  ///< Of a and b.
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 
-/// Matrix products of a plan, ready to run. `scratch` and `prepared` must be 64-byte aligned.
+/// Matrix products of a plan, ready to run: a and b hold T, or what GemmPlan::narrow says. `scratch` and `prepared` must
+/// be 64-byte aligned.
 template <class T>
 struct MatrixProducts {
-  std::function<void(const T* a, const T* b, T* c, void* scratch, const void* prepared)> run;
+  std::function<void(const void* a, const void* b, T* c, void* scratch, const void* prepared)> run;
   std::size_t scratch_bytes = 0;
   /// Converts the fixed operand to the form that the runs need, in `prepared`, which has `prepared_bytes` bytes. Empty
   /// if no operand is fixed or preparing does not pay: the runs then read the operand itself and ignore `prepared`.
-  std::function<void(const T* fixed, void* prepared)> prepare = {};
+  std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
 };
 
-/// Whether BLAS can compute it: each matrix has one stride of 1 and another that is at least the length of a row, and
+/// Whether BLAS can compute it, if no operand is narrow: each matrix has one stride of 1 and another that is at least the length of a row, and
 /// sizes and strides fit int.
 bool gemm_can(const GemmPlan& plan);
 

@@ -32,11 +32,11 @@ bool matrix_columns_run(const GemmPlan& plan) {
   return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
 }
 
-/// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns].
-template <class T>
+/// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. The matrix holds elements W.
+template <class T, class W>
 struct Piece {
   const T* x;
-  const T* w;
+  const W* w;
   T* c;
   std::int64_t terms, columns;
   std::int64_t x_row, x_term, w_term, w_column, c_row, c_column;
@@ -60,13 +60,13 @@ inline void will_read(const void* address) {
 }
 
 /// Adds the terms [first, first + terms) to all columns of all rows.
-template <class T, int rows, int terms>
-void add_terms(const Piece<T>& p, std::int64_t first) {
+template <class T, class W, int rows, int terms>
+void add_terms(const Piece<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   T x[rows][terms];
   for (int i = 0; i < rows; ++i)
     for (int k = 0; k < terms; ++k) x[i][k] = p.x[i * p.x_row + (first + k) * p.x_term];
-  const T* w = p.w + first * p.w_term;
+  const W* w = p.w + first * p.w_term;
   const bool load = p.add || first > 0;
   for_lanes<T>(p.columns, [&](std::int64_t j, const auto& lanes) {
     Batch matrix[terms];
@@ -84,20 +84,20 @@ void add_terms(const Piece<T>& p, std::int64_t first) {
 }
 
 /// The product if the rows of the matrix are contiguous: adds multiples of the rows of w to the rows of c.
-template <class T, int rows>
-void by_terms(const Piece<T>& p) {
+template <class T, class W, int rows>
+void by_terms(const Piece<T, W>& p) {
   constexpr int together = rows <= 2 ? 8 : 4;
   std::int64_t k = 0;
-  for (; k + together <= p.terms; k += together) add_terms<T, rows, together>(p, k);
-  for (; k < p.terms; ++k) add_terms<T, rows, 1>(p, k);
+  for (; k + together <= p.terms; k += together) add_terms<T, W, rows, together>(p, k);
+  for (; k < p.terms; ++k) add_terms<T, W, rows, 1>(p, k);
 }
 
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
-template <class T, int rows, int columns>
-void multiply_columns(const Piece<T>& p, std::int64_t first) {
+template <class T, class W, int rows, int columns>
+void multiply_columns(const Piece<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
-  const T* w = p.w + first * p.w_column;
+  const W* w = p.w + first * p.w_column;
   Batch even[rows][columns], odd[rows][columns];
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < columns; ++j) even[i][j] = odd[i][j] = Batch(T{});
@@ -123,45 +123,37 @@ void multiply_columns(const Piece<T>& p, std::int64_t first) {
 }
 
 /// The product if the summed terms are contiguous: a dot product of every row and every column.
-template <class T, int rows>
-void by_columns(const Piece<T>& p) {
+template <class T, class W, int rows>
+void by_columns(const Piece<T, W>& p) {
   constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
   std::int64_t j = 0;
-  for (; j + together <= p.columns; j += together) multiply_columns<T, rows, together>(p, j);
-  for (; j < p.columns; ++j) multiply_columns<T, rows, 1>(p, j);
+  for (; j + together <= p.columns; j += together) multiply_columns<T, W, rows, together>(p, j);
+  for (; j < p.columns; ++j) multiply_columns<T, W, rows, 1>(p, j);
 }
 
-template <class T>
-using MultiplyRows = void (*)(const Piece<T>&);
-template <class T, int... i>
-constexpr std::array<MultiplyRows<T>, rows_together> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
-  return {by_terms<T, i + 1>...};
+template <class T, class W>
+using MultiplyRows = void (*)(const Piece<T, W>&);
+template <class T, class W, int... i>
+constexpr std::array<MultiplyRows<T, W>, rows_together> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_terms<T, W, i + 1>...};
 }
-template <class T, int... i>
-constexpr std::array<MultiplyRows<T>, rows_together> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
-  return {by_columns<T, i + 1>...};
-}
-}  // namespace
-
-bool rows_suit(const GemmPlan& given) {
-  const GemmPlan plan = with_few_rows(given);
-  constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
-  const bool few = plan.m <= rows_together || (plan.m <= most_rows && plan.n * plan.k > large_matrix);
-  return few && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
-         plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
+template <class T, class W, int... i>
+constexpr std::array<MultiplyRows<T, W>, rows_together> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_columns<T, W, i + 1>...};
 }
 
-template <class T>
-std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
-  const GemmPlan plan = with_few_rows(given);
+template <class T, class W>
+std::function<void(const void*, const void*, T*)> made(const GemmPlan& plan, bool swapped) {
   constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
-  const auto multiply = matrix_columns_run(plan) ? by_terms_of<T>(all_rows) : by_columns_of<T>(all_rows);
+  const auto multiply = matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
   const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
   const std::int64_t at_once = plan.m <= rows_together ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
-  return [plan, multiply, blocks, most_blocks, grain, swapped = given.m > given.n](const T* a, const T* b, T* c) {
+  return [plan, multiply, blocks, most_blocks, grain, swapped](const void* a, const void* b, T* c) {
     if (swapped) std::swap(a, b);
+    const T* x = static_cast<const T*>(a);
+    const W* w = static_cast<const W*>(b);
     parallel_for(plan.threads, plan.outer.count() * blocks, grain, [&](std::int64_t begin, std::int64_t finish) {
       while (begin < finish) {
         const std::int64_t block = begin % blocks;
@@ -172,7 +164,7 @@ std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
         for (std::int64_t row = 0; row < plan.m; row += rows_together) {
           const std::int64_t rows = std::min<std::int64_t>(rows_together, plan.m - row);
           multiply[static_cast<std::size_t>(rows - 1)](
-              {a + at[0] + row * plan.m_strides[0], b + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
+              {x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
                std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0], plan.k_strides[1],
                plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
         }
@@ -181,7 +173,27 @@ std::function<void(const T*, const T*, T*)> make_rows(const GemmPlan& given) {
     });
   };
 }
-template std::function<void(const float*, const float*, float*)> make_rows<float>(const GemmPlan&);
-template std::function<void(const double*, const double*, double*)> make_rows<double>(const GemmPlan&);
+}  // namespace
+
+bool rows_suit(const GemmPlan& given) {
+  const GemmPlan plan = with_few_rows(given);
+  constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
+  const bool few = plan.m <= rows_together || (plan.m <= most_rows && plan.n * plan.k > large_matrix);
+  return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
+         plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
+}
+
+template <class T>
+std::function<void(const void*, const void*, T*)> make_rows(const GemmPlan& given) {
+  const GemmPlan plan = with_few_rows(given);
+  const bool swapped = given.m > given.n;
+  if constexpr (std::is_same_v<T, float>) {
+    if (plan.narrow[1] == Dtype::bfloat16) return made<float, bfloat16>(plan, swapped);
+    if (plan.narrow[1] == Dtype::int8) return made<float, std::int8_t>(plan, swapped);
+  }
+  return made<T, T>(plan, swapped);
+}
+template std::function<void(const void*, const void*, float*)> make_rows<float>(const GemmPlan&);
+template std::function<void(const void*, const void*, double*)> make_rows<double>(const GemmPlan&);
 
 }  // namespace xtape

@@ -8,15 +8,15 @@
 
 namespace xtape {
 
-/// Whether one operand has at most 8 rows (32 if the other exceeds the second-level cache) and the other is a matrix
-/// that can be read in place: either the summed terms are contiguous in both operands, or the rows of the matrix and of
-/// the result are contiguous.
+/// Whether one operand has at most 8 rows (32 if the other exceeds the second-level cache) and is not narrow, and the
+/// other is a matrix that can be read in place: either the summed terms are contiguous in both operands, or the rows of
+/// the matrix and of the result are contiguous.
 bool rows_suit(const GemmPlan& plan);
 
 /// `plan` must satisfy rows_suit. The bits of a row do not depend on the other rows or on their number.
 template <class T>
-std::function<void(const T* a, const T* b, T* c)> make_rows(const GemmPlan& plan);
-extern template std::function<void(const float*, const float*, float*)> make_rows<float>(const GemmPlan&);
-extern template std::function<void(const double*, const double*, double*)> make_rows<double>(const GemmPlan&);
+std::function<void(const void* a, const void* b, T* c)> make_rows(const GemmPlan& plan);
+extern template std::function<void(const void*, const void*, float*)> make_rows<float>(const GemmPlan&);
+extern template std::function<void(const void*, const void*, double*)> make_rows<double>(const GemmPlan&);
 
 }  // namespace xtape

@@ -23,13 +23,30 @@ constexpr std::int64_t few_panels = 8;              // of such a task: packed, t
 constexpr std::int64_t far = 4096;                  // from this stride of terms on, reading in place wastes cache lines
 constexpr std::int64_t lines_together = 16;         // of an operand that is packed line by line
 
+/// Packs lines of an operand from element `start` on: pack_lines for its element type.
+template <class F>
+using Pack = void (*)(const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
+                      std::int64_t terms, typename F::Part* to, std::int64_t to_line, std::int64_t to_part);
+template <class F, class N>
+void pack_from(const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
+               std::int64_t terms, typename F::Part* to, std::int64_t to_line, std::int64_t to_part) {
+  pack_lines<F>(Lines<N>{static_cast<const N*>(operand) + start, line, term}, lines, terms, to, to_line, to_part);
+}
+template <class F>
+Pack<F> packing_of(std::optional<Dtype> narrow) {
+  if constexpr (std::is_same_v<typename F::Number, float>) {
+    if (narrow == Dtype::bfloat16) return pack_from<F, bfloat16>;
+    if (narrow == Dtype::int8) return pack_from<F, std::int8_t>;
+  }
+  return pack_from<F, typename F::Number>;
+}
+
 /// Products of the form F. Both operands are cut into blocks of terms. A stage packs some blocks and columns of b for
 /// all threads, and the rows of a if they cannot be read in place; then tasks compute groups of rows and columns of c.
 /// If c has few rows, a task takes all of them and packs its own columns of b, block by block.
 template <class F>
 class Tiles {
  public:
-  using Number = typename F::Number;
   using Part = typename F::Part;
   using Sum = typename F::Sum;
 
@@ -39,7 +56,8 @@ class Tiles {
         block_parts_(std::min(panel_parts, ceiling(plan.k, F::terms))),
         blocks_each_(ceiling(plan.k, block_parts_ * F::terms)),
         blocks_(blocks_each_ * plan.sums.count()),
-        packs_left_(F::must_pack_left || std::abs(plan.k_strides[0]) >= far),
+        packs_left_(F::must_pack_left || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far),
+        pack_{packing_of<F>(plan.narrow[0]), packing_of<F>(plan.narrow[1])},
         stage_blocks_(blocks_),
         stage_panels_(panels_) {
     if (!prepared()) {
@@ -80,14 +98,14 @@ class Tiles {
     return (whole_products() ? static_cast<std::size_t>(plan_.threads) : 1) * memory_bytes();
   }
 
-  void prepare(const Number* b, Part* packed) const {
+  void prepare(const void* b, Part* packed) const {
     const Stage all{0, plan_.outer.count(), 0, blocks_, 0, panels_};
     parallel_for(plan_.threads, right_tasks(all), 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t task = begin; task < finish; ++task) pack_right(b, all, task, packed);
     });
   }
 
-  void run(const Number* a, const Number* b, Sum* c, std::byte* scratch, const Part* ready) const {
+  void run(const void* a, const void* b, Sum* c, std::byte* scratch, const Part* ready) const {
     const auto memory = [&](std::int64_t worker) {
       std::byte* start = scratch + static_cast<std::size_t>(worker) * memory_bytes();
       auto* left = reinterpret_cast<Part*>(start);
@@ -105,7 +123,7 @@ class Tiles {
 
  private:
   struct Arrays {
-    const Number *a, *b;
+    const void *a, *b;
     Sum* c;
     const Part* ready;  // b, if it is prepared
   };
@@ -157,15 +175,14 @@ class Tiles {
   std::int64_t right_tasks(const Stage& stage) const { return stage.products * stage.blocks * stage.panels; }
 
   /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
-  void pack_panel(const Number* b, std::int64_t product, const Block& block, std::int64_t p, Part* to) const {
+  void pack_panel(const void* b, std::int64_t product, const Block& block, std::int64_t p, Part* to) const {
     const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
     if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
       std::fill_n(to, block.parts() * panel_width<F>, Part{});
-    const Lines<Number> from{b + start_of(product)[1] + block.offsets[1] + p * panel_width<F> * plan_.n_strides[1],
-                             plan_.n_strides[1], plan_.k_strides[1]};
-    pack_lines<F>(from, columns, block.terms, to, 1, panel_width<F>);
+    pack_[1](b, start_of(product)[1] + block.offsets[1] + p * panel_width<F> * plan_.n_strides[1], plan_.n_strides[1],
+             plan_.k_strides[1], columns, block.terms, to, 1, panel_width<F>);
   }
-  void pack_right(const Number* b, const Stage& stage, std::int64_t task, Part* packed) const {
+  void pack_right(const void* b, const Stage& stage, std::int64_t task, Part* packed) const {
     const Block block = block_of(stage.first_block + task / stage.panels % stage.blocks);
     pack_panel(b, stage.first_product + task / stage.panels / stage.blocks, block,
                stage.first_panel + task % stage.panels, packed + task * panel_size());
@@ -176,13 +193,12 @@ class Tiles {
   }
 
   /// Packs rows [row, row + rows) of a block of a, row after row.
-  void pack_rows(const Number* a, std::int64_t product, const Block& block, std::int64_t row, std::int64_t rows,
+  void pack_rows(const void* a, std::int64_t product, const Block& block, std::int64_t row, std::int64_t rows,
                  Part* to) const {
-    const Lines<Number> from{a + start_of(product)[0] + block.offsets[0] + row * plan_.m_strides[0], plan_.m_strides[0],
-                             plan_.k_strides[0]};
-    pack_lines<F>(from, rows, block.terms, to, block_parts_, 1);
+    pack_[0](a, start_of(product)[0] + block.offsets[0] + row * plan_.m_strides[0], plan_.m_strides[0],
+             plan_.k_strides[0], rows, block.terms, to, block_parts_, 1);
   }
-  void pack_left(const Number* a, const Stage& stage, std::int64_t task, Part* packed) const {
+  void pack_left(const void* a, const Stage& stage, std::int64_t task, Part* packed) const {
     const std::int64_t groups = ceiling(plan_.m, lines_together);
     const std::int64_t row = task % groups * lines_together;
     pack_rows(a, stage.first_product + task / groups / stage.blocks,
@@ -268,7 +284,7 @@ class Tiles {
       LeftRows from{lefts + begin * block_parts_, block_parts_, 1};
       if constexpr (!F::must_pack_left)
         if (!packs_left_)
-          from = {arrays.a + start[0] + block.offsets[0] + (top + begin) * plan_.m_strides[0], plan_.m_strides[0],
+          from = {static_cast<const Part*>(arrays.a) + start[0] + block.offsets[0] + (top + begin) * plan_.m_strides[0], plan_.m_strides[0],
                   plan_.k_strides[0]};
       for (std::int64_t p = 0; p < count; ++p)
         tile(end - begin, from, panels + p * panel_size(), block.parts(),
@@ -301,6 +317,7 @@ class Tiles {
   std::int64_t panels_;
   std::int64_t block_parts_, blocks_each_, blocks_;  ///< Parts of a block; blocks of one sum, and of all.
   bool packs_left_;
+  std::array<Pack<F>, 2> pack_;
   std::int64_t stage_blocks_, stage_panels_;
   std::int64_t rows_ = 0, row_groups_ = 0;  ///< Rows of a group, and groups.
   std::int64_t columns_ = 0;                ///< Panels of a group.
@@ -312,14 +329,14 @@ MatrixProducts<typename F::Number> made(const GemmPlan& plan) {
   using Part = typename F::Part;
   const Tiles<F> tiles(with_columns_running(plan));
   MatrixProducts<T> made;
-  made.run = [tiles, swapped = !columns_run(plan)](const T* a, const T* b, T* c, void* scratch, const void* prepared) {
+  made.run = [tiles, swapped = !columns_run(plan)](const void* a, const void* b, T* c, void* scratch, const void* prepared) {
     tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<std::byte*>(scratch),
               static_cast<const Part*>(prepared));
   };
   made.scratch_bytes = tiles.scratch_bytes();
   made.prepared_bytes = tiles.prepared_bytes();
   if (tiles.prepared())
-    made.prepare = [tiles](const T* fixed, void* prepared) { tiles.prepare(fixed, static_cast<Part*>(prepared)); };
+    made.prepare = [tiles](const void* fixed, void* prepared) { tiles.prepare(fixed, static_cast<Part*>(prepared)); };
   return made;
 }
 }  // namespace

@@ -8,10 +8,17 @@
 
 namespace xtape {
 
-/// Calls f(T{}) with T the C++ scalar of `dtype`, which is not bool.
+/// The dtype in which kernels compute with elements of `dtype`.
+inline Dtype computed_in(Dtype dtype) {
+  return dtype == Dtype::bfloat16 ? Dtype::float32 : dtype == Dtype::int8 ? Dtype::int32 : dtype;
+}
+
+/// Calls f(T{}) with T the C++ scalar of `dtype`, which is a number that kernels compute with.
 template <class F>
 auto with_number(Dtype dtype, const F& f) {
   switch (dtype) {
+    case Dtype::float32:
+      return f(float{});
     case Dtype::float64:
       return f(double{});
     case Dtype::int32:
@@ -19,14 +26,20 @@ auto with_number(Dtype dtype, const F& f) {
     case Dtype::int64:
       return f(std::int64_t{});
     default:
-      return f(float{});
+      throw DtypeError(std::string("kernels do not compute with ") + name_of(dtype));
   }
 }
 
-/// Calls f(T{}) with T the C++ scalar of `dtype`.
+/// The same, or bool.
 template <class F>
 auto with_scalar(Dtype dtype, const F& f) {
   return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
+}
+
+/// Calls f(T{}) with T the C++ scalar of `dtype`, for kernels that only convert elements.
+template <class F>
+auto with_element(Dtype dtype, const F& f) {
+  return dtype == Dtype::bfloat16 ? f(bfloat16{}) : dtype == Dtype::int8 ? f(std::int8_t{}) : with_scalar(dtype, f);
 }
 
 /// The type in which sums, differences and products of T are computed. Integers wrap, as in NumPy; C++ defines that for

@@ -5,6 +5,7 @@
 /// - part: the part of the next `count` terms of a line, which are `stride` elements apart;
 /// - along_terms: the next `count` parts of a line whose terms are contiguous;
 /// - along_lines: one part of each of the next `count` lines, which are contiguous.
+/// The elements of a line are of type Number, or of a narrower one (bfloat16, int8).
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
-#include "bfloat16.hpp"
+#include "xtape/bfloat16.hpp"
 
 namespace xtape {
 
@@ -27,7 +28,7 @@ struct Lines {
 /// Numbers as they are.
 template <class T>
 struct Plain {
-  using Number = T;  ///< Of the operands.
+  using Number = T;  ///< Of the operands, unless they are narrow.
   using Part = T;
   using Sum = T;
   static constexpr std::int64_t terms = 1;       ///< Of a part.
@@ -37,10 +38,18 @@ struct Plain {
                                      const xsimd::batch<T>& right) {
     return xsimd::fma(left, right, sum);
   }
-  static T part(const T* terms, std::int64_t /*stride*/, std::int64_t /*count*/) { return *terms; }
-  static void along_terms(const T* from, std::int64_t count, T* to) { std::copy_n(from, count, to); }
-  static void along_lines(const T* from, std::int64_t /*stride*/, std::int64_t count, T* to) {
-    std::copy_n(from, count, to);
+  template <class N>
+  static T part(const N* terms, std::int64_t /*stride*/, std::int64_t /*count*/) {
+    return static_cast<T>(*terms);
+  }
+  template <class N>
+  static void along_terms(const N* from, std::int64_t count, T* to) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
+  }
+  template <class N>
+  static void along_lines(const N* from, std::int64_t /*stride*/, std::int64_t count, T* to) {
+    along_terms(from, count, to);
   }
 };
 
@@ -62,22 +71,31 @@ struct Pairs {
     asm("vdpbf16ps %2, %1, %0" : "+v"(result) : "v"(__m512(left)), "v"(__m512(right)));
     return result;
   }
-  static float part(const float* terms, std::int64_t stride, std::int64_t count) {
-    return pair(terms[0], count > 1 ? terms[stride] : 0);
+  template <class N>
+  static float part(const N* terms, std::int64_t stride, std::int64_t count) {
+    return pair(terms[0], count > 1 ? terms[stride] : N{});
   }
-  static void along_terms(const float* from, std::int64_t count, float* to) {
+  template <class N>
+  static void along_terms(const N* from, std::int64_t count, float* to) {
     auto* halves = reinterpret_cast<std::uint16_t*>(to);  // pairs of contiguous terms are contiguous bfloat16 numbers
 #pragma omp simd
-    for (std::int64_t i = 0; i < 2 * count; ++i) halves[i] = static_cast<std::uint16_t>(bfloat16_bits(from[i]));
+    for (std::int64_t i = 0; i < 2 * count; ++i) halves[i] = bits_of(from[i]);
   }
-  static void along_lines(const float* from, std::int64_t stride, std::int64_t count, float* to) {
+  template <class N>
+  static void along_lines(const N* from, std::int64_t stride, std::int64_t count, float* to) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) to[i] = pair(from[i], from[i + stride]);
   }
 
  private:
-  static float pair(float first, float second) {
-    return std::bit_cast<float>(bfloat16_bits(first) | bfloat16_bits(second) << 16);
+  static std::uint16_t bits_of(bfloat16 number) { return number.bits; }
+  template <class N>
+  static std::uint16_t bits_of(N number) {
+    return bfloat16(number).bits;
+  }
+  template <class N>
+  static float pair(N first, N second) {
+    return std::bit_cast<float>(bits_of(first) | static_cast<std::uint32_t>(bits_of(second)) << 16);
   }
 };
 #endif

@@ -65,8 +65,8 @@ constexpr std::array<Multiply<F>, tile_rows> multiply_rows =
 
 /// Packs `lines` lines of `terms` terms: part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
 /// two strides is 1.
-template <class F>
-void pack_lines(const Lines<typename F::Number>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
+template <class F, class N>
+void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
                 std::int64_t to_line, std::int64_t to_part) {
   using Part = typename F::Part;
   const std::int64_t whole = terms / F::terms;  // parts with all their terms

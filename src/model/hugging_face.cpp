@@ -202,6 +202,15 @@ void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::
     if (const auto found = ours.find(each.weight); found != ours.end()) each.weight = found->second;
 }
 
+/// Whether an array of two or more axes has this dtype.
+bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {
+  return std::any_of(files.begin(), files.end(), [&](const ArrayFile& file) {
+    return std::any_of(file.entries().begin(), file.entries().end(), [&](const ArrayFile::Entry& entry) {
+      return entry.dtype == dtype && entry.shape.size() >= 2;
+    });
+  });
+}
+
 struct Folder {
   JsonNode config;
   std::string path;  ///< Of the definition.
@@ -219,6 +228,13 @@ struct Folder {
 };
 }  // namespace
 
+Dtype stored_weights(const std::string& folder) {
+  const std::vector<ArrayFile> files = weight_files(folder);
+  return has_dtype(files, Dtype::int8)       ? Dtype::int8
+         : has_dtype(files, Dtype::bfloat16) ? Dtype::bfloat16
+                                             : Dtype::float32;
+}
+
 bool is_hugging_face(const std::string& path) {
   std::error_code none;
   return fs::is_regular_file(fs::path(path) / model::config_file, none);
@@ -235,6 +251,7 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
   const std::vector<ArrayFile> files = weight_files(folder);
   std::vector<model::StoredWeight> stored = tensors_of(files, opened.mapping());
   settle_ties(opened.mapping(), stored, chosen.hyper);
+  if (!chosen.weights && has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
   Model model = Model::load(opened.path, chosen);
   name_weights(opened.mapping(), model.weights(), stored);
   const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";

@@ -92,7 +92,13 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
   for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
   // `torch_dtype` is the older name of `dtype`: loaders may read either one if both are present.
   config.erase("torch_dtype");
-  config["dtype"] = name_of(model.dtype());
+  const auto stored_as = [&](Dtype dtype) {
+    return std::any_of(model.weights().begin(), model.weights().end(),
+                       [&](const Store::Entry& entry) { return entry.value.dtype() == dtype; });
+  };
+  config["dtype"] = name_of(stored_as(Dtype::bfloat16) ? Dtype::bfloat16 : model.dtype());
+  config.erase("quantization_config");
+  if (stored_as(Dtype::int8)) config["quantization_config"] = {{"quant_method", "xtape"}, {"weights", "int8"}};
   return config;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "narrow_weights.hpp"
 #include "nearest.hpp"
 #include "stack.hpp"
 #include "xtape/ops.hpp"
@@ -121,7 +122,7 @@ Value Interpreter::chain(const Expression& expression, const At& at) {
 
 Value Interpreter::weight(const Weight& weight) {
   if (weight.path.empty()) return None{};
-  return tape_->parameter(context_.store, weight.path);
+  return weight_on(*tape_, context_.store, weight.path, context_.dtype);
 }
 
 VisibleNames Interpreter::names_in(const Environment& environment) const {

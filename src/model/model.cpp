@@ -4,6 +4,7 @@
 
 #include "interpreter.hpp"
 #include "model_data.hpp"
+#include "narrow_weights.hpp"
 #include "nearest.hpp"
 
 namespace xtape {
@@ -135,11 +136,15 @@ const model::Function& Model::Data::function(const std::string& name) const {
 }
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
-  return Model(std::make_unique<Data>(model::read_definition(find_definition(path)), options));
+  Model model(std::make_unique<Data>(model::read_definition(find_definition(path)), options));
+  if (options.weights) model.narrow_weights(*options.weights, options.initialise);
+  return model;
 }
 
 Model Model::parse(const std::string& text, const ModelOptions& options, const std::string& name) {
-  return Model(std::make_unique<Data>(model::parse_definition(text, name), options));
+  Model model(std::make_unique<Data>(model::parse_definition(text, name), options));
+  if (options.weights) model.narrow_weights(*options.weights, options.initialise);
+  return model;
 }
 
 Model::Model(std::unique_ptr<Data> data) : data_(std::move(data)) {}
@@ -180,9 +185,7 @@ const std::string& Model::definition_text() const {
 }
 
 std::int64_t Model::parameter_count() const {
-  std::int64_t count = 0;
-  for (const Store::Entry& entry : weights()) count += entry.value.count();
-  return count;
+  return modules()[0].parameters;  // without the scales of weights stored as int8
 }
 
 std::vector<ModuleSummary> Model::modules() const {
@@ -267,7 +270,7 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
 }
 
 Var Model::weight(Tape& tape, const std::string& name) const {
-  return tape.parameter(weights(), name);
+  return model::weight_on(tape, weights(), name, dtype());
 }
 
 NamedVars Model::weights(Tape& tape) const {

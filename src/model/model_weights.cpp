@@ -10,20 +10,30 @@
 namespace xtape {
 
 namespace {
-template <class From, class To>
+template <class From>
 void convert_elements(const Array& from, Array& to) {
-  std::transform(from.as<From>(), from.as<From>() + from.count(), to.as<To>(),
-                 [](From value) { return static_cast<To>(value); });
+  const auto convert = [&](auto* elements) {
+    using To = std::remove_pointer_t<decltype(elements)>;
+    std::transform(from.as<From>(), from.as<From>() + from.count(), elements,
+                   [](From value) { return static_cast<To>(value); });
+  };
+  if (to.dtype() == Dtype::float32)
+    convert(to.as<float>());
+  else if (to.dtype() == Dtype::float64)
+    convert(to.as<double>());
+  else
+    convert(to.as<bfloat16>());
 }
 
-/// Reads an array into `to`, and converts it if the file has the other float width.
+/// Reads an array into `to`, and converts it if the file has another float width.
 void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
-  if (file.entries()[entry].dtype == to.dtype()) {
+  const Dtype dtype = file.entries()[entry].dtype;
+  if (dtype == to.dtype() || dtype == Dtype::bfloat16) {
     file.read(entry, to);
-  } else if (to.dtype() == Dtype::float32) {
-    convert_elements<double, float>(file.read(entry), to);
+  } else if (dtype == Dtype::float64) {
+    convert_elements<double>(file.read(entry), to);
   } else {
-    convert_elements<float, double>(file.read(entry), to);
+    convert_elements<float>(file.read(entry), to);
   }
 }
 }  // namespace
@@ -70,9 +80,11 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
         return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
                to_string(entry.value.shape());
       });
-    else if (!is_floating(described.dtype))
+    else if (described.dtype != entry.value.dtype() &&
+             !(is_floating(described.dtype) && is_floating(entry.value.dtype())))
       list([&] {
-        return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", weights are floats";
+        return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", the model's is " +
+               name_of(entry.value.dtype());
       });
   }
   for (const StoredWeight* each : unexpected)

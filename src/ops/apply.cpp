@@ -114,8 +114,9 @@ const InputSpec& spec_of(const Op& op, std::size_t input) {
 bool promotes(Accept accept) { return accept == Accept::value || accept == Accept::floating; }
 
 /// The dtype that the operands which are promoted together are converted to: the highest among the vars, in the order
-/// bool, int32, int64, float. A whole literal raises bool to int64. A literal with a fraction, or an input that takes
-/// only floats, raises any of these to `default_dtype`. Throws DtypeError for float32 together with float64.
+/// bool, int32, int64, bfloat16, float32. int8 counts as int32. A whole literal raises bool to int64. A literal with a
+/// fraction, or an input that takes only floats, raises integers and bool to `default_dtype`. Throws DtypeError for
+/// float64 together with another float dtype.
 Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype default_dtype) {
   std::optional<Dtype> common;
   bool fraction = false;
@@ -129,15 +130,16 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype def
       (operands[i].literal().is_whole() ? whole : fraction) = true;
       continue;
     }
-    const Dtype dtype = operands[i].var().dtype();
+    const Dtype own = operands[i].var().dtype();
+    const Dtype dtype = own == Dtype::int8 ? Dtype::int32 : own;
     if (!common) {
       common = dtype;
       continue;
     }
-    if (is_floating(dtype) && is_floating(*common) && dtype != *common)
-      throw DtypeError("mixes float32 and float64: cast one of them");
+    if (is_floating(dtype) && is_floating(*common) && (dtype == Dtype::float64) != (*common == Dtype::float64))
+      throw DtypeError(std::string("mixes ") + name_of(*common) + " and " + name_of(dtype) + ": cast one of them");
     const auto rank = [](Dtype d) {
-      return d == Dtype::boolean ? 0 : d == Dtype::int32 ? 1 : d == Dtype::int64 ? 2 : 3;
+      return d == Dtype::boolean ? 0 : d == Dtype::int32 ? 1 : d == Dtype::int64 ? 2 : d == Dtype::bfloat16 ? 3 : 4;
     };
     if (rank(dtype) > rank(*common)) common = dtype;
   }

@@ -39,7 +39,7 @@ const Op& clip_op() {
       .shape =
           [](const Call& call) {
             const std::vector<ValueType> types = same_number_dtype(call);
-            with_number(call.dtype(0), [&](auto scalar) {
+            with_number(computed_in(call.dtype(0)), [&](auto scalar) {
               using T = decltype(scalar);
               if (!(clip_bound<T>(call.attributes, "low") <= clip_bound<T>(call.attributes, "high")))
                 throw Error("low must not be above high, got low " + to_string(call.attributes.number("low")) +
@@ -56,12 +56,13 @@ const Op& clip_op() {
           },
       .expand =
           [](const ExpandCall& call) {
-            return with_number(call.inputs[0].dtype(), [&](auto scalar) {
+            const Dtype dtype = call.inputs[0].dtype();
+            return with_number(computed_in(dtype), [&](auto scalar) {
               using T = decltype(scalar);
               Tape tape = call.tape;
-              const Var low = tape.constant(clip_bound<T>(call.attributes(), "low"), dtype_of<T>());
+              const Var low = tape.constant(clip_bound<T>(call.attributes(), "low"), dtype);
               const Var above = maximum(call.inputs[0], low);
-              return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes(), "high"), dtype_of<T>()))};
+              return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes(), "high"), dtype))};
             });
           },
       .lowering = {.tile =

@@ -116,7 +116,7 @@ const Op& cache_op() {
       },
       .record = record_cache,
       .differentiable = false,
-      .lowering = {.kernel = cache_kernel, .overwrites = {1}}};
+      .lowering = {.kernel = cache_kernel, .overwrites = {1}, .any_dtype = true}};
   return entry;
 }
 }  // namespace

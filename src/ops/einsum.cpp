@@ -51,7 +51,9 @@ int fixed_operand(const KernelCall& call) {
 PlannedProduct planned(const KernelCall& call, bool accumulate) {
   const Equation equation = parse_equation(call.text("equation"), shapes_of(call.inputs, 2));
   Product product;
-  product.dtype = call.dtype(0);
+  product.dtype = call.outputs[0].dtype;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (call.dtype(i) != product.dtype) product.narrow[i] = call.dtype(i);
   product.a = call.in[0];
   product.b = call.in[1];
   product.c = call.out[0];
@@ -227,6 +229,31 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
   return {multiplied(factors[0], factors[1], equation.result)};
 }
 
+/// For Op::scaled.
+Var scaled_product(const Node& node, const Vars& inputs, std::size_t input, const Var& scale) {
+  const std::string& text = node.attributes.get<std::string>("equation");
+  const Equation equation = parse_equation(text, {inputs[0].shape(), inputs[1].shape()});
+  const std::string& letters = equation.operands[input];
+  const std::string& result = equation.result;
+  std::string kept;  // letters of the axes along which the scale varies, in the order of the result
+  for (const char letter : result)
+    if (const std::size_t at = letters.find(letter); at != std::string::npos && scale.shape()[at] != 1) kept += letter;
+  Axes order, fixed;
+  Shape shape = Shape::filled(result.size(), 1);
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    if (scale.shape()[i] == 1)
+      fixed.push_back(static_cast<std::int64_t>(i));
+    else if (!has(kept, letters[i]))
+      return {};
+    else
+      shape[result.find(letters[i])] = scale.shape()[i];
+  }
+  Factor factor{squeeze(scale, fixed), {}};
+  for (const char letter : letters)
+    if (has(kept, letter)) factor.letters += letter;
+  return record_product(einsum_op(), {inputs[0], inputs[1]}, text) * reshape(transposed_to(factor, kept), shape);
+}
+
 const AttributeSpec equation_attribute{
     "equation", AttributeType::text,
     "A letter for every axis of every operand, commas between operands, and after '->' the axes of the result. '...' "
@@ -266,6 +293,7 @@ const Op& einsum_op() {
             return record_product(einsum_add_op(), {inputs[0], inputs[1], addend},
                                   node.attributes.get<std::string>("equation"));
           },
+      .scaled = scaled_product,
       .canonical =
           [](const CanonicalCall& call) {
             if (!is_floating(call.type().dtype)) return call.as_it_stands();
@@ -274,6 +302,7 @@ const Op& einsum_op() {
       .lowering = {.kernel = [](const KernelCall& call) { return product_kernel(call, planned(call, false)); },
                    .strided_in = true,
                    .strided_out = true,
+                   .widens = {0, 1},
                    .flops = product_flops}};
   return entry;
 }
@@ -307,7 +336,7 @@ const Op& einsum_add_op() {
           },
       .lowering = {.kernel =
                        [](const KernelCall& call) {
-                         const auto copy = kernels().make_copy(call.dtype(0), call.in[2], call.out[0], call.threads);
+                         const auto copy = kernels().make_copy(call.dtype(2), call.in[2], call.out[0], call.threads);
                          return product_kernel(call, planned(call, true), [copy](const KernelArguments& arguments) {
                            if (arguments.in[2] != arguments.out[0]) copy(arguments.in[2], arguments.out[0]);
                          });
@@ -315,6 +344,7 @@ const Op& einsum_add_op() {
                    .overwrites = {2},
                    .strided_in = true,
                    .strided_out = true,
+                   .widens = {0, 1},
                    .flops = product_flops}};
   return entry;
 }

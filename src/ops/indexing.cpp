@@ -145,6 +145,18 @@ std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoin
   };
 }
 
+Var scaled_take(const Node& node, const Vars& inputs, std::size_t input, const Var& scale) {
+  if (input != 0) return {};
+  const std::int64_t axis = node.attributes.get<std::int64_t>("axis");
+  const std::size_t at = normal_axis(axis, scale.rank());
+  const Var taken = take(inputs[0], inputs[1], axis);
+  if (scale.shape()[at] != 1) return taken * take(scale, inputs[1], axis);
+  Shape shape = scale.shape();
+  shape.erase(at);
+  for (std::size_t i = 0; i < inputs[1].rank(); ++i) shape.insert(at, 1);
+  return taken * reshape(scale, shape);
+}
+
 const Op& take_op() {
   static const Op entry{
       .name = "take",
@@ -163,7 +175,8 @@ const Op& take_op() {
             const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
             return Vars{index_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
           },
-      .lowering = {.kernel = take_kernel, .picks = true}};
+      .scaled = scaled_take,
+      .lowering = {.kernel = take_kernel, .any_dtype = true, .picks = true}};
   return entry;
 }
 
@@ -186,7 +199,7 @@ const Op& gather_op() {
             const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
             return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
           },
-      .lowering = {.kernel = gather_kernel, .picks = true}};
+      .lowering = {.kernel = gather_kernel, .any_dtype = true, .picks = true}};
   return entry;
 }
 

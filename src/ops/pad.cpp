@@ -59,7 +59,7 @@ const Op& pad_op() {
                          Layout inside{call.shape(0), call.out[0].strides, call.out[0].offset};
                          for (std::size_t i = 0; i < inside.shape.size(); ++i)
                            inside.offset += call.integers("before")[i] * inside.strides[i];
-                         const auto fill = with_scalar(call.dtype(0), [&](auto zero) {
+                         const auto fill = with_element(call.dtype(0), [&](auto zero) {
                            const auto value = call.attributes.number("value").as<decltype(zero)>();
                            return kernels().make_fill(call.dtype(0), call.out[0], &value, call.threads);
                          });
@@ -71,7 +71,8 @@ const Op& pad_op() {
                              }};
                        },
                    .strided_in = true,
-                   .strided_out = true}};
+                   .strided_out = true,
+                   .any_dtype = true}};
   return entry;
 }
 

@@ -112,9 +112,9 @@ const Op& cast_op() {
         if (inputs[0].dtype() == attributes.get<Dtype>("dtype")) return inputs;
         return record_call(tape, self, inputs, attributes);
       },
-      .lowering = {.tile = [](const KernelCall& call) {
-        return tile_of({"cast", call.dtype(0), call.get<Dtype>("dtype")});
-      }}};
+      .lowering = {
+          .tile = [](const KernelCall& call) { return tile_of({"cast", call.dtype(0), call.get<Dtype>("dtype")}); },
+          .casts = true}};
   return entry;
 }
 }  // namespace

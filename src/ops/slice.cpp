@@ -177,7 +177,8 @@ const Op& update_slice_op() {
                        },
                    .overwrites = {0},
                    .strided_in = true,
-                   .strided_out = true}};
+                   .strided_out = true,
+                   .any_dtype = true}};
   return entry;
 }
 

@@ -24,6 +24,8 @@ void copy_run(const void* source, std::int64_t stride, std::int64_t count, std::
     copy_strided<std::uint32_t>(source, stride, count, destination);
   else if (bytes == 8)
     copy_strided<std::uint64_t>(source, stride, count, destination);
+  else if (bytes == 2)
+    copy_strided<std::uint16_t>(source, stride, count, destination);
   else
     copy_strided<std::uint8_t>(source, stride, count, destination);
 }

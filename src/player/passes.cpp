@@ -29,9 +29,12 @@ Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& op
   Program program = expanded(tape, outputs, options);
   if (applies_rules(passes)) program = fuse_pass(std::move(program));
   program = scan_pass(std::move(program));
+  if (applies_rules(passes)) program = postpone_pass(std::move(program));
+  program = widen_pass(std::move(program));
   if (passes.fold) program = fold_pass(std::move(program));
   if (passes.common) program = common_pass(std::move(program));
   if (passes.accumulate) program = accumulate_pass(std::move(program));
+  if (applies_rules(passes)) program = read_narrow_pass(std::move(program));
   if (passes.elementwise) program = elementwise_pass(std::move(program));
   return program;
 }

@@ -25,6 +25,11 @@ std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table,
 /// Removes the outputs of scans that nothing reads: most of those that exist for the gradient.
 Program scan_pass(Program program);
 
+/// Moves elements of storage dtypes before it casts them, and scales results instead of operands (Op::scaled).
+Program postpone_pass(Program program);
+/// Casts inputs of storage dtypes to the dtypes that kernels compute with, and the results back.
+Program widen_pass(Program program);
+
 /// Computes small values that depend on constants only.
 Program fold_pass(Program program);
 
@@ -34,6 +39,9 @@ Program common_pass(Program program);
 
 /// Turns the sum of a value and a call, such as a product, into a call that adds onto the value, by Op::accumulate.
 Program accumulate_pass(Program program);
+
+/// Drops casts before inputs that kernels widen as they read them (Lowering::widens).
+Program read_narrow_pass(Program program);
 
 /// Fuses elementwise ops of one shape into ops that run tile by tile.
 Program elementwise_pass(Program program);

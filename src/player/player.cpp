@@ -278,6 +278,10 @@ double Player::scalar(const Var& output) const {
       return *found.as<float>();
     case Dtype::float64:
       return *found.as<double>();
+    case Dtype::bfloat16:
+      return *found.as<bfloat16>();
+    case Dtype::int8:
+      return *found.as<std::int8_t>();
     case Dtype::int32:
       return *found.as<std::int32_t>();
     case Dtype::int64:
@@ -322,8 +326,9 @@ template <class T>
 Bad worst(const T* values, std::int64_t count) {
   Bad found = Bad::none;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (std::isfinite(values[i])) continue;
-    if (!(std::isinf(values[i]) && values[i] < 0)) return Bad::worse;
+    const auto value = static_cast<double>(values[i]);
+    if (std::isfinite(value)) continue;
+    if (!(std::isinf(value) && value < 0)) return Bad::worse;
     found = Bad::negative_infinity;
   }
   return found;
@@ -332,6 +337,7 @@ Bad worst(const T* values, std::int64_t count) {
 Bad worst(const void* values, const ValueType& type) {
   if (type.dtype == Dtype::float32) return worst(static_cast<const float*>(values), count_of(type.shape));
   if (type.dtype == Dtype::float64) return worst(static_cast<const double*>(values), count_of(type.shape));
+  if (type.dtype == Dtype::bfloat16) return worst(static_cast<const bfloat16*>(values), count_of(type.shape));
   return Bad::none;
 }
 }  // namespace

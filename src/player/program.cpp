@@ -105,8 +105,7 @@ Vars Rewriter::now(const std::vector<ValueId>& old) const {
   return vars;
 }
 
-void Rewriter::keep(std::int32_t index) {
-  Node node = from_.node(index);
+void Rewriter::keep_as(std::int32_t index, Node node) {
   for (ValueId& input : node.inputs) input = now_id(input);
   const std::int32_t fresh = to_.tape.append(std::move(node)).node;
   std::int32_t output = 0;

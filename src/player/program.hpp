@@ -97,7 +97,9 @@ class Rewriter {
   /// The next program's tape, to record on.
   Tape& tape() { return to_.tape; }
   /// Copies node `index` of the last program.
-  void keep(std::int32_t index);
+  void keep(std::int32_t index) { keep_as(index, from_.node(index)); }
+  /// The same, changed to `node`, whose inputs are values of the last program.
+  void keep_as(std::int32_t index, Node node);
   /// Replaces value `old` of the last program by `fresh`.
   void replace(ValueId old, const Var& fresh);
   /// The var that replaces a value of the last program.

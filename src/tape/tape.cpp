@@ -139,6 +139,8 @@ Var Tape::constant(const Literal& value, Dtype dtype, Caller caller) {
       case Dtype::float64: *array.as<double>() = value.as<double>(); break;
       case Dtype::int32: *array.as<std::int32_t>() = value.as<std::int32_t>(); break;
       case Dtype::int64: *array.as<std::int64_t>() = value.as<std::int64_t>(); break;
+      case Dtype::bfloat16: *array.as<bfloat16>() = value.as<bfloat16>(); break;
+      case Dtype::int8: *array.as<std::int8_t>() = value.as<std::int8_t>(); break;
       case Dtype::boolean: *array.as<bool>() = value.as<bool>(); break;
     }
     return constant(array);
@@ -149,7 +151,7 @@ Mode Tape::mode() const { return data_->mode; }
 Dtype Tape::default_dtype() const { return data_->default_dtype; }
 
 void Tape::set_default_dtype(Dtype dtype) {
-  if (!is_floating(dtype))
+  if (dtype != Dtype::float32 && dtype != Dtype::float64)
     throw DtypeError(std::string("the default dtype is float32 or float64, not ") + name_of(dtype));
   data_->default_dtype = dtype;
 }

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "bfloat16.hpp"
 #include "instruction_set.hpp"
+#include "xtape/bfloat16.hpp"
 
 namespace {
 struct TileRegister {
@@ -28,15 +28,15 @@ float flushed(float x) {
 /// c[i, j] += the sum over pairs k of a[i, 2 k] b[k, 2 j] + a[i, 2 k + 1] b[k, 2 j + 1].
 void multiply_tiles(int c, int a, int b) {
   float sums[16][16], rows[32][16];
-  std::uint16_t left[16][32], right[16][32];
+  xtape::bfloat16 left[16][32], right[16][32];
   std::memcpy(sums, tiles[c].rows, sizeof sums);
   std::memcpy(left, tiles[a].rows, sizeof left);
   std::memcpy(right, tiles[b].rows, sizeof right);
   for (int k = 0; k < 32; ++k)
-    for (int j = 0; j < 16; ++j) rows[k][j] = flushed(xtape::float_of(right[k / 2][2 * j + k % 2]));
+    for (int j = 0; j < 16; ++j) rows[k][j] = flushed(right[k / 2][2 * j + k % 2]);
   for (int i = 0; i < 16; ++i)
     for (int k = 0; k < 32; ++k) {
-      const float x = flushed(xtape::float_of(left[i][k]));
+      const float x = flushed(left[i][k]);
 #pragma omp simd
       for (int j = 0; j < 16; ++j) sums[i][j] = flushed(x * rows[k][j] + sums[i][j]);
     }

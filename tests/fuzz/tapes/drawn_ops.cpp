@@ -45,6 +45,15 @@ Drawn divided_down(Drawer& d) {
   return Draft{{d.steady(d.number()), d.random.between(1, 3)}};
 }
 
+/// int8 numbers with a scale for each index of some axes.
+Drawn dequantize(Drawer& d) {
+  const Shape shape = d.any_shape();
+  Shape scale = shape;
+  for (std::int64_t& size : scale)
+    if (d.random.one_in(2)) size = 1;
+  return Draft{{d.source({Dtype::int8, shape}), d.fitting({d.real(), scale})}};
+}
+
 Drawn one_of_a_type(Drawer& d) {
   return Draft{{d.steady(d.number())}};
 }
@@ -53,6 +62,7 @@ Hints hints_of_numbers() {
   return {
       {"stop_gradient", {{}, true}},
       {"neg", {{}, true}},
+      {"dequantize", {dequantize, true}},
       // Ops with jumps or kinks.
       {"clip", {clip, true, false, true}},
       {"floor", {one_of_a_type, true, false, true}},

@@ -51,6 +51,12 @@ Array made(const ValueType& type, const Numbers& numbers, std::uint64_t play) {
       case Dtype::int64:
         array.as<std::int64_t>()[i] = whole;
         break;
+      case Dtype::bfloat16:
+        array.as<bfloat16>()[i] = bfloat16(real);
+        break;
+      case Dtype::int8:
+        array.as<std::int8_t>()[i] = static_cast<std::int8_t>(whole);
+        break;
       case Dtype::boolean:
         array.as<bool>()[i] = bits % 5 < 2;
         break;
@@ -60,7 +66,7 @@ Array made(const ValueType& type, const Numbers& numbers, std::uint64_t play) {
 }
 
 Dtype Subject::dtype(Dtype written) const {
-  if (!is_floating(written) || floats_ == Floats::as_written) return written;
+  if (!is_floating(written) || written == Dtype::bfloat16 || floats_ == Floats::as_written) return written;
   return floats_ == Floats::single ? Dtype::float32 : Dtype::float64;
 }
 

@@ -1,0 +1,177 @@
+#include "narrow_weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "model_data.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace model {
+
+namespace {
+/// The axes along which a factor of an operand may vary, so that it scales the result of the call.
+Axes scalable_axes(const Tape& tape, const Node& node, std::size_t input) {
+  Axes axes;
+  if (!node.op->scaled) return axes;
+  Vars inputs;
+  for (const ValueId& id : node.inputs) inputs.push_back(tape.var(id));
+  const Shape& shape = inputs[input].shape();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    Shape along = Shape::filled(shape.size(), 1);
+    along[i] = shape[i];
+    if (!node.op->scaled(node, inputs, input, ones(tape, along, inputs[input].dtype())).empty())
+      axes.push_back(static_cast<std::int64_t>(i));
+  }
+  return axes;
+}
+
+/// Removes from `found` what the nodes of a recorded function do not allow.
+void narrow_down(const Tape& tape, std::map<std::string, Axes>& found, std::set<std::string>& used) {
+  const std::size_t size = tape.size();  // scalable_axes records more
+  for (std::size_t i = 0; i < size; ++i) {
+    const Node node = tape.node(i);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const Node& source = tape.node(static_cast<std::size_t>(node.inputs[k].node));
+      const auto weight = found.find(source.name);
+      if (source.op != &parameter_op() || weight == found.end()) continue;
+      used.insert(weight->first);
+      const Axes axes = scalable_axes(tape, node, k);
+      std::erase_if(weight->second, [&](std::int64_t axis) {
+        return std::find(axes.begin(), axes.end(), axis) == axes.end();
+      });
+    }
+  }
+}
+
+/// Records a function for small sizes; false if it cannot be recorded for them.
+bool records(const Model& model, const std::string& function, Tape& tape) {
+  NamedSizes sizes;
+  for (const std::string& name : model.signature(function).sizes) sizes.add(name, 2);
+  try {
+    model.record(tape, function, model.inputs(tape, function, sizes));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+template <class T>
+Quantised quantised(const Array& weight, const Axes& channels) {
+  const Shape shape = shape_of_scale(weight.shape(), channels);
+  Quantised result{Array(Dtype::int8, weight.shape()), Array(weight.dtype(), shape)};
+  const Layout places = Layout::dense(shape).broadcast_to(weight.shape());
+  const T* from = weight.as<T>();
+  T* scales = result.scale.as<T>();
+  // Calls visit(element, its scale) in row-major order.
+  const auto each = [&](const auto& visit) {
+    Shape index = Shape::filled(weight.shape().size(), 0);
+    std::int64_t place = 0;
+    for (std::int64_t i = 0; i < weight.count(); ++i) {
+      visit(i, scales[place]);
+      for (std::size_t axis = index.size(); axis-- > 0;) {
+        place += places.strides[axis];
+        if (++index[axis] < places.shape[axis]) break;
+        place -= places.strides[axis] * places.shape[axis];
+        index[axis] = 0;
+      }
+    }
+  };
+  bool finite = true;
+  each([&](std::int64_t i, T& greatest) {
+    finite = finite && std::isfinite(from[i]);
+    greatest = std::max(greatest, std::abs(from[i]));
+  });
+  if (!finite) throw Error("a weight with NaN or infinity cannot be stored as int8");
+  constexpr T most = 127;
+  for (std::int64_t i = 0; i < result.scale.count(); ++i) scales[i] /= most;
+  auto* numbers = result.numbers.as<std::int8_t>();
+  each([&](std::int64_t i, T scale) {
+    numbers[i] = scale > 0 ? static_cast<std::int8_t>(std::clamp(std::nearbyint(from[i] / scale), -most, most)) : 0;
+  });
+  return result;
+}
+}  // namespace
+
+Shape shape_of_scale(const Shape& weight, const Axes& channels) {
+  Shape shape = Shape::filled(weight.size(), 1);
+  for (const std::int64_t axis : channels)
+    shape[static_cast<std::size_t>(axis)] = weight[static_cast<std::size_t>(axis)];
+  return shape;
+}
+
+Var weight_on(Tape& tape, const Store& store, const std::string& name, Dtype dtype) {
+  const Var stored = tape.parameter(store, name);
+  if (stored.dtype() == Dtype::int8) return dequantize(stored, tape.parameter(store, scale_name(name)));
+  return stored.dtype() == dtype ? stored : cast(stored, dtype);
+}
+
+std::map<std::string, Axes> narrowable_weights(const Model& model) {
+  std::map<std::string, Axes> found;
+  for (const Store::Entry& entry : model.weights()) {
+    Axes all;
+    for (std::size_t i = 0; i < entry.value.shape().size(); ++i) all.push_back(static_cast<std::int64_t>(i));
+    if (all.size() >= 2 && entry.value.dtype() == model.dtype()) found.emplace(entry.name, all);
+  }
+  std::set<std::string> used;
+  for (const std::string& function : model.functions())
+    if (Tape tape; records(model, function, tape)) narrow_down(tape, found, used);
+  std::erase_if(found, [&](const auto& each) { return each.second.empty() || used.count(each.first) == 0; });
+  for (auto& [name, axes] : found)
+    if (axes.size() == model.weights().at(name).shape().size()) axes = {0};
+  return found;
+}
+
+Array as_bfloat16(const Array& weight) {
+  Array narrow(Dtype::bfloat16, weight.shape());
+  const auto convert = [&](const auto* from) {
+    std::transform(from, from + weight.count(), narrow.as<bfloat16>(), [](auto value) { return bfloat16(value); });
+  };
+  if (weight.dtype() == Dtype::float64)
+    convert(weight.as<double>());
+  else
+    convert(weight.as<float>());
+  return narrow;
+}
+
+Quantised as_int8(const Array& weight, const Axes& channels) {
+  return weight.dtype() == Dtype::float64 ? quantised<double>(weight, channels) : quantised<float>(weight, channels);
+}
+
+}  // namespace model
+
+void Model::store_weights_as(Dtype dtype) {
+  narrow_weights(dtype, true);
+}
+
+/// Without `convert`, the new arrays are zero.
+void Model::narrow_weights(Dtype dtype, bool convert) {
+  Store& store = data_->context.store;
+  for (const Store::Entry& entry : store)
+    if (const Dtype stored = entry.value.dtype(); stored != this->dtype() && stored != dtype)
+      throw DtypeError(std::string("the weights are stored as ") + name_of(stored) + " and cannot become " +
+                       name_of(dtype));
+  if (dtype == this->dtype()) return;
+  if (dtype != Dtype::bfloat16 && dtype != Dtype::int8)
+    throw DtypeError(std::string("weights are stored as ") + name_of(this->dtype()) + ", bfloat16 or int8, not " +
+                     name_of(dtype));
+  Store narrow;  // complete before the model changes
+  for (const auto& [name, channels] : model::narrowable_weights(*this)) {
+    const Array weight = store.at(name);
+    if (dtype == Dtype::bfloat16) {
+      narrow.add(name, convert ? model::as_bfloat16(weight) : Array(dtype, weight.shape()));
+      continue;
+    }
+    const Array scale(weight.dtype(), model::shape_of_scale(weight.shape(), channels));
+    const model::Quantised quantised =
+        convert ? model::as_int8(weight, channels) : model::Quantised{Array(dtype, weight.shape()), scale};
+    narrow.add(name, quantised.numbers);
+    narrow.add(model::scale_name(name), quantised.scale);
+  }
+  for (const Store::Entry& entry : narrow) store.set(entry.name, entry.value);
+  data_->players.clear();
+}
+
+}  // namespace xtape

@@ -1,0 +1,46 @@
+// dequantize: numbers stored as int8 with a scale.
+#include "arithmetic.hpp"
+
+namespace xtape {
+
+namespace {
+const Op& dequantize_op() {
+  static const Op entry{
+      .name = "dequantize",
+      .doc = R"(x * scale, where x is int8 and the scale a float array that broadcasts to the shape of x, such as a number
+           for each output channel of a weight. The result has the dtype of the scale. Where a product or
+           `take` reads the result, it reads the int8 numbers themselves, and its result is scaled.)",
+      .inputs = {{"x", Accept::any}, {"scale", Accept::any}},
+      .shape = [](const Call& call) -> std::vector<ValueType> {
+        if (call.dtype(0) != Dtype::int8) throw DtypeError("x must be int8, got " + to_string(call.inputs[0]));
+        if (call.dtype(1) != Dtype::float32 && call.dtype(1) != Dtype::float64)
+          throw DtypeError("the scale must be float32 or float64, got " + to_string(call.inputs[1]));
+        if (broadcast_inputs(call) != call.shape(0))
+          throw ShapeError("a scale of shape " + to_string(call.shape(1)) + " does not broadcast to x of shape " +
+                           to_string(call.shape(0)));
+        return {{call.dtype(1), call.shape(0)}};
+      },
+      .gradient =
+          [](const GradientCall& call) {
+            const Var g = call.cotangent() * cast(call.inputs[0], call.inputs[1].dtype());
+            return Vars{Var(), sum_to(g, call.inputs[1].shape())};
+          },
+      .expand = [](const ExpandCall& call) {
+        return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]};
+      },
+      .lowering = {.tile = [](const KernelCall& call) { return tile_of({"dequantize", call.dtype(1)}); },
+                   .any_dtype = true,
+                   .scales = true}};
+  return entry;
+}
+}  // namespace
+
+Var dequantize(const Argument& x, const Var& scale) {
+  return apply(dequantize_op(), {x, scale})[0];
+}
+
+void list_dequantize(OpTable& table) {
+  table.add(dequantize_op());
+}
+
+}  // namespace xtape

@@ -1,0 +1,151 @@
+// Arrays of the storage dtypes, bfloat16 and int8: kernels read them where they can, else casts widen them.
+#include <algorithm>
+
+#include "passes.hpp"
+#include "scalar.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+bool is_narrow(Dtype dtype) {
+  return dtype == Dtype::bfloat16 || dtype == Dtype::int8;
+}
+
+/// Whether the player must cast what the node reads or writes.
+bool must_widen(const Program& program, const Node& node) {
+  const Lowering& lowering = node.op->lowering;
+  if (node.op->is_source() || lowering.any_dtype || lowering.casts || lowering.view || lowering.parts || lowering.steps)
+    return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId id) { return is_narrow(program.tape.type(id).dtype); }) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [](const ValueType& type) { return is_narrow(type.dtype); });
+}
+
+/// `attributes` for a call whose results are computed in a wider dtype.
+Attributes widened(const Attributes& attributes) {
+  Attributes wide = attributes;
+  for (const auto& [name, value] : attributes.items())
+    if (const auto* dtype = std::get_if<Dtype>(&value)) wide.set(name, computed_in(*dtype));
+  return wide;
+}
+
+/// The narrow array that `var` is cast from to a wider dtype; else an empty var.
+Var narrow_source(const Var& var) {
+  const Node& node = var.node();
+  if (!node.op->lowering.casts || is_narrow(node.outputs[0].dtype)) return {};
+  const Var source = var.tape().var(node.inputs[0]);
+  return is_narrow(source.dtype()) ? source : Var();
+}
+
+/// Whether the op moves elements of input 0 and nothing else.
+bool moves(const Op& op) {
+  return op.is_view() || (op.lowering.any_dtype && op.lowering.picks);
+}
+
+/// The call with an input that Lowering::scales describes replaced by the unscaled one, and the result scaled; empty if
+/// there is none.
+Var scaled_later(const Node& node, const Vars& inputs) {
+  for (std::size_t k = 0; k < inputs.size() && node.op->scaled; ++k) {
+    const Node& product = inputs[k].node();
+    if (!product.op->lowering.scales) continue;
+    const Tape tape = inputs[k].tape();
+    const Var scale = tape.var(product.inputs[1]);
+    if (scale.rank() != inputs[k].rank()) continue;
+    Vars unscaled = inputs;
+    unscaled[k] = cast(tape.var(product.inputs[0]), inputs[k].dtype());
+    const Var result = node.op->scaled(node, unscaled, k, scale);
+    if (!result.empty()) return result;
+  }
+  return {};
+}
+
+/// Rewrites each node for which record(node, inputs) returns a var.
+template <class Record>
+Program rewritten(const Program& program, const Record& record) {
+  Rewriter rewriter(program);
+  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
+    const Node& node = program.node(index);
+    const auto in_site = rewriter.tape().in_site(node.site);
+    if (const Var fresh = record(node, rewriter.now(node.inputs)); !fresh.empty()) {
+      rewriter.replace({index, 0}, fresh);
+      rewriter.close(index);
+    } else {
+      rewriter.keep(index);
+    }
+  }
+  return rewriter.finish();
+}
+
+bool has_narrow(const Program& program) {
+  for (std::size_t i = 0; i < program.tape.size(); ++i)
+    for (const ValueType& type : program.tape.node(i).outputs)
+      if (is_narrow(type.dtype)) return true;
+  return false;
+}
+
+/// The value that `id` is cast from, if it is narrow and the cast only widens it to float32; else `id`.
+ValueId before_widening(const Program& program, ValueId id) {
+  const Node& node = program.node(id.node);
+  if (!node.op->lowering.casts || node.outputs[0].dtype != Dtype::float32) return id;
+  return is_narrow(program.tape.type(node.inputs[0]).dtype) ? node.inputs[0] : id;
+}
+}  // namespace
+
+Program postpone_pass(Program program) {
+  if (!has_narrow(program)) return program;
+  const Program scaled = rewritten(program, [](const Node& node, const Vars& inputs) {
+    return scaled_later(node, inputs);
+  });
+  return rewritten(scaled, [](const Node& node, const Vars& inputs) -> Var {
+    if (!moves(*node.op)) return {};
+    const Var source = narrow_source(inputs[0]);
+    if (source.empty()) return {};
+    Vars moved = inputs;
+    moved[0] = source;
+    return cast(record_call(source.tape(), *node.op, moved, node.attributes)[0], node.outputs[0].dtype);
+  });
+}
+
+Program widen_pass(Program program) {
+  if (!has_narrow(program)) return program;
+  Rewriter rewriter(program);
+  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
+    const Node& node = program.node(index);
+    if (!must_widen(program, node)) {
+      rewriter.keep(index);
+      continue;
+    }
+    const auto in_site = rewriter.tape().in_site(node.site);
+    Vars inputs = rewriter.now(node.inputs);
+    for (Var& input : inputs) input = cast(input, computed_in(input.dtype()));
+    const Vars outputs = record_call(rewriter.tape(), *node.op, inputs, widened(node.attributes), node.body);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      rewriter.replace({index, static_cast<std::int32_t>(k)}, cast(outputs[k], node.outputs[k].dtype));
+    rewriter.close(index);
+  }
+  return rewriter.finish();
+}
+
+Program read_narrow_pass(Program program) {
+  if (!has_narrow(program)) return program;
+  const auto reads = [&](std::int32_t index, std::size_t input) {
+    const Node& node = program.node(index);
+    const auto& widens = node.op->lowering.widens;
+    const bool may = std::find(widens.begin(), widens.end(), static_cast<int>(input)) != widens.end();
+    return may ? before_widening(program, node.inputs[input]) : node.inputs[input];
+  };
+  Rewriter rewriter(program);
+  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
+    Node node = program.node(index);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) node.inputs[k] = reads(index, k);
+    if (node.inputs == program.node(index).inputs)
+      rewriter.keep(index);
+    else
+      rewriter.keep_as(index, std::move(node));
+  }
+  return rewriter.finish();
+}
+
+}  // namespace xtape

@@ -1,0 +1,217 @@
+// Arrays of bfloat16 and int8: what ops compute with them, and that products and look-ups read them as they are.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "xtape/xtape.hpp"
+
+using namespace xtape;
+
+namespace {
+template <class T>
+Array random_array(const Shape& shape, unsigned seed, double reach = 1) {
+  Array array(dtype_of<T>(), shape);
+  std::mt19937 bits(seed);
+  std::uniform_real_distribution<double> numbers(-reach, reach);
+  for (std::int64_t i = 0; i < array.count(); ++i) array.as<T>()[i] = static_cast<T>(numbers(bits));
+  return array;
+}
+
+Array played(const Var& var, const PlayerOptions& options = {}) {
+  Player player(var.tape(), {var}, options);
+  player.play();
+  return Array(player.view(var));
+}
+
+bool same_bits(const Array& a, const Array& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+/// The steps of the plan, by op.
+std::string steps_of(const Var& var) {
+  std::string text;
+  Player player(var.tape(), {var});
+  for (const Plan::Step& step : player.plan().steps) text += step.op + " ";
+  return text;
+}
+
+/// The largest distance of two float32 arrays, relative to the largest number of the second.
+double distance(const Array& a, const Array& b) {
+  double apart = 0, most = 0;
+  for (std::int64_t i = 0; i < a.count(); ++i) {
+    apart = std::max(apart, std::abs(static_cast<double>(a.as<float>()[i]) - b.as<float>()[i]));
+    most = std::max(most, std::abs(static_cast<double>(b.as<float>()[i])));
+  }
+  return apart / most;
+}
+}  // namespace
+
+TEST_CASE("an op on bfloat16 arrays computes in float32 and rounds its result") {
+  Tape tape;
+  const Var x = tape.parameter("x", random_array<bfloat16>({6, 8}, 1));
+  const Var y = tape.parameter("y", random_array<bfloat16>({6, 8}, 2));
+  const Var w = tape.parameter("w", random_array<bfloat16>({8}, 3));
+  const Var mask = tape.constant(xt::xarray<bool>{true, false, true, true, false, true, false, true});
+  const Var rows = tape.constant(xt::xarray<std::int64_t>{5, 0, 2});
+  const std::pair<const char*, std::function<Var(const Var&, const Var&, const Var&)>> calls[] = {
+      {"add", [](const Var& a, const Var& b, const Var&) { return a + b; }},
+      {"mul by a literal", [](const Var& a, const Var&, const Var&) { return a * 0.5; }},
+      {"exp", [](const Var& a, const Var&, const Var&) { return exp(a); }},
+      {"gelu", [](const Var& a, const Var&, const Var&) { return gelu(a); }},
+      {"maximum", [](const Var& a, const Var& b, const Var&) { return maximum(a, b); }},
+      {"where", [&](const Var& a, const Var& b, const Var&) { return where(mask, a, b); }},
+      {"masked_fill", [&](const Var& a, const Var&, const Var&) { return masked_fill(a, mask, -2); }},
+      {"clip", [](const Var& a, const Var&, const Var&) { return clip(a, -0.25, 0.5); }},
+      {"sum", [](const Var& a, const Var&, const Var&) { return sum(a, {1}); }},
+      {"max", [](const Var& a, const Var&, const Var&) { return max(a, {0}); }},
+      {"softmax", [](const Var& a, const Var&, const Var&) { return softmax(a); }},
+      {"log_softmax", [](const Var& a, const Var&, const Var&) { return log_softmax(a, 0); }},
+      {"layer_norm", [](const Var& a, const Var&, const Var& g) { return layer_norm(a, g, g); }},
+      {"rms_norm", [](const Var& a, const Var&, const Var& g) { return rms_norm(a, g); }},
+      {"einsum", [](const Var& a, const Var& b, const Var&) { return einsum("ik,jk->ij", Vars{a, b}); }},
+      {"take", [&](const Var& a, const Var&, const Var&) { return take(a, rows); }},
+      {"slice", [](const Var& a, const Var&, const Var&) { return slice(a, {1, 2}, {5, 7}, {2, 1}); }},
+      {"transpose", [](const Var& a, const Var&, const Var&) { return transpose(a); }},
+      {"concat", [](const Var& a, const Var& b, const Var&) { return concat({a, b}, 1); }},
+      {"pad", [](const Var& a, const Var&, const Var&) { return pad(a, {1, 0}, {0, 2}, 3); }},
+      {"cumsum", [](const Var& a, const Var&, const Var&) { return cumsum(a, 1); }},
+      {"tril", [](const Var& a, const Var&, const Var&) { return tril(a); }},
+      {"index_add", [&](const Var& a, const Var& b, const Var&) { return index_add(a, rows, take(b, rows)); }},
+      {"update_slice", [](const Var& a, const Var& b, const Var&) { return update_slice(a, slice(b, {0, 0}, {2, 2}), {3, 3}); }},
+      {"zeros_like", [](const Var& a, const Var& b, const Var&) { return zeros_like(a) + b; }},
+  };
+  const auto wide = [](const Var& var) { return cast(var, Dtype::float32); };
+  for (const auto& [name, call] : calls) {
+    CAPTURE(name);
+    const Var narrow = call(x, y, w);
+    CHECK(narrow.dtype() == Dtype::bfloat16);
+    // Literals are rounded too; those above are bfloat16 numbers.
+    CHECK(same_bits(played(narrow), played(cast(call(wide(x), wide(y), wide(w)), Dtype::bfloat16))));
+    PlayerOptions reference;
+    reference.passes = Passes::reference();
+    CHECK(distance(played(wide(narrow), reference), played(wide(narrow))) < 0.02);
+  }
+}
+
+TEST_CASE("random ops draw the same numbers for bfloat16 as for float32") {
+  Tape tape(Mode::train);
+  const Var u = uniform(tape, {40}, 0, 1, Dtype::bfloat16);
+  CHECK(u.dtype() == Dtype::bfloat16);
+  CHECK(played(u).as<bfloat16>()[3] != played(u).as<bfloat16>()[4]);
+  const Var x = tape.parameter("x", random_array<bfloat16>({16, 16}, 1));
+  const Array dropped = played(dropout(x, 0.5));
+  int zeros = 0;
+  for (int i = 0; i < 256; ++i) zeros += dropped.as<bfloat16>()[i] == 0.0f;
+  CHECK(zeros > 90);
+  CHECK(zeros < 166);
+}
+
+TEST_CASE("gradients with respect to bfloat16 arrays are bfloat16 and agree with float32") {
+  Tape tape;
+  const Var x = tape.parameter("x", random_array<bfloat16>({20, 30}, 1));
+  const Var w = tape.parameter("w", random_array<bfloat16>({30, 40}, 2));
+  const auto loss = [](const Var& a, const Var& b) { return sum(square(tanh(matmul(a, b)))); };
+  const Vars narrow = grad(loss(x, w), {x, w});
+  const Var x32 = cast(x, Dtype::float32), w32 = cast(w, Dtype::float32);
+  const Vars wide = grad(loss(x32, w32), {x32, w32});
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(narrow[i].dtype() == Dtype::bfloat16);
+    CHECK(distance(played(cast(narrow[i], Dtype::float32)), played(wide[i])) < 0.02);
+  }
+}
+
+TEST_CASE("bfloat16 with float32 gives float32; with float64 it is an error; int8 counts as int32") {
+  Tape tape;
+  const Var b = tape.parameter("b", random_array<bfloat16>({3}, 1)), f = tape.parameter("f", random_array<float>({3}, 2));
+  CHECK((b + f).dtype() == Dtype::float32);
+  CHECK((b + 1).dtype() == Dtype::bfloat16);
+  const Var d = tape.parameter("d", random_array<double>({3}, 2));
+  CHECK_THROWS_WITH_AS(b + d, "add: mixes bfloat16 and float64: cast one of them", DtypeError);
+  const Var q = tape.parameter("q", random_array<std::int8_t>({3}, 3, 127));
+  CHECK((q + q).dtype() == Dtype::int32);
+  CHECK(same_bits(played(q * q), played(cast(q, Dtype::int32) * cast(q, Dtype::int32))));
+  CHECK((q * f).dtype() == Dtype::float32);
+  CHECK(sum(q).dtype() == Dtype::int64);
+  CHECK_THROWS_AS(tape.constant(128, Dtype::int8), DtypeError);
+  CHECK_THROWS_AS(tape.set_default_dtype(Dtype::bfloat16), DtypeError);
+  CHECK(played(cast(tape.constant(xt::xarray<float>{-1000, 3.7f, 1000}), Dtype::int8)).to<std::int8_t>() ==
+        xt::xarray<std::int8_t>{-128, 3, 127});
+}
+
+TEST_CASE("products read bfloat16 and int8 weights as they are, for any number of rows") {
+  for (const std::int64_t rows : {1, 3, 20, 64, 200})
+    for (const bool turned : {false, true})
+      for (const Dtype dtype : {Dtype::bfloat16, Dtype::int8}) {
+        CAPTURE(rows);
+        CAPTURE(turned);
+        CAPTURE(name_of(dtype));
+        Tape tape;
+        const Var x = tape.parameter("x", random_array<float>({rows, 96}, 1));
+        const Shape shape = turned ? Shape{80, 96} : Shape{96, 80};
+        const Var w = tape.parameter("w", dtype == Dtype::int8 ? random_array<std::int8_t>(shape, 2, 127)
+                                                               : random_array<bfloat16>(shape, 2));
+        const char* equation = turned ? "rk,ck->rc" : "rk,kc->rc";
+        const Var product = einsum(equation, Vars{x, w});
+        CHECK(steps_of(product) == "einsum ");
+        PlayerOptions casts;
+        casts.passes.fuse = false;
+        CHECK(distance(played(product), played(product, casts)) < 1e-6);
+        PlayerOptions one;
+        one.threads = 1;
+        CHECK(same_bits(played(product), played(product, one)));
+      }
+}
+
+TEST_CASE("both factors may be narrow, strided, small or summed onto another array") {
+  Tape tape;
+  const Var a = tape.parameter("a", random_array<bfloat16>({4, 10, 12, 16}, 1));
+  const Var b = tape.parameter("b", random_array<bfloat16>({4, 9, 12, 16}, 2));
+  const Var c = tape.parameter("c", random_array<float>({4, 12, 10, 9}, 3));
+  PlayerOptions casts;
+  casts.passes.fuse = false;
+  const auto wide = [](const Var& var) { return cast(var, Dtype::float32); };
+  for (const Var& var : {einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}), c + einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}),
+                         einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}) + c, einsum("bqhd,bqhd->bqh", Vars{wide(a), wide(a)})})
+    CHECK(distance(played(var), played(var, casts)) < 1e-6);
+}
+
+TEST_CASE("dequantize scales results: of products along the axes that are not summed, and of take") {
+  Tape tape;
+  const Var q = tape.parameter("q", random_array<std::int8_t>({30, 24}, 1, 127));
+  const Var of_rows = tape.parameter("rows", random_array<float>({30, 1}, 2));
+  const Var of_columns = tape.parameter("columns", random_array<float>({1, 24}, 3));
+  const Var x = tape.parameter("x", random_array<float>({5, 30}, 4)), y = tape.parameter("y", random_array<float>({5, 24}, 5));
+  const Var ids = tape.constant(xt::xarray<std::int64_t>{{3, 29}, {0, 3}});
+  PlayerOptions plain;
+  plain.passes.fuse = false;
+  const auto check = [&](const Var& var, const char* steps) {
+    CHECK(steps_of(var) == steps);
+    CHECK(distance(played(var), played(var, plain)) < 1e-6);
+    PlayerOptions reference;
+    reference.passes = Passes::reference();
+    CHECK(distance(played(var), played(var, reference)) < 1e-6);
+  };
+  check(einsum("rk,kc->rc", Vars{x, dequantize(q, of_columns)}), "einsum mul ");
+  check(einsum("rc,kc->rk", Vars{y, dequantize(q, of_rows)}), "einsum mul ");
+  check(einsum("kc,rc->kr", Vars{dequantize(q, of_rows), y}), "einsum mul ");
+  check(einsum("rk,kc->rc", Vars{x, dequantize(q, of_rows)}), "dequantize einsum ");  // the scale is summed over
+  check(take(dequantize(q, of_rows), ids), "take take cast+mul ");
+  check(take(dequantize(q, of_columns), ids), "take cast+mul ");
+  check(relu(einsum("rk,kc->rc", Vars{x, dequantize(q, of_columns)}) + of_columns), "einsum mul+add+relu ");
+}
+
+TEST_CASE("weights of bfloat16 are looked up and transposed before they are widened") {
+  Tape tape;
+  const Var w = cast(tape.parameter("w", random_array<bfloat16>({50, 24}, 1)), Dtype::float32);
+  const Var ids = tape.constant(xt::xarray<std::int64_t>{3, 49, 0});
+  CHECK(steps_of(take(w, ids)) == "take cast ");
+  const Var x = tape.parameter("x", random_array<float>({2, 24}, 2));
+  CHECK(steps_of(matmul(x, transpose(w))) == "einsum ");
+  PlayerOptions casts;
+  casts.passes.fuse = false;
+  CHECK(same_bits(played(take(w, ids)), played(take(w, ids), casts)));
+}
