@@ -87,6 +87,17 @@ void transpose_square(typename Register<T, n>::type (&rows)[n]) {
   transpose_blocks<1, n>(rows);
 }
 
+/// Adds up the elements of each of n registers of n elements: element i of rows[0] becomes the sum of rows[i]. The order
+/// of the additions is the same for each row.
+template <class T, std::size_t n, std::size_t block = 1>
+void add_rows(typename Register<T, n>::type* rows) {
+  for (std::size_t i = 0; i < n / block; i += 2) {
+    exchange_blocks<block>(rows[i], rows[i + 1], std::make_index_sequence<n>{});
+    rows[i / 2] = rows[i] + rows[i + 1];
+  }
+  if constexpr (2 * block < n) add_rows<T, n, 2 * block>(rows);
+}
+
 /// Reduces all elements of a register by `combine`, one half with the other at each level.
 template <class T, std::size_t... k, class Combine>
 T fold_register(const typename Register<T, 2 * sizeof...(k)>::type& numbers, std::index_sequence<k...> /*half*/,
