@@ -41,6 +41,7 @@ struct Predictor::Data {
   void store_boundary(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
   decode::StepPlayers::Function& step_player(std::int64_t tokens);
   decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens);
+  void share_result(decode::StepPlayers::Function& known);
   void hold_states(const decode::Recording& recording);
   void make_room(std::int64_t places);
   /// Discards the players of steps if memory was reallocated (`elsewhere`): they use the addresses that states and
@@ -68,6 +69,7 @@ struct Predictor::Data {
   std::vector<std::int32_t> origins;  // per row: the row of the fixed inputs that it belongs to
   std::vector<std::int64_t> next_past;
   std::int64_t capacity = 0;  // positions of a row in the caches
+  Array result_memory;         // of step players
   ArrayView result;
 };
 
