@@ -35,12 +35,12 @@ void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threa
   PlayerOptions playing;
   if (threads > 0) playing.threads = static_cast<int>(threads);
   model_->set_player_options(16, playing);
-  predictor_.emplace(*model_);
+  searcher_.emplace(*model_);
 }
 
 std::vector<Translation> PairModel::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
   if (run_) return run_->translate(lines, options);
-  return train::translate(*model_, *predictor_, tokenizers_, lines, options, 0, group_);
+  return train::translate(*model_, *searcher_, tokenizers_, lines, options, 0, group_);
 }
 
 }  // namespace xtape::cli
