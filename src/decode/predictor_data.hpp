@@ -1,6 +1,7 @@
 /// The data members of a Predictor.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct Predictor::Data {
   NamedSizes sizes_of(const NamedArrays& arrays) const;
   NamedSizes with_tokens(NamedSizes sizes, std::int64_t count, std::int64_t tokens) const;
   decode::Recording record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens, std::int64_t places) const;
-  decode::Split split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
-                         std::int64_t places) const;
+  /// The split of a recording, which is the same for any number of rows and places.
+  const decode::Split& split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
+                                std::int64_t places);
   decode::FixedPlayers::Function& fixed_player(std::int64_t count);
   void store_boundary(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
   decode::StepPlayers::Function& step_player(std::int64_t tokens);
@@ -50,6 +52,14 @@ struct Predictor::Data {
     if (elsewhere) step_players.clear();
   }
 
+  /// The last split, and the sizes and ops that it is for.
+  struct KnownSplit {
+    NamedSizes sizes;
+    std::int64_t tokens;
+    decode::Recording recording;
+    decode::Split split;
+  };
+
   const Model* model;
   std::string function;
   PredictorOptions options;
@@ -61,6 +71,7 @@ struct Predictor::Data {
   decode::StepPlayers step_players;
   std::vector<decode::CacheState> states;
   bool states_known = false;
+  std::optional<KnownSplit> known_split;
   std::vector<decode::RowBuffer> boundary;
   std::vector<std::int64_t> boundary_axes;
 

@@ -14,6 +14,7 @@ namespace xtape {
 
 namespace {
 using decode::Choice;
+using decode::Running;
 using decode::SentenceSearch;
 using decode::TargetSteps;
 using Results = std::vector<std::vector<Hypothesis>>;
@@ -79,8 +80,7 @@ class BatchSearch {
     for (std::size_t slot = 0; slot < present_.size(); ++slot) {
       const SentenceSearch& sentence = sentences_[present_[slot]];
       if (sentence.done()) continue;
-      for (std::size_t j = 0; j < sentence.running().size(); ++j)
-        rows.push_back(static_cast<std::int64_t>(slot * beam_ + j));
+      for (const Running& each : sentence.running()) rows.push_back(static_cast<std::int64_t>(slot * beam_ + each.row));
     }
     // At most one of a row's choices is the end token, so that the others fill the beam even if all come from one row.
     decode::likeliest(logits, rows, options_.beam_size + 1, never_, threads_, choices_);
@@ -97,16 +97,18 @@ class BatchSearch {
   /// Moves the state of every running hypothesis to its row, and returns the last token of each row.
   std::vector<std::int32_t> select_rows() {
     const std::vector<std::size_t> slots = remaining_slots();
-    std::vector<std::int32_t> rows, tokens;
+    std::vector<std::int32_t> rows(slots.size() * beam_), tokens(rows.size(), options_.start);
     std::vector<std::size_t> present;
-    for (const std::size_t slot : slots) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::size_t slot = slots[i];
       present.push_back(present_[slot]);
+      std::iota(rows.begin() + static_cast<std::ptrdiff_t>(i * beam_),
+                rows.begin() + static_cast<std::ptrdiff_t>((i + 1) * beam_), static_cast<std::int32_t>(slot * beam_));
       const SentenceSearch& sentence = sentences_[present_[slot]];
-      for (std::size_t j = 0; j < beam_; ++j) {
-        const bool used = !sentence.done() && j < sentence.running().size();
-        rows.push_back(static_cast<std::int32_t>(slot * beam_ +
-                                                 (used ? static_cast<std::size_t>(sentence.running()[j].parent) : j)));
-        tokens.push_back(used ? sentence.running()[j].tokens.back() : options_.start);
+      if (sentence.done()) continue;
+      for (const Running& each : sentence.running()) {
+        rows[i * beam_ + each.row] = static_cast<std::int32_t>(slot * beam_ + each.parent);
+        tokens[i * beam_ + each.row] = each.tokens.back();
       }
     }
     present_ = std::move(present);

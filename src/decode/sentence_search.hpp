@@ -13,7 +13,8 @@ namespace xtape::decode {
 struct Running {
   Tokens tokens;
   double log_probability = 0;
-  std::int32_t parent = 0;  ///< The index of the sentence's hypothesis that it extends.
+  std::size_t parent = 0;  ///< The row of the hypothesis that it extends, among the sentence's rows.
+  std::size_t row = 0;     ///< Its own row: that of its parent, unless a better one of the parent's has it.
 };
 
 /// The search for one sentence.
@@ -42,8 +43,8 @@ class SentenceSearch {
     std::vector<Running> next;
     for (const Candidate& candidate : candidates) {
       if (next.size() == static_cast<std::size_t>(options_->beam_size)) break;
-      Running grown{running_[static_cast<std::size_t>(candidate.parent)].tokens, candidate.log_probability,
-                    candidate.parent};
+      const Running& parent = running_[static_cast<std::size_t>(candidate.parent)];
+      Running grown{parent.tokens, candidate.log_probability, parent.row};
       if (candidate.token == options_->end) {
         finish(std::move(grown.tokens), candidate.log_probability);
         continue;
@@ -51,6 +52,7 @@ class SentenceSearch {
       grown.tokens.push_back(candidate.token);
       next.push_back(std::move(grown));
     }
+    place(next);
     running_ = std::move(next);
     ++length_;
     done_ = running_.empty() || length_ == limit_ || nothing_better_can_come();
@@ -78,6 +80,19 @@ class SentenceSearch {
       return parent != other.parent ? parent < other.parent : token < other.token;
     }
   };
+
+  /// Assigns rows to hypotheses, so that few of them change their rows.
+  void place(std::vector<Running>& next) const {
+    std::vector<Running*> at(static_cast<std::size_t>(options_->beam_size), nullptr);
+    for (Running& each : next)
+      if (at[each.parent] == nullptr) at[each.row = each.parent] = &each;
+    std::size_t free = 0;
+    for (Running& each : next) {
+      if (at[each.parent] == &each) continue;
+      while (at[free] != nullptr) ++free;
+      at[each.row = free] = &each;
+    }
+  }
 
   static bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; }
 
