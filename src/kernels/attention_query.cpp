@@ -13,19 +13,15 @@
 namespace xtape {
 
 namespace {
-/// Indices into AttentionPlan::heads.
-enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask };
-
-constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
-constexpr std::int64_t heads_ahead = 4;           // from the head that is computed to the one that is prefetched
-constexpr std::int64_t bytes_ahead = 1 << 14;     // the most that is prefetched of a head
+constexpr std::int64_t worth_a_piece = 1 << 15;  // multiply-adds
+constexpr std::int64_t heads_ahead = 4;          // from the head that is computed to the one that is prefetched
+constexpr std::int64_t bytes_ahead = 1 << 14;    // the most that is prefetched of a head
 
 template <class T>
 class QueryAttention {
  public:
   explicit QueryAttention(const AttentionPlan& plan)
-      : plan_(plan),
-        grain_(std::max<std::int64_t>(1, worth_a_thread / (plan.keys * (plan.width + plan.value_width)))) {}
+      : plan_(plan), grain_(std::max<std::int64_t>(1, worth_a_piece / (plan.keys * (plan.width + plan.value_width)))) {}
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
 
@@ -46,6 +42,7 @@ class QueryAttention {
   }
 
  private:
+  enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask };  // indices into AttentionPlan::heads
   using Batch = xsimd::batch<T>;
   static constexpr std::int64_t lanes_each = Batch::size;
   static constexpr std::int64_t line = 64 / sizeof(T);  // of the cache
