@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <xtensor/xview.hpp>
+
 #include "expansion.hpp"
 
 using namespace xtape;
