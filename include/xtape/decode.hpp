@@ -108,12 +108,12 @@ struct SearchOptions {
   /// True: a search ends when beam_size hypotheses are finished. False: when none can still beat the n_best finished
   /// ones, which is more expensive. A greedy search ends at the first end token.
   bool early_stopping = false;
-  std::int32_t start = 2;  ///< Precedes the first token of every target; never generated.
-  std::int32_t end = 3;    ///< Ends a target.
-  std::int32_t pad = 0;    ///< Pads sources; never generated.
-  std::int64_t batch_size = 64;  ///< Sources at a time; those of similar length share a batch.
-  bool cached = true;            ///< False replays whole hypotheses at every step: for comparison.
-  std::function<void()> between;  ///< Called before every step; an exception from it ends the search.
+  std::int32_t start = 2;         ///< Precedes the first token of every target; never generated.
+  std::int32_t end = 3;           ///< Ends a target.
+  std::int32_t pad = 0;           ///< Pads sources; never generated.
+  std::int64_t batch_size = 64;   ///< Sources at a time; those of similar length share a batch.
+  bool cached = true;             ///< False replays whole hypotheses at every step: for comparison.
+  std::function<void()> between;  ///< Called before steps, on the caller's thread; an exception ends the search.
 };
 
 struct Hypothesis {
@@ -133,5 +133,23 @@ std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Toke
 /// The same, keeping the players for the next call. `cached` must be true.
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options);
+
+/// Searches with several predictors of one model, and keeps their players for the next search. If there are at least as
+/// many batches as threads, each thread searches for whole batches on its own; results are the same bits as with one
+/// predictor. For one thread at a time. The model must outlive the searcher and stay where it is.
+class Searcher {
+ public:
+  explicit Searcher(const Model& model);  ///< With the threads of the model's players.
+  Searcher(Searcher&&) noexcept;
+  Searcher& operator=(Searcher&&) noexcept;
+  ~Searcher();
+
+  /// As the function `search`. `options.cached` must be true. `options.between` is called on the calling thread only.
+  std::vector<std::vector<Hypothesis>> search(const std::vector<Tokens>& sources, const SearchOptions& options);
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
 
 }  // namespace xtape

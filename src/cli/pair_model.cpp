@@ -34,12 +34,12 @@ void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threa
     throw WrongInput(path +
                      " has no start or end token for targets: config.json needs \"decoder_start_token_id\" and "
                      "\"eos_token_id\"");
-  predictor_.emplace(*model_);
+  searcher_.emplace(*model_);
 }
 
 std::vector<Translation> PairModel::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
   if (run_) return run_->translate(lines, options);
-  return train::translate(*model_, *predictor_, tokenizers_, lines, options, 0, group_);
+  return train::translate(*model_, *searcher_, tokenizers_, lines, options, 0, group_);
 }
 
 }  // namespace xtape::cli

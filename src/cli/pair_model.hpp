@@ -9,7 +9,7 @@
 #include "rank_group.hpp"
 #include "run_data.hpp"
 #include "run_options.hpp"
-#include "xtape/predict.hpp"
+#include "xtape/decode.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -29,7 +29,7 @@ class PairModel {
   void open_folder_of_pairs(const std::string& path, std::int64_t threads, const InferenceArguments& inference);
   std::optional<Run> run_;
   std::optional<Model> model_;
-  std::optional<Predictor> predictor_;
+  std::optional<Searcher> searcher_;
   train::Tokenizers tokenizers_;
   train::RankGroup group_;
 };

@@ -1,6 +1,7 @@
 /// The data members of a Predictor.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,12 +36,14 @@ struct Predictor::Data {
   NamedSizes sizes_of(const NamedArrays& arrays) const;
   NamedSizes with_tokens(NamedSizes sizes, std::int64_t count, std::int64_t tokens) const;
   decode::Recording record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens, std::int64_t places) const;
-  decode::Split split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
-                         std::int64_t places) const;
+  /// The split of a recording, which is the same for any number of rows and places.
+  const decode::Split& split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
+                                std::int64_t places);
   decode::FixedPlayers::Function& fixed_player(std::int64_t count);
   void store_boundary(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
   decode::StepPlayers::Function& step_player(std::int64_t tokens);
   decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens);
+  void share_result(decode::StepPlayers::Function& known);
   void hold_states(const decode::Recording& recording);
   void make_room(std::int64_t places);
   /// Discards the players of steps if memory was reallocated (`elsewhere`): they use the addresses that states and
@@ -48,6 +51,14 @@ struct Predictor::Data {
   void memory_moved(bool elsewhere) {
     if (elsewhere) step_players.clear();
   }
+
+  /// The last split, and the sizes and ops that it is for.
+  struct KnownSplit {
+    NamedSizes sizes;
+    std::int64_t tokens;
+    decode::Recording recording;
+    decode::Split split;
+  };
 
   const Model* model;
   std::string function;
@@ -60,6 +71,7 @@ struct Predictor::Data {
   decode::StepPlayers step_players;
   std::vector<decode::CacheState> states;
   bool states_known = false;
+  std::optional<KnownSplit> known_split;
   std::vector<decode::RowBuffer> boundary;
   std::vector<std::int64_t> boundary_axes;
 
@@ -68,6 +80,7 @@ struct Predictor::Data {
   std::vector<std::int32_t> origins;  // per row: the row of the fixed inputs that it belongs to
   std::vector<std::int64_t> next_past;
   std::int64_t capacity = 0;  // positions of a row in the caches
+  Array result_memory;         // of step players
   ArrayView result;
 };
 

@@ -28,7 +28,19 @@ StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens) {
   step_key.sizes.set(rows_size, count);
   step_key.sizes.set(tokens_size, tokens);
   step_key.sizes.set(room, capacity);
-  return *step_players.of(step_key, [&](const FunctionKey&) { return record_step(count, tokens); });
+  const std::int64_t before = step_players.planned();
+  StepPlayers::Function& known =
+      *step_players.of(step_key, [&](const FunctionKey&) { return record_step(count, tokens); });
+  if (step_players.planned() > before) share_result(known);
+  return known;
+}
+
+/// Makes the players of all sizes write their results to the same memory, since only the last result is valid.
+void Predictor::Data::share_result(StepPlayers::Function& known) {
+  const Var& var = known.results[0].value;
+  if (!result_memory || result_memory.count() < count_of(var.shape()))
+    result_memory = Array(var.dtype(), {count_of(var.shape())});
+  known.player.move_outputs({var}, {result_memory.first(var.shape())});
 }
 
 StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int64_t tokens) {
@@ -37,7 +49,7 @@ StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int
   if (!recording.fixed.empty()) {
     std::vector<Array> memory;
     for (const RowBuffer& held : boundary) memory.push_back(held.array());
-    const Split split = split_of(recording, count, tokens, capacity);
+    const Split& split = split_of(recording, count, tokens, capacity);
     if (split.boundary.size() != boundary_axes.size())
       throw DefinitionError(whose() + " must record the same ops for any number of rows and tokens");
     recording = decode::rest_of(recording, split, memory);

@@ -71,13 +71,6 @@ std::int64_t row_axis(const Recording& recording, const Recording& wider, ValueI
   return axis;
 }
 
-void require_same_ops(const Recording& a, const Recording& b) {
-  bool same_ops = a.tape.size() == b.tape.size();
-  for (std::size_t i = 0; same_ops && i < a.tape.size(); ++i)
-    same_ops = a.tape.node(i).op == b.tape.node(i).op && a.tape.node(i).inputs == b.tape.node(i).inputs;
-  if (!same_ops) throw DefinitionError("the function must record the same ops for any number of rows and tokens");
-}
-
 /// The order of axes that brings `axis` to the front, or the one that brings it back.
 std::vector<std::int64_t> to_front(std::size_t rank, std::int64_t axis) {
   std::vector<std::int64_t> order(rank);
@@ -92,6 +85,13 @@ std::vector<std::int64_t> from_front(std::size_t rank, std::int64_t axis) {
   return order;
 }
 }  // namespace
+
+void require_same_ops(const Recording& a, const Recording& b) {
+  bool same_ops = a.tape.size() == b.tape.size();
+  for (std::size_t i = 0; same_ops && i < a.tape.size(); ++i)
+    same_ops = a.tape.node(i).op == b.tape.node(i).op && a.tape.node(i).inputs == b.tape.node(i).inputs;
+  if (!same_ops) throw DefinitionError("the function must record the same ops for any number of rows and tokens");
+}
 
 Split split(const Recording& recording, const Recording& wider, const Recording& longer) {
   require_same_ops(recording, wider);

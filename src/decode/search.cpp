@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <limits>
+#include <exception>
 #include <numeric>
+#include <optional>
 
-#include "choices.hpp"
+#include "sentence_search.hpp"
 #include "target_steps.hpp"
 #include "threads.hpp"
 #include "xtape/decode.hpp"
@@ -12,110 +14,12 @@ namespace xtape {
 
 namespace {
 using decode::Choice;
+using decode::Running;
+using decode::SentenceSearch;
 using decode::TargetSteps;
+using Results = std::vector<std::vector<Hypothesis>>;
 
-/// An unfinished hypothesis.
-struct Running {
-  Tokens tokens;
-  double log_probability = 0;
-  std::int32_t parent = 0;  ///< The index of the sentence's hypothesis that it extends.
-};
-
-/// The search for one sentence.
-class SentenceSearch {
- public:
-  SentenceSearch(const SearchOptions& options, std::int64_t source_length)
-      : options_(&options), limit_(options.max_length), running_(1) {
-    if (options.length_factor == 0 && options.length_extra == 0) return;
-    const double most =
-        options.length_factor * static_cast<double>(source_length) + static_cast<double>(options.length_extra);
-    if (most < static_cast<double>(limit_))
-      limit_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(most)));
-  }
-
-  bool done() const { return done_; }
-  const std::vector<Running>& running() const { return running_; }
-
-  /// Takes one step. choices[j] are the most probable next tokens of hypothesis j.
-  void advance(const std::vector<Choice>* choices) {
-    std::vector<Candidate> candidates;
-    for (std::size_t j = 0; j < running_.size(); ++j)
-      for (const Choice& choice : choices[j])
-        candidates.push_back(
-            {running_[j].log_probability + choice.log_probability, static_cast<std::int32_t>(j), choice.token});
-    std::sort(candidates.begin(), candidates.end());
-    std::vector<Running> next;
-    for (const Candidate& candidate : candidates) {
-      if (next.size() == static_cast<std::size_t>(options_->beam_size)) break;
-      Running grown{running_[static_cast<std::size_t>(candidate.parent)].tokens, candidate.log_probability,
-                    candidate.parent};
-      if (candidate.token == options_->end) {
-        finish(std::move(grown.tokens), candidate.log_probability);
-        continue;
-      }
-      grown.tokens.push_back(candidate.token);
-      next.push_back(std::move(grown));
-    }
-    running_ = std::move(next);
-    ++length_;
-    done_ = running_.empty() || length_ == limit_ || nothing_better_can_come();
-  }
-
-  /// The best hypotheses: the finished ones and, if these are fewer than n_best, the best unfinished ones.
-  std::vector<Hypothesis> best() const {
-    std::vector<Hypothesis> best = finished_;
-    std::vector<Hypothesis> cut;
-    for (const Running& each : running_)
-      cut.push_back({each.tokens, each.log_probability, score(each.log_probability, length_), false});
-    std::stable_sort(cut.begin(), cut.end(), better);
-    for (Hypothesis& each : cut)
-      if (best.size() < static_cast<std::size_t>(options_->n_best)) best.push_back(std::move(each));
-    return best;
-  }
-
- private:
-  struct Candidate {
-    double log_probability;
-    std::int32_t parent;
-    std::int32_t token;
-    bool operator<(const Candidate& other) const {
-      if (log_probability != other.log_probability) return log_probability > other.log_probability;
-      return parent != other.parent ? parent < other.parent : token < other.token;
-    }
-  };
-
-  static bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; }
-
-  double score(double log_probability, std::int64_t length) const {
-    return log_probability / penalty_of(options_->length_penalty, options_->alpha, length);
-  }
-
-  /// Adds a finished hypothesis, and keeps the n_best best ones.
-  void finish(Tokens tokens, double log_probability) {
-    ++ended_;
-    Hypothesis made{std::move(tokens), log_probability, score(log_probability, length_ + 1), true};
-    finished_.insert(std::upper_bound(finished_.begin(), finished_.end(), made, better), std::move(made));
-    if (finished_.size() > static_cast<std::size_t>(options_->n_best)) finished_.pop_back();
-  }
-
-  bool nothing_better_can_come() const {
-    // The first end token ends a greedy search.
-    if (options_->early_stopping || options_->beam_size == 1) return ended_ >= options_->beam_size;
-    if (finished_.size() < static_cast<std::size_t>(options_->n_best)) return false;
-    // Every token lowers the log-probability of a running hypothesis, and a penalty is monotone in the length. So the
-    // best possible score is that of the present log-probability with the smallest or the largest possible length.
-    const double most = running_.front().log_probability;
-    return finished_.back().score >= std::max(score(most, length_ + 1), score(most, limit_));
-  }
-
-  const SearchOptions* options_;
-  std::int64_t limit_;
-  std::int64_t length_ = 0;  // of the running hypotheses
-  std::int64_t ended_ = 0;
-  bool done_ = false;
-  std::vector<Running> running_;      // by falling probability
-  std::vector<Hypothesis> finished_;  // by falling score
-};
+constexpr const char* always_cached = "a predictor always caches: to search without caches, pass the model";
 
 void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
   const auto at_least_one = [](std::int64_t value, const char* name) {
@@ -176,8 +80,7 @@ class BatchSearch {
     for (std::size_t slot = 0; slot < present_.size(); ++slot) {
       const SentenceSearch& sentence = sentences_[present_[slot]];
       if (sentence.done()) continue;
-      for (std::size_t j = 0; j < sentence.running().size(); ++j)
-        rows.push_back(static_cast<std::int64_t>(slot * beam_ + j));
+      for (const Running& each : sentence.running()) rows.push_back(static_cast<std::int64_t>(slot * beam_ + each.row));
     }
     // At most one of a row's choices is the end token, so that the others fill the beam even if all come from one row.
     decode::likeliest(logits, rows, options_.beam_size + 1, never_, threads_, choices_);
@@ -194,16 +97,18 @@ class BatchSearch {
   /// Moves the state of every running hypothesis to its row, and returns the last token of each row.
   std::vector<std::int32_t> select_rows() {
     const std::vector<std::size_t> slots = remaining_slots();
-    std::vector<std::int32_t> rows, tokens;
+    std::vector<std::int32_t> rows(slots.size() * beam_), tokens(rows.size(), options_.start);
     std::vector<std::size_t> present;
-    for (const std::size_t slot : slots) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::size_t slot = slots[i];
       present.push_back(present_[slot]);
+      std::iota(rows.begin() + static_cast<std::ptrdiff_t>(i * beam_),
+                rows.begin() + static_cast<std::ptrdiff_t>((i + 1) * beam_), static_cast<std::int32_t>(slot * beam_));
       const SentenceSearch& sentence = sentences_[present_[slot]];
-      for (std::size_t j = 0; j < beam_; ++j) {
-        const bool used = !sentence.done() && j < sentence.running().size();
-        rows.push_back(static_cast<std::int32_t>(slot * beam_ +
-                                                 (used ? static_cast<std::size_t>(sentence.running()[j].parent) : j)));
-        tokens.push_back(used ? sentence.running()[j].tokens.back() : options_.start);
+      if (sentence.done()) continue;
+      for (const Running& each : sentence.running()) {
+        rows[i * beam_ + each.row] = static_cast<std::int32_t>(slot * beam_ + each.parent);
+        tokens[i * beam_ + each.row] = each.tokens.back();
       }
     }
     present_ = std::move(present);
@@ -236,32 +141,102 @@ class BatchSearch {
   std::vector<std::vector<Choice>> choices_;
 };
 
-std::vector<std::vector<Hypothesis>> search_by(TargetSteps& steps, const std::vector<Tokens>& sources,
-                                               const SearchOptions& options, int threads) {
+/// The indices of sources of similar length, from the shortest to the longest.
+std::vector<std::vector<std::size_t>> batches_of(const std::vector<Tokens>& sources, std::int64_t batch_size) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
-  std::vector<std::vector<Hypothesis>> results(sources.size());
-  BatchSearch search(steps, options, threads);
-  const auto size = static_cast<std::size_t>(options.batch_size);
+  std::vector<std::vector<std::size_t>> batches;
+  const auto size = static_cast<std::size_t>(batch_size);
   for (std::size_t first = 0; first < order.size(); first += size) {
     const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
-    const std::vector<std::size_t> batch(begin,
-                                         begin + static_cast<std::ptrdiff_t>(std::min(size, order.size() - first)));
-    std::vector<std::vector<Hypothesis>> found = search.run(sources, batch);
-    for (std::size_t i = 0; i < batch.size(); ++i) results[batch[i]] = std::move(found[i]);
+    batches.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(std::min(size, order.size() - first)));
   }
+  return batches;
+}
+
+void search_batch(TargetSteps& steps, const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch,
+                  const SearchOptions& options, int threads, Results& results) {
+  std::vector<std::vector<Hypothesis>> found = BatchSearch(steps, options, threads).run(sources, batch);
+  for (std::size_t i = 0; i < batch.size(); ++i) results[batch[i]] = std::move(found[i]);
+}
+
+Results search_by(TargetSteps& steps, const std::vector<Tokens>& sources, const SearchOptions& options, int threads) {
+  Results results(sources.size());
+  for (const std::vector<std::size_t>& batch : batches_of(sources, options.batch_size))
+    search_batch(steps, sources, batch, options, threads, results);
   return results;
 }
 }  // namespace
 
+struct Searcher::Data {
+  explicit Data(const Model& given) : model(given), playing(given.player_options()) {
+    threads = playing.threads > 0 ? playing.threads : std::max(1, omp_get_max_threads());
+  }
+
+  Predictor& predictor() {
+    if (!shared) shared.emplace(model);
+    return *shared;
+  }
+
+  /// Searches for all batches, each on one thread. The longest come first, so that threads finish at nearly the same
+  /// time.
+  Results search_apart(const std::vector<Tokens>& sources, const std::vector<std::vector<std::size_t>>& batches,
+                       const SearchOptions& options) {
+    PredictorOptions alone;
+    alone.player = playing;
+    alone.player->threads = 1;
+    alone.player->arena = nullptr;  // an arena serves one thread
+    alone.players = 256;            // lengths of sources times numbers of rows
+    while (apart.size() < static_cast<std::size_t>(threads)) apart.emplace_back(model, "logits", alone);
+    SearchOptions silent = options;  // for threads other than the caller's
+    silent.between = nullptr;
+    Results results(sources.size());
+    std::vector<std::exception_ptr> errors(apart.size());
+    std::atomic<std::size_t> taken{0};
+    std::atomic<bool> failed{false};
+    parallel_each(threads, threads, [&](std::int64_t /*thread*/) {
+      const auto worker = static_cast<std::size_t>(omp_get_thread_num());
+      try {
+        const auto steps = decode::cached_steps(apart[worker]);
+        for (std::size_t i; !failed && (i = taken++) < batches.size();)
+          search_batch(*steps, sources, batches[batches.size() - 1 - i], worker == 0 ? options : silent, 1, results);
+      } catch (...) {
+        errors[worker] = std::current_exception();
+        failed = true;
+      }
+    });
+    for (const std::exception_ptr& error : errors)
+      if (error) std::rethrow_exception(error);
+    return results;
+  }
+
+  const Model& model;
+  PlayerOptions playing;
+  int threads = 1;
+  std::optional<Predictor> shared;  // uses all threads
+  std::vector<Predictor> apart;     // use one thread each
+};
+
+Searcher::Searcher(const Model& model) : data_(std::make_unique<Data>(model)) {}
+Searcher::Searcher(Searcher&&) noexcept = default;
+Searcher& Searcher::operator=(Searcher&&) noexcept = default;
+Searcher::~Searcher() = default;
+
+std::vector<std::vector<Hypothesis>> Searcher::search(const std::vector<Tokens>& sources,
+                                                      const SearchOptions& options) {
+  check(sources, options);
+  const auto batches = batches_of(sources, options.batch_size);
+  if (data_->threads == 1 || batches.size() < static_cast<std::size_t>(data_->threads))
+    return xtape::search(data_->predictor(), sources, options);
+  if (!options.cached) throw Error(always_cached);
+  return data_->search_apart(sources, batches, options);
+}
+
 std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Tokens>& sources,
                                             const SearchOptions& options) {
-  if (options.cached) {
-    Predictor predictor(model);
-    return search(predictor, sources, options);
-  }
+  if (options.cached) return Searcher(model).search(sources, options);
   check(sources, options);
   const int threads = model.player_options().threads;
   return search_by(*decode::replayed_steps(model), sources, options,
@@ -271,7 +246,7 @@ std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Toke
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options) {
   check(sources, options);
-  if (!options.cached) throw Error("a predictor always caches: to search without caches, pass the model");
+  if (!options.cached) throw Error(always_cached);
   return search_by(*decode::cached_steps(predictor), sources, options, predictor.threads());
 }
 

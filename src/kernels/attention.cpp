@@ -1,10 +1,11 @@
 #include "attention.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <vector>
 
+#include "attention_mask.hpp"
+#include "attention_query.hpp"
 #include "draws.hpp"
 #include "product.hpp"
 #include "scratch.hpp"
@@ -177,26 +178,12 @@ class BlockedAttention {
     const bool* rows = mask + block.first * plan_.mask.row;
     std::int64_t seen = 0;
     for (std::int64_t i = plan_.mask.row == 0 ? 1 : block.rows; i-- > 0 && seen < plan_.keys;)
-      seen = last_seen(rows + i * plan_.mask.row, seen);
+      seen = last_seen(rows + i * plan_.mask.row, plan_.mask.column, plan_.keys, seen);
     const std::int64_t step = ceiling(seen, key_step_);
     if (step == 0) return block;
     block.keys = keys_of(step);
     block.products = &products_[static_cast<std::size_t>((block.rows == rows_ ? 0 : steps_) + step - 1)];
     return block;
-  }
-
-  /// One more than the index of the last unmasked key in a row of the mask, but at least `seen`.
-  std::int64_t last_seen(const bool* row, std::int64_t seen) const {
-    std::int64_t end = plan_.keys;
-    if (plan_.mask.column == 0) return row[0] ? seen : end;
-    if (plan_.mask.column == 1)
-      for (std::uint64_t eight = 0; end - seen >= 8; end -= 8) {
-        constexpr std::uint64_t all_masked = 0x0101010101010101u;
-        std::memcpy(&eight, row + end - 8, 8);
-        if (eight != all_masked) break;
-      }
-    while (end > seen && row[(end - 1) * plan_.mask.column]) --end;
-    return end;
   }
 
   /// Computes the weights of a block, before dropout.
@@ -262,6 +249,7 @@ PlannedAttentionGrad attention_grad_of(const AttentionPlan& plan) {
 }  // namespace
 
 PlannedAttention make_attention(const AttentionPlan& plan) {
+  if (query_attention_suits(plan)) return make_query_attention(plan);
   return plan.dtype == Dtype::float64 ? attention_of<double>(plan) : attention_of<float>(plan);
 }
 PlannedAttentionGrad make_attention_grad(const AttentionPlan& plan) {

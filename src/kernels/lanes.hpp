@@ -101,22 +101,35 @@ void for_lanes(std::int64_t count, const Visit& visit) {
 /// Exchanges blocks of `block` elements between two registers, for transpose_square: from a0 a1 and b0 b1, with blocks
 /// 0 and 1 of each pair of blocks, to a0 b0 and a1 b1.
 template <std::size_t block, class R, std::size_t... j>
-void exchange_blocks(R& a, R& b, std::index_sequence<j...> /*elements*/) {
+[[gnu::always_inline]] inline void exchange_blocks(R& a, R& b, std::index_sequence<j...> /*elements*/) {
   constexpr std::size_t count = sizeof...(j);
   const R first = __builtin_shufflevector(a, b, ((j & block) != 0 ? count + j - block : j)...);
   b = __builtin_shufflevector(a, b, ((j & block) != 0 ? count + j : j + block)...);
   a = first;
 }
 template <std::size_t block, std::size_t n, class R>
-void transpose_blocks(R* rows) {
+[[gnu::always_inline]] inline void transpose_blocks(R* rows) {
+#pragma GCC unroll 16
   for (std::size_t i = 0; i < n; ++i)
     if ((i & block) == 0) exchange_blocks<block>(rows[i], rows[i + block], std::make_index_sequence<n>{});
   if constexpr (2 * block < n) transpose_blocks<2 * block, n>(rows);
 }
 /// Transposes n x n elements, in n registers of n elements.
 template <class T, std::size_t n>
-void transpose_square(typename Register<T, n>::type (&rows)[n]) {
+[[gnu::always_inline]] inline void transpose_square(typename Register<T, n>::type (&rows)[n]) {
   transpose_blocks<1, n>(rows);
+}
+
+/// Adds up the elements of each of n registers of n elements: element i of rows[0] becomes the sum of rows[i]. The order
+/// of the additions is the same for each row.
+template <class T, std::size_t n, std::size_t block = 1>
+[[gnu::always_inline]] inline void add_rows(typename Register<T, n>::type* rows) {
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < n / block; i += 2) {
+    exchange_blocks<block>(rows[i], rows[i + 1], std::make_index_sequence<n>{});
+    rows[i / 2] = rows[i] + rows[i + 1];
+  }
+  if constexpr (2 * block < n) add_rows<T, n, 2 * block>(rows);
 }
 
 /// Reduces all elements of a register by `combine`, one half with the other at each level.

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "lanes.hpp"
+#include "product_tiles.hpp"
 #include "threads.hpp"
 
 namespace xtape {
 
 namespace {
 constexpr int rows_together = 8;
-constexpr std::int64_t most_rows = 32;            // times a matrix that exceeds the second-level cache
+constexpr std::int64_t most_rows = 32;            // without tiles, times a matrix that exceeds the second-level cache
 constexpr std::int64_t large_matrix = 1 << 20;    // elements of such a matrix
 constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
 constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
@@ -178,7 +179,8 @@ std::function<void(const void*, const void*, T*)> made(const GemmPlan& plan, boo
 bool rows_suit(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
-  const bool few = plan.m <= rows_together || (plan.m <= most_rows && plan.n * plan.k > large_matrix);
+  const bool large = plan.n * plan.k > large_matrix && !tiles_suit(given);
+  const bool few = plan.m <= rows_together || (plan.m <= most_rows && large);
   return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
          plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
@@ -91,17 +92,24 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
         const std::int64_t height = std::min(side, lines - i), width = std::min(side, whole - part);
         const std::int64_t read = lines_run ? width : height, length = lines_run ? height : width;
         Row rows[side];
-        for (std::int64_t k = 0; k < side; ++k) {
+        const auto read_row = [&](std::int64_t k, auto count) {
           alignas(64) Part row[side] = {};
-          if (k < read && lines_run)
-            F::along_lines(at(i, part + k), from.term, length, row);
-          else if (k < read && terms_run)
-            F::along_terms(at(i + k, part), length, row);
-          else
-            for (std::int64_t j = 0; k < read && j < length; ++j)
+          if (k < read && lines_run) {
+            F::along_lines(at(i, part + k), from.term, count, row);
+          } else if (k < read && terms_run) {
+            F::along_terms(at(i + k, part), count, row);
+            __builtin_prefetch(at(i + side + k, part), 0, 2);  // processors do not foresee steps from line to line
+          } else {
+            for (std::int64_t j = 0; k < read && j < count; ++j)
               row[j] = F::part(at(i + k, part + j), from.term, F::terms);
+          }
           std::memcpy(&rows[k], row, sizeof(Row));
-        }
+        };
+        for (std::int64_t k = 0; k < side; ++k)
+          if (length == side)
+            read_row(k, std::integral_constant<std::int64_t, side>());  // a load of one register
+          else
+            read_row(k, length);
         if (turns) transpose_square<Part, side>(rows);
         const std::int64_t outer = to_line == 1 ? width : height, inner = to_line == 1 ? height : width;
         Part* corner = to + i * to_line + part * to_part;

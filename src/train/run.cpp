@@ -47,7 +47,7 @@ struct Run::Data {
   std::unique_ptr<Batches> batches;   // null until needed
   std::optional<Model> model;
   std::optional<Trainer> trainer;
-  std::optional<Predictor> predictor;
+  std::optional<Searcher> searcher;
   std::optional<FileLock> lock;        // while this run is trained
   std::optional<std::int64_t> resume;  // the step to continue from; empty: the last checkpoint's
   std::int64_t saved = -1;             // the step of the last checkpoint
@@ -112,8 +112,8 @@ struct Run::Data {
 
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
     if (!recipe.data.has_pairs()) throw Error("this run's data is not sentence pairs: the run cannot translate");
-    if (!predictor) predictor.emplace(*model);
-    return train::translate(*model, *predictor, tokenizers, lines, options, positions(), group);
+    if (!searcher) searcher.emplace(*model);
+    return train::translate(*model, *searcher, tokenizers, lines, options, positions(), group);
   }
 
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target) {

@@ -3,14 +3,14 @@
 
 #include "rank_group.hpp"
 #include "run_data.hpp"
-#include "xtape/predict.hpp"
+#include "xtape/decode.hpp"
 
 namespace xtape::train {
 
-/// Translates every line with the model's function `logits(source, tokens)`, played by the predictor if options.cached.
+/// Translates every line with the model's function `logits(source, tokens)`, by the searcher if options.cached.
 /// `positions` is the maximum number of tokens that the model can read or write; 0: the model has no limit. The ranks
 /// of the group share the batches of lines, and all get all translations.
-std::vector<Translation> translate(Model& model, Predictor& predictor, const Tokenizers& tokenizers,
+std::vector<Translation> translate(Model& model, Searcher& searcher, const Tokenizers& tokenizers,
                                    const std::vector<std::string>& lines, SearchOptions options,
                                    std::int64_t positions, RankGroup& group);
 

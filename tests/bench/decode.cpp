@@ -39,9 +39,10 @@ double read_seconds(const Store& weights, int threads, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const double start = seconds();
     for (const Store::Entry& entry : weights)
-      parallel_for(threads, entry.value.count(), 1 << 16, [&](std::int64_t begin, std::int64_t finish) {
-        kept = streamed(entry.value.as<float>() + begin, finish - begin);
-      });
+      parallel_for(threads, static_cast<std::int64_t>(entry.value.bytes() / sizeof(float)), 1 << 16,
+                   [&](std::int64_t begin, std::int64_t finish) {
+                     kept = streamed(static_cast<const float*>(entry.value.data()) + begin, finish - begin);
+                   });
     const double time = seconds() - start;
     if (round == 0 || time < best) best = time;
   }

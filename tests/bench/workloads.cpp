@@ -2,7 +2,7 @@
 // tokens, and generation of one token at a time. Prints one JSON line per workload, with the same keys as the benchmark
 // of other frameworks (see scripts/compare.sh).
 //
-// usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--profile]
+// usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--weights DTYPE] [--profile]
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +42,7 @@ struct Words {
   int threads = 2;
   bool profile = false;
   Precision precision = Precision::float32;
+  Dtype weights = Dtype::float32;  // of generation
 };
 
 /// Prints the time of a play to stderr, as the mean of `plays` plays: by op, and of the slowest groups of equal steps.
@@ -76,6 +77,7 @@ void print_profile(const Player& player, int plays) {
 /// Generates one token at a time for one row, and in the same run measures the time to read the weights once.
 void run_decoding(const Workload& w, const Words& words) {
   Model model = make_model(w);
+  model.store_weights_as(words.weights);
   const bench::DecodeTimes times =
       bench::time_decoding(model, w.vocabulary, w.sizes.at("t"), std::int64_t{8} * words.steps, words.threads);
   std::printf(
@@ -164,8 +166,11 @@ Words parse(int count, char** arguments) {
       words.profile = true;
     } else if (word == "--precision") {
       words.precision = precision_named(value());
+    } else if (word == "--weights") {
+      words.weights = dtype_named(value());
     } else {
-      throw Error("usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--profile]");
+      throw Error("usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--weights DTYPE] "
+                  "[--profile]");
     }
   }
   if (words.only.empty()) {

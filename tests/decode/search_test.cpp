@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "hypotheses.hpp"
 #include "small_models.hpp"
@@ -193,6 +194,49 @@ TEST_CASE("players serve batch after batch, in few sizes") {
   const std::int64_t planned = predictor.planned();
   small::check_equal(search(predictor, sources, options), first, 1e-300);
   CHECK(predictor.planned() == planned);
+}
+
+TEST_CASE("a searcher gives the same bits on any number of threads, search after search") {
+  Model model = small::made(small::translator, sharp);
+  SearchOptions options;
+  options.beam_size = 3;
+  options.batch_size = 2;
+  options.max_length = 40;
+  const std::thread::id caller = std::this_thread::get_id();
+  std::int64_t steps = 0;
+  options.between = [&] {
+    CHECK(std::this_thread::get_id() == caller);
+    ++steps;
+  };
+  Predictor predictor(model);
+  const auto expected = search(predictor, sources, options);
+  for (const int threads : {1, 2, 3, 7}) {
+    CAPTURE(threads);
+    PlayerOptions playing;
+    playing.threads = threads;
+    model.set_player_options(16, playing);
+    Searcher searcher(model);
+    for (int i = 0; i < 2; ++i) small::check_equal(searcher.search(sources, options), expected, 1e-300);
+  }
+  CHECK(steps > 0);
+}
+
+TEST_CASE("errors on any thread of a searcher reach its caller") {
+  Model model = small::made(small::translator);
+  PlayerOptions playing;
+  playing.threads = 3;
+  model.set_player_options(16, playing);
+  Searcher searcher(model);
+  SearchOptions options;
+  options.batch_size = 1;
+  options.between = [] { throw Error("enough"); };
+  const std::vector<Tokens> wrong(6, Tokens{3, 99});
+  CHECK_THROWS_AS(searcher.search(wrong, options), Error);
+  options.between = nullptr;
+  CHECK_THROWS_WITH_AS(searcher.search(wrong, options), doctest::Contains("out of range"), Error);
+  options.cached = false;
+  CHECK_THROWS_WITH_AS(searcher.search(sources, options),
+                       "a predictor always caches: to search without caches, pass the model", Error);
 }
 
 TEST_CASE("what a search takes and refuses") {

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <xtensor/xview.hpp>
+
 #include "expansion.hpp"
 
 using namespace xtape;
@@ -59,6 +61,26 @@ TEST_CASE("op attention: the kernels of the op and its gradient agree with produ
         check_expansion(all_of<double>(tape, queries, keys, hidden, rate), 1e-13);
         check_expansion(all_of<float>(tape, queries, keys, hidden, rate), 3e-6);
       }
+}
+
+TEST_CASE_TEMPLATE("op attention: masked keys after the last visible one do not change the bits of one query", T, float,
+                   double) {
+  constexpr std::size_t seen = 21;
+  const auto first = [](const xt::xarray<double>& all, std::size_t keys) {
+    return xt::xarray<T>(xt::cast<T>(xt::view(all, xt::all(), xt::range(0, keys))));
+  };
+  const auto result = [&](std::size_t keys) {
+    Tape tape;
+    const Var y = attend({tape.parameter("q", first(normal_array({2, 1, 3, 19}, 1), 1)),
+                          tape.parameter("k", first(normal_array({2, 150, 3, 19}, 2), keys)),
+                          tape.parameter("v", first(normal_array({2, 150, 3, 35}, 3), keys)),
+                          tape.constant(mask_of({keys}, [](std::size_t i) { return i == 3 || i >= seen; }))})[0];
+    Player player(tape, {y});
+    player.play();
+    return player.value<T>(y);
+  };
+  const xt::xarray<T> expected = result(seen);
+  for (const std::size_t keys : {22, 24, 32, 64, 150}) CHECK(result(keys) == expected);
 }
 
 TEST_CASE("op attention: heads before positions, and transposed inputs") {
