@@ -19,6 +19,10 @@ double element(const Array& array, std::int64_t i) {
       return array.as<std::int32_t>()[i];
     case Dtype::int64:
       return static_cast<double>(array.as<std::int64_t>()[i]);
+    case Dtype::bfloat16:
+      return array.as<bfloat16>()[i];
+    case Dtype::int8:
+      return array.as<std::int8_t>()[i];
     default:
       return array.as<bool>()[i] ? 1 : 0;
   }
