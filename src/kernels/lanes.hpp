@@ -24,20 +24,24 @@ struct Register {
 /// A register of floats from elements of a narrower type N, bfloat16 or int8.
 template <class N>
 xsimd::batch<float> widened(const N* from) {
-  constexpr std::size_t width = xsimd::batch<float>::size;
-  using Floats = typename Register<float, width>::type;
-  Floats wide;
-  if constexpr (std::is_same_v<N, bfloat16>) {
-    typename Register<std::uint16_t, width>::type halves;
-    std::memcpy(&halves, from, sizeof halves);
-    const auto bits = __builtin_convertvector(halves, typename Register<std::uint32_t, width>::type) << 16;
-    std::memcpy(&wide, &bits, sizeof wide);
-  } else {
-    typename Register<std::int8_t, width>::type bytes;
-    std::memcpy(&bytes, from, sizeof bytes);
-    wide = __builtin_convertvector(__builtin_convertvector(bytes, typename Register<std::int32_t, width>::type), Floats);
-  }
-  return xsimd::batch<float>::load_unaligned(reinterpret_cast<const float*>(&wide));
+  [[maybe_unused]] constexpr bool halves = std::is_same_v<N, bfloat16>;
+#ifdef __AVX512F__
+  if constexpr (halves)
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))), 16));
+  else
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#elif defined(__AVX2__)
+  if constexpr (halves)
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))), 16));
+  else
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#else
+  float wide[xsimd::batch<float>::size];
+  for (std::size_t i = 0; i < xsimd::batch<float>::size; ++i) wide[i] = static_cast<float>(from[i]);
+  return xsimd::batch<float>::load_unaligned(wide);
+#endif
 }
 
 /// Loads and stores full registers. Elements of a narrower type are widened.

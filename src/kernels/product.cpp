@@ -116,8 +116,10 @@ template <class T>
 PlannedProduct by_rows(const GemmPlan& plan) {
   PlannedProduct planned;
   planned.way = ProductWay::rows;
-  planned.multiply = [run = make_rows<T>(plan)](const void* a, const void* b, void* c, void*, const void*) {
-    run(a, b, static_cast<T*>(c));
+  const MatrixProducts<T> products = make_rows<T>(plan);
+  planned.scratch_bytes = whole_lines(products.scratch_bytes);
+  planned.multiply = [run = products.run](const void* a, const void* b, void* c, void* scratch, const void*) {
+    run(a, b, static_cast<T*>(c), scratch, nullptr);
   };
   return planned;
 }

@@ -143,36 +143,92 @@ constexpr std::array<MultiplyRows<T, W>, rows_together> by_columns_of(std::integ
   return {by_columns<T, W, i + 1>...};
 }
 
+/// One product whose matrix is so large that reading it takes nearly all the time. It is cut along the terms, so that
+/// each thread reads contiguous memory; every chunk of terms has its own sums, which are then added up in order. The
+/// number of rows does not matter for the cut, so the bits of a row do not depend on it.
 template <class T, class W>
-std::function<void(const void*, const void*, T*)> made(const GemmPlan& plan, bool swapped) {
+class Chunked {
+ public:
+  explicit Chunked(const GemmPlan& plan)
+      : plan_(plan), chunk_((plan.k + chunks - 1) / chunks / chunk_terms * chunk_terms + chunk_terms) {}
+
+  static bool suits(const GemmPlan& plan) {
+    return plan.outer.count() == 1 && matrix_columns_run(plan) && plan.n * plan.k >= large_product &&
+           plan.n <= most_columns;  // more sums would not stay in the first-level cache
+  }
+  std::size_t scratch_bytes() const { return static_cast<std::size_t>(chunks * plan_.m * plan_.n) * sizeof(T); }
+
+  void run(const T* x, const W* w, T* c, T* sums) const {
+    constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
+    static constexpr auto multiply = by_terms_of<T, W>(all_rows);
+    const std::int64_t count = (plan_.k + chunk_ - 1) / chunk_, size = plan_.m * plan_.n;
+    parallel_for(plan_.threads, count, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t i = begin; i < finish; ++i)
+        for (std::int64_t row = 0; row < plan_.m; row += rows_together) {
+          const T* from = x + plan_.offsets[0] + row * plan_.m_strides[0] + i * chunk_ * plan_.k_strides[0];
+          const W* chunk = w + plan_.offsets[1] + i * chunk_ * plan_.k_strides[1];
+          multiply[static_cast<std::size_t>(std::min<std::int64_t>(rows_together, plan_.m - row) - 1)](
+              {from, chunk, sums + i * size + row * plan_.n, std::min(chunk_, plan_.k - i * chunk_), plan_.n,
+               plan_.m_strides[0], plan_.k_strides[0], plan_.k_strides[1], 1, plan_.n, 1, false});
+        }
+    });
+    for (std::int64_t row = 0; row < plan_.m; ++row) {
+      T* to = c + plan_.offsets[2] + row * plan_.m_strides[2];
+      const T* from = sums + row * plan_.n;
+      for_lanes<T>(plan_.n, [&](std::int64_t j, const auto& lanes) {
+        xsimd::batch<T> sum = lanes.load(from + j);
+        for (std::int64_t i = 1; i < count; ++i) sum += lanes.load(from + i * size + j);
+        lanes.store(to + j, plan_.accumulate ? sum + lanes.load(to + j) : sum);
+      });
+    }
+  }
+
+ private:
+  static constexpr std::int64_t chunks = 8, chunk_terms = 8;
+  static constexpr std::int64_t large_product = 1 << 18;  // multiply-adds of one row
+  GemmPlan plan_;
+  std::int64_t chunk_;  // terms
+};
+
+template <class T, class W>
+MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
+  if (Chunked<T, W>::suits(plan)) {
+    const Chunked<T, W> chunked(plan);
+    return {[chunked, swapped](const void* a, const void* b, T* c, void* scratch, const void*) {
+              if (swapped) std::swap(a, b);
+              chunked.run(static_cast<const T*>(a), static_cast<const W*>(b), c, static_cast<T*>(scratch));
+            },
+            chunked.scratch_bytes()};
+  }
   constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
   const auto multiply = matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
   const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
   const std::int64_t at_once = plan.m <= rows_together ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
-  return [plan, multiply, blocks, most_blocks, grain, swapped](const void* a, const void* b, T* c) {
-    if (swapped) std::swap(a, b);
-    const T* x = static_cast<const T*>(a);
-    const W* w = static_cast<const W*>(b);
-    parallel_for(plan.threads, plan.outer.count() * blocks, grain, [&](std::int64_t begin, std::int64_t finish) {
-      while (begin < finish) {
-        const std::int64_t block = begin % blocks;
-        const std::int64_t count = std::min({finish - begin, blocks - block, most_blocks});
-        const std::int64_t first = block * block_columns;
-        auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
-        for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
-        for (std::int64_t row = 0; row < plan.m; row += rows_together) {
-          const std::int64_t rows = std::min<std::int64_t>(rows_together, plan.m - row);
-          multiply[static_cast<std::size_t>(rows - 1)](
-              {x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
-               std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0], plan.k_strides[1],
-               plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
-        }
-        begin += count;
-      }
-    });
-  };
+  return {
+      [plan, multiply, blocks, most_blocks, grain, swapped](const void* a, const void* b, T* c, void*, const void*) {
+        if (swapped) std::swap(a, b);
+        const T* x = static_cast<const T*>(a);
+        const W* w = static_cast<const W*>(b);
+        parallel_for(plan.threads, plan.outer.count() * blocks, grain, [&](std::int64_t begin, std::int64_t finish) {
+          while (begin < finish) {
+            const std::int64_t block = begin % blocks;
+            const std::int64_t count = std::min({finish - begin, blocks - block, most_blocks});
+            const std::int64_t first = block * block_columns;
+            auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
+            for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
+            for (std::int64_t row = 0; row < plan.m; row += rows_together) {
+              const std::int64_t rows = std::min<std::int64_t>(rows_together, plan.m - row);
+              multiply[static_cast<std::size_t>(rows - 1)](
+                  {x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
+                   std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0],
+                   plan.k_strides[1], plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
+            }
+            begin += count;
+          }
+        });
+      }};
 }
 }  // namespace
 
@@ -181,12 +237,12 @@ bool rows_suit(const GemmPlan& given) {
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
   const bool large = plan.n * plan.k > large_matrix && !tiles_suit(given);
   const bool few = plan.m <= rows_together || (plan.m <= most_rows && large);
-  return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms && plan.n * plan.k >= least_elements &&
-         plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
+  return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
+         plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
 }
 
 template <class T>
-std::function<void(const void*, const void*, T*)> make_rows(const GemmPlan& given) {
+MatrixProducts<T> make_rows(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   const bool swapped = given.m > given.n;
   if constexpr (std::is_same_v<T, float>) {
@@ -195,7 +251,7 @@ std::function<void(const void*, const void*, T*)> make_rows(const GemmPlan& give
   }
   return made<T, T>(plan, swapped);
 }
-template std::function<void(const void*, const void*, float*)> make_rows<float>(const GemmPlan&);
-template std::function<void(const void*, const void*, double*)> make_rows<double>(const GemmPlan&);
+template MatrixProducts<float> make_rows<float>(const GemmPlan&);
+template MatrixProducts<double> make_rows<double>(const GemmPlan&);
 
 }  // namespace xtape

@@ -2,8 +2,6 @@
 /// reading the matrix, so it is read once, in memory order, and never packed.
 #pragma once
 
-#include <functional>
-
 #include "product_gemm.hpp"
 
 namespace xtape {
@@ -15,8 +13,8 @@ bool rows_suit(const GemmPlan& plan);
 
 /// `plan` must satisfy rows_suit. The bits of a row do not depend on the other rows or on their number.
 template <class T>
-std::function<void(const void* a, const void* b, T* c)> make_rows(const GemmPlan& plan);
-extern template std::function<void(const void*, const void*, float*)> make_rows<float>(const GemmPlan&);
-extern template std::function<void(const void*, const void*, double*)> make_rows<double>(const GemmPlan&);
+MatrixProducts<T> make_rows(const GemmPlan& plan);
+extern template MatrixProducts<float> make_rows<float>(const GemmPlan&);
+extern template MatrixProducts<double> make_rows<double>(const GemmPlan&);
 
 }  // namespace xtape

@@ -205,37 +205,39 @@ TEST_CASE("products of few rows and a matrix are computed in place, for all size
 TEST_CASE("the bits of a row's product with a matrix do not depend on the other rows") {
   std::mt19937 random(8);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  constexpr std::int64_t terms = 211, columns = 5001;
-  std::vector<float> x(8 * terms), w(terms * columns);
-  for (float& each : x) each = uniform(random);
-  for (float& each : w) each = uniform(random);
-  for (const bool terms_run : {false, true}) {
-    std::vector<float> all;
-    for (const std::int64_t rows : {8, 5, 2, 1}) {
-      Product product;
-      product.a = Layout::dense({rows, terms});
-      product.b = terms_run ? Layout::dense({columns, terms}) : Layout::dense({terms, columns});
-      product.c = Layout::dense({rows, columns});
-      product.a_axes = "mk";
-      product.b_axes = terms_run ? "nk" : "kn";
-      product.c_axes = "mn";
-      product.threads = 1 + static_cast<int>(rows % 3);
-      std::vector<float> c(static_cast<std::size_t>(rows * columns));
-      const PlannedProduct planned = make_product(product);
-      REQUIRE(planned.way == ProductWay::rows);
-      planned.run(x.data(), w.data(), c.data(), nullptr);
-      if (rows == 8) {
-        all = c;
-        product.a = Layout::dense({4, terms});
-        product.c = Layout::dense({4, columns});
-        std::vector<float> later(4 * columns);
-        make_product(product).run(x.data() + 3 * terms, w.data(), later.data(), nullptr);
-        CHECK(std::equal(later.begin(), later.end(), all.begin() + 3 * columns));
+  for (const auto& [terms, columns] : {std::pair<std::int64_t, std::int64_t>{211, 5001}, {515, 641}}) {
+    std::vector<float> x(8 * terms), w(terms * columns);
+    for (float& each : x) each = uniform(random);
+    for (float& each : w) each = uniform(random);
+    for (const bool terms_run : {false, true}) {
+      std::vector<float> all;
+      for (const std::int64_t rows : {8, 5, 2, 1}) {
+        Product product;
+        product.a = Layout::dense({rows, terms});
+        product.b = terms_run ? Layout::dense({columns, terms}) : Layout::dense({terms, columns});
+        product.c = Layout::dense({rows, columns});
+        product.a_axes = "mk";
+        product.b_axes = terms_run ? "nk" : "kn";
+        product.c_axes = "mn";
+        product.threads = 1 + static_cast<int>(rows % 3);
+        std::vector<float> c(static_cast<std::size_t>(rows * columns));
+        const PlannedProduct planned = make_product(product);
+        REQUIRE(planned.way == ProductWay::rows);
+        Array scratch(Dtype::boolean, {static_cast<std::int64_t>(planned.scratch_bytes)});
+        planned.run(x.data(), w.data(), c.data(), scratch.data());
+        if (rows == 8) {
+          all = c;
+          product.a = Layout::dense({4, terms});
+          product.c = Layout::dense({4, columns});
+          std::vector<float> later(4 * columns);
+          make_product(product).run(x.data() + 3 * terms, w.data(), later.data(), scratch.data());
+          CHECK(std::equal(later.begin(), later.end(), all.begin() + 3 * columns));
+        }
+        CAPTURE(terms_run);
+        CAPTURE(rows);
+        const auto differing = std::mismatch(c.begin(), c.end(), all.begin()).first - c.begin();
+        CHECK(differing == rows * columns);
       }
-      CAPTURE(terms_run);
-      CAPTURE(rows);
-      const auto differing = std::mismatch(c.begin(), c.end(), all.begin()).first - c.begin();
-      CHECK(differing == rows * columns);
     }
   }
 }
