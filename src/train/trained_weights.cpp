@@ -14,6 +14,10 @@ Store trained_weights(const Model& model, const TrainerOptions& options) {
     if (options.trainable.empty() ? !model::matches_weight(entry.name, options.frozen)
                                   : model::matches_weight(entry.name, options.trainable))
       trained.add(entry.name, entry.value);
+  for (const Store::Entry& entry : trained)
+    if (entry.value.dtype() != model.dtype())
+      throw Error("weight '" + entry.name + "' is stored as " + name_of(entry.value.dtype()) +
+                  " and cannot be trained: freeze it, or store it as " + name_of(model.dtype()));
   if (trained.empty() && !model.weights().empty())
     throw DefinitionError("'frozen' matches every weight of model '" + model.name() + "': none is left to train");
   return trained;

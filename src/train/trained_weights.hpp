@@ -6,7 +6,7 @@
 namespace xtape::train {
 
 /// The weights that are not frozen. Throws DefinitionError if a pattern matches no weight, or no weight is left, and
-/// Error if both `frozen` and `trainable` are given.
+/// Error if both `frozen` and `trainable` are given or a weight is stored as bfloat16 or int8.
 Store trained_weights(const Model& model, const TrainerOptions& options);
 
 }  // namespace xtape::train

@@ -55,6 +55,22 @@ expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json doe
 rm odd/tokenizer.model
 expect 2 "" "odd has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
 
+# Weights of bfloat16 and int8: exported, opened as they are stored, and made so when a model is opened.
+for dtype in bfloat16 int8; do
+  expect 0 "^small-$dtype$" "" export run-flat "small-$dtype" --weights "$dtype"
+  holds "$dtype: the folder generates as the run does with such weights" same \
+    "$("$xtape" generate "small-$dtype" --prompt "a rolling" --tokens 8 --temperature 0)" \
+    "$("$xtape" generate run-flat --prompt "a rolling" --tokens 8 --temperature 0 --weights "$dtype")"
+  expect 0 "^perplexity [0-9.]+$" "" eval "small-$dtype" --text words.txt --precision bf16
+  holds "$dtype: the file is smaller" \
+    [ "$(stat -c %s "small-$dtype/model.safetensors")" -lt "$(stat -c %s trained-flat/model.safetensors)" ]
+done
+expect 0 "^a rolling" "" generate small-bfloat16 --prompt "a rolling" --tokens 4 --weights int8
+expect 2 "" "the weights are stored as int8 and cannot become bfloat16" generate small-int8 --prompt a --tokens 1 --weights bfloat16
+expect 2 "" "int4 not in" generate small-int8 --prompt a --tokens 1 --weights int4
+expect 2 "" "is stored as int8 and cannot be trained: freeze it" train llama_finetune --from small-int8 --out run-int8 --set data.text=words.txt \
+  --set data.block_size=16 --set steps=20 --set schedule.warmup=1 --threads 1
+
 # T5: translate, train and export.
 t5=$source/tests/golden/t5
 translations() { "$xtape" translate "$1" --beam 1 --max-length 12 <pairs/train.source; }
