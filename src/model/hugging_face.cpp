@@ -252,6 +252,8 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
   std::vector<model::StoredWeight> stored = tensors_of(files, opened.mapping());
   settle_ties(opened.mapping(), stored, chosen.hyper);
   if (!chosen.weights && has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
+  if (chosen.weights == Dtype::int8 && !initialise.empty())
+    throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
   Model model = Model::load(opened.path, chosen);
   name_weights(opened.mapping(), model.weights(), stored);
   const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";

@@ -70,6 +70,8 @@ expect 2 "" "the weights are stored as int8 and cannot become bfloat16" generate
 expect 2 "" "int4 not in" generate small-int8 --prompt a --tokens 1 --weights int4
 expect 2 "" "is stored as int8 and cannot be trained: freeze it" train llama_finetune --from small-int8 --out run-int8 --set data.text=words.txt \
   --set data.block_size=16 --set steps=20 --set schedule.warmup=1 --threads 1
+"$xtape" export "$folders/tiny" tiny-int8 --weights int8 >/dev/null
+expect 2 "" "tiny-int8 stores weights as int8: it cannot be trained" train gpt2_lora_finetune --from tiny-int8 --out run-int8 "${small[@]}"
 
 # T5: translate, train and export.
 t5=$source/tests/golden/t5
