@@ -7,7 +7,8 @@ namespace {
 const Op& dequantize_op() {
   static const Op entry{
       .name = "dequantize",
-      .doc = R"(x * scale, where x is int8 and the scale a float array that broadcasts to the shape of x, such as a number
+      .doc =
+          R"(x * scale, where x is int8 and the scale a float array that broadcasts to the shape of x, such as a number
            for each output channel of a weight. The result has the dtype of the scale. Where a product or
            `take` reads the result, it reads the int8 numbers themselves, and its result is scaled.)",
       .inputs = {{"x", Accept::any}, {"scale", Accept::any}},
@@ -25,10 +26,12 @@ const Op& dequantize_op() {
             const Var g = call.cotangent() * cast(call.inputs[0], call.inputs[1].dtype());
             return Vars{Var(), sum_to(g, call.inputs[1].shape())};
           },
-      .expand = [](const ExpandCall& call) {
-        return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]};
-      },
-      .lowering = {.tile = [](const KernelCall& call) { return tile_of({"dequantize", call.dtype(1)}); },
+      .expand =
+          [](const ExpandCall& call) { return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]}; },
+      .lowering = {.tile =
+                       [](const KernelCall& call) {
+                         return tile_of({"dequantize", call.dtype(1)});
+                       },
                    .any_dtype = true,
                    .scales = true}};
   return entry;

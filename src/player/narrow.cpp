@@ -85,6 +85,54 @@ bool has_narrow(const Program& program) {
   return false;
 }
 
+/// Moves narrow elements before they are cast.
+Program casts_postponed(const Program& program) {
+  return rewritten(program, [](const Node& node, const Vars& inputs) -> Var {
+    if (!moves(*node.op)) return {};
+    const Var source = narrow_source(inputs[0]);
+    if (source.empty()) return {};
+    Vars moved = inputs;
+    moved[0] = source;
+    return cast(record_call(source.tape(), *node.op, moved, node.attributes)[0], node.outputs[0].dtype);
+  });
+}
+
+/// The values that only products read, which round them to bfloat16.
+class Factors {
+ public:
+  explicit Factors(const Program& program) : program_(program), users_(program.tape) {}
+
+  /// Whether the value is computed by an op and worth a smaller buffer.
+  bool stores(ValueId id) const {
+    constexpr std::int64_t worth_it = 1 << 14;  // elements
+    const Op& op = *program_.node(id.node).op;
+    const ValueType& type = program_.tape.type(id);
+    return type.dtype == Dtype::float32 && count_of(type.shape) >= worth_it && !op.is_source() && !op.is_view() &&
+           !op.lowering.casts && only_factor(id);
+  }
+
+ private:
+  bool only_factor(ValueId id) const {
+    const auto readers = users_.of(id);
+    const auto& outputs = program_.outputs;
+    return !readers.empty() && std::find(outputs.begin(), outputs.end(), id) == outputs.end() &&
+           std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) { return is_factor_of(reader, id); });
+  }
+  /// Whether node `reader` reads the value only as a factor, or views it for such nodes.
+  bool is_factor_of(std::int32_t reader, ValueId id) const {
+    const Node& node = program_.node(reader);
+    if (node.op->is_view()) return only_factor({reader, 0});
+    const auto& widens = node.op->lowering.widens;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (node.inputs[k] == id && std::find(widens.begin(), widens.end(), static_cast<int>(k)) == widens.end())
+        return false;
+    return true;
+  }
+
+  const Program& program_;
+  Users users_;
+};
+
 /// The value that `id` is cast from, if it is narrow and the cast only widens it to float32; else `id`.
 ValueId before_widening(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
@@ -95,17 +143,8 @@ ValueId before_widening(const Program& program, ValueId id) {
 
 Program postpone_pass(Program program) {
   if (!has_narrow(program)) return program;
-  const Program scaled = rewritten(program, [](const Node& node, const Vars& inputs) {
-    return scaled_later(node, inputs);
-  });
-  return rewritten(scaled, [](const Node& node, const Vars& inputs) -> Var {
-    if (!moves(*node.op)) return {};
-    const Var source = narrow_source(inputs[0]);
-    if (source.empty()) return {};
-    Vars moved = inputs;
-    moved[0] = source;
-    return cast(record_call(source.tape(), *node.op, moved, node.attributes)[0], node.outputs[0].dtype);
-  });
+  return casts_postponed(
+      rewritten(program, [](const Node& node, const Vars& inputs) { return scaled_later(node, inputs); }));
 }
 
 Program widen_pass(Program program) {
@@ -126,6 +165,20 @@ Program widen_pass(Program program) {
     rewriter.close(index);
   }
   return rewriter.finish();
+}
+
+Program store_factors_pass(Program program) {
+  const Factors factors(program);
+  Rewriter rewriter(program);
+  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
+    rewriter.keep(index);
+    const auto in_site = rewriter.tape().in_site(program.node(index).site);
+    for (std::size_t k = 0; k < program.node(index).outputs.size(); ++k)
+      if (const ValueId id{index, static_cast<std::int32_t>(k)}; factors.stores(id))
+        rewriter.replace(id, cast(cast(rewriter.now(id), Dtype::bfloat16), Dtype::float32));
+    rewriter.close(index);
+  }
+  return casts_postponed(rewriter.finish());
 }
 
 Program read_narrow_pass(Program program) {

@@ -1,6 +1,8 @@
 // Runs the passes in order.
 #include "passes.hpp"
 
+#include "instruction_set.hpp"
+
 namespace xtape {
 
 namespace {
@@ -34,6 +36,9 @@ Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& op
   if (passes.fold) program = fold_pass(std::move(program));
   if (passes.common) program = common_pass(std::move(program));
   if (passes.accumulate) program = accumulate_pass(std::move(program));
+  // Other processors do not round factors, or read only float32 (the matrix unit).
+  const bool rounds = options.precision == Precision::bf16 && instruction_set() == InstructionSet::avx512_bf16;
+  if (applies_rules(passes) && rounds) program = store_factors_pass(std::move(program));
   if (applies_rules(passes)) program = read_narrow_pass(std::move(program));
   if (passes.elementwise) program = elementwise_pass(std::move(program));
   return program;

@@ -40,6 +40,9 @@ Program common_pass(Program program);
 /// Turns the sum of a value and a call, such as a product, into a call that adds onto the value, by Op::accumulate.
 Program accumulate_pass(Program program);
 
+/// For products that round their factors to bfloat16: stores computed values that only products read as bfloat16, which
+/// takes half the memory. The results have the same bits, except for products too small to round their factors.
+Program store_factors_pass(Program program);
 /// Drops casts before inputs that kernels widen as they read them (Lowering::widens).
 Program read_narrow_pass(Program program);
 

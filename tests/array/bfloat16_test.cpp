@@ -10,7 +10,7 @@ using namespace xtape;
 
 TEST_CASE("a float becomes the nearest bfloat16, of two equally near ones the even one") {
   CHECK(float(bfloat16(1.0f)) == 1.0f);
-  CHECK(float(bfloat16(1.0f + 0x1p-8f)) == 1.0f);             // half way: 1.0 is even
+  CHECK(float(bfloat16(1.0f + 0x1p-8f)) == 1.0f);                // half way: 1.0 is even
   CHECK(float(bfloat16(1.0f + 3 * 0x1p-8f)) == 1.0f + 0x1p-6f);  // half way: the upper one is even
   CHECK(float(bfloat16(1.0f + 0x1.2p-8f)) == 1.0f + 0x1p-7f);
   CHECK(float(bfloat16(-0.0f)) == 0);
@@ -42,7 +42,8 @@ TEST_CASE("names and sizes of the dtypes") {
     CHECK(size_of(dtype) == bytes);
   }
   CHECK_THROWS_WITH_AS(dtype_named("float16"),
-                       "unknown dtype 'float16': use float32, float64, bfloat16, int32, int64, int8 or bool", DtypeError);
+                       "unknown dtype 'float16': use float32, float64, bfloat16, int32, int64, int8 or bool",
+                       DtypeError);
   CHECK(dtype_of<bfloat16>() == Dtype::bfloat16);
   CHECK(dtype_of<std::int8_t>() == Dtype::int8);
 }

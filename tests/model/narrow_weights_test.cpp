@@ -69,7 +69,8 @@ TEST_CASE("int8 has a scale for each output channel, and the largest number of e
   for (int i = 0; i < 32; ++i) weight.as<float>()[i * 128 + 7] = 0;
   const Array given(weight);
   model.store_weights_as(Dtype::int8);
-  const Array scale = model.weights().at("h.0.mlp.c_fc.weight.scale"), stored = model.weights().at("h.0.mlp.c_fc.weight");
+  const Array scale = model.weights().at("h.0.mlp.c_fc.weight.scale"),
+              stored = model.weights().at("h.0.mlp.c_fc.weight");
   REQUIRE(scale.shape() == Shape{1, 128});
   CHECK(model.weights().at("wte.weight.scale").shape() == Shape{60, 1});
   for (int j = 0; j < 128; ++j) {
@@ -90,7 +91,8 @@ TEST_CASE("narrow weights: errors") {
   model.store_weights_as(Dtype::float32);
   Array weight = model.weights().at("wte.weight");
   weight.as<float>()[5] = std::nanf("");
-  CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int8), "a weight with NaN or infinity cannot be stored as int8", Error);
+  CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int8), "a weight with NaN or infinity cannot be stored as int8",
+                       Error);
   model.store_weights_as(Dtype::bfloat16);
   CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int8), "the weights are stored as bfloat16 and cannot become int8",
                        DtypeError);

@@ -31,7 +31,8 @@ TEST_CASE("op dequantize: errors") {
   const Var q = tape.parameter("q", ArrayView(numbers));
   const Var s = tape.parameter("s", xt::xarray<float>{1, 2});
   CHECK_THROWS_WITH_AS(dequantize(s, s), "dequantize: x must be int8, got float32 (2,)", DtypeError);
-  CHECK_THROWS_WITH_AS(dequantize(q, q), "dequantize: the scale must be float32 or float64, got int8 (2, 3)", DtypeError);
+  CHECK_THROWS_WITH_AS(dequantize(q, q), "dequantize: the scale must be float32 or float64, got int8 (2, 3)",
+                       DtypeError);
   CHECK_THROWS_AS(dequantize(q, s), ShapeError);
   const Var large = tape.input("large", {2, 1, 1});
   CHECK_THROWS_WITH_AS(dequantize(q, large),

@@ -72,16 +72,29 @@ TEST_CASE("an op on bfloat16 arrays computes in float32 and rounds its result") 
       {"log_softmax", [](const Var& a, const Var&, const Var&) { return log_softmax(a, 0); }},
       {"layer_norm", [](const Var& a, const Var&, const Var& g) { return layer_norm(a, g, g); }},
       {"rms_norm", [](const Var& a, const Var&, const Var& g) { return rms_norm(a, g); }},
-      {"einsum", [](const Var& a, const Var& b, const Var&) { return einsum("ik,jk->ij", Vars{a, b}); }},
+      {"einsum",
+       [](const Var& a, const Var& b, const Var&) {
+         return einsum("ik,jk->ij", Vars{a, b});
+       }},
       {"take", [&](const Var& a, const Var&, const Var&) { return take(a, rows); }},
-      {"slice", [](const Var& a, const Var&, const Var&) { return slice(a, {1, 2}, {5, 7}, {2, 1}); }},
+      {"slice",
+       [](const Var& a, const Var&, const Var&) {
+         return slice(a, {1, 2}, {5, 7}, {2, 1});
+       }},
       {"transpose", [](const Var& a, const Var&, const Var&) { return transpose(a); }},
-      {"concat", [](const Var& a, const Var& b, const Var&) { return concat({a, b}, 1); }},
-      {"pad", [](const Var& a, const Var&, const Var&) { return pad(a, {1, 0}, {0, 2}, 3); }},
+      {"concat",
+       [](const Var& a, const Var& b, const Var&) {
+         return concat({a, b}, 1);
+       }},
+      {"pad",
+       [](const Var& a, const Var&, const Var&) {
+         return pad(a, {1, 0}, {0, 2}, 3);
+       }},
       {"cumsum", [](const Var& a, const Var&, const Var&) { return cumsum(a, 1); }},
       {"tril", [](const Var& a, const Var&, const Var&) { return tril(a); }},
       {"index_add", [&](const Var& a, const Var& b, const Var&) { return index_add(a, rows, take(b, rows)); }},
-      {"update_slice", [](const Var& a, const Var& b, const Var&) { return update_slice(a, slice(b, {0, 0}, {2, 2}), {3, 3}); }},
+      {"update_slice",
+       [](const Var& a, const Var& b, const Var&) { return update_slice(a, slice(b, {0, 0}, {2, 2}), {3, 3}); }},
       {"zeros_like", [](const Var& a, const Var& b, const Var&) { return zeros_like(a) + b; }},
   };
   const auto wide = [](const Var& var) { return cast(var, Dtype::float32); };
@@ -126,7 +139,8 @@ TEST_CASE("gradients with respect to bfloat16 arrays are bfloat16 and agree with
 
 TEST_CASE("bfloat16 with float32 gives float32; with float64 it is an error; int8 counts as int32") {
   Tape tape;
-  const Var b = tape.parameter("b", random_array<bfloat16>({3}, 1)), f = tape.parameter("f", random_array<float>({3}, 2));
+  const Var b = tape.parameter("b", random_array<bfloat16>({3}, 1)),
+            f = tape.parameter("f", random_array<float>({3}, 2));
   CHECK((b + f).dtype() == Dtype::float32);
   CHECK((b + 1).dtype() == Dtype::bfloat16);
   const Var d = tape.parameter("d", random_array<double>({3}, 2));
@@ -152,8 +166,8 @@ TEST_CASE("products read bfloat16 and int8 weights as they are, for any number o
         Tape tape;
         const Var x = tape.parameter("x", random_array<float>({rows, 96}, 1));
         const Shape shape = turned ? Shape{80, 96} : Shape{96, 80};
-        const Var w = tape.parameter("w", dtype == Dtype::int8 ? random_array<std::int8_t>(shape, 2, 127)
-                                                               : random_array<bfloat16>(shape, 2));
+        const Var w = tape.parameter(
+            "w", dtype == Dtype::int8 ? random_array<std::int8_t>(shape, 2, 127) : random_array<bfloat16>(shape, 2));
         const char* equation = turned ? "rk,ck->rc" : "rk,kc->rc";
         const Var product = einsum(equation, Vars{x, w});
         CHECK(steps_of(product) == "einsum ");
@@ -174,8 +188,9 @@ TEST_CASE("both factors may be narrow, strided, small or summed onto another arr
   PlayerOptions casts;
   casts.passes.fuse = false;
   const auto wide = [](const Var& var) { return cast(var, Dtype::float32); };
-  for (const Var& var : {einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}), c + einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}),
-                         einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}) + c, einsum("bqhd,bqhd->bqh", Vars{wide(a), wide(a)})})
+  for (const Var& var :
+       {einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}), c + einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}),
+        einsum("bqhd,bkhd->bhqk", Vars{wide(a), wide(b)}) + c, einsum("bqhd,bqhd->bqh", Vars{wide(a), wide(a)})})
     CHECK(distance(played(var), played(var, casts)) < 1e-6);
 }
 
@@ -184,7 +199,8 @@ TEST_CASE("dequantize scales results: of products along the axes that are not su
   const Var q = tape.parameter("q", random_array<std::int8_t>({30, 24}, 1, 127));
   const Var of_rows = tape.parameter("rows", random_array<float>({30, 1}, 2));
   const Var of_columns = tape.parameter("columns", random_array<float>({1, 24}, 3));
-  const Var x = tape.parameter("x", random_array<float>({5, 30}, 4)), y = tape.parameter("y", random_array<float>({5, 24}, 5));
+  const Var x = tape.parameter("x", random_array<float>({5, 30}, 4)),
+            y = tape.parameter("y", random_array<float>({5, 24}, 5));
   const Var ids = tape.constant(xt::xarray<std::int64_t>{{3, 29}, {0, 3}});
   PlayerOptions plain;
   plain.passes.fuse = false;

@@ -114,3 +114,32 @@ TEST_CASE("a model learns with bf16 as with float32" * needs_bfloat16()) {
   const double exact = last_loss(Precision::float32);
   CHECK(last_loss(Precision::bf16) == doctest::Approx(exact).epsilon(0.02));
 }
+
+TEST_CASE("bf16 stores values that only products read as bfloat16, with the same bits" * needs_bfloat16()) {
+  Tape tape;
+  const Var x = tape.parameter("x", random_array({128, 256}, 1)), w = tape.parameter("w", random_array({256, 512}, 2));
+  const Var v = tape.parameter("v", random_array({512, 256}, 3));
+  const Var hidden = gelu(matmul(x, w));
+  const Var loss = sum(square(matmul(reshape(hidden, {4, 32, 512}), v)));
+  const Vars gradients = grad(loss, {x, w, v});
+  const auto hidden_bytes = [&](Precision precision) {
+    PlayerOptions options;
+    options.precision = precision;
+    const Player player(tape, gradients, options);
+    for (const Plan::Buffer& buffer : player.plan().buffers)
+      if (buffer.name == "#" + std::to_string(hidden.id().node) + " gelu") return buffer.bytes;
+    return std::size_t{0};
+  };
+  if (instruction_set() == InstructionSet::avx512_bf16) {  // the matrix unit reads float32
+    CHECK(hidden_bytes(Precision::float32) == 128 * 512 * 4);
+    CHECK(hidden_bytes(Precision::bf16) == 128 * 512 * 2);
+  }
+  for (const Var& gradient : gradients) {
+    PlayerOptions plain;
+    plain.precision = Precision::bf16;
+    plain.passes.fuse = false;
+    Player player(tape, {gradient}, plain);
+    player.play();
+    CHECK(same_bits(played(gradient, Precision::bf16), Array(player.view(gradient))));
+  }
+}
