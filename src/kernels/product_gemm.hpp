@@ -22,8 +22,8 @@ struct GemmPlan {
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 
-/// Matrix products of a plan, ready to run: a and b hold T, or what GemmPlan::narrow says. `scratch` and `prepared` must
-/// be 64-byte aligned.
+/// Matrix products of a plan, ready to run: a and b hold T, or what GemmPlan::narrow says. `scratch` and `prepared`
+/// must be 64-byte aligned.
 template <class T>
 struct MatrixProducts {
   std::function<void(const void* a, const void* b, T* c, void* scratch, const void* prepared)> run;
@@ -34,8 +34,8 @@ struct MatrixProducts {
   std::size_t prepared_bytes = 0;
 };
 
-/// Whether BLAS can compute it, if no operand is narrow: each matrix has one stride of 1 and another that is at least the length of a row, and
-/// sizes and strides fit int.
+/// Whether BLAS can compute it, if no operand is narrow: each matrix has one stride of 1 and another that is at
+/// least the length of a row, and sizes and strides fit int.
 bool gemm_can(const GemmPlan& plan);
 
 /// Whether c is row-major: the column stride of c is 1.

@@ -6,9 +6,9 @@
 
 namespace xtape {
 
-/// Whether one operand has at most 8 rows (without tiles 32, if the other exceeds the second-level cache) and is not narrow, and the
-/// other is a matrix that can be read in place: either the summed terms are contiguous in both operands, or the rows of
-/// the matrix and of the result are contiguous.
+/// Whether one operand has at most 8 rows (without tiles 32, if the other exceeds the second-level cache) and is
+/// not narrow, and the other is a matrix that can be read in place: either the summed terms are contiguous in both
+/// operands, or the rows of the matrix and of the result are contiguous.
 bool rows_suit(const GemmPlan& plan);
 
 /// `plan` must satisfy rows_suit. The bits of a row do not depend on the other rows or on their number.

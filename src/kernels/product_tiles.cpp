@@ -284,8 +284,8 @@ class Tiles {
       LeftRows from{lefts + begin * block_parts_, block_parts_, 1};
       if constexpr (!F::must_pack_left)
         if (!packs_left_)
-          from = {static_cast<const Part*>(arrays.a) + start[0] + block.offsets[0] + (top + begin) * plan_.m_strides[0], plan_.m_strides[0],
-                  plan_.k_strides[0]};
+          from = {static_cast<const Part*>(arrays.a) + start[0] + block.offsets[0] + (top + begin) * plan_.m_strides[0],
+                  plan_.m_strides[0], plan_.k_strides[0]};
       for (std::int64_t p = 0; p < count; ++p)
         tile(end - begin, from, panels + p * panel_size(), block.parts(),
              arrays.c + start[2] + (top + begin) * plan_.m_strides[2] + (first_panel + p) * panel_width<F>,
@@ -329,7 +329,8 @@ MatrixProducts<typename F::Number> made(const GemmPlan& plan) {
   using Part = typename F::Part;
   const Tiles<F> tiles(with_columns_running(plan));
   MatrixProducts<T> made;
-  made.run = [tiles, swapped = !columns_run(plan)](const void* a, const void* b, T* c, void* scratch, const void* prepared) {
+  made.run = [tiles, swapped = !columns_run(plan)](const void* a, const void* b, T* c, void* scratch,
+                                                   const void* prepared) {
     tiles.run(swapped ? b : a, swapped ? a : b, c, static_cast<std::byte*>(scratch),
               static_cast<const Part*>(prepared));
   };
