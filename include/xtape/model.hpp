@@ -20,10 +20,6 @@
 
 namespace xtape {
 
-template <>
-inline constexpr const char* kind_of_value<Var> = "var";
-/// Vars by name: the inputs, results or weights of a model, in the order of the definition.
-using NamedVars = Named<Var>;
 /// Arrays to feed, by the names of the inputs.
 using NamedArrays = Named<ArrayView>;
 /// A feed for each of `inputs`: the array of that name, which must live until the feeds are played. Throws Error if one

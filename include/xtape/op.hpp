@@ -176,6 +176,11 @@ class OpTable {
   /// Adds an op, which must outlive the table and the tapes that use it. Throws Error if its name is empty or exists,
   /// or it lacks a doc, a shape rule, or both a lowering and an `expand`.
   void add(const Op& op);
+  /// Adds an op whose nodes have a body. A function records them (scan, checkpoint), so `ops`, `find` and `at` do not
+  /// know the op, and definitions cannot call it; files of tapes name it. Throws as `add` does.
+  void add_with_body(const Op& op);
+  /// The op of nodes that name it in a file: an op of the table, one with a body, or a source. Null if there is none.
+  const Op* find_recorded(const std::string& name) const;
   const Op* find(const std::string& name) const;  ///< Null if there is none.
   /// The op of that name. Throws Error, with the nearest name, if there is none.
   const Op& at(const std::string& name) const;
@@ -186,7 +191,9 @@ class OpTable {
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:
+  void check(const Op& op) const;
   std::map<std::string, const Op*> ops_;
+  std::map<std::string, const Op*> with_body_;
   std::vector<Rule> rules_;
 };
 /// The library's ops and rules. Made at the first call; lives as long as the program. Thread-safe.

@@ -32,6 +32,8 @@ struct Passes {
   bool expand = false;      ///< Replaces every op that has an expansion by it; then `fuse` has no effect.
   /// Only `expand` on: slow, and the definition of the right results.
   static Passes reference();
+  /// Each recorded call is computed by itself: without fuse, fold, common, accumulate and elementwise.
+  static Passes unfused();
 };
 
 /// Memory for temporaries that several players share, one playing at a time. It reserves address space once, and uses
@@ -47,6 +49,17 @@ struct PlayerOptions {
   std::vector<Carry> carries;  ///< The states; those of caches are Tape::states().
   std::shared_ptr<Arena> arena;         ///< Null: the player has its own.
   bool profile = false;                 ///< Measures the time of every step: see Player::seconds.
+  bool digests = false;                 ///< Hashes every value of a play: see Player::digests.
+};
+
+/// The hash of a value of a play. Two runs are compared value by value without keeping arrays.
+struct Digest {
+  std::string node;     ///< "#12 add", named as Plan::Buffer; of a source its name.
+  int output = 0;       ///< Of the step that computed it.
+  std::string op;       ///< The step: "einsum", "add+gelu"; of a source "input", "carry" or "parameter".
+  std::string site;
+  std::string type;
+  std::uint64_t hash = 0;
 };
 
 /// The array that is fed to an input. It is read during the play only.
@@ -156,6 +169,11 @@ class Player {
   std::int64_t measured() const;  ///< The number of plays measured.
   void forget_seconds();          ///< Resets both to 0.
   int threads() const;            ///< The most threads that a play uses.
+  /// With PlayerOptions::digests, the hashes of the last play: of the inputs, states and parameters that it read, then
+  /// of the outputs of its kernels, in order. Views and copies have none. A hash depends on the bits of the elements
+  /// in row-major order only: it is the checksum that save_arrays gives the array. Values inside fused steps have none:
+  /// see Passes::unfused. Throws Error without the option.
+  std::vector<Digest> digests() const;
   /// Plays `feeds` again, from the present carried states, on a second player without fusion, and returns op, type and
   /// site of the first step whose output has a NaN or infinity, or "". -inf, of which masks are made, counts only if
   /// nothing else is found. Slow, for debugging; changes no state.

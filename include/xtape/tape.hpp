@@ -26,6 +26,7 @@ namespace xtape {
 struct Op;
 class OpTable;
 class Tape;
+struct SavedTape;
 
 /// The type of a value: what is known of it before it is computed.
 struct ValueType {
@@ -148,6 +149,10 @@ class Var {
   std::uint32_t serial_ = 0;
 };
 using Vars = std::vector<Var>;
+template <>
+inline constexpr const char* kind_of_value<Var> = "var";
+/// Vars by name: inputs, results, weights.
+using NamedVars = Named<Var>;
 
 /// A carry: a state that a player keeps between plays. After a play, the value of `output` becomes the value of `input`
 /// for the next play. `input` is an input of the tape; both have one type.
@@ -266,8 +271,18 @@ class Tape {
   /// Nodes recorded while the guard lives get exactly this site: for nodes that replace the node of that site.
   Guard in_site(const Site& site);
 
-  void to_json(std::ostream& out) const;  ///< {"nodes": [{"op", "name", "attributes", "inputs", "outputs", …}]}.
-  void to_dot(std::ostream& out) const;   ///< A Graphviz digraph: a vertex for each node.
+  /// Writes the tape to the folder `path`: the nodes to tape.json, the arrays of constants and parameters to
+  /// arrays.safetensors (docs/tapes.md). `outputs` are the values that the file stands for. The same tape gives the same
+  /// bytes. A saved tape at `path` is replaced; a crash leaves the old folder or the new one. Throws HandleError for
+  /// vars of another tape, Error for ops that are not in the tape's table and for names that are not UTF-8, FileError
+  /// if the folder cannot be written or `path` is something else.
+  void save(const std::string& path, const NamedVars& outputs = {}) const;
+  /// Reads a saved tape. It plays the same bits as the saved one, and what is recorded on it later also gets the same
+  /// sites. `weights` replace parameters of the file, by name: their arrays are shared, and those of the file not read.
+  /// `ops` are the ops that nodes may have; null: builtin_ops(). Throws FileError, which gives file and line, for
+  /// anything that recording could not have made.
+  static SavedTape load(const std::string& path, const Store& weights = {}, const OpTable* ops = nullptr);
+  void to_dot(std::ostream& out) const;  ///< A Graphviz digraph: a vertex for each node.
 
   /// Whether both are handles on the same list.
   friend bool operator==(const Tape& a, const Tape& b) { return a.data_ == b.data_; }
@@ -302,9 +317,23 @@ class Tape {
 
  private:
   friend class Var;
+  friend class TapeWriter;
+  friend class TapeReader;
   explicit Tape(std::shared_ptr<struct TapeData> data) : data_(std::move(data)) {}
   std::shared_ptr<struct TapeData> data_;
 };
+
+/// A tape from a file, and its vars by name.
+struct SavedTape {
+  Tape tape;
+  NamedVars inputs;
+  /// Named as their arrays in the file: a parameter whose name another one has too is "NAME#12", with the number of its
+  /// node.
+  NamedVars parameters;
+  NamedVars outputs;  ///< Those that Tape::save was given.
+};
+/// Whether `path` is a folder that Tape::save wrote, judged by its names. Throws FileError if it cannot be accessed.
+bool is_saved_tape(const std::string& path);
 
 /// Records the nodes of `body` on `tape`, with `inputs` (one per input of the body) in place of its inputs, and returns
 /// its results. The nodes keep their sites.

@@ -15,16 +15,20 @@ std::uint64_t checksum_of_pieces(const std::vector<std::uint64_t>& checksums) {
   return XXH3_64bits(checksums.data(), checksums.size() * sizeof(std::uint64_t));
 }
 
-std::uint64_t checksum_of(const void* bytes, std::size_t count) {
+std::uint64_t checksum_of(const void* bytes, std::size_t count, int threads, std::vector<std::uint64_t>& pieces) {
   const auto size = static_cast<std::int64_t>(count);
-  std::vector<std::uint64_t> checksums(static_cast<std::size_t>((size + checksum_piece - 1) / checksum_piece));
-  parallel_for(omp_get_max_threads(), size, checksum_piece, [&](std::int64_t begin, std::int64_t finish) {
+  pieces.resize(static_cast<std::size_t>((size + checksum_piece - 1) / checksum_piece));
+  parallel_for(threads, size, checksum_piece, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t at = begin; at < finish; at += checksum_piece)
-      checksums[static_cast<std::size_t>(at / checksum_piece)] =
-          checksum_of_piece(static_cast<const std::byte*>(bytes) + at,
-                            static_cast<std::size_t>(std::min(checksum_piece, finish - at)));
+      pieces[static_cast<std::size_t>(at / checksum_piece)] = checksum_of_piece(
+          static_cast<const std::byte*>(bytes) + at, static_cast<std::size_t>(std::min(checksum_piece, finish - at)));
   });
-  return checksum_of_pieces(checksums);
+  return checksum_of_pieces(pieces);
+}
+
+std::uint64_t checksum_of(const void* bytes, std::size_t count) {
+  std::vector<std::uint64_t> pieces;
+  return checksum_of(bytes, count, omp_get_max_threads(), pieces);
 }
 
 }  // namespace xtape

@@ -14,5 +14,7 @@ std::uint64_t checksum_of_piece(const void* bytes, std::size_t count);
 std::uint64_t checksum_of_pieces(const std::vector<std::uint64_t>& checksums);
 /// The checksum of `count` bytes in memory, computed on all threads.
 std::uint64_t checksum_of(const void* bytes, std::size_t count);
+/// The same on `threads` threads, without allocating if `pieces` has the capacity for the checksums of all pieces.
+std::uint64_t checksum_of(const void* bytes, std::size_t count, int threads, std::vector<std::uint64_t>& pieces);
 
 }  // namespace xtape

@@ -89,6 +89,47 @@ void rename_path(const std::string& from, const std::string& to) {
   flush_folder(folder_of(to));
 }
 
+namespace {
+/// Renames folder `from` to `to`. An existing `to` is replaced and then removed.
+void put_in_place(const std::string& from, const std::string& to) {
+  if (path_exists(to)) {
+    // A plain rename cannot replace a directory that is not empty; the exchange is also atomic.
+    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
+      flush_folder(folder_of(to));
+      remove_if_possible(from);
+      return;
+    }
+    if (errno != EINVAL && errno != ENOSYS) fail("replace", to);
+    // The file system does not support the exchange. If the process dies between the two renames, there is no `to`.
+    const std::string before = to + ".replaced" + unfinished;
+    remove_if_possible(before);
+    rename_path(to, before);
+    try {
+      rename_path(from, to);
+    } catch (const FileError&) {
+      if (!path_exists(to)) rename_path(before, to);
+      throw;
+    }
+    return;
+  }
+  rename_path(from, to);
+}
+}  // namespace
+
+void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write) {
+  const std::string to = path.substr(0, path.find_last_not_of('/') + 1);  // "runs/t/" is "runs/t"
+  const std::string beside = to + unfinished;
+  remove_if_possible(beside);
+  try {
+    make_folder(beside);
+    write(beside);
+    put_in_place(beside, to);
+  } catch (...) {
+    remove_if_possible(beside);  // frees its space, as the disk may be full
+    throw;
+  }
+}
+
 void write_file(const std::string& path, const std::string& bytes) {
   ReplacedFile file(path);
   file.write(bytes.data(), bytes.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ void flush_folder(const std::string& folder);
 std::string folder_of(const std::string& path);  ///< The folder that contains the file or folder `path`.
 /// Renames `from` to `to` and flushes the folder of `to`. Throws FileError.
 void rename_path(const std::string& from, const std::string& to);
+inline constexpr const char* unfinished = ".writing";  ///< Ends the names of folders that write_folder has not completed.
+/// Makes or replaces the folder at `path` atomically: `write` fills a new folder beside it, whose name ends in
+/// `unfinished`, which is then renamed to `path`. If `write` throws, nothing is left of the new folder. Throws
+/// FileError.
+void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write);
 /// Replaces the file at `path` atomically: writes a temporary file next to it, flushes it and renames it to `path`.
 /// Throws FileError.
 void write_file(const std::string& path, const std::string& bytes);

@@ -16,10 +16,11 @@ std::pair<std::string, std::string> halves(const std::string& word, const char* 
 }
 }  // namespace
 
-void add_definition(CLI::App& command, DefinitionOptions& arguments) {
+void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also) {
   command
-      .add_option("DEFINITION", arguments.definition,
-                  "A definition file, the name of an installed definition, or a folder with a config.json")
+      .add_option(
+          "DEFINITION", arguments.definition,
+          std::string("A definition file, the name of an installed definition, or a folder with a config.json") + also)
       ->required();
   command.add_option("--set", arguments.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
       ->expected(1)

@@ -17,8 +17,8 @@ struct DefinitionOptions {
   std::uint64_t seed = 0;
 };
 
-/// Adds DEFINITION, --set and --dtype.
-void add_definition(CLI::App& command, DefinitionOptions& arguments);
+/// Adds DEFINITION, --set and --dtype. `also` continues the help of DEFINITION.
+void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also = "");
 
 /// Loads the model that the options specify; with `initialise` false its weights are zero. Throws WrongInput,
 /// DefinitionError or FileError.

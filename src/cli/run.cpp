@@ -1,10 +1,11 @@
-/// xtape run: plays one function of a definition on arrays from a file.
+/// xtape run: plays a function of a definition, or a saved tape, on arrays from a file.
 #include <algorithm>
+#include <iostream>
 #include <memory>
 
-#include "definition_options.hpp"
+#include "digests.hpp"
 #include "nearest.hpp"
-#include "xtape/grad.hpp"
+#include "recorded.hpp"
 #include "xtape/player.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -12,10 +13,11 @@ namespace xtape::cli {
 namespace {
 
 struct RunArguments {
-  DefinitionOptions definition;
-  std::string function, in, out, weights, mode = "eval";
-  bool grad = false;
+  RecordedOptions recorded;
+  std::string in, out, digests;
+  bool unfused = false;
   int threads = 0;
+  std::uint64_t step = 0;
 };
 
 template <class From, class To>
@@ -25,8 +27,15 @@ Array converted(const Array& from) {
   return to;
 }
 
+/// An input to feed.
+struct Wanted {
+  std::string name;
+  Dtype dtype = Dtype::float32;
+  bool is_state = false;  ///< A state begins with zeros if the file does not have it.
+};
+
 /// Converts the array to the dtype of the input if only the width differs.
-Array fitting(const Array& array, const FunctionInput& input) {
+Array fitting(const Array& array, const Wanted& input) {
   if (array.dtype() == input.dtype) return array;
   if (array.dtype() == Dtype::float32 && input.dtype == Dtype::float64) return converted<float, double>(array);
   if (array.dtype() == Dtype::float64 && input.dtype == Dtype::float32) return converted<double, float>(array);
@@ -40,99 +49,140 @@ Array fitting(const Array& array, const FunctionInput& input) {
                    name_of(array.dtype()));
 }
 
-std::vector<Array> arrays_for(const Signature& signature, const std::string& path) {
-  const Store file = load_arrays(path);
-  std::vector<Array> arrays;
-  std::vector<std::string> names;
-  for (const FunctionInput& input : signature.inputs) {
-    names.push_back(input.name);
+/// The arrays for the inputs, in their order; empty for states that the file does not have.
+Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
+  const Store file = path.empty() ? Store() : load_arrays(path);
+  Store arrays;
+  for (const Wanted& input : inputs) {
     const Array* array = file.find(input.name);
-    if (array == nullptr) throw WrongInput("'" + path + "' has no array '" + input.name + "'");
-    arrays.push_back(fitting(*array, input));
+    if (array == nullptr && !input.is_state)
+      throw WrongInput(path.empty() ? "input '" + input.name + "' is not given: --in FILE names a file with it"
+                                    : "'" + path + "' has no array '" + input.name + "'");
+    if (array != nullptr) arrays.add(input.name, fitting(*array, input));
   }
+  std::vector<std::string> names;
+  for (const Wanted& input : inputs) names.push_back(input.name);
   for (const Store::Entry& entry : file)
-    if (std::find(names.begin(), names.end(), entry.name) == names.end())
-      throw WrongInput("'" + path + "' has '" + entry.name + "', which is not an input of the function" +
+    if (!arrays.has(entry.name))
+      throw WrongInput("'" + path + "' has '" + entry.name + "', which is not an input" +
                        did_you_mean(entry.name, names));
   return arrays;
 }
 
-/// The gradients of the first result by every weight and floating input, named grad.NAME.
-NamedVars gradients(Tape& tape, const Model& model, const NamedVars& inputs, const NamedVars& results) {
-  const Var& first = results[0].value;
-  if (first.rank() != 0 || !is_floating(first.dtype()))
-    throw WrongInput("--grad needs a scalar: the first result, '" + results[0].name + "', is " +
-                     to_string(first.type()));
-  NamedVars by = model.weights(tape);
-  for (const auto& [name, var] : inputs)
-    if (is_floating(var.dtype())) by.add(name, var);
-  Vars vars;
-  for (const auto& each : by) vars.push_back(each.value);
-  const Vars found = grad(first, vars);
-  NamedVars named;
-  for (std::size_t i = 0; i < by.size(); ++i) named.add("grad." + by[i].name, found[i]);
-  return named;
+bool is_state(const std::vector<Carry>& states, const Var& input) {
+  return std::any_of(states.begin(), states.end(), [&](const Carry& state) { return state.input.id() == input.id(); });
 }
 
-/// A recorded function and the arrays for its inputs.
+/// A recorded function or saved tape, and the arrays for its inputs.
 struct Work {
-  Tape tape;
-  std::vector<Array> arrays;
-  NamedVars inputs, results;
+  RecordedTape recorded;
+  Store arrays;
 };
 
-Work prepared(const RunArguments& arguments, Model& model) {
-  if (!arguments.weights.empty()) model.load_weights(arguments.weights);
-  const Signature& signature = model.signature(arguments.function);
-  Work work{Tape(mode_named(arguments.mode)), arrays_for(signature, arguments.in), {}, {}};
-  for (std::size_t i = 0; i < work.arrays.size(); ++i) {
-    const std::string& name = signature.inputs[i].name;
-    work.inputs.add(name, work.tape.input(name, work.arrays[i].shape(), work.arrays[i].dtype()));
-  }
-  work.results = model.record(work.tape, arguments.function, work.inputs);
-  if (arguments.grad) {
-    for (const auto& [name, var] : gradients(work.tape, model, work.inputs, work.results)) work.results.add(name, var);
-  }
+Work prepared(const CLI::App& command, const RunArguments& arguments) {
+  const RecordedOptions& options = arguments.recorded;
+  const bool saved = is_saved_tape(options.definition.definition);
+  if (!saved && options.function.empty()) throw WrongInput("a definition needs a FUNCTION to play");
+  Work work;
+  work.recorded = recorded_tape(command, options, false, [&](const Model& model, Tape& tape) {
+    std::vector<Wanted> wanted;
+    for (const FunctionInput& input : model.signature(options.function).inputs)
+      wanted.push_back({input.name, input.dtype});
+    work.arrays = arrays_for(wanted, arguments.in);
+    NamedVars inputs;
+    for (const auto& [name, array] : work.arrays) inputs.add(name, tape.input(name, array.shape(), array.dtype()));
+    return inputs;
+  });
+  if (!saved) return work;
+  const std::vector<Carry> states = work.recorded.tape.states();
+  std::vector<Wanted> wanted;
+  for (const auto& [name, var] : work.recorded.inputs) wanted.push_back({name, var.dtype(), is_state(states, var)});
+  work.arrays = arrays_for(wanted, arguments.in);
   return work;
 }
 
-void run(const RunArguments& arguments) {
-  Model model = as_wrong_input([&] { return load_model(arguments.definition, arguments.weights.empty()); });
-  const Work work = as_wrong_input([&] { return prepared(arguments, model); });
+template <class T>
+void print_elements(const ArrayView& values) {
+  constexpr std::int64_t most = 8;
+  const xt::xarray<T> all = values.to<T>();
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(count_of(values.shape()), most); ++i)
+    std::cout << ' ' << all.flat(static_cast<std::size_t>(i));
+  std::cout << (count_of(values.shape()) > most ? " …\n" : "\n");
+}
+
+/// Prints the type and the first elements of a result.
+void print(const std::string& name, const ArrayView& values) {
+  std::cout << name << ": " << to_string(ValueType{values.dtype(), values.shape()});
+  switch (values.dtype()) {
+    case Dtype::float32:
+      return print_elements<float>(values);
+    case Dtype::float64:
+      return print_elements<double>(values);
+    case Dtype::bfloat16:
+      return print_elements<float>(converted<bfloat16, float>(Array(values)));
+    case Dtype::int32:
+      return print_elements<std::int32_t>(values);
+    case Dtype::int64:
+      return print_elements<std::int64_t>(values);
+    case Dtype::int8:
+      return print_elements<std::int32_t>(converted<std::int8_t, std::int32_t>(Array(values)));
+    case Dtype::boolean:
+      return print_elements<bool>(values);
+  }
+}
+
+void run(const CLI::App& command, const RunArguments& arguments) {
+  const Work work = as_wrong_input([&] { return prepared(command, arguments); });
+  const RecordedTape& recorded = work.recorded;
+  if (recorded.outputs.empty()) throw WrongInput("the saved tape names no output to play");
   Vars outputs;
-  for (const auto& each : work.results) outputs.push_back(each.value);
+  for (const auto& each : recorded.outputs) outputs.push_back(each.value);
   PlayerOptions options;
   options.threads = arguments.threads;
-  options.seed = arguments.definition.seed;
-  Player player(work.tape, outputs, options);
+  options.seed = arguments.recorded.definition.seed;
+  options.digests = !arguments.digests.empty();
+  if (arguments.unfused) options.passes = Passes::unfused();
+  options.carries = recorded.tape.states();
+  for (Carry& state : options.carries)
+    if (const Array* array = work.arrays.find(state.input.node().name)) state.memory = *array;
+  Player player(recorded.tape, outputs, options);
   std::vector<Feed> feeds;
-  for (std::size_t i = 0; i < work.arrays.size(); ++i) feeds.emplace_back(work.inputs[i].value, work.arrays[i]);
-  player.play(feeds);
+  for (const auto& [name, var] : recorded.inputs)
+    if (!is_state(options.carries, var)) feeds.emplace_back(var, *work.arrays.find(name));
+  player.play(feeds, arguments.step);
+  if (options.digests)
+    save_digests(arguments.digests, player,
+                 {{"seed", std::to_string(options.seed)},
+                  {"step", std::to_string(arguments.step)},
+                  {"passes", arguments.unfused ? "unfused" : "all"}});
+  if (arguments.out.empty()) {
+    for (const auto& [name, var] : recorded.outputs) print(name, player.view(var));
+    return;
+  }
   Store out;
-  for (const auto& [name, var] : work.results) out.add(name, Array(player.view(var)));
+  for (const auto& [name, var] : recorded.outputs) out.add(name, Array(player.view(var)));
   save_arrays(arguments.out, out);
 }
 
 }  // namespace
 
 void add_run(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("run", "Play one function of a definition on arrays from a file");
+  CLI::App* command =
+      program.add_subcommand("run", "Play a function of a definition, or a saved tape, on arrays from a file");
   const auto arguments = std::make_shared<RunArguments>();
-  add_definition(*command, arguments->definition);
-  command->add_option("FUNCTION", arguments->function, "The function to play")->required();
-  command->add_option("--in", arguments->in, "A safetensors file with its inputs by name")->required();
-  command->add_option("--out", arguments->out, "The safetensors file to write its results to")->required();
-  command->add_option("--weights", arguments->weights,
-                      "A safetensors file with the weights (default: initial weights)");
-  command->add_option("--mode", arguments->mode, "train, eval or predict")->capture_default_str();
-  command->add_flag(
-      "--grad", arguments->grad,
-      "Also write grad.NAME: the gradients of the first result, which must be a scalar, by every weight and "
-      "every floating input");
-  command->add_option("--seed", arguments->definition.seed, "The seed of initial weights and random ops")
+  add_recorded(*command, arguments->recorded);
+  command->add_option("FUNCTION", arguments->recorded.function, "The function of the definition to play");
+  command->add_option("--in", arguments->in, "A safetensors file with the inputs by name");
+  command->add_option("--out", arguments->out,
+                      "The safetensors file to write the results to (default: their first elements are printed)");
+  command
+      ->add_option("--step", arguments->step,
+                   "The random step: with the same seed and step, the same numbers are drawn")
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")->capture_default_str();
-  command->callback([arguments] { run(*arguments); });
+  command->add_option("--digests", arguments->digests, "Write the hashes of all values to this file, for xtape diff");
+  command->add_flag("--unfused", arguments->unfused, "Play every call by itself, so that each has a digest");
+  command->callback([command, arguments] { run(*command, *arguments); });
 }
 
 }  // namespace xtape::cli

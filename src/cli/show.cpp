@@ -1,19 +1,19 @@
-/// xtape show: prints a definition's hyper-parameters, functions, modules and weights, or the tape of a function.
+/// xtape show: prints a definition's hyper-parameters, functions, modules and weights; or prints or saves a tape.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 
-#include "definition_options.hpp"
-#include "xtape/grad.hpp"
+#include "node_text.hpp"
+#include "recorded.hpp"
+#include "tape_json.hpp"
 
 namespace xtape::cli {
 namespace {
 
 struct ShowArguments {
-  DefinitionOptions definition;
-  std::string tape, with, mode = "eval", format = "text";
-  bool grad = false;
+  RecordedOptions recorded;
+  std::string with, format = "text", save;
 };
 
 /// Equal modules of a list are printed once, with a star instead of the index.
@@ -95,47 +95,49 @@ void print_model(const Model& model) {
   std::cout << grouped(model.parameter_count()) << " parameters\n";
 }
 
-void print_tape(const Model& model, const ShowArguments& arguments) {
-  Tape tape(mode_named(arguments.mode));
-  const NamedVars inputs = model.inputs(tape, arguments.tape, sizes_of(arguments.with));
-  const NamedVars results = model.record(tape, arguments.tape, inputs);
-  if (arguments.grad) {
-    Vars weights;
-    for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
-    grad(results[0].value, weights);
-  }
-  if (arguments.format == "json")
-    tape.to_json(std::cout);
-  else if (arguments.format == "dot")
-    tape.to_dot(std::cout);
+void print_tape(const RecordedTape& recorded, const std::string& format) {
+  if (format == "json")
+    std::cout << text_of(recorded.tape, recorded.outputs).text;
+  else if (format == "dot")
+    recorded.tape.to_dot(std::cout);
   else
-    std::cout << tape;
+    std::cout << recorded.tape;
+  if (format != "text") return;
+  for (const auto& [name, var] : recorded.outputs)
+    std::cout << "output '" << name << "' " << reference(recorded.tape, var.id()) << '\n';
 }
 
-void show(const ShowArguments& arguments) {
-  const Model model = load_model(arguments.definition, false);
-  if (arguments.tape.empty())
-    print_model(model);
+void show(const CLI::App& command, const ShowArguments& arguments) {
+  const RecordedOptions& options = arguments.recorded;
+  if (options.function.empty() && !is_saved_tape(options.definition.definition)) {
+    for (const char* name : {"--with", "--grad", "--mode", "--format", "--save", "--weights"})
+      if (command.count(name) > 0) throw WrongInput(std::string(name) + " needs --tape FUNCTION, or a saved tape");
+    return print_model(load_model(options.definition, false));
+  }
+  const auto inputs = [&](const Model& model, Tape& tape) {
+    return model.inputs(tape, options.function, sizes_of(arguments.with));
+  };
+  const RecordedTape recorded = recorded_tape(command, options, arguments.save.empty(), inputs);
+  if (arguments.save.empty())
+    print_tape(recorded, arguments.format);
   else
-    print_tape(model, arguments);
+    recorded.tape.save(arguments.save, recorded.outputs);
 }
 
 }  // namespace
 
 void add_show(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("show", "Print a definition's modules and weights, or a function's tape");
+  CLI::App* command =
+      program.add_subcommand("show", "Print a definition's modules and weights, or print or save a tape");
   const auto arguments = std::make_shared<ShowArguments>();
-  add_definition(*command, arguments->definition);
-  auto* tape = command->add_option("--tape", arguments->tape, "Print the tape of this function instead");
-  command->add_option("--with", arguments->with, "The sizes to record for, such as b=2,t=8")->needs(tape);
-  command->add_flag("--grad", arguments->grad, "Also record the gradients of the first result by all weights")
-      ->needs(tape);
-  command->add_option("--mode", arguments->mode, "train, eval or predict")->capture_default_str()->needs(tape);
+  add_recorded(*command, arguments->recorded);
+  command->add_option("--tape", arguments->recorded.function, "Record this function, and print its tape instead");
+  command->add_option("--with", arguments->with, "The sizes to record for, such as b=2,t=8");
   command->add_option("--format", arguments->format, "text, json or dot")
       ->capture_default_str()
-      ->needs(tape)
       ->check(CLI::IsMember({"text", "json", "dot"}));
-  command->callback([arguments] { as_wrong_input([&] { show(*arguments); }); });
+  command->add_option("--save", arguments->save, "Save the tape to this folder instead of printing it");
+  command->callback([command, arguments] { as_wrong_input([&] { show(*command, *arguments); }); });
 }
 
 }  // namespace xtape::cli

@@ -1,6 +1,7 @@
 // Records a call: completes the attributes, promotes dtypes, checks shapes and appends the node.
 #include <algorithm>
 
+#include "check_call.hpp"
 #include "nearest.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -95,24 +96,6 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
   return result;
 }
 
-void check_arity(const Op& op, std::size_t count) {
-  const auto needed = std::count_if(op.inputs.begin(), op.inputs.end(),
-                                    [](const InputSpec& spec) { return spec.arity == Arity::one; });
-  const bool many = !op.inputs.empty() && op.inputs.back().arity == Arity::many;
-  if (count >= static_cast<std::size_t>(needed) && (many || count <= op.inputs.size())) return;
-  std::string list;
-  for (const InputSpec& spec : op.inputs)
-    list += (list.empty() ? "" : ", ") + spec.name +
-            (spec.arity == Arity::many ? "…" : spec.arity == Arity::optional ? "?" : "");
-  throw Error("takes (" + list + "), got " + std::to_string(count) + (count == 1 ? " operand" : " operands"));
-}
-
-const InputSpec& spec_of(const Op& op, std::size_t input) {
-  return op.inputs[std::min(input, op.inputs.size() - 1)];
-}
-
-bool promotes(Accept accept) { return accept == Accept::value || accept == Accept::floating; }
-
 /// The dtype that the operands which are promoted together are converted to: the highest among the vars, in the order
 /// bool, int32, int64, bfloat16, float32. int8 counts as int32. A whole literal raises bool to int64. A literal with a
 /// fraction, or an input that takes only floats, raises integers and bool to `default_dtype`. Throws DtypeError for
@@ -191,19 +174,6 @@ Vars naming(const Op& op, const Caller& caller, const Body& body) {
     error.name_op(op.name);
     error.name_location(to_string(caller));
     throw;
-  }
-}
-
-/// Throws DtypeError unless all operands that are promoted together have one dtype, since kernels read them as one.
-/// `apply` ensures that; the `record` of an op may not.
-void check_one_dtype(const Call& call) {
-  const ValueType* first = nullptr;
-  for (std::size_t i = 0; i < call.inputs.size() && !call.op.inputs.empty(); ++i) {
-    const Accept accept = call.op.inputs[std::min(i, call.op.inputs.size() - 1)].accept;
-    if (accept != Accept::value && accept != Accept::floating) continue;
-    if (first == nullptr) first = &call.inputs[i];
-    if (first->dtype != call.inputs[i].dtype)
-      throw DtypeError("operands " + to_string(*first) + " and " + to_string(call.inputs[i]) + " must have one dtype");
   }
 }
 }  // namespace

@@ -5,9 +5,21 @@
 
 namespace xtape {
 
+const Op& checkpoint_op();
+
 namespace {
 /// The gradient is another checkpoint, whose body computes the forward pass again and then its adjoint.
 Vars checkpoint_gradient(const GradientCall& call);
+
+std::vector<ValueType> checkpoint_types(const Call& call) {
+  if (call.body == nullptr) throw Error("needs a body: record it with xtape::checkpoint(function, inputs)");
+  std::vector<ValueType> given, results;
+  for (const ValueId& id : call.body->inputs()) given.push_back(call.body->type(id));
+  if (given != call.inputs) throw ShapeError("the inputs of its body must have the types of its operands");
+  for (const ValueId& id : call.body->results()) results.push_back(call.body->type(id));
+  return results;
+}
+}  // namespace
 
 const Op& checkpoint_op() {
   static const Op entry{
@@ -17,18 +29,13 @@ const Op& checkpoint_op() {
            et al., 2016, Training deep nets with sublinear memory cost).)",
       .inputs = {{"xs", Accept::any, Arity::many}},
       .outputs = {"ys"},
-      .shape =
-          [](const Call& call) {
-            if (call.body == nullptr) throw Error("needs a body: record it with xtape::checkpoint(function, inputs)");
-            std::vector<ValueType> types;
-            for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
-            return types;
-          },
+      .shape = checkpoint_types,
       .gradient = checkpoint_gradient,
       .expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); }};
   return entry;
 }
 
+namespace {
 Vars checkpoint_gradient(const GradientCall& call) {
   auto body = std::make_shared<Tape>(call.inputs[0].tape().blank());
   Vars outer = call.inputs;

@@ -37,6 +37,8 @@ ValueType product_type(const Call& call) {
         throw ShapeError("equation '" + text +
                          "' is not a plain product of two operands: record diagonals, sums and broadcasts with einsum");
     }
+  if (text != equation.operands[0] + "," + equation.operands[1] + "->" + equation.result)
+    throw ShapeError("equation '" + text + "' is not that of a recorded product, such as 'ab,bc->ac'");
   ValueType type{call.dtype(0), {}};
   for (char letter : equation.result) type.shape.push_back(sizes[static_cast<unsigned char>(letter)]);
   return type;
@@ -284,7 +286,11 @@ const Op& einsum_op() {
            where possible.)",
       .inputs = {{"operands", Accept::value, Arity::many}},
       .attributes = {equation_attribute},
-      .shape = [](const Call& call) { return std::vector<ValueType>{product_type(call)}; },
+      .shape =
+          [](const Call& call) {
+            if (call.inputs.size() != 2) throw ShapeError("a recorded product has two operands");
+            return std::vector<ValueType>{product_type(call)};
+          },
       .gradient = product_gradients,
       .record = record_einsum,
       .accumulate =

@@ -63,6 +63,36 @@ Vars unrolled(const ExpandCall& call) {
   return outputs;
 }
 
+/// The types of the outputs. Checks that sequences, states and body fit together, which kernels rely on.
+std::vector<ValueType> scan_types(const Call& call) {
+  if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
+  const ScanForm form(call.attributes);
+  const std::vector<ValueId> given = call.body->inputs();
+  std::vector<ValueType> types;
+  for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
+  const auto states = static_cast<std::size_t>(std::max<std::int64_t>(form.states, 0));
+  if (form.length < 0 || form.states < 0 || given.size() != call.inputs.size() || states > given.size() ||
+      form.sequences() > given.size() - states || states > types.size() || form.stacked() != types.size() - states)
+    throw ShapeError("its body does not have the inputs and results that its attributes and operands say");
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    ValueType step = call.inputs[k];
+    if (k < form.sequences()) {
+      const std::size_t axis = normal_axis(form.input_axes[k], step.shape.size());
+      if (form.input_axes[k] < 0 || step.shape[axis] != form.length)
+        throw ShapeError("sequence " + to_string(step) + " must have " + std::to_string(form.length) +
+                         " steps along axis " + std::to_string(form.input_axes[k]));
+      step.shape.erase(axis);
+    }
+    const bool is_state = k >= form.sequences() && k - form.sequences() < states;
+    if (call.body->type(given[k]) != step || (is_state && types[form.stacked() + k - form.sequences()] != step))
+      throw ShapeError("its body takes or gives another type than " + to_string(step) + " for operand " +
+                       std::to_string(k));
+  }
+  for (std::size_t k = 0; k < form.stacked(); ++k)
+    types[k].shape.insert(static_cast<std::size_t>(form.output_axes[k]), form.length);
+  return types;
+}
+
 /// Stands for a step's slice of an input while the cell is recorded.
 const Op& step_slice_op() {
   static const Op entry{.name = "step_slice",
@@ -96,16 +126,12 @@ const Op& scan_op() {
            states and those other inputs; the outputs are the stacked outputs and the final states.)",
       .inputs = {{"xs", Accept::any, Arity::many}},
       .outputs = {"ys"},
-      .shape =
-          [](const Call& call) {
-            if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
-            const ScanForm form(call.attributes);
-            std::vector<ValueType> types;
-            for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
-            for (std::size_t k = 0; k < form.stacked(); ++k)
-              types[k].shape.insert(static_cast<std::size_t>(form.output_axes[k]), form.length);
-            return types;
-          },
+      .attributes = {{"input_axes", AttributeType::integers, "The axis of the steps in each sequence.", std::nullopt},
+                     {"output_axes", AttributeType::integers, "The same in each stacked output.", std::nullopt},
+                     {"states", AttributeType::integer, "The number of states.", std::nullopt},
+                     {"length", AttributeType::integer, "The number of steps.", std::nullopt},
+                     {"reverse", AttributeType::boolean, "Whether the last step comes first.", std::nullopt}},
+      .shape = scan_types,
       .gradient = scan_gradient,
       .expand = unrolled,
       .lowering = {.steps = [](const Call& call) { return Stepping(ScanForm(call.attributes)); },

@@ -196,6 +196,8 @@ class Planner {
       step.out.push_back(ref(node.outputs[k].dtype, place));
       place.layout.offset = 0;
       call.out.push_back(place.layout);
+      step.origins.push_back(program_.origins[id]);
+      step.layouts.push_back(place.layout);
     }
     step.cost = cost_of(call);
     step.kernel = tiled   ? make_elementwise(call)

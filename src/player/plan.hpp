@@ -46,6 +46,9 @@ struct PlannedStep {
   std::string op;
   Site site;
   std::vector<ValueType> types;  ///< Of the outputs.
+  // Of the outputs of kernels; empty for copies.
+  std::vector<Origin> origins;
+  std::vector<Layout> layouts;  ///< Their offsets are 0.
   Kernel kernel;
   std::vector<BufferRef> in;
   std::vector<BufferRef> out;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "hasher.hpp"
 #include "memory.hpp"
 #include "passes.hpp"
 #include "plan.hpp"
@@ -20,6 +21,12 @@ Passes Passes::reference() {
   passes.fuse = passes.fold = passes.common = passes.accumulate = passes.elementwise = false;
   passes.views = passes.in_place = passes.reuse = false;
   passes.expand = true;
+  return passes;
+}
+
+Passes Passes::unfused() {
+  Passes passes;
+  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.elementwise = false;
   return passes;
 }
 
@@ -50,6 +57,7 @@ struct Player::Data {
   std::vector<char> fed;        // per planned input
   std::vector<double> seconds;  // per step, if options.profile is set
   std::int64_t measured = 0;    // the number of plays that `seconds` sums up
+  std::optional<Hasher> hasher;  // if options.digests is set
   std::optional<Plan> plan;     // made at the first call of plan()
   bool played = false;
 
@@ -79,6 +87,7 @@ struct Player::Data {
     for (PlannedStep& step : planned.steps) steps.push_back(ready_step(step));
     fed.assign(planned.inputs.size(), 0);
     if (options.profile) seconds.assign(steps.size(), 0);
+    if (options.digests) hasher.emplace(planned, threads);
   }
 
   void run_one(std::size_t index, std::uint64_t step) const {
@@ -91,11 +100,13 @@ struct Player::Data {
   }
 
   void run_steps(std::uint64_t step, const std::function<void(std::int64_t)>& after) {
+    if (hasher) hasher->hash_sources(planned);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto start = options.profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
       run_one(i, step);
       if (options.profile)
         seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (hasher) hasher->hash_outputs(i, steps[i]);
       if (after) after(static_cast<std::int64_t>(i));
     }
     if (options.profile) ++measured;
@@ -316,6 +327,11 @@ void Player::forget_seconds() {
 }
 int Player::threads() const {
   return data_->threads;
+}
+std::vector<Digest> Player::digests() const {
+  if (!data_->hasher) throw Error("digests: the player was made without PlayerOptions::digests");
+  if (!data_->played) throw Error("the player has not played yet");
+  return data_->hasher->digests(data_->planned);
 }
 
 namespace {

@@ -68,8 +68,7 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
   return pruned(whole, needed(tape, whole.outputs));
 }
 
-std::string Program::label(ValueId id) const {
-  const Origin& origin = origins[id];
+std::string to_string(const Origin& origin) {
   return "#" + std::to_string(origin.node) + " " + origin.op->name;
 }
 

@@ -17,6 +17,7 @@ struct Origin {
   std::int32_t node = -1;
   const Op* op = nullptr;
 };
+std::string to_string(const Origin& origin);  ///< As in the printed tape of the caller: "#12 add".
 
 /// One T for each value of a tape.
 template <class T>
@@ -60,8 +61,7 @@ struct Program {
 
   Var var(ValueId id) const { return tape.var(id); }
   const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }
-  /// The number and op of the value's origin, as in the printed tape of the caller: "#12 add".
-  std::string label(ValueId id) const;
+  std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Of the value's origin.
 };
 
 /// The program of the nodes of `tape` that `outputs` and the outputs of the carries need. Throws if a var belongs to

@@ -114,14 +114,31 @@ std::string to_string(const Site& site) {
   return scope.path + " (" + place + ")";
 }
 
-void OpTable::add(const Op& op) {
+void OpTable::check(const Op& op) const {
   const auto refuse = [&](const std::string& why) { throw Error("op '" + op.name + "' " + why); };
   if (op.name.empty()) throw Error("an op needs a name");
-  if (ops_.count(op.name) != 0) refuse("is already in the table");
+  if (find_recorded(op.name) != nullptr) refuse("is already in the table");
   if (op.doc.empty()) refuse("needs a doc");
   if (!op.shape) refuse("needs a shape rule");
   if (!op.lowering.runs() && !op.expand) refuse("needs a kernel, a tile, a view or an expand");
+}
+
+void OpTable::add(const Op& op) {
+  check(op);
   ops_.emplace(op.name, &op);
+}
+
+void OpTable::add_with_body(const Op& op) {
+  check(op);
+  with_body_.emplace(op.name, &op);
+}
+
+const Op* OpTable::find_recorded(const std::string& name) const {
+  if (const Op* op = find(name)) return op;
+  if (const auto found = with_body_.find(name); found != with_body_.end()) return found->second;
+  for (const Op* source : {&input_op(), &parameter_op(), &constant_op()})
+    if (name == source->name) return source;
+  return nullptr;
 }
 
 void OpTable::add(Rule rule) {

@@ -1,84 +1,49 @@
-// Writes a tape as text, JSON and Graphviz, and the reference of the ops.
-#include <nlohmann/json.hpp>
+// Writes a tape as text and Graphviz, and the reference of the ops.
 #include <sstream>
 
+#include "node_text.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
 
-namespace {
 std::string reference(const Tape& tape, ValueId id) {
   const Node& node = tape.node(static_cast<std::size_t>(id.node));
   return "#" + std::to_string(id.node) + (node.outputs.size() > 1 ? "." + std::to_string(id.output) : "");
 }
 
+namespace {
 std::string types_of(const Node& node) {
   std::string text;
   for (const ValueType& type : node.outputs) text += (text.empty() ? "" : ", ") + to_string(type);
   return text;
 }
+}  // namespace
 
+std::string line_of(const Tape& tape, std::size_t index) {
+  const Node& node = tape.node(index);
+  std::string text = "#" + std::to_string(index) + " " + node.op->name;
+  if (!node.name.empty()) text += " '" + node.name + "'";
+  std::string operands;
+  const auto add = [&](const std::string& operand) { operands += (operands.empty() ? "" : ", ") + operand; };
+  for (const ValueId& input : node.inputs) add(reference(tape, input));
+  for (const auto& item : node.attributes.items()) add(item.first + "=" + to_string(item.second));
+  text += "(" + operands + ") -> " + types_of(node);
+  if (node.fused) text += "  fused";
+  const std::string site = to_string(node.site);
+  return site.empty() ? text : text + "  at " + site;
+}
+
+namespace {
 void print(std::ostream& out, const Tape& tape, const std::string& indent) {
   for (std::size_t i = 0; i < tape.size(); ++i) {
-    const Node& node = tape.node(i);
-    out << indent << "#" << i << " " << node.op->name;
-    if (!node.name.empty()) out << " '" << node.name << "'";
-    out << "(";
-    bool first = true;
-    for (const ValueId& input : node.inputs) out << (std::exchange(first, false) ? "" : ", ") << reference(tape, input);
-    for (const auto& item : node.attributes.items())
-      out << (std::exchange(first, false) ? "" : ", ") << item.first << "=" << to_string(item.second);
-    out << ") -> " << types_of(node);
-    if (node.fused) out << "  fused";
-    const std::string site = to_string(node.site);
-    if (!site.empty()) out << "  at " << site;
-    out << "\n";
-    if (node.body) print(out, *node.body, indent + "    ");
+    out << indent << line_of(tape, i) << "\n";
+    if (tape.node(i).body) print(out, *tape.node(i).body, indent + "    ");
   }
   if (!tape.results().empty()) {
     out << indent << "gives";
     for (const ValueId& id : tape.results()) out << " " << reference(tape, id);
     out << "\n";
   }
-}
-
-nlohmann::ordered_json json_of(const Attribute& value) {
-  if (const auto* sizes = std::get_if<NamedSizes>(&value)) {
-    nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (const auto& [name, size] : *sizes) object[name] = size;
-    return object;
-  }
-  if (const auto* dtype = std::get_if<Dtype>(&value)) return name_of(*dtype);
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return *list;
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
-  const double number = std::get<double>(value);
-  if (number - number != 0) return to_string(value);  // JSON has no infinity and no NaN
-  return number;
-}
-
-nlohmann::ordered_json json_of(const Tape& tape) {
-  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < tape.size(); ++i) {
-    const Node& node = tape.node(i);
-    nlohmann::ordered_json entry = {{"index", i}, {"op", node.op->name}};
-    if (!node.name.empty()) entry["name"] = node.name;
-    for (const auto& item : node.attributes.items()) entry["attributes"][item.first] = json_of(item.second);
-    entry["inputs"] = nlohmann::ordered_json::array();
-    for (const ValueId& input : node.inputs) entry["inputs"].push_back({input.node, input.output});
-    for (const ValueType& type : node.outputs)
-      entry["outputs"].push_back(
-          {{"dtype", name_of(type.dtype)}, {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}});
-    if (node.fused) entry["fused"] = true;
-    const std::string site = to_string(node.site);
-    if (!site.empty()) entry["site"] = site;
-    if (node.body) entry["body"] = json_of(*node.body);
-    nodes.push_back(std::move(entry));
-  }
-  nlohmann::ordered_json result = {{"mode", name_of(tape.mode())}, {"nodes", std::move(nodes)}};
-  for (const ValueId& id : tape.results()) result["results"].push_back({id.node, id.output});
-  return result;
 }
 
 std::string quoted(const std::string& text) {
@@ -97,11 +62,6 @@ std::string quoted(const std::string& text) {
 std::ostream& operator<<(std::ostream& out, const Tape& tape) {
   print(out, tape, "");
   return out;
-}
-
-void Tape::to_json(std::ostream& out) const {
-  // Names come from the caller and may contain bytes that are not UTF-8, which are replaced.
-  out << json_of(*this).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
 void Tape::to_dot(std::ostream& out) const {

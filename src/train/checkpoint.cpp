@@ -1,12 +1,8 @@
 #include "checkpoint.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 #include "durable.hpp"
@@ -17,53 +13,18 @@ namespace xtape::train {
 namespace fs = std::filesystem;
 
 namespace {
-constexpr const char* unfinished = ".writing";
 constexpr const char* carried_file = "/carried.safetensors";
-
-/// Renames directory `from` to `to`. An existing `to` is replaced and then removed.
-void put_in_place(const std::string& from, const std::string& to) {
-  if (path_exists(to)) {
-    // A plain rename cannot replace a directory that is not empty; the exchange is also atomic.
-    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
-      flush_folder(folder_of(to));
-      remove_if_possible(from);
-      return;
-    }
-    if (errno != EINVAL && errno != ENOSYS)
-      throw FileError("cannot replace '" + to + "': " + std::strerror(errno));
-    // The file system does not support the exchange. If the process dies between the two renames, the checkpoint before
-    // `to` is the last one.
-    const std::string before = to + ".replaced" + unfinished;
-    remove_if_possible(before);
-    rename_path(to, before);
-    try {
-      rename_path(from, to);
-    } catch (const FileError&) {
-      if (!path_exists(to)) rename_path(before, to);
-      throw;
-    }
-    return;
-  }
-  rename_path(from, to);
-}
 }  // namespace
 
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
                       const Store& carried) {
-  const std::string beside = path + unfinished;
-  remove_if_possible(beside);
-  try {
-    make_folder(beside);
+  write_folder(path, [&](const std::string& beside) {
     save_arrays(beside + "/weights.safetensors", weights);
     save_optimizer(beside + "/optimizer.safetensors");
     if (!carried.empty()) save_arrays(beside + carried_file, carried);
     write_state(beside, state);
-    put_in_place(beside, path);
-  } catch (...) {
-    remove_if_possible(beside);  // frees its space, as the disk may be full
-    throw;
-  }
+  });
 }
 
 Store read_carried(const std::string& path, const std::vector<CarriedState>& states) {

@@ -7,31 +7,9 @@
 
 #include "differences.hpp"
 #include "random.hpp"
+#include "same_bits.hpp"
 
 namespace xtape::fuzz {
-
-namespace {
-using Result = std::optional<std::string>;
-
-/// The first failure of `what`, called for every output of every play.
-template <class What>
-Result over_outputs(const Played& a, const Played& b, const What& what) {
-  for (std::size_t play = 0; play < plays; ++play)
-    for (std::size_t k = 0; k < a.values[play].size(); ++k)
-      if (const Result found = what(play, k, a.values[play][k], b.values[play][k]))
-        return "output " + std::to_string(k) + " of play " + std::to_string(play) + ": " + *found;
-  return std::nullopt;
-}
-
-Result equal_bits(const Played& a, const Played& b, const std::string& first, const std::string& second) {
-  return over_outputs(a, b, [&](std::size_t, std::size_t, const Array& x, const Array& y) -> Result {
-    if (std::memcmp(x.data(), y.data(), x.bytes()) == 0) return std::nullopt;
-    const auto difference = furthest(x, y, -1);
-    if (!difference) return "the bits differ";
-    return difference->described(first, second);
-  });
-}
-}  // namespace
 
 Check same_as_reference(const Way& other) {
   return {other.name + " as the reference", [other](Trial& trial) -> Result {
@@ -131,9 +109,16 @@ Check single_as_twofold(const Way& way) {
 }
 
 std::vector<Check> all_checks() {
-  std::vector<Check> checks = {types_as_recorded(), buffers_apart(), same_as_reference(all_on()),
-                               same_bits_again(all_on()), same_bits_without_reuse(), finite_differences(), adjoint(),
-                               same_as_definition()};
+  std::vector<Check> checks = {types_as_recorded(),
+                               buffers_apart(),
+                               same_as_reference(all_on()),
+                               same_bits_again(all_on()),
+                               same_bits_without_reuse(),
+                               finite_differences(),
+                               adjoint(),
+                               same_as_definition(),
+                               same_after_saving(1),
+                               same_after_saving(3)};
   for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(all_on(), threads));
   for (const Way& way : other_ways()) {
     checks.push_back(same_as_reference(way));
@@ -152,7 +137,7 @@ std::vector<Check> checks_for(std::uint64_t seed) {
                                same_bits_again(all_on()), same_bits_on_threads(all_on(), threads)};
   const Way way = random.pick(other_ways());
   checks.push_back(same_as_reference(way));
-  switch (random.below(9)) {
+  switch (random.below(10)) {
     case 0:
       checks.push_back(same_bits_on_threads(way, threads));
       break;
@@ -174,6 +159,9 @@ std::vector<Check> checks_for(std::uint64_t seed) {
       break;
     case 7:
       checks.push_back(same_as_definition());
+      break;
+    case 8:
+      checks.push_back(same_after_saving(threads));
       break;
     default:
       checks.push_back(same_as_reference(random.pick(other_ways())));

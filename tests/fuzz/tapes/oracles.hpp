@@ -24,6 +24,9 @@ Check same_as_reference(const Way& other);
 Check same_bits_on_threads(const Way& way, int threads);
 Check same_bits_again(const Way& way);
 Check same_bits_without_reuse();
+/// - A tape that is saved and loaded has the same text, and the same bits on `threads` threads; also after gradients are
+///   recorded on both.
+Check same_after_saving(int threads);
 /// - Types are as recorded, and no two buffers that are alive at the same time overlap.
 Check types_as_recorded();
 Check buffers_apart();

@@ -65,29 +65,32 @@ const Subject& Trial::subject(Floats floats) {
   return *subject;
 }
 
+Played played(const Subject& subject, const Way& way, const std::shared_ptr<Arena>& arena) {
+  PlayerOptions options;
+  options.passes = way.passes;
+  options.threads = way.threads;
+  options.seed = 7;
+  options.carries = subject.carries;
+  options.arena = arena;
+  Player player(subject.tape, subject.outputs, options);
+  subject.start(player);
+  Played result;
+  result.plan = player.plan();
+  for (std::size_t play = 0; play < plays; ++play) {
+    player.play(subject.feeds(play % 2), play % 2);
+    std::vector<Array>& values = result.values.emplace_back();
+    for (const Var& output : subject.outputs) values.emplace_back(player.view(output));
+    for (const Carry& carry : subject.carries) values.emplace_back(player.view(carry.output));
+  }
+  return result;
+}
+
 const Played& Trial::played(const Way& way) {
   const std::string key =
       way.name + "," + std::to_string(way.threads) + "," + std::to_string(static_cast<int>(way.floats));
   const auto found = played_.find(key);
   if (found != played_.end()) return found->second;
-  const Subject& from = subject(way.floats);
-  PlayerOptions options;
-  options.passes = way.passes;
-  options.threads = way.threads;
-  options.seed = 7;
-  options.carries = from.carries;
-  options.arena = arena_;
-  Player player(from.tape, from.outputs, options);
-  from.start(player);
-  Played result;
-  result.plan = player.plan();
-  for (std::size_t play = 0; play < plays; ++play) {
-    player.play(from.feeds(play % 2), play % 2);
-    std::vector<Array>& values = result.values.emplace_back();
-    for (const Var& output : from.outputs) values.emplace_back(player.view(output));
-    for (const Carry& carry : from.carries) values.emplace_back(player.view(carry.output));
-  }
-  return played_[key] = std::move(result);
+  return played_[key] = fuzz::played(subject(way.floats), way, arena_);
 }
 
 }  // namespace xtape::fuzz

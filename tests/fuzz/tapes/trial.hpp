@@ -34,6 +34,9 @@ struct Played {
   Plan plan;
 };
 
+/// Plays a subject.
+Played played(const Subject& subject, const Way& way, const std::shared_ptr<Arena>& arena);
+
 class Trial {
  public:
   explicit Trial(const Recipe& recipe);

@@ -1,0 +1,77 @@
+#include "hasher.hpp"
+
+#include <algorithm>
+
+#include "checksum.hpp"
+#include "kernels.hpp"
+
+namespace xtape {
+
+namespace {
+std::size_t bytes_of(const ValueType& type) {
+  return static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+}
+
+bool is_read(const Buffer& buffer) {
+  const bool source =
+      buffer.kind == BufferKind::input || buffer.kind == BufferKind::carry || buffer.kind == BufferKind::parameter;
+  return source && buffer.array;
+}
+}  // namespace
+
+Hasher::Hasher(const PlannedProgram& planned, int threads) : threads_(threads) {
+  std::size_t most = 0, most_copied = 0;
+  for (std::size_t i = 0; i < planned.buffers.size(); ++i) {
+    if (!is_read(planned.buffers[i])) continue;
+    sources_.push_back({i, 0, planned.buffers[i].array.bytes()});
+    most = std::max(most, sources_.back().bytes);
+  }
+  for (std::size_t i = 0; i < planned.steps.size(); ++i) {
+    const PlannedStep& step = planned.steps[i];
+    first_.push_back(outputs_.size());
+    for (std::size_t k = 0; k < step.layouts.size(); ++k) {
+      outputs_.push_back({i, k, bytes_of(step.types[k])});
+      most = std::max(most, outputs_.back().bytes);
+      const Layout& layout = step.layouts[k];
+      if (layout.contiguous()) continue;
+      outputs_.back().copy = kernels().make_copy(step.types[k].dtype, layout, Layout::dense(layout.shape), threads);
+      most_copied = std::max(most_copied, outputs_.back().bytes);
+    }
+  }
+  first_.push_back(outputs_.size());
+  dense_ = Array(Dtype::int8, {static_cast<std::int64_t>(most_copied)});
+  pieces_.reserve(most / checksum_piece + 1);
+}
+
+void Hasher::hash(Value& value, const void* elements) {
+  if (value.copy) {
+    value.copy(elements, dense_.data());
+    elements = dense_.data();
+  }
+  value.hash = checksum_of(elements, value.bytes, threads_, pieces_);
+}
+
+void Hasher::hash_sources(const PlannedProgram& planned) {
+  for (Value& value : sources_) hash(value, planned.buffers[value.place].array.data());
+}
+
+void Hasher::hash_outputs(std::size_t step, const ReadyStep& ready) {
+  for (std::size_t i = first_[step]; i < first_[step + 1]; ++i) hash(outputs_[i], ready.out[outputs_[i].output]);
+}
+
+std::vector<Digest> Hasher::digests(const PlannedProgram& planned) const {
+  std::vector<Digest> digests;
+  for (const Value& value : sources_) {
+    const Buffer& buffer = planned.buffers[value.place];
+    digests.push_back({buffer.name, 0, name_of(buffer.kind), "",
+                       to_string(ValueType{buffer.array.dtype(), buffer.array.shape()}), value.hash});
+  }
+  for (const Value& value : outputs_) {
+    const PlannedStep& step = planned.steps[value.place];
+    digests.push_back({to_string(step.origins[value.output]), static_cast<int>(value.output), step.op,
+                       to_string(step.site), to_string(step.types[value.output]), value.hash});
+  }
+  return digests;
+}
+
+}  // namespace xtape

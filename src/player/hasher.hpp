@@ -1,0 +1,38 @@
+/// Hashes the values of plays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "plan.hpp"
+#include "ready.hpp"
+
+namespace xtape {
+
+class Hasher {
+ public:
+  /// Allocates what the plays need: hashing allocates nothing.
+  Hasher(const PlannedProgram& planned, int threads);
+  void hash_sources(const PlannedProgram& planned);  ///< The inputs, states and parameters, before the first step.
+  void hash_outputs(std::size_t step, const ReadyStep& ready);
+  std::vector<Digest> digests(const PlannedProgram& planned) const;
+
+ private:
+  struct Value {
+    std::size_t place = 0;  ///< The index of the source's buffer, or of the step.
+    std::size_t output = 0;
+    std::size_t bytes = 0;
+    std::function<void(const void*, void*)> copy = {};  ///< To row-major order; empty if it is dense.
+    std::uint64_t hash = 0;
+  };
+  void hash(Value& value, const void* elements);
+
+  int threads_;
+  std::vector<Value> sources_, outputs_;
+  std::vector<std::size_t> first_;  ///< Per step, its first output in `outputs_`; then the end.
+  Array dense_;                     ///< Memory for the copies.
+  std::vector<std::uint64_t> pieces_;
+};
+
+}  // namespace xtape

@@ -1,0 +1,40 @@
+// The folder of a saved tape.
+#include "durable.hpp"
+#include "files.hpp"
+#include "tape_json.hpp"
+
+namespace xtape {
+
+namespace {
+std::string in(const std::string& folder, const char* name) {
+  return folder + "/" + name;
+}
+}  // namespace
+
+bool is_saved_tape(const std::string& path) {
+  return is_plain_file(in(path, tape_file));
+}
+
+void Tape::save(const std::string& path, const NamedVars& outputs) const {
+  if (path_exists(path) && !is_saved_tape(path))
+    throw FileError("cannot save the tape: '" + path + "' exists and is not a saved tape");
+  const TapeText written = text_of(*this, outputs);
+  std::vector<ArrayFile::Entry> entries;
+  for (const auto& [name, array] : written.arrays) entries.push_back({name, array.dtype(), array.shape()});
+  write_folder(path, [&](const std::string& beside) {
+    ArrayWriter arrays(in(beside, arrays_file), entries);
+    for (const auto& each : written.arrays) arrays.write(each.second);
+    arrays.commit();
+    write_file(in(beside, tape_file), written.text);
+  });
+}
+
+SavedTape Tape::load(const std::string& path, const Store& weights, const OpTable* ops) {
+  if (!is_saved_tape(path))
+    throw FileError("'" + path + "' is not a saved tape: a folder with " + tape_file + " and " + arrays_file);
+  const std::string file = in(path, tape_file);
+  const ArrayFile arrays(in(path, arrays_file));
+  return read_tape(JsonNode(read_file(file), file, JsonErrors::file), arrays, weights, ops);
+}
+
+}  // namespace xtape
