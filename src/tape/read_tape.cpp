@@ -68,10 +68,11 @@ class TapeReader {
     SavedTape saved{read(root.at("tape"), 0), {}, {}, {}};
     for (std::size_t i = 0; i < saved.tape.size(); ++i) {
       const Node& node = saved.tape.node(i);
-      const Var var = saved.tape.var({static_cast<std::int32_t>(i), 0});
-      if (node.op == &input_op()) saved.inputs.add(node.name, var);
-      if (node.op == &parameter_op() && !saved.parameters.has(parameters_.at(i)))
-        saved.parameters.add(parameters_.at(i), var);
+      const auto var = [&] { return saved.tape.var({static_cast<std::int32_t>(i), 0}); };
+      if (node.op == &input_op()) saved.inputs.add(node.name, var());
+      if (node.op != &parameter_op()) continue;
+      const std::string& name = parameters_.at(i);
+      if (!saved.parameters.has(name)) saved.parameters.add(name, var());
     }
     for (const auto& [name, value] : root.at("outputs").entries())
       saved.outputs.add(name, saved.tape.var(id_of(value, saved.tape)));
