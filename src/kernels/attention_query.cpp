@@ -132,8 +132,9 @@ PlannedAttention made(const AttentionPlan& plan) {
 
 bool query_attention_suits(const AttentionPlan& plan) {
   const auto runs = [](const AttentionPlan::Matrix& matrix) { return matrix.column == 1; };
-  return plan.queries == 1 && plan.keys > 0 && plan.width > 0 && plan.rate == 0 && runs(plan.q) && runs(plan.k) &&
-         runs(plan.v) && runs(plan.y);
+  const bool narrow = std::any_of(plan.narrow.begin(), plan.narrow.end(), [](const auto& dtype) { return dtype; });
+  return !narrow && plan.queries == 1 && plan.keys > 0 && plan.width > 0 && plan.rate == 0 && runs(plan.q) &&
+         runs(plan.k) && runs(plan.v) && runs(plan.y);
 }
 
 PlannedAttention make_query_attention(const AttentionPlan& plan) {
