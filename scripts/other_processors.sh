@@ -69,6 +69,11 @@ END
   bash scripts/configure.sh "$1" --cross-file "$1/cross.ini" -Dmpi=disabled
 }
 
+# The last line that the command prints is its count.
+count() { # count COMMAND…
+  "$@" | tee >(tail -n 1 >>"$counts")
+}
+
 check() { # check NAME BUILD INSTRUCTION_SET EMULATOR SUITE…
   local name=$1 build=$2 set=$3 emulator=$4 targets=(src/cli/xtape) suite
   shift 4
@@ -79,12 +84,11 @@ check() { # check NAME BUILD INSTRUCTION_SET EMULATOR SUITE…
   local program=$build/xtape-$name
   printf '#!/bin/sh\nexec %s %q "$@"\n' "$emulator" "$PWD/$build/src/cli/xtape" >"$program"
   chmod +x "$program"
-  {
-    echo "$name: the program"
-    bash tests/cli/processor.sh "$program" "$PWD" "$set"
-    echo "$name: suites"
-    python3 tests/run.py --jobs "$jobs" --patience "${PATIENCE:-20}" --under "$emulator" "$build:$(IFS=,; echo "$*")"
-  } | tee -a "$counts"
+  echo "$name: the program"
+  count bash tests/cli/processor.sh "$program" "$PWD" "$set"
+  echo "$name: suites"
+  count python3 tests/run.py --jobs "$jobs" --patience "${PATIENCE:-20}" --under "$emulator" \
+    "$build:$(IFS=,; echo "$*")"
 }
 
 bash scripts/setup.sh qemu-user g++-aarch64-linux-gnu || give_up "the setup failed"
