@@ -148,6 +148,20 @@ TEST_CASE("attention and its gradient read bfloat16 and int8 arrays as they are"
   }
 }
 
+TEST_CASE("attention of one query reads it as bfloat16") {
+  Tape tape;
+  const Var q = tape.parameter("q", random_array<bfloat16>({2, 1, 3, 40}, 1));
+  const Var k = tape.parameter("k", random_array<float>({2, 70, 3, 40}, 2));
+  const Var v = tape.parameter("v", random_array<float>({2, 70, 3, 24}, 3));
+  const auto attended = [&](const Var& query) {
+    return einsum("bhqk,bkhd->bqhd", Vars{softmax(einsum("bqhd,bkhd->bhqk", Vars{query, k}) * 0.2), v});
+  };
+  const Var narrow = attended(cast(q, Dtype::float32));
+  CHECK(steps_of(narrow) == "attention ");
+  const Var wide = tape.parameter("wide", evaluate(cast(q, Dtype::float32)));
+  CHECK(same_bits(played(narrow), played(attended(wide))));
+}
+
 TEST_CASE("random ops draw the same numbers for bfloat16 as for float32") {
   Tape tape(Mode::train);
   const Var u = uniform(tape, {40}, 0, 1, Dtype::bfloat16);
