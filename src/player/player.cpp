@@ -66,7 +66,17 @@ struct Player::Data {
     for (const BufferRef& ref : step.in) ready.in.push_back(address(ref));
     for (const BufferRef& ref : step.out) ready.out.push_back(address(ref));
     if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
+    if (ready.kernel.prepare) ready.packed = packed_by(ready.kernel, step);
     return ready;
+  }
+
+  /// What the kernel prepares from parameters: shared with other kernels that read the same parameters in this form.
+  std::shared_ptr<PackedWeight> packed_by(const Kernel& kernel, const PlannedStep& step) {
+    std::string form = kernel.prepared_form;
+    for (const BufferRef& ref : step.in)
+      if (planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::parameter)
+        form += " of " + std::to_string(reinterpret_cast<std::uintptr_t>(address(ref)));
+    return options.packed->of(form, kernel.prepared_bytes);
   }
 
   void ready_steps() {
