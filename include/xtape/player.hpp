@@ -15,6 +15,7 @@
 
 #include "xtape/precision.hpp"
 #include "xtape/tape.hpp"
+#include "xtape/trace.hpp"
 
 namespace xtape {
 
@@ -55,6 +56,7 @@ struct PlayerOptions {
   std::shared_ptr<Arena> arena;                ///< Null: the player has its own.
   std::shared_ptr<PackedWeights> packed = {};  ///< Null: products pack parameters at every play.
   bool profile = false;                        ///< Measures the time of every step: see Player::seconds.
+  std::shared_ptr<Trace> trace = {};           ///< Not null: records steps in it while it is on.
 };
 
 /// The array that is fed to an input. It is read during the play only.
