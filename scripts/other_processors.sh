@@ -13,13 +13,21 @@ unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE XTAPE_ISA
 export XTAPE_KEEP_BLAS_ENV=1   # a program that restarts itself leaves the emulator
 export OMP_WAIT_POLICY=passive # waiting threads leave the processors to others
 jobs=${JOBS:-2}
-counts=$(mktemp)
-trap 'rm -f "$counts"' EXIT
+passed=0
+failed=0
+skipped=0
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
 
+finish() {
+  echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
+  [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+  exit
+}
 give_up() {
   echo "$1" >&2
-  echo "0 passed, 1 failed"
-  exit 1
+  failed=$((failed + 1))
+  finish
 }
 
 # Debian's packages cannot all be installed for two architectures at once, so they are unpacked.
@@ -69,9 +77,18 @@ END
   bash scripts/configure.sh "$1" --cross-file "$1/cross.ini" -Dmpi=disabled
 }
 
-# The last line that the command prints is its count.
+# The last line that the command prints is its count; without one, it counts as a failure.
 count() { # count COMMAND…
-  "$@" | tee >(tail -n 1 >>"$counts")
+  local line
+  "$@" | tee "$output" >&2
+  line=$(tail -n 1 "$output")
+  if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+    skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
+  else
+    failed=$((failed + 1))
+  fi
 }
 
 check() { # check NAME BUILD INSTRUCTION_SET EMULATOR SUITE…
@@ -84,9 +101,9 @@ check() { # check NAME BUILD INSTRUCTION_SET EMULATOR SUITE…
   local program=$build/xtape-$name
   printf '#!/bin/sh\nexec %s %q "$@"\n' "$emulator" "$PWD/$build/src/cli/xtape" >"$program"
   chmod +x "$program"
-  echo "$name: the program"
+  echo "$name: the program" >&2
   count bash tests/cli/processor.sh "$program" "$PWD" "$set"
-  echo "$name: suites"
+  echo "$name: suites" >&2
   count python3 tests/run.py --jobs "$jobs" --patience "${PATIENCE:-20}" --under "$emulator" \
     "$build:$(IFS=,; echo "$*")"
 }
@@ -98,10 +115,11 @@ for processor in "${processors[@]}"; do
   case $processor in
     Nehalem)
       bash scripts/configure.sh build || give_up "the setup of build failed"
-      check Nehalem build baseline "qemu-x86_64 -cpu Nehalem" kernels-baseline ops ;;
+      check Nehalem build baseline "qemu-x86_64 -cpu Nehalem" array kernels-baseline tape ops ;;
     Haswell) # without what QEMU would warn that it cannot emulate
       bash scripts/configure.sh build || give_up "the setup of build failed"
-      check Haswell build avx2 "qemu-x86_64 -cpu Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid" kernels-avx2 ops ;;
+      check Haswell build avx2 "qemu-x86_64 -cpu Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid" \
+        array kernels-avx2 tape ops ;;
     aarch64)
       root=$PWD/build-aarch64/root
       unpack_libraries "$root" || give_up "Debian's packages for aarch64 cannot be unpacked"
@@ -112,8 +130,4 @@ for processor in "${processors[@]}"; do
     *) give_up "there is no processor '$processor': Nehalem, Haswell or aarch64" ;;
   esac
 done
-awk '/^[0-9]+ passed, [0-9]+ failed/ { passed += $1; failed += $3; skipped += $5 }
-  END {
-    print passed + 0 " passed, " failed + 0 " failed" (skipped ? ", " skipped " skipped" : "")
-    exit failed > 0 || passed == 0
-  }' "$counts"
+finish

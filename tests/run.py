@@ -9,7 +9,7 @@ usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE
 
 A test reports with a last line "3 passed, 0 failed", and ", 2 skipped" behind it where the machine lacks what two cases
 need; lines "SKIPPED: …" say what. One that reports nothing, runs nothing, dies or takes too long counts as a failure.
-The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
+Only a test's own settings choose kernels of OpenBLAS. The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
 import argparse, concurrent.futures, json, os, re, shlex, subprocess, sys, time
 
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
@@ -27,7 +27,11 @@ def tests_of(directory, wanted):
 def run(test, directory, patience, under):
     """What the test printed, its exit code (None: too slow), and the seconds that it took."""
     # Threads that spin while they wait would take the processor from the other tests.
-    environment = {"OMP_WAIT_POLICY": "passive", **os.environ, **test["env"]}
+    environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
+    # Kernels of OpenBLAS for another processor may be slow, or need instructions that this one lacks.
+    for name in "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE":
+        environment.pop(name, None)
+    environment.update(test["env"])
     start = time.time()
     try:
         done = subprocess.run(under + test["cmd"], cwd=test["workdir"] or directory, env=environment,
