@@ -9,7 +9,8 @@ usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE
 
 A test reports with a last line "3 passed, 0 failed", and ", 2 skipped" behind it where the machine lacks what two cases
 need; lines "SKIPPED: …" say what. One that reports nothing, runs nothing, dies or takes too long counts as a failure.
-Only a test's own settings choose kernels of OpenBLAS. The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
+Only a test's own settings choose kernels of OpenBLAS.
+The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
 import argparse, concurrent.futures, json, os, re, shlex, subprocess, sys, time
 
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
