@@ -15,6 +15,7 @@
 
 #include "xtape/precision.hpp"
 #include "xtape/tape.hpp"
+#include "xtape/trace.hpp"
 
 namespace xtape {
 
@@ -41,15 +42,24 @@ struct Passes {
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
+/// Parameters in the forms in which products read them. Players that share it pack a parameter once, not at each play;
+/// it takes as much memory as the parameters that such products read. Players of several threads may share it.
+class PackedWeights;
+std::shared_ptr<PackedWeights> make_packed_weights();
+/// Makes later plays pack again. Must be called after parameters are written, while no player of `weights` plays.
+void repack(PackedWeights& weights);
+
 struct PlayerOptions {
-  int threads = 0;             ///< 0: omp_get_max_threads(). Results do not depend on it.
-  std::uint64_t seed = 0;      ///< Of all random ops.
+  int threads = 0;                           ///< 0: omp_get_max_threads(). Results do not depend on it.
+  std::uint64_t seed = 0;                    ///< Of all random ops.
   Precision precision = Precision::float32;  ///< Of products of float32 arrays.
   Passes passes;
-  std::vector<Carry> carries;  ///< The states; those of caches are Tape::states().
-  std::shared_ptr<Arena> arena;         ///< Null: the player has its own.
-  bool profile = false;                 ///< Measures the time of every step: see Player::seconds.
-  bool digests = false;                 ///< Hashes every value of a play: see Player::digests.
+  std::vector<Carry> carries;                  ///< The states; those of caches are Tape::states().
+  std::shared_ptr<Arena> arena;                ///< Null: the player has its own.
+  std::shared_ptr<PackedWeights> packed = {};  ///< Null: products pack parameters at every play.
+  bool profile = false;                        ///< Measures the time of every step: see Player::seconds.
+  std::shared_ptr<Trace> trace = {};           ///< Not null: records steps in it while it is on.
+  bool digests = false;                        ///< Hashes every value of a play: see Player::digests.
 };
 
 /// The hash of a value of a play. Two runs are compared value by value without keeping arrays.
@@ -73,7 +83,7 @@ struct Feed {
 struct Plan {
   /// One kernel or copy, in the order of playing.
   struct Step {
-    std::string op;       ///< "einsum"; "add+gelu" for fused elementwise ops; "copy".
+    std::string op;  ///< "einsum"; "add+gelu" for fused elementwise ops; "copy".
     std::string site;
     std::string outputs;  ///< Their types.
     std::string module;   ///< The path of its module: "h.0.attn"; empty outside definitions.
@@ -93,10 +103,9 @@ struct Plan {
   /// A rule (op.hpp) that was applied, or a near miss: one that a single difference prevented.
   struct Fusion {
     std::string rule;
-    std::string
-        place;         ///< "#12 einsum", as buffers are named: the last of the calls that the fused call replaces.
-    std::string site;  ///< Of that call.
-    std::string miss;  ///< Why the rule was not applied; empty if it was.
+    std::string place;  ///< "#12 einsum", as buffers are named: the last of the calls that the fused call replaces.
+    std::string site;   ///< Of that call.
+    std::string miss;   ///< Why the rule was not applied; empty if it was.
   };
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
