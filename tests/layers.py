@@ -9,7 +9,7 @@ from pathlib import Path
 
 from counted import holds, report
 
-LAYERS = ["array", "kernels", "tape", "rewrite", "ops", "grad", "player", "model", "decode", "train"]
+LAYERS = ["array", "kernels", "tape", "rewrite", "ops", "grad", "player", "inspect", "model", "decode", "train"]
 # Text stands on array alone, and decode is the first that sees it.
 SEES = {layer: LAYERS[:number + 1] for number, layer in enumerate(LAYERS)}
 SEES["text"] = ["array", "text"]
@@ -21,6 +21,7 @@ PUBLIC = {
     "ops": ["ops", "scan"],
     "grad": ["grad"],
     "player": ["gradcheck", "player", "trace"],
+    "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
     "decode": ["decode", "predict"],

@@ -1,7 +1,7 @@
 /// BLEU (Papineni, Roukos, Ward, Zhu, 2002): the n-gram overlap of translations with reference translations.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8 && !defined(XTAPE_LAYER_IS_TEXT)
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9 && !defined(XTAPE_LAYER_IS_TEXT)
 #error "this layer of xtape may not see the text layer"
 #endif
 

@@ -2,7 +2,7 @@
 /// docs/definitions.md is the reference of the language.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
 #error "this layer of xtape may not see the model layer"
 #endif
 

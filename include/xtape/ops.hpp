@@ -270,6 +270,9 @@ std::pair<Var, Var> cross_entropy(const Argument& logits, const Var& targets, st
 
 // Control -------------------------------------------------------------------------------------------------------------
 Var stop_gradient(const Argument& x);  ///< x, through which no gradient flows. A view.
+/// x itself. A play throws Error, which names this line and the first index, if an element of `condition` (bool, of any
+/// shape) is false. The check takes place only if the result is used: `y = watch(y, abs(y) < 1e4)`.
+Var watch(const Argument& x, const Var& condition);
 /// In mode predict, if x [b, t, …] has a past (Tape::set_past): the cache [b, capacity, …] with x written at the
 /// positions past[row] … past[row] + t - 1 along `axis` (not 0); positions beyond the capacity are dropped. Adds the
 /// cache to Tape::states. Otherwise x itself. Not differentiable.

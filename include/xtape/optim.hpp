@@ -1,7 +1,7 @@
 /// Optimisers and learning rate schedules, for Trainer and for training loops of your own.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 10
 #error "this layer of xtape may not see the train layer"
 #endif
 

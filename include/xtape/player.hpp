@@ -183,10 +183,10 @@ class Player {
   /// in row-major order only: it is the checksum that save_arrays gives the array. Values inside fused steps have none:
   /// see Passes::unfused. Throws Error without the option.
   std::vector<Digest> digests() const;
-  /// Plays `feeds` again, from the present carried states, on a second player without fusion, and returns op, type and
-  /// site of the first step whose output has a NaN or infinity, or "". -inf, of which masks are made, counts only if
-  /// nothing else is found. Slow, for debugging; changes no state.
-  std::string first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step = 0) const;
+  // What the player was made from.
+  const Tape& tape() const;
+  const Vars& outputs() const;  ///< Then those of the carries.
+  const PlayerOptions& options() const;
 
  private:
   struct Data;

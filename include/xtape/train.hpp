@@ -1,7 +1,7 @@
 /// Training: the trainer, recipes, checkpoints and run directories. docs/recipes.md describes the files.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 10
 #error "this layer of xtape may not see the train layer"
 #endif
 
@@ -15,6 +15,7 @@
 
 #include "xtape/communicator.hpp"
 #include "xtape/decode.hpp"
+#include "xtape/inspect.hpp"
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/profile.hpp"
@@ -63,6 +64,8 @@ struct TrainerOptions {
   int threads = 0;              ///< 0: omp_get_max_threads().
   bool profile = false;         ///< Measures the time of every op, for Trainer::profile.
   std::shared_ptr<Trace> trace = {};  ///< Not null: Trainer::profile records the updates that it measures in it.
+  /// The folder to which a failed update writes a capsule (inspect.hpp); "": none.
+  std::string capsule;
   /// Patterns of weight names, in which `*` matches anything; at most one of the lists may be given. Weights that match
   /// `frozen`, or do not match `trainable`, stay unchanged: they have no gradients and no moments.
   std::vector<std::string> frozen, trainable;
@@ -96,6 +99,9 @@ class Trainer {
   /// Makes one update. Throws TrainingError if the loss or the gradients are not finite, which names the first op at
   /// fault and its line in the definition, or if no target counts; weights, moments and states are then unchanged.
   StepReport update();
+  /// The first play of the next update: the sum of the losses, the count of targets, further results and the gradients
+  /// of the sum, of the first micro-batch and shard.
+  RecordedPlay next_play();
   /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts.
   Evaluation evaluate();
   /// The mean loss over `count` batches of random validation rows, as papers often report it.
@@ -342,6 +348,8 @@ class Run {
 
 /// Trainer::profile of a new model of the recipe; writes no run. Records the updates in `trace`, unless it is null.
 TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::shared_ptr<Trace>& trace = nullptr);
+/// Trainer::next_play of a new model of the recipe; writes no run.
+RecordedPlay first_play(const Recipe& recipe);
 
 /// Evaluates `model` on the whole validation split of `batches`. Throws Error if no target counts.
 Evaluation evaluate(Model& model, const Batches& batches);

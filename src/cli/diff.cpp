@@ -1,20 +1,26 @@
-/// xtape diff: the first difference of two saved tapes, or of two files of digests.
+/// xtape diff: the first difference of two saved tapes, of two files of digests, or of a play and arrays from
+/// elsewhere.
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <tuple>
 
-#include "commands.hpp"
 #include "compare.hpp"
 #include "digests.hpp"
 #include "durable.hpp"
+#include "play_of.hpp"
+#include "xtape/safetensors.hpp"
 
 namespace xtape::cli {
 namespace {
 
 struct DiffArguments {
-  std::string first, second;
+  PlayArguments first;
+  std::string second;
+  double tolerance = 1e-4;
 };
 
 /// The number of a node on its tape is part of its name, so that digests of one tape are aligned also if it was played
@@ -91,23 +97,71 @@ bool same_tapes(const SavedTape& first, const SavedTape& second) {
   return same_parameters(first, second);
 }
 
+void print(const Mismatch& found) {
+  std::printf("'%s' differs: %s, in the reference %s\n", found.name.c_str(), found.type.c_str(),
+              found.reference_type.c_str());
+  if (std::isfinite(found.relative)) {
+    std::string index;
+    for (const std::int64_t i : found.element) index += (index.empty() ? "" : ", ") + std::to_string(i);
+    std::printf("  by %.2e of its size, most by %.3g at [%s]\n", found.relative, found.largest, index.c_str());
+  }
+  if (found.transposed) std::printf("  the transpose matches\n");
+  std::printf("  it is %s%s%s\n", found.node.c_str(), found.site.empty() ? "" : "  at ", found.site.c_str());
+  if (!found.calls.empty()) std::printf("  the calls that compute it from values that match:\n");
+  for (const std::string& call : found.calls) std::printf("    %s\n", call.c_str());
+}
+
+bool same_as_reference(const DiffArguments& arguments) {
+  const RecordedPlay play = play_of(arguments.first);
+  NamedVars outputs;
+  if (is_saved_tape(arguments.first.what)) {
+    const SavedTape saved = Tape::load(arguments.first.what);
+    for (const auto& [name, var] : saved.outputs) outputs.add(name, play.tape.var(var.id()));
+  }
+  const ReferenceComparison found = compare(play, outputs, load_arrays(arguments.second), arguments.tolerance);
+  if (found.matched.empty() && found.mismatched.empty())
+    throw WrongInput("the tape has no module, weight or output named as an array of '" + arguments.second +
+                     "', such as '" + (found.unknown.empty() ? "" : found.unknown[0]) + "'");
+  std::printf("%zu arrays match, %zu differ", found.matched.size(), found.mismatched.size());
+  if (!found.unknown.empty())
+    std::printf(", %zu are not on the tape, such as '%s'", found.unknown.size(), found.unknown[0].c_str());
+  std::printf("\n");
+  if (!found.mismatched.empty()) print(found.mismatched[0]);
+  return found.mismatched.empty();
+}
+
+/// Whether a file holds arrays: digests are JSON.
+bool is_safetensors(const std::string& path) {
+  const std::string end = ".safetensors";
+  return path.size() > end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
+}
+
 void diff(const DiffArguments& arguments) {
-  const bool tapes = as_wrong_input([&] { return is_saved_tape(arguments.first) && is_saved_tape(arguments.second); });
-  const bool files = is_plain_file(arguments.first) && is_plain_file(arguments.second);
-  if (!tapes && !files) throw WrongInput("diff compares two saved tapes, or two files of digests");
-  const bool same = tapes ? same_tapes(Tape::load(arguments.first), Tape::load(arguments.second))
-                          : same_digests(load_digests(arguments.first), load_digests(arguments.second));
-  if (!same) throw WorkFailed("'" + arguments.first + "' and '" + arguments.second + "' differ");
+  const std::string &first = arguments.first.what, &second = arguments.second;
+  const bool same = as_wrong_input([&] {
+    if (is_safetensors(second)) return same_as_reference(arguments);
+    if (is_saved_tape(first) && is_saved_tape(second)) return same_tapes(Tape::load(first), Tape::load(second));
+    if (!is_plain_file(first) || !is_plain_file(second))
+      throw WrongInput("diff compares two saved tapes, two files of digests, or a play and a safetensors file");
+    return same_digests(load_digests(first), load_digests(second));
+  });
+  if (!same) throw WorkFailed("'" + first + "' and '" + second + "' differ");
 }
 
 }  // namespace
 
 void add_diff(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("diff", "Print the first difference of two saved tapes or files of digests");
+  CLI::App* command = program.add_subcommand(
+      "diff", "Print the first difference of two saved tapes, two files of digests, or a play and a reference");
   const auto arguments = std::make_shared<DiffArguments>();
-  command->add_option("FIRST", arguments->first, "A saved tape, or a file of `run --digests`")->required();
-  command->add_option("SECOND", arguments->second, "Another of the same kind")->required();
+  add_play(*command, arguments->first);
+  command
+      ->add_option("SECOND", arguments->second,
+                   "Another saved tape or file of digests; or a safetensors file of activations by module, weights and "
+                   "outputs by name")
+      ->required();
+  command->add_option("--tolerance", arguments->tolerance, "The relative difference up to which arrays match")
+      ->capture_default_str();
   command->callback([arguments] { diff(*arguments); });
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "durable.hpp"
 #include "files.hpp"
 #include "run_options.hpp"
 #include "xtape/train.hpp"

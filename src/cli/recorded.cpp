@@ -1,5 +1,8 @@
 #include "recorded.hpp"
 
+#include <algorithm>
+
+#include "nearest.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -53,6 +56,53 @@ void add_gradients(RecordedTape& recorded) {
   for (std::size_t i = 0; i < by.size(); ++i) recorded.outputs.add("grad." + by[i].name, found[i]);
 }
 }  // namespace
+
+namespace {
+/// Converts the array to the dtype of the input if only the width differs.
+Array fitting(const Array& array, const Wanted& input) {
+  if (array.dtype() == input.dtype) return array;
+  if (array.dtype() == Dtype::float32 && input.dtype == Dtype::float64) return converted<float, double>(array);
+  if (array.dtype() == Dtype::float64 && input.dtype == Dtype::float32) return converted<double, float>(array);
+  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float32) return converted<bfloat16, float>(array);
+  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float64) return converted<bfloat16, double>(array);
+  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int32) return converted<std::int8_t, std::int32_t>(array);
+  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int64) return converted<std::int8_t, std::int64_t>(array);
+  if (array.dtype() == Dtype::int32 && input.dtype == Dtype::int64) return converted<std::int32_t, std::int64_t>(array);
+  if (array.dtype() == Dtype::int64 && input.dtype == Dtype::int32) return converted<std::int64_t, std::int32_t>(array);
+  throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + ", the file has " +
+                   name_of(array.dtype()));
+}
+}  // namespace
+
+Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
+  const Store file = path.empty() ? Store() : load_arrays(path);
+  Store arrays;
+  for (const Wanted& input : inputs) {
+    const Array* array = file.find(input.name);
+    if (array == nullptr && !input.is_state)
+      throw WrongInput(path.empty() ? "input '" + input.name + "' is not given: --in FILE names a file with it"
+                                    : "'" + path + "' has no array '" + input.name + "'");
+    if (array != nullptr) arrays.add(input.name, fitting(*array, input));
+  }
+  std::vector<std::string> names;
+  for (const Wanted& input : inputs) names.push_back(input.name);
+  for (const Store::Entry& entry : file)
+    if (!arrays.has(entry.name))
+      throw WrongInput("'" + path + "' has '" + entry.name + "', which is not an input" +
+                       did_you_mean(entry.name, names));
+  return arrays;
+}
+
+bool is_state(const std::vector<Carry>& states, const Var& input) {
+  return std::any_of(states.begin(), states.end(), [&](const Carry& state) { return state.input.id() == input.id(); });
+}
+
+std::vector<Wanted> wanted_by(const Tape& tape, const NamedVars& inputs) {
+  const std::vector<Carry> states = tape.states();
+  std::vector<Wanted> wanted;
+  for (const auto& [name, var] : inputs) wanted.push_back({name, var.dtype(), is_state(states, var)});
+  return wanted;
+}
 
 RecordedTape recorded_tape(const CLI::App& command, const RecordedOptions& options, bool zeros,
                            const MakeInputs& make_inputs) {

@@ -20,59 +20,6 @@ struct RunArguments {
   std::uint64_t step = 0;
 };
 
-template <class From, class To>
-Array converted(const Array& from) {
-  Array to(dtype_of<To>(), from.shape());
-  for (std::int64_t i = 0; i < from.count(); ++i) to.as<To>()[i] = static_cast<To>(from.as<From>()[i]);
-  return to;
-}
-
-/// An input to feed.
-struct Wanted {
-  std::string name;
-  Dtype dtype = Dtype::float32;
-  bool is_state = false;  ///< A state begins with zeros if the file does not have it.
-};
-
-/// Converts the array to the dtype of the input if only the width differs.
-Array fitting(const Array& array, const Wanted& input) {
-  if (array.dtype() == input.dtype) return array;
-  if (array.dtype() == Dtype::float32 && input.dtype == Dtype::float64) return converted<float, double>(array);
-  if (array.dtype() == Dtype::float64 && input.dtype == Dtype::float32) return converted<double, float>(array);
-  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float32) return converted<bfloat16, float>(array);
-  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float64) return converted<bfloat16, double>(array);
-  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int32) return converted<std::int8_t, std::int32_t>(array);
-  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int64) return converted<std::int8_t, std::int64_t>(array);
-  if (array.dtype() == Dtype::int32 && input.dtype == Dtype::int64) return converted<std::int32_t, std::int64_t>(array);
-  if (array.dtype() == Dtype::int64 && input.dtype == Dtype::int32) return converted<std::int64_t, std::int32_t>(array);
-  throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + ", the file has " +
-                   name_of(array.dtype()));
-}
-
-/// The arrays for the inputs, in their order; empty for states that the file does not have.
-Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
-  const Store file = path.empty() ? Store() : load_arrays(path);
-  Store arrays;
-  for (const Wanted& input : inputs) {
-    const Array* array = file.find(input.name);
-    if (array == nullptr && !input.is_state)
-      throw WrongInput(path.empty() ? "input '" + input.name + "' is not given: --in FILE names a file with it"
-                                    : "'" + path + "' has no array '" + input.name + "'");
-    if (array != nullptr) arrays.add(input.name, fitting(*array, input));
-  }
-  std::vector<std::string> names;
-  for (const Wanted& input : inputs) names.push_back(input.name);
-  for (const Store::Entry& entry : file)
-    if (!arrays.has(entry.name))
-      throw WrongInput("'" + path + "' has '" + entry.name + "', which is not an input" +
-                       did_you_mean(entry.name, names));
-  return arrays;
-}
-
-bool is_state(const std::vector<Carry>& states, const Var& input) {
-  return std::any_of(states.begin(), states.end(), [&](const Carry& state) { return state.input.id() == input.id(); });
-}
-
 /// A recorded function or saved tape, and the arrays for its inputs.
 struct Work {
   RecordedTape recorded;
@@ -94,10 +41,7 @@ Work prepared(const CLI::App& command, const RunArguments& arguments) {
     return inputs;
   });
   if (!saved) return work;
-  const std::vector<Carry> states = work.recorded.tape.states();
-  std::vector<Wanted> wanted;
-  for (const auto& [name, var] : work.recorded.inputs) wanted.push_back({name, var.dtype(), is_state(states, var)});
-  work.arrays = arrays_for(wanted, arguments.in);
+  work.arrays = arrays_for(wanted_by(work.recorded.tape, work.recorded.inputs), arguments.in);
   return work;
 }
 

@@ -1,4 +1,4 @@
-// stop_gradient, and cache, which keeps earlier inputs in mode predict.
+// stop_gradient, watch, and cache, which keeps earlier inputs in mode predict.
 #include <algorithm>
 #include <cstring>
 
@@ -18,6 +18,39 @@ const Op& stop_gradient_op() {
       .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
       .differentiable = false,
       .lowering = {.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); }}};
+  return entry;
+}
+
+/// "[1, 2]": the index of an element in a dense array.
+std::string index_text(std::int64_t flat, const Shape& shape) {
+  std::string text;
+  for (std::size_t axis = shape.size(); axis-- > 0; flat /= shape[axis])
+    text = std::to_string(flat % shape[axis]) + (text.empty() ? "" : ", ") + text;
+  return "[" + text + "]";
+}
+
+Kernel watch_kernel(const KernelCall& call) {
+  const Shape condition = call.shape(1);
+  const auto copy = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads);
+  return Kernel{[condition, copy](const KernelArguments& arguments) {
+    const auto count = static_cast<std::size_t>(count_of(condition));
+    if (const void* wrong = std::memchr(arguments.in[1], 0, count)) {
+      const std::int64_t flat = static_cast<const std::byte*>(wrong) - static_cast<const std::byte*>(arguments.in[1]);
+      throw Error("the condition is false at " + index_text(flat, condition));
+    }
+    if (arguments.in[0] != arguments.out[0]) copy(arguments.in[0], arguments.out[0]);
+  }};
+}
+
+const Op& watch_op() {
+  static const Op entry{
+      .name = "watch",
+      .doc = R"(x itself. A play throws an error, which names the line and the first index, if an element of `condition`
+           is false. The check takes place only if the result is used.)",
+      .inputs = {{"x", Accept::any}, {"condition", Accept::mask}},
+      .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .gradient = [](const GradientCall& call) { return Vars{call.cotangent(), {}}; },
+      .lowering = {.kernel = watch_kernel, .overwrites = {0}, .any_dtype = true}};
   return entry;
 }
 
@@ -128,8 +161,12 @@ Var cache(const Argument& x, std::int64_t axis) {
   return apply(cache_op(), {x}, {{"axis", axis}})[0];
 }
 
+Var watch(const Argument& x, const Var& condition) {
+  return apply(watch_op(), {x, condition})[0];
+}
+
 void list_control(OpTable& table) {
-  for (const Op* op : {&stop_gradient_op(), &cache_op()}) table.add(*op);
+  for (const Op* op : {&stop_gradient_op(), &watch_op(), &cache_op()}) table.add(*op);
 }
 
 }  // namespace xtape

@@ -47,7 +47,7 @@ class SingleThreadedBlas {
 }  // namespace
 
 struct Player::Data {
-  Tape tape;                       // the caller's, for first_not_finite
+  Tape tape;                       // the caller's
   const OpTable* rules = nullptr;  // the op table of the tape when it was planned
   Vars outputs;
   PlayerOptions options;
@@ -353,58 +353,14 @@ std::vector<Digest> Player::digests() const {
   return data_->hasher->digests(data_->planned);
 }
 
-namespace {
-/// The worst non-finite value of an array. Negative infinity is normal in masks; NaN and infinity are worse.
-enum class Bad { none, negative_infinity, worse };
-
-template <class T>
-Bad worst(const T* values, std::int64_t count) {
-  Bad found = Bad::none;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto value = static_cast<double>(values[i]);
-    if (std::isfinite(value)) continue;
-    if (!(std::isinf(value) && value < 0)) return Bad::worse;
-    found = Bad::negative_infinity;
-  }
-  return found;
+const Tape& Player::tape() const {
+  return data_->tape;
 }
-
-Bad worst(const void* values, const ValueType& type) {
-  if (type.dtype == Dtype::float32) return worst(static_cast<const float*>(values), count_of(type.shape));
-  if (type.dtype == Dtype::float64) return worst(static_cast<const double*>(values), count_of(type.shape));
-  if (type.dtype == Dtype::bfloat16) return worst(static_cast<const bfloat16*>(values), count_of(type.shape));
-  return Bad::none;
+const Vars& Player::outputs() const {
+  return data_->outputs;
 }
-}  // namespace
-
-std::string Player::first_not_finite(const std::vector<Feed>& feeds, std::uint64_t step) const {
-  PlayerOptions options = data_->options;
-  options.arena.reset();
-  for (Carry& carry : options.carries) carry.memory = {};  // the second player uses a copy of the states
-  Passes& passes = options.passes;
-  passes.elementwise = passes.fuse = passes.fold = passes.accumulate = passes.views = false;
-  Player slow(data_->tape, Vars(data_->outputs.begin(), data_->outputs.end()), options);
-  slow.data_->feed_all(feeds.data(), feeds.size());
-  for (std::size_t i = 0; i < options.carries.size(); ++i)
-    if (const int state = slow.data_->planned.carried[i]; state >= 0)
-      slow.data_->planned.buffers[static_cast<std::size_t>(state)].array.assign(
-          data_->planned.buffers[static_cast<std::size_t>(data_->planned.carried[i])].array);
-  const SingleThreadedBlas guard;
-  std::string mild;  // the first step with only -inf, which is normal in masks: returned if nothing is worse
-  for (std::size_t i = 0; i < slow.data_->steps.size(); ++i) {
-    const ReadyStep& ready = slow.data_->steps[i];
-    slow.data_->run_one(i, step);
-    const PlannedStep& planned = slow.data_->planned.steps[i];
-    for (std::size_t k = 0; k < ready.out.size(); ++k) {
-      const Bad bad = worst(ready.out[k], planned.types[k]);
-      if (bad == Bad::none) continue;
-      const std::string site = to_string(planned.site);
-      const std::string text = planned.op + " -> " + to_string(planned.types[k]) + (site.empty() ? "" : " at " + site);
-      if (bad == Bad::worse) return text;
-      if (mild.empty()) mild = text;
-    }
-  }
-  return mild;
+const PlayerOptions& Player::options() const {
+  return data_->options;
 }
 
 Array evaluate(const Var& var, const std::vector<Feed>& feeds) {

@@ -15,18 +15,20 @@ bool is_saved_tape(const std::string& path) {
   return is_plain_file(in(path, tape_file));
 }
 
+void write_saved_tape(const std::string& folder, const TapeText& written) {
+  std::vector<ArrayFile::Entry> entries;
+  for (const auto& [name, array] : written.arrays) entries.push_back({name, array.dtype(), array.shape()});
+  ArrayWriter arrays(in(folder, arrays_file), entries);
+  for (const auto& each : written.arrays) arrays.write(each.second);
+  arrays.commit();
+  write_file(in(folder, tape_file), written.text);
+}
+
 void Tape::save(const std::string& path, const NamedVars& outputs) const {
   if (path_exists(path) && !is_saved_tape(path))
     throw FileError("cannot save the tape: '" + path + "' exists and is not a saved tape");
   const TapeText written = text_of(*this, outputs);
-  std::vector<ArrayFile::Entry> entries;
-  for (const auto& [name, array] : written.arrays) entries.push_back({name, array.dtype(), array.shape()});
-  write_folder(path, [&](const std::string& beside) {
-    ArrayWriter arrays(in(beside, arrays_file), entries);
-    for (const auto& each : written.arrays) arrays.write(each.second);
-    arrays.commit();
-    write_file(in(beside, tape_file), written.text);
-  });
+  write_folder(path, [&](const std::string& beside) { write_saved_tape(beside, written); });
 }
 
 SavedTape Tape::load(const std::string& path, const Store& weights, const OpTable* ops) {

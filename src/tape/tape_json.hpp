@@ -42,6 +42,8 @@ struct TapeText {
   std::vector<std::pair<std::string, Array>> arrays;
 };
 TapeText text_of(const Tape& tape, const NamedVars& outputs);
+/// Writes the files of a saved tape into a folder. Throws FileError.
+void write_saved_tape(const std::string& folder, const TapeText& written);
 /// The tape of a text. `arrays` are those of the file beside it. Throws as Tape::load.
 SavedTape read_tape(const JsonNode& root, const ArrayFile& arrays, const Store& weights, const OpTable* ops);
 

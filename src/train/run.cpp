@@ -132,7 +132,9 @@ struct Run::Data {
   /// A new trainer, continued from a checkpoint if there is one.
   Trainer continued() {
     if (group.size() > 1) train::check_agreement(group, the_texts());
-    Trainer made(*model, the_batches(), recipe.trainer);
+    TrainerOptions options = recipe.trainer;
+    options.capsule = directory + "/capsule";
+    Trainer made(*model, the_batches(), options);
     const std::vector<std::string> found = train::checkpoints(checkpoints());
     if (resume) {
       made.load(checkpoints() + "/" + train::checkpoint_name(*resume));
@@ -342,6 +344,14 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::s
   options.profile = true;
   options.trace = trace;
   return Trainer(model, *batches, options).profile(updates);
+}
+
+RecordedPlay first_play(const Recipe& recipe) {
+  const train::Texts texts(recipe);
+  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
+  const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
+  Model model = train::new_model(recipe, tokenizers, batches->columns(), true);
+  return Trainer(model, *batches, recipe.trainer).next_play();
 }
 
 Evaluation Run::evaluate(bool on_test) {

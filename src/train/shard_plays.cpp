@@ -101,19 +101,26 @@ std::vector<double> ShardPlays::play(std::uint64_t cursor, const std::function<v
   return results;
 }
 
-std::string ShardPlays::not_finite(std::uint64_t cursor) {
-  std::string culprit;
+RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
+  const std::int64_t shard = optimizer_.first_shard();
+  const Batch batch = shard_at(cursor, shard);
+  TrainingStep& step = steps_.of(batch);
+  return recorded_play(step.player, feeds(step, batch, cursor, 0, true), draw_of(cursor, shard));
+}
+
+std::optional<Capsule> ShardPlays::find_failure(std::uint64_t cursor) {
+  std::optional<Capsule> found;
   for (std::int64_t shard = optimizer_.first_shard(); shard < optimizer_.last_shard(); ++shard)
     for_micro_batches(shard, cursor, [&](std::size_t own, std::uint64_t at, const Batch& batch, bool first, bool) {
-      if (!culprit.empty()) return;
+      if (found) return;
       TrainingStep& step = steps_.of(batch);
       const std::vector<Feed> fed = feeds(step, batch, at, own, first);
-      culprit = step.player.first_not_finite(fed, draw_of(at, shard));
-      if (!culprit.empty()) return;
+      found = xtape::find_failure(recorded_play(step.player, fed, draw_of(at, shard)));
+      if (found) return;
       step.player.play(fed, draw_of(at, shard));  // computes the states that the next one starts from
       keep(step.player, step.notes.states, left_[own]);
     });
-  return culprit;
+  return found;
 }
 
 }  // namespace xtape::train

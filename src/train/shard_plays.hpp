@@ -7,6 +7,7 @@
 #include "rank_group.hpp"
 #include "training_steps.hpp"
 #include "xtape/distributed.hpp"
+#include "xtape/inspect.hpp"
 
 namespace xtape::train {
 
@@ -22,8 +23,10 @@ class ShardPlays {
   std::vector<double> play(std::uint64_t cursor, const std::function<void()>& between);
   /// The update has succeeded: the next one continues from the states that it left.
   void advance() { std::swap(carried_, left_); }
-  /// Plays the update again without summing gradients. Returns the first op with a value that is not finite, or "".
-  std::string not_finite(std::uint64_t cursor);
+  /// The first play of the update whose first micro-batch is at `cursor`.
+  RecordedPlay first_play(std::uint64_t cursor);
+  /// Plays the update again without summing gradients, and returns what makes it fail, if anything does.
+  std::optional<Capsule> find_failure(std::uint64_t cursor);
   /// The training step of a shard of this batch, of the largest batch without an argument.
   TrainingStep& largest_step();
 

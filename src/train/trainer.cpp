@@ -72,13 +72,40 @@ struct Trainer::Data {
     }
   }
 
+  /// Plays the update. If a call throws, saves a capsule and adds a sentence about it to the error.
+  std::vector<double> played() {
+    try {
+      return plays.play(state.cursor, [&] { between(); });
+    } catch (const Error& error) {
+      if (options.capsule.empty()) throw;
+      const std::optional<Capsule> found = plays.find_failure(state.cursor);
+      if (!found) throw;
+      throw TrainingError(error.what() + save_capsule(*found));
+    }
+  }
+
+  /// Saves a capsule of the failure, and returns a sentence about it for the error.
+  std::string save_capsule(const Capsule& capsule) {
+    if (options.capsule.empty()) return "";
+    try {
+      capsule.save(options.capsule);
+    } catch (const Error& error) {
+      return std::string("\n") + error.what();
+    }
+    return "\n'" + options.capsule + "' has what is needed to play it again: xtape replay " + options.capsule;
+  }
+
   /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
-    const std::vector<std::string> of_rank = group.all_gather(plays.not_finite(state.cursor));
+    const std::optional<Capsule> own = plays.find_failure(state.cursor);
+    const std::vector<std::string> of_rank = group.all_gather(own ? to_string(own->failure) : "");
+    const auto first = std::find_if(of_rank.begin(), of_rank.end(), [](const auto& text) { return !text.empty(); });
+    const bool is_own = own && first - of_rank.begin() == group.rank();
     std::string culprit;
     for (int rank = group.size() - 1; rank >= 0; --rank)
       if (const std::string& found = of_rank[static_cast<std::size_t>(rank)]; !found.empty())
         culprit = ": " + found + (group.size() > 1 ? ", on " + group.name(rank) : "");
+    if (is_own) culprit += save_capsule(*own);
     throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" + culprit);
   }
 };
@@ -112,7 +139,7 @@ StepReport Trainer::update() {
   Data& d = *data_;
   const Clock::time_point start = Clock::now();
   d.optimizer.take_waited();
-  std::vector<double> results = d.plays.play(d.state.cursor, [&] { d.between(); });
+  std::vector<double> results = d.played();
   // Every rank with shards tells the others whether it is interrupted.
   if (results.empty()) results = {0, 0};
   std::vector<double> with_interruption;
@@ -185,6 +212,10 @@ std::int64_t Trainer::epoch() const {
 
 std::int64_t Trainer::best_step() const {
   return data_->state.best_step;
+}
+
+RecordedPlay Trainer::next_play() {
+  return data_->plays.first_play(data_->state.cursor);
 }
 
 std::int64_t Trainer::evaluated_step() const {

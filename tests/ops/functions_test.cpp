@@ -58,6 +58,7 @@ void check_magnitudes(Unary op, long double (*reference)(long double), double un
     xt::xarray<T> points = xt::xarray<T>::from_shape({list.size()});
     std::copy(list.begin(), list.end(), points.begin());
     const Array y = played_on<T>([op](const Vars& x) { return op(x[0]); }, {points});
+    REQUIRE(y.count() == static_cast<std::int64_t>(list.size()));
     for (std::size_t i = 0; i < list.size(); ++i) {
       const T got = y.as<T>()[i];
       const long double wanted = reference(static_cast<long double>(list[i]));

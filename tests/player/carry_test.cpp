@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 
@@ -113,7 +114,7 @@ TEST_CASE("two players share a state whose memory the caller provides") {
   adds.play();
   CHECK(memory.as<float>()[0] == 3);
   CHECK(memory.as<float>()[2] == 0);
-  CHECK(adds.first_not_finite({}).empty());
+  CHECK(!find_failure(recorded_play(adds, {})));
   CHECK(memory.as<float>()[0] == 3);
   CHECK_THROWS_WITH_AS(carrying(tape, {plus}, {{h, plus, memory}}),
                        "the memory of carry 'h' must be float32 (2,), got float32 (4,)", ShapeError);
@@ -139,13 +140,13 @@ TEST_CASE("invalid carries are refused") {
   CHECK_THROWS_AS(player.carried(x), Error);
 }
 
-TEST_CASE("first_not_finite starts from the present states") {
+TEST_CASE("find_failure starts from the present states") {
   Tape tape;
   const Var h = tape.input("h", {2});
   const Caller at = Caller::here(); const Var next = sqrt(h);
   Player player = carrying(tape, {next}, {{h, next}});
-  CHECK(player.first_not_finite({}).empty());
+  CHECK(!find_failure(recorded_play(player, {})));
   player.carried(h).as<float>()[1] = -1;
-  CHECK(player.first_not_finite({}) == "sqrt -> float32 (2,) at " + to_string(at));
+  CHECK(to_string(find_failure(recorded_play(player, {}))->failure) == "NaN in #1 sqrt -> float32 (2,)  at " + to_string(at));
   CHECK(player.carried(h).as<float>()[1] == -1);
 }

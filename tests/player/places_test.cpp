@@ -10,6 +10,7 @@
 
 #include "steps.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"
@@ -40,7 +41,7 @@ std::string error_of_playing(const Tape& tape, const Vars& outputs, const Var& i
         Player player(tape, outputs, options);
         const std::string error = error_of([&] { player.play({{indices, wrong}}); });
         CHECK((found.empty() || found == error));
-        CHECK(error_of([&] { player.first_not_finite({{indices, wrong}}); }) == error);
+        CHECK(error_of([&] { throw Error(find_failure(recorded_play(player, {{indices, wrong}}))->failure.what); }) == error);
         found = error;
       }
   return found;
@@ -136,12 +137,13 @@ TEST_CASE("constant indices out of range are an error when the player is made") 
   CHECK(error_of([&] { Player(tape, {y}).play(); }) == to_string(at) + ": take: " + stray);
 }
 
-TEST_CASE("first_not_finite names the program's line") {
+TEST_CASE("find_failure names the program's line") {
   Tape tape;
   const Var x = tape.input("x", {2});
   const Caller at = Caller::here(); const Var y = log(x);
   Player player(tape, {sum(y * y)});
-  CHECK(player.first_not_finite({{x, xt::xarray<float>{1, -2}}}) == "log -> float32 (2,) at " + to_string(at));
+  CHECK(to_string(find_failure(recorded_play(player, {{x, xt::xarray<float>{1, -2}}}))->failure) ==
+        "NaN in #1 log -> float32 (2,)  at " + to_string(at));
 }
 
 TEST_CASE("an input that is fed twice is an error that names it") {

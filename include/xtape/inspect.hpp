@@ -1,0 +1,208 @@
+/// Looking into plays: which call made the first value that is not finite, and where it came from.
+#pragma once
+
+#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
+#error "this layer of xtape may not see the inspect layer"
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+/// A play, as data.
+struct RecordedPlay {
+  Tape tape;
+  Vars outputs;
+  Store inputs;           ///< The arrays of inputs and of states, by name.
+  PlayerOptions options;  ///< Those of the player.
+  std::uint64_t step = 0;
+};
+/// The play of `player` with these feeds, from its present states. Copies the feeds.
+RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
+
+/// What numbers an array has. Of booleans, true counts as 1.
+struct Range {
+  double least = 0, most = 0;  ///< Of the finite elements; 0 if there are none.
+  std::int64_t count = 0;
+  std::int64_t zeros = 0, nans = 0, infinities = 0, negative_infinities = 0;
+
+  std::int64_t finite() const { return count - nans - infinities - negative_infinities; }
+  double magnitude() const;  ///< The largest absolute value of the finite elements.
+};
+Range range_of(const ArrayView& values);
+/// "-3.2 … 88.7", "0 … 3.4e38, 12 zeros, 3 of 64 inf".
+std::string to_string(const Range& range);
+
+/// A value on the way to a failure.
+struct Cause {
+  std::string node;  ///< "#12 add", as in the printed tape; of a source with its name.
+  std::string type;
+  std::string site;
+  Range range;
+};
+
+/// A play that went wrong: a call that made NaN or an infinity of finite operands, or that threw an error.
+struct Failure {
+  std::string what;  ///< "NaN", "inf" or "-inf"; of an error its text.
+  bool error = false;
+  std::string op;
+  std::string call;  ///< The op that was called, which may be recorded as other ops: "pow" of a node "sqrt".
+  std::string node;  ///< "#12 exp", as in the printed tape of the caller.
+  std::string type;  ///< Of the output, "float32 (2, 3)".
+  std::string site;
+  bool backward = false;              ///< The node was recorded after the first output, so it belongs to its gradient.
+  std::int64_t time_step = -1;        ///< Of a scan, in the order of playing; -1 outside scans.
+  std::vector<std::int64_t> element;  ///< The index of the first element that is not finite.
+  Range range;                        ///< Of the output.
+  /// Where it came from: an operand of the call that made it fail, the operand of the call that computed this one, and
+  /// so on. An operand made a call fail if the failure disappears when the operand is replaced by ones.
+  std::vector<Cause> causes;
+};
+/// One line: what, op, type, site.
+std::string to_string(const Failure& failure);
+
+/// A failure, and the smallest tape that fails in the same way: the failing call, the calls that computed those of its
+/// causes that are out of range, and the arrays of their other operands as parameters. Its values have the same bits
+/// under the same instruction set.
+struct Capsule {
+  Failure failure;
+  Tape tape;
+  NamedVars operands;                       ///< Parameters, named as in the printed tape.
+  NamedVars outputs;                        ///< The outputs of the failing call.
+  std::vector<std::uint64_t> digests = {};  ///< Of the outputs; empty if the call throws.
+  // How it was played:
+  std::string version, instruction_set;
+  int threads = 1;
+  std::uint64_t seed = 0, step = 0;
+  Precision precision = Precision::float32;
+
+  /// Writes a saved tape (Tape::save) and the file capsule.json into the folder `path`. Replaces a capsule there.
+  /// Throws FileError.
+  void save(const std::string& path) const;
+  /// Throws FileError, with file and line, if the folder is not a capsule.
+  static Capsule load(const std::string& path);
+};
+/// Whether `path` is a folder that Capsule::save wrote, judged by its names.
+bool is_capsule(const std::string& path);
+
+/// Plays node by node and returns the first failure that the outputs depend on: if this value alone were finite, they
+/// would be. Nothing if all are finite. Infinities that come from constants or attributes, of which masks are made, are
+/// no failure. Takes the time of several slow plays.
+std::optional<Capsule> find_failure(const RecordedPlay& play);
+
+/// How a capsule is played again.
+struct ReplayOptions {
+  int threads = 0;         ///< 0: as when it failed.
+  bool reference = false;  ///< By the definitions of the ops: Passes::reference().
+  bool float64 = false;    ///< With all floats as float64.
+};
+struct Replay {
+  std::string error;       ///< What the call throws; "" if it throws nothing.
+  Store outputs;           ///< By the names of the capsule's outputs; empty if it throws.
+  bool fails = false;      ///< Whether it throws or an output is not finite.
+  bool same_bits = false;  ///< Whether the outputs, or the error, are those of the failed play.
+};
+/// The play of a capsule's tape.
+RecordedPlay recorded_play(const Capsule& capsule);
+/// Plays the capsule again.
+Replay replay(const Capsule& capsule, const ReplayOptions& options = {});
+
+/// The rounding error of a node's output. All numbers are relative: the root mean square of the error over that of the
+/// values in float64.
+struct NodeError {
+  std::string node;  ///< "#12 add", as in the printed tape.
+  std::string op;
+  std::string module;  ///< "h.0.attn"; empty outside definitions.
+  std::string site;
+  std::string type;
+  std::int64_t elements = 0;
+  double total = 0;  ///< Against a play that is all in float64.
+  /// By this node alone: against the node in float64, on the operands that it had.
+  double made = 0;
+  double inherited = 0;      ///< By the errors of its operands: between these two plays in float64.
+  double of_operands = 0;    ///< The largest total error of its operands.
+  std::int64_t flipped = 0;  ///< Of outputs that are not floats: elements that differ in float64.
+  /// What the node adds: the error that it makes, and the growth of the error that it inherits. A difference of nearly
+  /// equal numbers makes no error, but lets the relative error of its operands grow.
+  double added() const { return std::max(made, inherited - of_operands); }
+};
+/// Plays node by node, and beside it in float64, in which the play goes the same way: integers and booleans are those
+/// of the play itself. Returns the errors of all nodes but sources, in the order of playing. Keeps each value and its
+/// error in its own dtype, so it needs about twice the memory of the play.
+std::vector<NodeError> shadow(const RecordedPlay& play);
+/// The nodes that add more than `least` to the error, most first.
+std::vector<NodeError> ranked(std::vector<NodeError> errors, double least = 0);
+
+/// A value that a gradient flows through.
+struct FlowStep {
+  std::string node;  ///< "#12 add", as in the printed tape.
+  std::string site;
+  std::string type;
+  double norm = 0;   ///< Of the gradient of the loss with respect to the value: the root of its sum of squares.
+  double zeros = 0;  ///< The fraction of this gradient's elements that are 0.
+};
+/// A place where a gradient ends.
+struct FlowCut {
+  std::string node;
+  std::string site;
+  std::string why;  ///< "argmax is not differentiable", "all elements of its gradient are 0".
+};
+/// How the gradient of a loss reaches a value.
+struct GradientFlow {
+  std::string name;
+  double norm = 0;
+  std::vector<FlowStep> uses;  ///< The calls that read the value; `norm` is of the part that flows back through each.
+  std::vector<FlowStep> path;  ///< From the value to the loss, always through the use with the largest part.
+  std::vector<FlowCut> cuts;   ///< Of the ways from the value that do not reach the loss, or bring nothing back.
+};
+/// Explains the gradient of the play's first output, which must be a floating scalar, with respect to `value`.
+GradientFlow explain_gradient(const RecordedPlay& play, const Var& value);
+/// The parameters of floats whose gradient is missing because the first output does not depend on them differentiably.
+std::vector<std::string> parameters_without_gradient(const RecordedPlay& play);
+
+/// An array of a reference that a play does not match.
+struct Mismatch {
+  std::string name;  ///< In the reference: a module's path, a parameter, an output of the tape.
+  std::string node;  ///< "#12 add", as in the printed tape.
+  std::string site;
+  std::string type;
+  std::string reference_type;
+  double relative =
+      0;               ///< The root mean square of the difference over that of the reference; infinite if types differ.
+  double largest = 0;  ///< The largest difference of an element.
+  std::vector<std::int64_t> element;  ///< Where that is.
+  bool transposed = false;            ///< The reference's transpose matches.
+  /// The calls that compute the value from values that match: "#11 einsum, h.0.attn (…, line 12)".
+  std::vector<std::string> calls;
+};
+/// The comparison of a play with arrays from elsewhere.
+struct ReferenceComparison {
+  std::vector<std::string> matched;  ///< In the order of playing.
+  std::vector<Mismatch> mismatched;  ///< The same; the first is the one to look at.
+  std::vector<std::string> unknown;  ///< Names that the tape does not have.
+};
+/// Compares a play with `reference`: activations by the path of the module that returns them (its last value of that
+/// shape), parameters by name, and outputs by the names that `outputs` gives them, such as "grad.h.0.attn.weight".
+/// Arrays of other float widths are compared as float64. Values match if the relative difference is at most
+/// `tolerance`.
+ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
+                            double tolerance = 1e-4);
+
+/// The array as float64 if it is float32 or bfloat16, else itself.
+Array in_float64(const Array& array);
+/// The same tape with all floats as float64: its parameters and constants are converted, and the types of its nodes
+/// are inferred again. `vars` become those of the new tape. Throws Error if an op does not take float64.
+struct WidenedTape {
+  Tape tape;
+  Vars vars;
+};
+WidenedTape in_float64(const Tape& tape, const Vars& vars);
+
+}  // namespace xtape

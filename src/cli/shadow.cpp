@@ -1,0 +1,78 @@
+/// xtape shadow: plays beside itself in float64, and ranks the calls by the error that they add.
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "gnuplot.hpp"
+#include "play_of.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct ShadowArguments {
+  PlayArguments play;
+  std::size_t top = 15;
+  std::string out;
+};
+
+void print(const NodeError& error) {
+  std::printf("%9.2e %9.2e %9.2e %9.2e  %s -> %s%s%s\n", error.added(), error.made, error.inherited, error.total,
+              error.node.c_str(), error.type.c_str(), error.site.empty() ? "" : "  at ", error.site.c_str());
+}
+
+void print_table(const std::vector<NodeError>& errors, std::size_t top) {
+  double worst = 0;
+  std::size_t flipped = 0;
+  for (const NodeError& error : errors) {
+    if (std::isfinite(error.total)) worst = std::max(worst, error.total);
+    flipped += error.flipped > 0;
+  }
+  const std::vector<NodeError> list = ranked(errors);
+  std::printf("%zu values; the largest relative error is %.2e\n", errors.size(), worst);
+  std::printf("    added      made inherited     total\n");
+  for (std::size_t i = 0; i < std::min(top, list.size()); ++i) print(list[i]);
+  if (flipped == 0) return;
+  std::printf("choices that differ in float64:\n");
+  for (const NodeError& error : errors)
+    if (error.flipped > 0)
+      std::printf("  %lld of %lld in %s -> %s%s%s\n", static_cast<long long>(error.flipped),
+                  static_cast<long long>(error.elements), error.node.c_str(), error.type.c_str(),
+                  error.site.empty() ? "" : "  at ", error.site.c_str());
+}
+
+/// Draws the error of every value in the order of playing, and what its node adds.
+void draw(const std::vector<NodeError>& errors, const std::string& path) {
+  std::ostringstream data, script;
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    if (errors[i].total > 0 && std::isfinite(errors[i].total))
+      data << i << ' ' << gnuplot_number(errors[i].total) << ' '
+           << (errors[i].added() > 0 ? gnuplot_number(errors[i].added()) : "NaN") << '\n';
+  script << "$errors << END\n"
+         << data.str() << "END\nset logscale y\nset format y '%g'\nset xlabel 'value, in the order "
+         << "of playing'\nset ylabel 'relative error'\nset key top left\nset grid linecolor rgb '#e4e4e4' linetype 1\n"
+         << "plot $errors using 1:3 with impulses linecolor rgb '#f7cfa6' title 'added by the node', "
+         << "$errors using 1:2 with points pointtype 7 pointsize 0.3 linecolor rgb '#1f5fa8' title 'of the value'\n";
+  draw_svg(script.str(), 1000, 480, path);
+}
+
+void run(const ShadowArguments& arguments) {
+  const std::vector<NodeError> errors = shadow(play_of(arguments.play));
+  print_table(errors, arguments.top);
+  if (!arguments.out.empty()) draw(errors, arguments.out);
+}
+
+}  // namespace
+
+void add_shadow(CLI::App& program) {
+  CLI::App* command =
+      program.add_subcommand("shadow", "Compare a play with float64, and rank the calls by the error that they add");
+  const auto arguments = std::make_shared<ShadowArguments>();
+  add_play(*command, arguments->play);
+  command->add_option("--top", arguments->top, "The number of calls to print")->capture_default_str();
+  command->add_option("--out", arguments->out, "Draw the errors of all values to this file")->type_name("FILE.svg");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,141 @@
+// The folder of a capsule: a saved tape, and capsule.json.
+#include <limits>
+
+#include "durable.hpp"
+#include "files.hpp"
+#include "tape_json.hpp"
+#include "xtape/inspect.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr const char* capsule_file = "capsule.json";
+constexpr const char* capsule_format = "xtape capsule";
+constexpr std::int64_t capsule_version = 1;
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+std::string in(const std::string& folder, const char* name) {
+  return folder + "/" + name;
+}
+
+Json json_of_range(const Range& range) {
+  return {{"least", json_of(range.least)},
+          {"most", json_of(range.most)},
+          {"count", range.count},
+          {"zeros", range.zeros},
+          {"nan", range.nans},
+          {"inf", range.infinities},
+          {"-inf", range.negative_infinities}};
+}
+
+Range range_of(const JsonNode& json) {
+  json.only({"least", "most", "count", "zeros", "nan", "inf", "-inf"});
+  const auto integer = [&](const char* key) { return json.at(key).integer(0, most); };
+  return {json.at("least").number(),
+          json.at("most").number(),
+          integer("count"),
+          integer("zeros"),
+          integer("nan"),
+          integer("inf"),
+          integer("-inf")};
+}
+
+Json json_of_failure(const Failure& failure) {
+  Json causes = Json::array();
+  for (const Cause& cause : failure.causes)
+    causes.push_back(
+        {{"node", cause.node}, {"type", cause.type}, {"site", cause.site}, {"range", json_of_range(cause.range)}});
+  return {{"what", failure.what},
+          {"error", failure.error},
+          {"op", failure.op},
+          {"call", failure.call},
+          {"node", failure.node},
+          {"type", failure.type},
+          {"site", failure.site},
+          {"backward", failure.backward},
+          {"time_step", failure.time_step},
+          {"element", failure.element},
+          {"range", json_of_range(failure.range)},
+          {"causes", causes}};
+}
+
+Failure failure_of(const JsonNode& json) {
+  json.only(
+      {"what", "error", "op", "call", "node", "type", "site", "backward", "time_step", "element", "range", "causes"});
+  const auto text = [&](const char* key) { return json.at(key).text(); };
+  Failure failure;
+  failure.what = text("what");
+  failure.error = json.at("error").flag();
+  failure.op = text("op");
+  failure.call = text("call");
+  failure.node = text("node");
+  failure.type = text("type");
+  failure.site = text("site");
+  failure.backward = json.at("backward").flag();
+  failure.time_step = json.at("time_step").integer(-1, most);
+  for (const JsonNode& index : json.at("element").elements()) failure.element.push_back(index.integer(0, most));
+  failure.range = range_of(json.at("range"));
+  for (const JsonNode& cause : json.at("causes").elements()) {
+    cause.only({"node", "type", "site", "range"});
+    failure.causes.push_back(
+        {cause.at("node").text(), cause.at("type").text(), cause.at("site").text(), range_of(cause.at("range"))});
+  }
+  return failure;
+}
+}  // namespace
+
+bool is_capsule(const std::string& path) {
+  return is_saved_tape(path) && is_plain_file(in(path, capsule_file));
+}
+
+void Capsule::save(const std::string& path) const {
+  if (path_exists(path) && !is_capsule(path))
+    throw FileError("cannot save the capsule: '" + path + "' exists and is not a capsule");
+  Json digest_texts = Json::array();
+  for (const std::uint64_t digest : digests) digest_texts.push_back(hexadecimal(digest));
+  const Json play = {{"xtape", version},          {"instruction_set", instruction_set},
+                     {"threads", threads},        {"seed", hexadecimal(seed)},
+                     {"step", hexadecimal(step)}, {"precision", name_of(precision)}};
+  const Json json = {{"format", capsule_format},
+                     {"version", capsule_version},
+                     {"failure", json_of_failure(failure)},
+                     {"play", play},
+                     {"digests", digest_texts}};
+  const TapeText written = text_of(tape, outputs);
+  write_folder(path, [&](const std::string& beside) {
+    write_saved_tape(beside, written);
+    write_file(in(beside, capsule_file), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  });
+}
+
+Capsule Capsule::load(const std::string& path) {
+  if (!is_capsule(path)) throw FileError("'" + path + "' is not a capsule: a saved tape with " + capsule_file);
+  const std::string file = in(path, capsule_file);
+  const JsonNode root(read_file(file), file, JsonErrors::file);
+  if (!root.has("format") || !root.at("format").is_string() || root.at("format").text() != capsule_format)
+    root.fail(std::string("this is not a capsule: its \"format\" must be \"") + capsule_format + "\"");
+  root.at("version").integer(1, capsule_version);
+  root.only({"format", "version", "failure", "play", "digests"});
+  SavedTape saved = Tape::load(path);
+  Capsule capsule;
+  capsule.failure = failure_of(root.at("failure"));
+  capsule.tape = saved.tape;
+  capsule.operands = saved.parameters;
+  capsule.outputs = saved.outputs;
+  for (const JsonNode& digest : root.at("digests").elements()) capsule.digests.push_back(bits_of(digest));
+  const JsonNode play = root.at("play");
+  play.only({"xtape", "instruction_set", "threads", "seed", "step", "precision"});
+  capsule.version = play.at("xtape").text();
+  capsule.instruction_set = play.at("instruction_set").text();
+  capsule.threads = static_cast<int>(play.at("threads").integer(1, 1 << 20));
+  capsule.seed = bits_of(play.at("seed"));
+  capsule.step = bits_of(play.at("step"));
+  try {
+    capsule.precision = precision_named(play.at("precision").text());
+  } catch (const Error& error) {
+    play.at("precision").fail(error.what());
+  }
+  return capsule;
+}
+
+}  // namespace xtape

@@ -1,0 +1,241 @@
+// Follows the gradient of a loss from a value to the loss.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "program.hpp"
+#include "single_node.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/inspect.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+/// The nodes of a tape that a loss depends on.
+std::vector<bool> before_loss(const Tape& tape, std::int32_t loss) {
+  std::vector<bool> found(static_cast<std::size_t>(loss) + 1, false);
+  found.back() = true;
+  for (std::size_t i = found.size(); i-- > 0;)
+    if (found[i])
+      for (const ValueId id : tape.node(i).inputs) found[static_cast<std::size_t>(id.node)] = true;
+  return found;
+}
+
+const Var& loss_of(const RecordedPlay& play) {
+  if (play.outputs.empty()) throw Error("a gradient needs an output");
+  const Var& loss = play.outputs[0];
+  if (loss.rank() != 0 || !is_floating(loss.dtype()))
+    throw Error("a gradient needs a floating scalar as the first output, not " + to_string(loss.type()));
+  return loss;
+}
+
+/// Records gradients and their norms on the tape of a play, and removes them in the end.
+class Flow {
+ public:
+  Flow(const RecordedPlay& play, const Var& value)
+      : play_(play), tape_(play.tape), size_(tape_.size()), loss_(loss_of(play)), value_(value) {}
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
+  ~Flow() { tape_.truncate(size_); }
+
+  GradientFlow run() {
+    find_nodes();
+    record();
+    play();
+    GradientFlow flow;
+    flow.name = value_.node().name.empty() ? label(value_.id()) : value_.node().name;
+    flow.norm = norm_of(value_.id());
+    for (const Use& use : uses_of(value_.id())) flow.uses.push_back(step_of(use.user, use.norm));
+    follow(flow);
+    flow.cuts = cuts();
+    return flow;
+  }
+
+ private:
+  struct Use {
+    std::int32_t user = -1;
+    Var part;  // the norm of what flows back through it; empty: nothing
+    double norm = 0;
+  };
+  using Key = std::pair<std::int32_t, std::int32_t>;
+  static Key key_of(ValueId id) { return {id.node, id.output}; }
+
+  std::string label(ValueId id) const {
+    return to_string(Origin{id.node, tape_.node(static_cast<std::size_t>(id.node)).op});
+  }
+  const Node& node(std::int32_t index) const { return tape_.node(static_cast<std::size_t>(index)); }
+
+  /// Marks the nodes that depend on the value, and of those the ones between it and the loss.
+  void find_nodes() {
+    const std::int32_t last = loss_.id().node;
+    const std::vector<bool> needed = before_loss(tape_, last);
+    depends_.assign(static_cast<std::size_t>(last) + 1, false);
+    for (std::int32_t i = value_.id().node + 1; i <= last; ++i) {
+      const auto reads = [&](ValueId id) {
+        return id == value_.id() || (id.node > value_.id().node && depends_[static_cast<std::size_t>(id.node)]);
+      };
+      if (!std::any_of(node(i).inputs.begin(), node(i).inputs.end(), reads)) continue;
+      if (!node(i).op->differentiable) {
+        if (needed[static_cast<std::size_t>(i)])
+          cut_.push_back({label({i, 0}), to_string(node(i).site), node(i).op->name + " passes no gradient on"});
+        continue;
+      }
+      depends_[static_cast<std::size_t>(i)] = true;
+      if (!needed[static_cast<std::size_t>(i)]) continue;
+      users_.push_back(i);
+      for (const ValueId id : node(i).inputs)
+        if (reads(id) && is_floating(tape_.type(id).dtype)) uses_[key_of(id)].push_back({i, {}, 0});
+    }
+    for (auto& each : uses_) {
+      std::vector<Use>& list = each.second;
+      const auto same = [](const Use& a, const Use& b) { return a.user == b.user; };
+      list.erase(std::unique(list.begin(), list.end(), same), list.end());
+    }
+  }
+
+  Var record_norm(const Var& gradient) {
+    measured_.push_back(sum(square(cast(gradient, Dtype::float64))));
+    return measured_.back();
+  }
+
+  void record() {
+    Vars values{value_};
+    for (const std::int32_t user : users_)
+      for (std::size_t k = 0; k < node(user).outputs.size(); ++k) {
+        const Var output = tape_.var({user, static_cast<std::int32_t>(k)});
+        if (is_floating(output.dtype())) values.push_back(output);
+      }
+    const Vars gradients = grad(loss_, values);
+    std::map<Key, Var> gradient_of;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      gradient_of[key_of(values[i].id())] = gradients[i];
+      norms_[key_of(values[i].id())] = {record_norm(gradients[i]), mean(cast(gradients[i] == 0, Dtype::float32))};
+      measured_.push_back(norms_[key_of(values[i].id())].second);
+    }
+    for (auto& [key, list] : uses_)
+      for (Use& use : list) {
+        Vars outputs, cotangents;
+        for (std::size_t k = 0; k < node(use.user).outputs.size(); ++k) {
+          const auto found = gradient_of.find({use.user, static_cast<std::int32_t>(k)});
+          if (found == gradient_of.end()) continue;
+          outputs.push_back(tape_.var({use.user, static_cast<std::int32_t>(k)}));
+          cotangents.push_back(found->second);
+        }
+        if (!outputs.empty())
+          use.part = record_norm(grad(outputs, {tape_.var({key.first, key.second})}, cotangents)[0]);
+      }
+  }
+
+  void play() {
+    PlayerOptions options = for_single_nodes(play_.options);
+    options.passes = Passes();
+    options.carries = play_.options.carries;
+    for (Carry& carry : options.carries)
+      if (const Array* state = play_.inputs.find(carry.input.node().name)) carry.memory = state->clone();
+    Player player(tape_, measured_, options);
+    std::vector<Feed> feeds;
+    for (std::size_t i = 0; i < size_; ++i) {
+      const Node& input = tape_.node(i);
+      const auto is_this = [&](const Carry& carry) { return carry.input.id().node == static_cast<std::int32_t>(i); };
+      if (input.op != &input_op() || std::any_of(options.carries.begin(), options.carries.end(), is_this)) continue;
+      if (const Array* array = play_.inputs.find(input.name))
+        feeds.emplace_back(tape_.var({static_cast<std::int32_t>(i), 0}), *array);
+    }
+    player.play(feeds, play_.step);
+    for (const Var& var : measured_) results_[var.id().node] = player.scalar(var);
+    for (auto& each : uses_)
+      for (Use& use : each.second)
+        if (!use.part.empty()) use.norm = std::sqrt(results_.at(use.part.id().node));
+  }
+
+  double norm_of(ValueId id) const { return std::sqrt(results_.at(norms_.at(key_of(id)).first.id().node)); }
+  double zeros_of(ValueId id) const { return results_.at(norms_.at(key_of(id)).second.id().node); }
+
+  std::vector<Use> uses_of(ValueId id) const {
+    const auto found = uses_.find(key_of(id));
+    std::vector<Use> list = found == uses_.end() ? std::vector<Use>() : found->second;
+    std::stable_sort(list.begin(), list.end(), [](const Use& a, const Use& b) { return a.norm > b.norm; });
+    return list;
+  }
+
+  FlowStep step_of(std::int32_t user, double norm) const {
+    const ValueId id = output_of(user);
+    return {label(id), to_string(node(user).site), to_string(tape_.type(id)), norm, zeros_of(id)};
+  }
+  /// The output of a node with the largest gradient.
+  ValueId output_of(std::int32_t user) const {
+    ValueId best{user, 0};
+    double most = -1;
+    for (std::size_t k = 0; k < node(user).outputs.size(); ++k) {
+      const ValueId id{user, static_cast<std::int32_t>(k)};
+      if (norms_.count(key_of(id)) == 0 || norm_of(id) <= most) continue;
+      best = id;
+      most = norm_of(id);
+    }
+    return best;
+  }
+
+  void follow(GradientFlow& flow) const {
+    for (ValueId at = value_.id(); at.node != loss_.id().node;) {
+      const std::vector<Use> list = uses_of(at);
+      if (list.empty()) break;
+      at = output_of(list[0].user);
+      flow.path.push_back(step_of(list[0].user, norm_of(at)));
+    }
+  }
+
+  std::vector<FlowCut> cuts() const {
+    constexpr double least = 1e-6;  // a part this much smaller than the gradient of the output is called small
+    std::vector<FlowCut> found = cut_;
+    for (const auto& each : uses_)
+      for (const Use& use : each.second) {
+        const ValueId output = output_of(use.user);
+        const double given = norms_.count(key_of(output)) > 0 ? norm_of(output) : 0;
+        if (given == 0 || use.norm > least * given) continue;
+        found.push_back({label(output), to_string(node(use.user).site),
+                         use.norm == 0 ? "its gradient is not 0, but all that it passes on is 0"
+                                       : "it passes on less than a millionth of its gradient: it is saturated"});
+      }
+    return found;
+  }
+
+  const RecordedPlay& play_;
+  Tape tape_;
+  const std::size_t size_;
+  const Var loss_, value_;
+  std::vector<bool> depends_;
+  std::vector<std::int32_t> users_;  // between the value and the loss, in order
+  std::map<Key, std::vector<Use>> uses_;
+  std::map<Key, std::pair<Var, Var>> norms_;  // of gradients: the sum of squares, and the fraction of zeros
+  Vars measured_;
+  std::map<std::int32_t, double> results_;
+  std::vector<FlowCut> cut_;
+};
+}  // namespace
+
+GradientFlow explain_gradient(const RecordedPlay& play, const Var& value) {
+  if (value.tape() != play.tape) throw HandleError("explain_gradient: the var belongs to another tape");
+  return Flow(play, value).run();
+}
+
+std::vector<std::string> parameters_without_gradient(const RecordedPlay& play) {
+  const Tape& tape = play.tape;
+  const std::int32_t loss = loss_of(play).id().node;
+  std::vector<bool> reaches(static_cast<std::size_t>(loss) + 1, false);  // differentiably
+  reaches.back() = true;
+  for (std::size_t i = reaches.size(); i-- > 0;)
+    if (reaches[i] && tape.node(i).op->differentiable)
+      for (const ValueId id : tape.node(i).inputs) reaches[static_cast<std::size_t>(id.node)] = true;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    if (node.op != &parameter_op() || !is_floating(node.outputs[0].dtype)) continue;
+    if (i >= reaches.size() || !reaches[i]) names.push_back(node.name);
+  }
+  return names;
+}
+
+}  // namespace xtape

@@ -1,0 +1,77 @@
+#include <map>
+
+#include "check_call.hpp"
+#include "threads.hpp"
+#include "xtape/inspect.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+template <class From>
+Array converted(const Array& from) {
+  constexpr std::int64_t grain = 1 << 14;
+  Array to(Dtype::float64, from.shape());
+  const From* elements = from.as<From>();
+  double* wide = to.as<double>();
+  parallel_for(omp_get_max_threads(), from.count(), grain, [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t i = begin; i < finish; ++i) wide[i] = static_cast<double>(elements[i]);
+  });
+  return to;
+}
+
+Dtype widened(Dtype dtype) {
+  return is_floating(dtype) ? Dtype::float64 : dtype;
+}
+
+Attributes widened(const Attributes& attributes) {
+  Attributes wide;
+  for (const auto& [name, value] : attributes.items()) {
+    const auto* dtype = std::get_if<Dtype>(&value);
+    wide.set(name, dtype != nullptr ? Attribute(widened(*dtype)) : value);
+  }
+  return wide;
+}
+
+Tape widened(const Tape& tape) {
+  Tape wide = tape.blank();
+  wide.set_default_dtype(Dtype::float64);
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    Node node = tape.node(i);
+    node.serial = 0;
+    if (node.storage) node.storage = in_float64(node.storage);
+    if (node.body) node.body = std::make_shared<const Tape>(widened(*node.body));
+    if (node.op->is_source()) {
+      node.outputs = {{widened(node.outputs[0].dtype), node.outputs[0].shape}};
+    } else {
+      node.attributes = widened(node.attributes);
+      Call call{*node.op, node.attributes, {}, {}, node.body.get(), {}};
+      for (const ValueId id : node.inputs) call.inputs.push_back(wide.type(id));
+      try {
+        node.outputs = checked_types(call);
+      } catch (Error& error) {
+        error.name_op(node.op->name);
+        error.name_location(to_string(node.site));
+        throw;
+      }
+    }
+    wide.append(std::move(node));
+  }
+  wide.set_results(tape.results());
+  return wide;
+}
+}  // namespace
+
+Array in_float64(const Array& array) {
+  if (array.dtype() == Dtype::float32) return converted<float>(array);
+  if (array.dtype() == Dtype::bfloat16) return converted<bfloat16>(array);
+  return array;
+}
+
+WidenedTape in_float64(const Tape& tape, const Vars& vars) {
+  WidenedTape wide{widened(tape), {}};
+  for (const Var& var : vars) wide.vars.push_back(wide.tape.var(var.id()));
+  return wide;
+}
+
+}  // namespace xtape

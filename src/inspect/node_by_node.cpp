@@ -1,0 +1,78 @@
+#include "node_by_node.hpp"
+
+#include "passes.hpp"
+
+namespace xtape {
+
+namespace {
+PlayerOptions with_separate_nodes(PlayerOptions options) {
+  options.passes.elementwise = options.passes.accumulate = options.passes.fold = false;
+  return options;
+}
+}  // namespace
+
+NodeByNode::NodeByNode(const RecordedPlay& play)
+    : program_(optimised(play.tape, play.outputs, with_separate_nodes(play.options))),
+      users_(program_.tape),
+      inputs_(play.inputs),
+      options_(for_single_nodes(play.options)),
+      step_(play.step) {}
+
+RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step) {
+  const std::vector<Carry>& carries = player.options().carries;
+  const Vars& all = player.outputs();
+  RecordedPlay play{player.tape(),
+                    Vars(all.begin(), all.end() - static_cast<std::ptrdiff_t>(carries.size())),
+                    {},
+                    player.options(),
+                    step};
+  for (const Feed& feed : feeds) play.inputs.add(feed.var.node().name, Array(feed.values));
+  for (const Carry& carry : carries) try {
+      play.inputs.add(carry.input.node().name, player.carried(carry.input).clone());
+    } catch (const Error&) {  // no output depends on it
+    }
+  return play;
+}
+
+Array NodeByNode::source(const Node& node) const {
+  if (node.op != &input_op()) return node.storage;
+  const Array* fed = inputs_.find(node.name);
+  if (fed == nullptr) throw Error("input '" + node.name + "' (" + to_string(node.outputs[0]) + ") is not fed");
+  return *fed;
+}
+
+std::int32_t NodeByNode::last_user(ValueId id) const {
+  const auto users = users_.of(id);
+  return users.empty() ? -1 : users.back();
+}
+
+std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values) {
+  std::vector<Array> operands;
+  for (const ValueId id : node.inputs) operands.push_back(values.at(key_of(id)));
+  return operands;
+}
+
+NodeByNode::Values NodeByNode::play(const Visit& visit, const std::set<std::int32_t>& keep) const {
+  Values values;
+  std::set<std::int32_t> kept = keep;
+  for (const ValueId id : program_.outputs) kept.insert(id.node);
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.tape.size()); ++i) {
+    const Node& node = program_.node(i);
+    std::vector<Array> operands, outputs;
+    if (node.op->is_source()) {
+      outputs = {source(node)};
+    } else {
+      operands = operands_of(node, values);
+      const SingleNode single = single_node(program_.tape, node, operands);
+      outputs = played(single.tape, single.outputs, options_, step_);
+    }
+    const bool more = visit(i, operands, outputs);
+    for (std::size_t k = 0; k < outputs.size(); ++k) values[{i, static_cast<std::int32_t>(k)}] = outputs[k];
+    for (const ValueId id : node.inputs)
+      if (kept.count(id.node) == 0 && last_user(id) <= i) values.erase(key_of(id));
+    if (!more) break;
+  }
+  return values;
+}
+
+}  // namespace xtape

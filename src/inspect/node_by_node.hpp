@@ -1,0 +1,53 @@
+/// Plays a tape node by node.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "program.hpp"
+#include "single_node.hpp"
+#include "xtape/inspect.hpp"
+
+namespace xtape {
+
+/// The nodes that a player of these outputs would play, after the rules of the op table but before elementwise ops are
+/// fused, and the arrays that feed them. Labels of values are those of the nodes of the caller's tape.
+class NodeByNode {
+ public:
+  explicit NodeByNode(const RecordedPlay& play);
+
+  const Program& program() const { return program_; }
+  /// What single nodes are played with.
+  const PlayerOptions& options() const { return options_; }
+  std::uint64_t step() const { return step_; }
+
+  /// Called after each node with its operands and its outputs, which it may change: later nodes read the changed ones.
+  /// Returns whether to go on.
+  using Visit = std::function<bool(std::int32_t node, const std::vector<Array>& operands, std::vector<Array>& outputs)>;
+  using Values = std::map<std::pair<std::int32_t, std::int32_t>, Array>;  ///< By node and output.
+  /// Plays all nodes in order. Arrays are freed after their last use, except those of the nodes in `keep` and the
+  /// outputs of the program, which are returned. Throws what a kernel throws, which names op and line.
+  Values play(const Visit& visit, const std::set<std::int32_t>& keep = {}) const;
+
+  /// The last node that reads the value; -1 if none does.
+  std::int32_t last_user(ValueId id) const;
+  /// The array of a source.
+  Array source(const Node& node) const;
+
+ private:
+  Program program_;
+  Users users_;
+  Store inputs_;
+  PlayerOptions options_;
+  std::uint64_t step_;
+};
+
+inline std::pair<std::int32_t, std::int32_t> key_of(ValueId id) {
+  return {id.node, id.output};
+}
+
+/// The operands of a node among `values`.
+std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values);
+
+}  // namespace xtape

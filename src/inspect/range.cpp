@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "xtape/inspect.hpp"
+
+namespace xtape {
+
+namespace {
+template <class T>
+void add_element(Range& range, T element) {
+  const auto value = static_cast<double>(element);
+  if (std::isnan(value)) {
+    ++range.nans;
+  } else if (std::isinf(value)) {
+    ++(value > 0 ? range.infinities : range.negative_infinities);
+  } else {
+    if (range.least > range.most) range.least = range.most = value;
+    range.least = std::min(range.least, value);
+    range.most = std::max(range.most, value);
+    if (value == 0) ++range.zeros;
+  }
+}
+
+template <class T>
+Range range_of(const T* elements, std::int64_t count) {
+  Range range;
+  range.count = count;
+  range.least = 1;  // least > most: none is finite yet
+  for (std::int64_t i = 0; i < count; ++i) add_element(range, elements[i]);
+  if (range.least > range.most) range.least = range.most = 0;
+  return range;
+}
+}  // namespace
+
+double Range::magnitude() const {
+  return std::max(std::abs(least), std::abs(most));
+}
+
+Range range_of(const ArrayView& values) {
+  if (!values.layout().contiguous()) return range_of(Array(values));
+  const std::int64_t count = count_of(values.shape());
+  switch (values.dtype()) {
+    case Dtype::float32:
+      return range_of(values.as<float>(), count);
+    case Dtype::float64:
+      return range_of(values.as<double>(), count);
+    case Dtype::bfloat16:
+      return range_of(values.as<bfloat16>(), count);
+    case Dtype::int32:
+      return range_of(values.as<std::int32_t>(), count);
+    case Dtype::int64:
+      return range_of(values.as<std::int64_t>(), count);
+    case Dtype::int8:
+      return range_of(values.as<std::int8_t>(), count);
+    case Dtype::boolean:
+      return range_of(values.as<bool>(), count);
+  }
+  return {};
+}
+
+std::string to_string(const Range& range) {
+  std::ostringstream text;
+  text.precision(4);
+  if (range.count == 0) return "no elements";
+  if (range.finite() == 0)
+    text << "none finite";
+  else if (range.least == range.most)
+    text << (range.finite() > 1 ? "all " : "") << range.least;
+  else
+    text << range.least << " … " << range.most;
+  const auto add = [&](std::int64_t count, const char* what) {
+    if (count > 0) text << ", " << count << " of " << range.count << ' ' << what;
+  };
+  if (range.least != range.most) add(range.zeros, "zero");
+  add(range.nans, "NaN");
+  add(range.infinities, "inf");
+  add(range.negative_infinities, "-inf");
+  return text.str();
+}
+
+}  // namespace xtape

@@ -1,0 +1,182 @@
+// Compares a play with arrays from elsewhere.
+#include <algorithm>
+#include <cmath>
+
+#include "node_by_node.hpp"
+#include "xtape/inspect.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+/// A value to compare, in the order of playing.
+struct Compared {
+  std::string name;
+  ValueId value;  // on the caller's tape
+};
+
+bool is_in(const std::string& path, const std::string& module) {
+  return path == module ||
+         (path.size() > module.size() && path.compare(0, module.size(), module) == 0 && path[module.size()] == '.');
+}
+
+bool same_elements(const Shape& a, const Shape& b) {
+  return a == b || (a.size() == b.size() && std::equal(a.begin(), a.end(), std::make_reverse_iterator(b.end())));
+}
+
+/// The last value with this shape that the module computed, among the nodes up to `end`.
+std::optional<ValueId> value_of_module(const Tape& tape, std::size_t end, const std::string& module,
+                                       const Shape& shape) {
+  std::optional<ValueId> any;
+  for (std::size_t i = std::min(end, tape.size()); i-- > 0;) {
+    const Node& node = tape.node(i);
+    if (node.op->is_source() || !is_in(node.site.scope->path, module)) continue;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
+      if (node.outputs[k].shape == shape) return id;
+      if (!any) any = id;
+    }
+  }
+  return any;
+}
+
+std::optional<ValueId> parameter_named(const Tape& tape, const std::string& name) {
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (tape.node(i).op == &parameter_op() && tape.node(i).name == name)
+      return ValueId{static_cast<std::int32_t>(i), 0};
+  return std::nullopt;
+}
+
+std::optional<ValueId> value_named(const RecordedPlay& play, const NamedVars& outputs, const std::string& name,
+                                   const Shape& shape) {
+  if (const Var* output = outputs.find(name)) return output->id();
+  if (const auto parameter = parameter_named(play.tape, name)) return parameter;
+  const std::size_t forward =
+      play.outputs.empty() ? play.tape.size() : static_cast<std::size_t>(play.outputs[0].id().node) + 1;
+  return value_of_module(play.tape, forward, name, shape);
+}
+
+Array transposed(const Array& array) {
+  Layout layout = Layout::dense(array.shape());
+  std::reverse(layout.shape.begin(), layout.shape.end());
+  std::reverse(layout.strides.begin(), layout.strides.end());
+  return Array(ArrayView(array.data(), array.dtype(), layout));
+}
+
+/// Numbers of any dtype as float64.
+Array numbers(const Array& array) {
+  if (is_floating(array.dtype())) return in_float64(array);
+  Array wide(Dtype::float64, array.shape());
+  for (std::int64_t i = 0; i < array.count(); ++i)
+    wide.as<double>()[i] = array.dtype() == Dtype::int64     ? static_cast<double>(array.as<std::int64_t>()[i])
+                           : array.dtype() == Dtype::int32   ? array.as<std::int32_t>()[i]
+                           : array.dtype() == Dtype::boolean ? array.as<bool>()[i]
+                                                             : array.as<std::int8_t>()[i];
+  return wide;
+}
+
+/// Sets the differences of two arrays of one shape.
+void measure(const Array& ours, const Array& theirs, Mismatch& found) {
+  double difference = 0, size = 0;
+  std::int64_t at = 0;
+  found.largest = 0;
+  for (std::int64_t i = 0; i < ours.count(); ++i) {
+    const double a = ours.as<double>()[i], b = theirs.as<double>()[i];
+    const double d = a == b || (std::isnan(a) && std::isnan(b)) ? 0 : std::abs(a - b);
+    difference += std::isnan(d) ? HUGE_VAL : d * d;
+    if (std::isfinite(b)) size += b * b;
+    if (d <= found.largest) continue;
+    found.largest = d;
+    at = i;
+  }
+  found.relative = difference == 0 ? 0 : size == 0 ? HUGE_VAL : std::sqrt(difference / size);
+  found.element.assign(ours.shape().size(), 0);
+  for (std::size_t axis = found.element.size(); axis-- > 0; at /= ours.shape()[axis])
+    found.element[axis] = at % ours.shape()[axis];
+}
+
+std::string place(const Tape& tape, std::int32_t index) {
+  const Node& node = tape.node(static_cast<std::size_t>(index));
+  const std::string site = to_string(node.site);
+  return to_string(Origin{index, node.op}) + (site.empty() ? "" : ", " + site);
+}
+
+/// The calls that the value depends on without passing values in `known`.
+std::vector<std::string> calls_between(const Tape& tape, const std::set<std::int32_t>& known, std::int32_t index) {
+  std::set<std::int32_t> found;
+  std::vector<std::int32_t> queue{index};
+  while (!queue.empty()) {
+    const std::int32_t next = queue.back();
+    queue.pop_back();
+    const Node& node = tape.node(static_cast<std::size_t>(next));
+    if (node.op->is_source() || (next != index && known.count(next) > 0) || !found.insert(next).second) continue;
+    for (const ValueId id : node.inputs) queue.push_back(id.node);
+  }
+  std::vector<std::string> calls;
+  for (const std::int32_t each : found) calls.push_back(place(tape, each));
+  return calls;
+}
+}  // namespace
+
+ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
+                            double tolerance) {
+  ReferenceComparison result;
+  std::vector<Compared> list;
+  RecordedPlay all = play;
+  all.outputs.clear();
+  all.options.passes = Passes::unfused();
+  for (const auto& [name, array] : reference) {
+    const auto value = value_named(play, outputs, name, array.shape());
+    if (!value) {
+      result.unknown.push_back(name);
+      continue;
+    }
+    list.push_back({name, *value});
+    all.outputs.push_back(play.tape.var(*value));
+  }
+  const auto earlier = [](const Compared& a, const Compared& b) { return a.value.node < b.value.node; };
+  std::stable_sort(list.begin(), list.end(), earlier);
+  if (list.empty()) return result;
+  const NodeByNode plays(all);
+  const NodeByNode::Values values =
+      plays.play([](std::int32_t, const std::vector<Array>&, std::vector<Array>&) { return true; });
+  std::map<std::string, Array> ours;
+  for (std::size_t i = 0, next = 0; i < reference.size(); ++i) {
+    const std::string& name = reference[i].name;
+    if (std::find(result.unknown.begin(), result.unknown.end(), name) != result.unknown.end()) continue;
+    ours[name] = values.at(key_of(plays.program().outputs[next++]));
+  }
+  std::set<std::int32_t> known;
+  for (const Compared& each : list) {
+    const Array &own = ours.at(each.name), &theirs = *reference.find(each.name);
+    Mismatch found;
+    found.name = each.name;
+    found.relative = HUGE_VAL;
+    const bool turned = own.shape() != theirs.shape() && same_elements(own.shape(), theirs.shape());
+    if (own.shape() == theirs.shape() || turned)
+      measure(numbers(own), numbers(turned ? transposed(theirs) : theirs), found);
+    if (own.shape() == theirs.shape() && found.relative <= tolerance) {
+      result.matched.push_back(each.name);
+      known.insert(each.value.node);
+      continue;
+    }
+    if (own.shape() == theirs.shape() && own.shape().size() == 2 && own.shape()[0] == own.shape()[1]) {
+      Mismatch other = found;
+      measure(numbers(own), numbers(transposed(theirs)), other);
+      found.transposed = other.relative <= tolerance;
+    } else if (turned) {
+      found.transposed = found.relative <= tolerance;
+      found.relative = HUGE_VAL;
+    }
+    const Node& node = play.tape.node(static_cast<std::size_t>(each.value.node));
+    found.node = to_string(Origin{each.value.node, node.op});
+    found.site = to_string(node.site);
+    found.type = to_string(play.tape.type(each.value));
+    found.reference_type = to_string(ValueType{theirs.dtype(), theirs.shape()});
+    found.calls = calls_between(play.tape, known, each.value.node);
+    result.mismatched.push_back(std::move(found));
+  }
+  return result;
+}
+
+}  // namespace xtape

@@ -1,0 +1,174 @@
+// The float64 shadow finds the calls that add to the rounding error.
+#include <cmath>
+#include <functional>
+
+#include "play.hpp"
+#include "xtape/inspect.hpp"
+
+using namespace xtape;
+
+namespace {
+struct Cancellation {
+  std::string name;
+  std::function<double(std::int64_t i)> x;  ///< The elements of the input x, float32 (8, 64).
+  /// Records the tape, and stores the line of the call that cancels.
+  std::function<Var(const Var& x, int& line)> record;
+};
+
+double wave(std::int64_t i) {
+  return std::sin(0.7 * static_cast<double>(i));
+}
+
+#define CANCELS(y) (y); line = __LINE__
+
+const std::vector<Cancellation>& cancellations() {
+  static const std::vector<Cancellation> list = {
+      {"variance as a difference of means", [](std::int64_t i) { return 1000 + wave(i); },
+       [](const Var& x, int& line) {
+         const Var squares = mean(square(x), {1}), centre = square(mean(x, {1}));
+         const Var spread = CANCELS(squares - centre);
+         return sum(sqrt(spread + 1e-3));
+       }},
+      {"1 - cos", [](std::int64_t i) { return 1e-3 * (2 + wave(i)); },
+       [](const Var& x, int& line) {
+         const Var y = CANCELS(1 - cos(x));
+         return sum(y / square(x));
+       }},
+      {"exp - 1", [](std::int64_t i) { return 1e-5 * (2 + wave(i)); },
+       [](const Var& x, int& line) {
+         const Var y = CANCELS(exp(x) - 1);
+         return sum(y / x);
+       }},
+      {"log of 1 + x", [](std::int64_t i) { return 1e-5 * (2 + wave(i)); },
+       [](const Var& x, int& line) {
+         const Var y = CANCELS(log(1 + x));
+         return sum(y / x);
+       }},
+      {"root of a quadratic", [](std::int64_t i) { return 1000 + 10 * wave(i); },
+       [](const Var& x, int& line) {
+         const Var root = sqrt(square(x) - 1);
+         const Var y = CANCELS(x - root);
+         return sum(y);
+       }},
+      {"difference of neighbours", [](std::int64_t i) { return 1e4 + 1e-2 * wave(i); },
+       [](const Var& x, int& line) {
+         const Var y = x * 1.1;
+         const Var left = slice(y, {0, 0}, {8, 63}), right = slice(y, {0, 1}, {8, 64});
+         const Var d = CANCELS(right - left);
+         return sum(square(d));
+       }},
+      {"finite difference of a function", [](std::int64_t i) { return 1 + 0.1 * wave(i); },
+       [](const Var& x, int& line) {
+         const Var d = CANCELS(exp(x + 1e-4) - exp(x));
+         return mean(d) * 1e4;
+       }},
+      {"1 - sigmoid", [](std::int64_t i) { return 12 + wave(i); },
+       [](const Var& x, int& line) {
+         const Var y = CANCELS(1 - sigmoid(x));
+         return -sum(log(y + 1e-9));
+       }},
+      {"1 - tanh squared", [](std::int64_t i) { return 6 + 0.5 * wave(i); },
+       [](const Var& x, int& line) {
+         const Var y = CANCELS(1 - square(tanh(x)));
+         return sum(y);
+       }},
+      {"sum of large numbers of both signs", [](std::int64_t i) { return (i % 2 ? -1 : 1) * 1e6 + wave(i); },
+       [](const Var& x, int& line) {
+         const Var y = x * 1.3;
+         const Var s = CANCELS(sum(y, {1}));
+         return sum(square(s));
+       }},
+      {"product with weights that cancel", [](std::int64_t i) { return 1e3 + wave(i); },
+       [](const Var& x, int& line) {
+         const Var signs = 1 - 2 * cast(mod(iota(x.tape(), {64}), 2), Dtype::float32);
+         const Var y = exp(x * 1e-3);
+         const Var s = CANCELS(einsum("ij,j->i", y, signs));
+         return sum(square(s));
+       }},
+      {"softmax minus one hot", [](std::int64_t i) { return i % 64 == 5 ? 16.0 : wave(i); },
+       [](const Var& x, int& line) {
+         const Var hot = one_hot(full(x.tape(), {8}, 5, Dtype::int64), 64);
+         const Var p = sum(softmax(x) * hot, {1});
+         const Var d = CANCELS(1 - p);
+         return sum(d) * 1e5;
+       }},
+      {"log of a probability near 1", [](std::int64_t i) { return 1e-6 * (2 + wave(i)); },
+       [](const Var& x, int& line) {
+         const Var p = 1 - x;
+         const Var y = CANCELS(log(p));
+         return sum(y);
+       }},
+      {"distance of near points by squares", [](std::int64_t i) { return 100 + 1e-2 * wave(i); },
+       [](const Var& x, int& line) {
+         const Var y = x * 1.0001;
+         const Var both = square(x) + square(y), cross = 2 * x * y;
+         const Var d = CANCELS(both - cross);
+         return sum(d);
+       }},
+      {"mean of logits removed late", [](std::int64_t i) { return 3e5 + wave(i); },
+       [](const Var& x, int& line) {
+         const Var y = x / 3;
+         const Var centred = CANCELS(y - mean(y, {1}, true));
+         return sum(square(centred));
+       }},
+      {"sine of large angles", [](std::int64_t i) { return 1e5 + static_cast<double>(i) * 17.3; },
+       [](const Var& x, int& line) {
+         const Var angle = x * 3.7;
+         const Var y = CANCELS(sin(angle));
+         return sum(square(y));
+       }},
+      {"power of a number near 1", [](std::int64_t i) { return 1 + 1e-4 * (2 + wave(i)); },
+       [](const Var& x, int& line) {
+         const Var y = x * 1.0000001;
+         const Var p = CANCELS(pow(y, 100000));
+         return sum(log(p));
+       }},
+      {"exp of a large sum", [](std::int64_t i) { return 1 + 0.01 * wave(i); },
+       [](const Var& x, int& line) {
+         const Var s = sum(x * 1.37, {1});
+         const Var y = CANCELS(exp(s - 20));
+         return sum(log(y));
+       }},
+      {"running sum, then differences", [](std::int64_t i) { return 1e3 + wave(i); },
+       [](const Var& x, int& line) {
+         const Var sums = cumsum(x * 1.1, 1);
+         const Var d = slice(sums, {0, 1}, {8, 64}) - slice(sums, {0, 0}, {8, 63});
+         const Var y = CANCELS(d - 1100);
+         return sum(square(y));
+       }},
+      {"remainder of a large number", [](std::int64_t i) { return 1e6 + 3.3 * static_cast<double>(i); },
+       [](const Var& x, int& line) {
+         const Var y = x * 0.37;
+         const Var r = CANCELS(mod(y, 1));
+         return sum(r);
+       }},
+  };
+  return list;
+}
+}  // namespace
+
+TEST_CASE("shadow: cancellations are the first or second of the ranking") {
+  std::size_t first = 0;
+  for (const Cancellation& each : cancellations()) {
+    CAPTURE(each.name);
+    Array values(Dtype::float32, {8, 64});
+    for (std::int64_t i = 0; i < values.count(); ++i) values.as<float>()[i] = static_cast<float>(each.x(i));
+    Tape tape;
+    const Var x = tape.input("x", {8, 64});
+    int line = 0;
+    const Var y = each.record(x, line);
+    Store inputs;
+    inputs.add("x", values);
+    const std::vector<NodeError> found = ranked(shadow({tape, {y}, inputs, {}}));
+    REQUIRE(found.size() >= 2);
+    const std::string place = "shadow_test.cpp, line " + std::to_string(line);
+    for (std::size_t i = 0; i < std::min<std::size_t>(4, found.size()); ++i)
+      MESSAGE(each.name << ": " << found[i].node << " made " << found[i].made << " inherited " << found[i].inherited
+                        << " of operands " << found[i].of_operands << " at " << found[i].site);
+    const auto at = [&](std::size_t i) { return found[i].site.find(place) != std::string::npos; };
+    first += at(0);
+    CHECK((at(0) || at(1)));
+    CHECK(found[0].added() > 1e-6);
+  }
+  CHECK(first >= 15);
+}
