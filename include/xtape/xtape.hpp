@@ -9,6 +9,7 @@
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/inspect.hpp"
 #include "xtape/model.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"

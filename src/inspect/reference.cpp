@@ -24,13 +24,21 @@ bool same_elements(const Shape& a, const Shape& b) {
   return a == b || (a.size() == b.size() && std::equal(a.begin(), a.end(), std::make_reverse_iterator(b.end())));
 }
 
+/// Whether the module recorded the node, or a node of its body: a scan over a cell belongs to the cell.
+bool belongs_to(const Node& node, const std::string& module) {
+  if (is_in(node.site.scope->path, module)) return true;
+  for (std::size_t i = 0; node.body && i < node.body->size(); ++i)
+    if (belongs_to(node.body->node(i), module)) return true;
+  return false;
+}
+
 /// The last value with this shape that the module computed, among the nodes up to `end`.
 std::optional<ValueId> value_of_module(const Tape& tape, std::size_t end, const std::string& module,
                                        const Shape& shape) {
   std::optional<ValueId> any;
   for (std::size_t i = std::min(end, tape.size()); i-- > 0;) {
     const Node& node = tape.node(i);
-    if (node.op->is_source() || !is_in(node.site.scope->path, module)) continue;
+    if (node.op->is_source() || !belongs_to(node, module)) continue;
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
       if (node.outputs[k].shape == shape) return id;
@@ -113,7 +121,13 @@ std::vector<std::string> calls_between(const Tape& tape, const std::set<std::int
     for (const ValueId id : node.inputs) queue.push_back(id.node);
   }
   std::vector<std::string> calls;
-  for (const std::int32_t each : found) calls.push_back(place(tape, each));
+  for (const std::int32_t each : found) {
+    calls.push_back(place(tape, each));
+    const Tape* body = tape.node(static_cast<std::size_t>(each)).body.get();
+    for (std::size_t i = 0; body != nullptr && i < body->size(); ++i)
+      if (!body->node(i).op->is_source())
+        calls.push_back("  in its body " + place(*body, static_cast<std::int32_t>(i)));
+  }
   return calls;
 }
 }  // namespace

@@ -19,7 +19,9 @@ double wave(std::int64_t i) {
   return std::sin(0.7 * static_cast<double>(i));
 }
 
-#define CANCELS(y) (y); line = __LINE__
+#define CANCELS(y) \
+  (y);             \
+  line = __LINE__
 
 const std::vector<Cancellation>& cancellations() {
   static const std::vector<Cancellation> list = {

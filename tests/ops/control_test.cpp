@@ -12,6 +12,25 @@ TEST_CASE("op stop_gradient: the value passes, the gradient does not") {
   CHECK(fast(grad(sum(stop_gradient(x)), {x})[0]).to<float>() == xt::xarray<float>{0, 0});
 }
 
+TEST_CASE("op watch: x where the condition holds, an error with line and index elsewhere") {
+  Tape tape;
+  const Var x = tape.input("x", {2, 3});
+  const Caller at = Caller::here(); const Var y = watch(x, x < 5);
+  Player player(tape, {y});
+  const xt::xarray<float> fine{{1, 2, 3}, {4, -5, 0}}, wrong{{1, 2, 3}, {4, 6, 7}};
+  player.play({{x, fine}});
+  CHECK(player.view(y).to<float>() == fine);
+  CHECK_THROWS_WITH_AS(player.play({{x, wrong}}),
+                       (to_string(at) + ": watch: the condition is false at [1, 1]").c_str(), Error);
+  player.play({{x, fine}});
+  CHECK(player.view(y).to<float>() == fine);
+  CHECK_THROWS_AS(watch(x, x), DtypeError);
+  const xt::xarray<double> points{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}};
+  check_gradients_on([](const Var& v) { return watch(v * v, sum(v) < 100); }, points);
+  const xt::xarray<float> none = xt::xarray<float>::from_shape({0, 2});
+  CHECK(played_on<float>([](const Vars& v) { return watch(v[0], v[0] > 0); }, {none}).shape() == Shape{0, 2});
+}
+
 TEST_CASE("op cache: gives its argument unless that has a past") {
   for (Mode mode : {Mode::train, Mode::eval, Mode::predict}) {
     Tape tape(mode);

@@ -362,6 +362,6 @@ TEST_CASE("find_failure names the op and the site") {
   const xt::xarray<float> fine = {1, 2}, wrong = {1, -2}, masking = {1, 6};
   CHECK(!find_failure(recorded_play(player, {{x, fine}})));
   CHECK(to_string(find_failure(recorded_play(player, {{x, wrong}}))->failure) ==
-        "NaN in #7 log -> float32 (2,)  at h.1 (net.json, block 'norm', line 12)");
+        "NaN in #6 log -> float32 (2,)  at h.1 (net.json, block 'norm', line 12)");
   CHECK(!find_failure(recorded_play(player, {{x, masking}})));
 }

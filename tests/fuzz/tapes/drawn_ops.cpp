@@ -54,6 +54,11 @@ Drawn dequantize(Drawer& d) {
   return Draft{{d.source({Dtype::int8, shape}), d.fitting({d.real(), scale})}};
 }
 
+/// With a condition that holds.
+Drawn watched(Drawer& d) {
+  return Draft{{d.number(), std::int64_t{1}}};
+}
+
 Drawn one_of_a_type(Drawer& d) {
   return Draft{{d.steady(d.number())}};
 }
@@ -61,6 +66,7 @@ Drawn one_of_a_type(Drawer& d) {
 Hints hints_of_numbers() {
   return {
       {"stop_gradient", {{}, true}},
+      {"watch", {watched, true}},
       {"neg", {{}, true}},
       {"dequantize", {dequantize, true}},
       // Ops with jumps or kinks.

@@ -1,0 +1,63 @@
+// The gradient of a loss is followed to a value, and what cuts it is named.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "xtape/inspect.hpp"
+#include "xtape/xtape.hpp"
+
+using namespace xtape;
+
+TEST_CASE("explain: parts of the gradient, the way to the loss, and its norms") {
+  Tape tape;
+  const Var w = tape.parameter("w", xt::xarray<float>{1, 2, 3});
+  const Var twice = w * 2, half = w * 0.5;
+  const Var loss = sum(twice * twice) + sum(half);  // dw = 8 w + 0.5
+  const std::size_t size = tape.size();
+  const GradientFlow flow = explain_gradient({tape, {loss}, {}, {}}, w);
+  CHECK(tape.size() == size);
+  CHECK(flow.name == "w");
+  CHECK(flow.norm == doctest::Approx(std::sqrt(8.5 * 8.5 + 16.5 * 16.5 + 24.5 * 24.5)));
+  REQUIRE(flow.uses.size() == 2);
+  CHECK(flow.uses[0].norm == doctest::Approx(8 * std::sqrt(14.0)));
+  CHECK(flow.uses[1].norm == doctest::Approx(0.5 * std::sqrt(3.0)));
+  REQUIRE(flow.path.size() == 4);
+  CHECK(flow.path[0].node == "#2 mul");
+  CHECK(flow.path[0].norm == doctest::Approx(4 * std::sqrt(14.0)));
+  CHECK(flow.path.back().norm == 1);
+  CHECK(flow.cuts.empty());
+}
+
+TEST_CASE("explain: cuts by ops without gradient, dead and saturated functions") {
+  Tape tape;
+  const Var w = tape.parameter("w", xt::xarray<float>{-1, -2, -3});
+  const Var stopped = stop_gradient(w), chosen = cast(argmax(w), Dtype::float32);
+  const Var dead = relu(w), saturated = tanh(w * 8), masked = masked_fill(w, w < 0, 0);
+  const Var loss = sum(stopped) + chosen + sum(dead) + sum(saturated) + sum(masked) + sum(w) * 1e-3;
+  const GradientFlow flow = explain_gradient({tape, {loss}, {}, {}}, w);
+  CHECK(flow.norm == doctest::Approx(1e-3 * std::sqrt(3.0)));
+  const auto why = [&](const std::string& op) {
+    for (const FlowCut& cut : flow.cuts)
+      if (cut.node.find(' ' + op) != std::string::npos) return cut.why;
+    return std::string();
+  };
+  CHECK(why("stop_gradient") == "stop_gradient passes no gradient on");
+  CHECK(why("argmax") == "argmax passes no gradient on");
+  CHECK(why("relu") == "its gradient is not 0, but all that it passes on is 0");
+  CHECK(why("tanh").find("saturated") != std::string::npos);
+  CHECK(why("masked_fill") == "its gradient is not 0, but all that it passes on is 0");
+  CHECK(why("sum").empty());
+}
+
+TEST_CASE("explain: weights without gradient, and what it refuses") {
+  Tape tape;
+  const Var w = tape.parameter("w", xt::xarray<float>{1, 2, 3}), u = tape.parameter("u", xt::xarray<float>{1, 2, 3}),
+            v = tape.parameter("v", xt::xarray<float>{1, 2, 3});
+  const Var unused = v * 2, loss = sum(w * stop_gradient(u));
+  CHECK(parameters_without_gradient({tape, {loss}, {}, {}}) == std::vector<std::string>{"u", "v"});
+  CHECK(explain_gradient({tape, {loss}, {}, {}}, u).norm == 0);
+  CHECK_THROWS_WITH_AS(explain_gradient({tape, {unused}, {}, {}}, w),
+                       "a gradient needs a floating scalar as the first output, not float32 (3,)", Error);
+  Tape other;
+  CHECK_THROWS_AS(explain_gradient({tape, {loss}, {}, {}}, other.input("x", {})), HandleError);
+}
