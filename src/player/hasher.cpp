@@ -4,14 +4,11 @@
 
 #include "checksum.hpp"
 #include "kernels.hpp"
+#include "placement.hpp"
 
 namespace xtape {
 
 namespace {
-std::size_t bytes_of(const ValueType& type) {
-  return static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
-}
-
 bool is_read(const Buffer& buffer) {
   const bool source =
       buffer.kind == BufferKind::input || buffer.kind == BufferKind::carry || buffer.kind == BufferKind::parameter;

@@ -19,11 +19,9 @@ Call call_of(const Program& program, const Node& node) {
   return call;
 }
 
-namespace {
 std::size_t bytes_of(const ValueType& type) {
   return static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
 }
-}  // namespace
 
 Placements::Placements(const Program& program, const Passes& passes, const ExternalBuffers& external)
     : program_(program), passes_(passes) {

@@ -18,6 +18,9 @@ struct Placement {
 /// Whether two placements have the same elements. Strides of axes of size 1 do not matter.
 bool same_elements(const Placement& a, const Placement& b);
 
+/// Of a dense array of this type.
+std::size_t bytes_of(const ValueType& type);
+
 class Placements {
  public:
   Placements(const Program& program, const Passes& passes, const ExternalBuffers& external);

@@ -1,0 +1,72 @@
+#!/bin/bash
+# Capsules of failed trainings, and the commands replay, shadow, explain and diff with arrays of PyTorch.
+# usage: debugging.sh PROGRAM SOURCE_ROOT
+source "$(dirname "$0")/frame.sh" "$@"
+export XTAPE_MODELS="$source/models"
+NEEDS="$source/tests/docs/needs"
+. "$NEEDS/story.sh"
+
+# A failed training writes a capsule.
+expect 1 "" "not finite: -inf in #[0-9]+ log .* at loss \(.*function 'loss', line [0-9]+\)" train entropy_recipe.json --out run
+expect 0 "^where it came from:$" "" replay run/capsule
+expect 0 "#[0-9]+ softmax .*480 of 1024 zero" "" replay run/capsule
+expect 0 "the same bits$" "" replay run/capsule
+expect 0 "the same bits$" "" replay run/capsule --threads 3
+expect 0 "fails too|the same bits" "" replay run/capsule --isa baseline
+expect 0 "by definitions: " "" replay run/capsule --reference
+expect 0 "in float64: it fails too, with other bits$" "" replay run/capsule --dtype float64
+expect 0 "^output '#[0-9]+ log' #4" "" show run/capsule
+expect 0 "^#[0-9]+ log: float32 \(4, 16, 16\)" "" run run/capsule
+expect 0 "added" "" shadow run/capsule
+expect 2 "" "is not a capsule" replay run
+expect 2 "" "--dtype must be" replay run/capsule --dtype float16
+cp -r run/capsule damaged
+sed -i 's/"digests"/"digest"/' damaged/capsule.json
+expect 2 "" "capsule.json" replay damaged
+
+# An error in an op gives a capsule too.
+sed 's/"x = embedding(tokens)"/"x = embedding(tokens + 1)"/; s/ + penalty \* entropy//' entropy.json >range.json
+sed 's/entropy.json/range.json/' entropy_recipe.json >range_recipe.json
+expect 1 "" "take: index [0-9]+ .* is out of range" train range_recipe.json --out range
+expect 0 "the same error$" "" replay range/capsule
+expect 0 "#[0-9]+ add -> int64" "" replay range/capsule
+
+# The mended model.
+sed -i 's/log(p)/log(maximum(p, 1e-9))/' entropy.json
+expect 0 "mended: step 20" "run mended" train entropy_recipe.json --out mended
+holds "no capsule without a failure" test ! -e mended/capsule
+expect 0 "the largest relative error" "" shadow mended --top 3
+expect 0 "^0 of 7 weights have no gradient$" "" explain mended
+expect 0 "^the way to the loss" "" explain mended --weight key.weight
+expect 2 "" "no weight .kei.weight.; did you mean 'key.weight'" explain mended --weight kei.weight
+sed -i 's/query(x), key(x)/query(x), stop_gradient(key(x))/' entropy.json
+expect 0 "^2 of 7 weights have no gradient$" "" explain entropy_recipe.json
+expect 0 "stop_gradient passes no gradient on" "" explain entropy_recipe.json --weight key.weight
+
+# A ported model against what PyTorch's modules return.
+python3 - "$source/tests/golden/gpt2_modules.safetensors" weights.safetensors <<'PYTHON'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+header, body = json.loads(data[8:8 + size]), data[8 + size:]
+weights = {name[5:] for name in header if name.startswith("grad.")}
+text = json.dumps({name: entry for name, entry in header.items() if name in weights})
+kept, out = {}, b""
+for name in sorted(weights):
+    begin, end = header[name]["data_offsets"]
+    kept[name] = {**header[name], "data_offsets": [len(out), len(out) + end - begin]}
+    out += body[begin:end]
+text = json.dumps(kept).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + out)
+PYTHON
+gpt2=(--set vocab_size=19 --set n_positions=6 --set n_embd=8 --set n_layer=2 --set n_head=2 --set dropout_rate=0)
+golden="$source/tests/golden"
+for activation in gelu gelu_tanh; do
+  expect 0 "" "" show gpt2 "${gpt2[@]}" --set activation=$activation --tape loss --with b=2,t=6 --mode train \
+    --weights weights.safetensors --grad --save $activation
+done
+expect 0 "^79 arrays match, 0 differ$" "" diff gelu "$golden/gpt2_modules.safetensors" --in "$golden/gpt2_modules_inputs.safetensors"
+expect 1 "^'h.0.mlp.act' differs" "differ$" diff gelu_tanh "$golden/gpt2_modules.safetensors" --in "$golden/gpt2_modules_inputs.safetensors"
+expect 1 "gelu.*activation.json, block 'gelu_tanh', line [0-9]+" "differ$" \
+  diff gelu_tanh "$golden/gpt2_modules.safetensors" --in "$golden/gpt2_modules_inputs.safetensors"
+finish
