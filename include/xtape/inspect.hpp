@@ -34,6 +34,7 @@ struct Range {
   std::int64_t zeros = 0, nans = 0, infinities = 0, negative_infinities = 0;
 
   std::int64_t finite() const { return count - nans - infinities - negative_infinities; }
+  bool all_finite() const { return finite() == count; }
   double magnitude() const;  ///< The largest absolute value of the finite elements.
 };
 Range range_of(const ArrayView& values);

@@ -96,6 +96,8 @@ class Trainer {
 
   std::int64_t step() const;     ///< The number of updates so far.
   const Store& trained() const;  ///< The weights that are not frozen.
+  /// The names of the trained weights that never change, because the loss does not depend on them differentiably.
+  std::vector<std::string> without_gradient() const;
   /// Makes one update. Throws TrainingError if the loss or the gradients are not finite, which names the first op at
   /// fault and its line in the definition, or if no target counts; weights, moments and states are then unchanged.
   StepReport update();

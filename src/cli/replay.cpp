@@ -92,7 +92,7 @@ void print(const Capsule& capsule, const Replay& replay) {
   if (!failure.error) {
     std::cout << "  " << to_string(failure.range) << '\n';
     for (const auto& [name, array] : replay.outputs)
-      if (array.shape().size() == failure.element.size() && range_of(array).finite() < array.count()) {
+      if (array.shape().size() == failure.element.size() && !range_of(array).all_finite()) {
         std::cout << "      " << around(array, failure.element) << '\n';
         break;
       }

@@ -6,7 +6,7 @@
 #include "digests.hpp"
 #include "nearest.hpp"
 #include "recorded.hpp"
-#include "xtape/player.hpp"
+#include "xtape/inspect.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {
@@ -14,7 +14,7 @@ namespace {
 
 struct RunArguments {
   RecordedOptions recorded;
-  std::string in, out, digests;
+  std::string in, out, digests, capsule;
   bool unfused = false;
   int threads = 0;
   std::uint64_t step = 0;
@@ -75,6 +75,24 @@ void print(const std::string& name, const ArrayView& values) {
   }
 }
 
+/// Plays. If it fails and a capsule is wanted, writes it and throws WorkFailed.
+void play(Player& player, const std::vector<Feed>& feeds, const RunArguments& arguments) {
+  if (arguments.capsule.empty()) return player.play(feeds, arguments.step);
+  const RecordedPlay recorded = recorded_play(player, feeds, arguments.step);  // before states change
+  std::optional<Capsule> found;
+  try {
+    player.play(feeds, arguments.step);
+    const auto is_finite = [&](const Var& output) { return range_of(player.view(output)).all_finite(); };
+    if (!std::all_of(recorded.outputs.begin(), recorded.outputs.end(), is_finite)) found = find_failure(recorded);
+  } catch (const Error&) {
+    found = find_failure(recorded);
+    if (!found) throw;
+  }
+  if (!found) return;
+  found->save(arguments.capsule);
+  throw WorkFailed(to_string(found->failure) + "\n'" + arguments.capsule + "' has what is needed to play it again");
+}
+
 void run(const CLI::App& command, const RunArguments& arguments) {
   const Work work = as_wrong_input([&] { return prepared(command, arguments); });
   const RecordedTape& recorded = work.recorded;
@@ -93,7 +111,7 @@ void run(const CLI::App& command, const RunArguments& arguments) {
   std::vector<Feed> feeds;
   for (const auto& [name, var] : recorded.inputs)
     if (!is_state(options.carries, var)) feeds.emplace_back(var, *work.arrays.find(name));
-  player.play(feeds, arguments.step);
+  play(player, feeds, arguments);
   if (options.digests)
     save_digests(arguments.digests, player,
                  {{"seed", std::to_string(options.seed)},
@@ -126,6 +144,8 @@ void add_run(CLI::App& program) {
   command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")->capture_default_str();
   command->add_option("--digests", arguments->digests, "Write the hashes of all values to this file, for xtape diff");
   command->add_flag("--unfused", arguments->unfused, "Play every call by itself, so that each has a digest");
+  command->add_option("--capsule", arguments->capsule,
+                      "If a result is not finite or a call fails, write the smallest tape that fails to this folder");
   command->callback([command, arguments] { run(*command, *arguments); });
 }
 

@@ -115,6 +115,16 @@ std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
 
+/// Names weights that the training never changes.
+void warn_of_weights(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  if (names.empty()) return;
+  std::cerr << "warning: the loss does not depend on " << names.size()
+            << (names.size() == 1 ? " weight, which stays" : " weights, which stay") << " as initialised: ";
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) std::cerr << (i > 0 ? ", " : "") << names[i];
+  std::cerr << (names.size() > most ? ", …" : "") << " (xtape explain says why)" << std::endl;
+}
+
 void train(const TrainArguments& arguments) {
   ignore_closed_pipes();
   catch_save_request();
@@ -133,6 +143,7 @@ void train(const TrainArguments& arguments) {
               << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
               << run.trainer().step() << " of " << steps_of(run)
               << (rank_count > 1 ? ", " + std::to_string(rank_count) + " ranks" : "") << std::endl;
+  if (is_first_rank()) warn_of_weights(run.trainer().without_gradient());
   catch_interrupt();
   Progress progress(steps_of(run), rank_count);
   using Clock = std::chrono::steady_clock;

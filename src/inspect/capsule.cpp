@@ -67,7 +67,7 @@ std::set<std::int32_t> nodes_to_keep(const FailingNode& failing, const Causes& c
   std::set<std::int32_t> nodes{failing.node};
   for (std::size_t i = 0; i + 1 < causes.values.size() && nodes.size() < most_nodes; ++i) {
     const Range range = range_of(causes.arrays.at(key_of(causes.values[i].value)));
-    if (i > 0 && range.finite() == range.count && range.magnitude() <= in_range) break;
+    if (i > 0 && range.all_finite() && range.magnitude() <= in_range) break;
     nodes.insert(causes.values[i + 1].user);
   }
   return nodes;

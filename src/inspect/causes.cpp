@@ -92,7 +92,7 @@ std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node,
 
 /// How unusual a value is: infinities and NaN are more than any number.
 double strangeness(const Range& range) {
-  return range.finite() < range.count ? HUGE_VAL : range.magnitude();
+  return !range.all_finite() ? HUGE_VAL : range.magnitude();
 }
 }  // namespace
 

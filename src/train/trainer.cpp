@@ -125,6 +125,13 @@ std::int64_t Trainer::step() const {
 const Store& Trainer::trained() const {
   return data_->optimizer.trained();
 }
+std::vector<std::string> Trainer::without_gradient() const {
+  const Vars& gradients = data_->plays.largest_step().notes.gradients;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].empty()) names.push_back(trained()[i].name);
+  return names;
+}
 const Plan& Trainer::plan() const {
   Data& d = *data_;
   const train::TrainingStep& step = d.plays.largest_step();

@@ -43,6 +43,29 @@ sed -i 's/query(x), key(x)/query(x), stop_gradient(key(x))/' entropy.json
 expect 0 "^2 of 7 weights have no gradient$" "" explain entropy_recipe.json
 expect 0 "stop_gradient passes no gradient on" "" explain entropy_recipe.json --weight key.weight
 
+expect 0 "step 20" "warning: the loss does not depend on 2 weights, .*: key.weight, key.bias" train entropy_recipe.json --out stopped
+
+# A play with `run`.
+python3 - <<'PYTHON'
+import json, struct
+for name, numbers in (("bad", [1.0, 0.0, 4.0]), ("good", [1.0, 2.0, 4.0])):
+    text = json.dumps({"x": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}}).encode()
+    open(name + ".safetensors", "wb").write(struct.pack("<Q", len(text)) + text + struct.pack("<3f", *numbers))
+PYTHON
+cat >logs.json <<'END'
+{"xtape": 2, "name": "logs", "model": {"functions": {"f": {
+  "inputs": {"x": "float [n]"},
+  "do": ["y = log(x)"],
+  "result": "sum(y)"
+}, "g": {"inputs": {"x": "float [n]"}, "result": "sum(watch(x, x > 0))"}}}}
+END
+expect 0 "^f: float32" "" run logs.json f --in good.safetensors --capsule of_run
+holds "no capsule without a failure of a play" test ! -e of_run
+expect 1 "" "^xtape: -inf in #1 log -> float32 \(3,\)  at f \(.*logs.json, function 'f', line 3\)" run logs.json f --in bad.safetensors --capsule of_run
+expect 0 "^      \[0 … 2\]: 0 >-inf< " "" replay of_run
+expect 1 "" "logs.json, function 'g', line 5.: watch: the condition is false at \[1\]" run logs.json g --in bad.safetensors --capsule of_check
+expect 0 "the same error$" "" replay of_check
+
 # A ported model against what PyTorch's modules return.
 python3 - "$source/tests/golden/gpt2_modules.safetensors" weights.safetensors <<'PYTHON'
 import json, struct, sys
