@@ -12,31 +12,55 @@ namespace xtape {
 namespace {
 constexpr std::int64_t chunk = 1 << 14;  // sums are over chunks of this size, so that threads do not change them
 
-/// The sums of f(i) over all elements i.
-template <class F>
-double sum(std::int64_t count, int threads, const F& f) {
-  std::vector<double> parts(static_cast<std::size_t>((count + chunk - 1) / chunk), 0);
+/// Sums of squares: of the values in float64, and of three differences.
+struct Squares {
+  double values = 0, made = 0, inherited = 0, total = 0;
+
+  void operator+=(const Squares& other) {
+    values += other.values;
+    made += other.made;
+    inherited += other.inherited;
+    total += other.total;
+  }
+  /// The root mean square of a difference relative to that of the values.
+  double relative(double differences) const {
+    return differences == 0 ? 0 : values == 0 ? HUGE_VAL : std::sqrt(differences / values);
+  }
+};
+
+/// Compares a value with that of its node in float64 alone, and with the value of the play in float64. Writes to
+/// `error` what must be added to the value for the latter.
+template <class T>
+Squares compared(const T* value, const double* alone, const double* exact, float* error, std::int64_t count,
+                 int threads) {
+  std::vector<Squares> parts(static_cast<std::size_t>((count + chunk - 1) / chunk));
+  const auto square = [](double difference) { return std::isfinite(difference) ? difference * difference : 0; };
   parallel_for(threads, static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t part = begin; part < finish; ++part) {
-      double total = 0;
-      for (std::int64_t i = part * chunk; i < std::min(count, (part + 1) * chunk); ++i) total += f(i);
-      parts[static_cast<std::size_t>(part)] = total;
+      Squares sums;
+      for (std::int64_t i = part * chunk; i < std::min(count, (part + 1) * chunk); ++i) {
+        const double total = exact[i] - static_cast<double>(value[i]);
+        sums.values += square(exact[i]);
+        sums.made += square(alone[i] - static_cast<double>(value[i]));
+        sums.inherited += square(exact[i] - alone[i]);
+        sums.total += square(total);
+        error[i] = std::isfinite(total) ? static_cast<float>(total) : 0;
+      }
+      parts[static_cast<std::size_t>(part)] = sums;
     }
   });
-  double total = 0;
-  for (const double part : parts) total += part;
-  return total;
+  Squares sums;
+  for (const Squares& part : parts) sums += part;
+  return sums;
 }
 
-/// The root mean square of the difference relative to that of `of`.
-double relative(const double* a, const double* b, const double* of, std::int64_t count, int threads) {
-  const double difference = sum(count, threads, [&](std::int64_t i) {
-    const double d = a[i] - b[i];
-    return std::isfinite(d) ? d * d : 0;
-  });
-  if (difference == 0) return 0;
-  const double size = sum(count, threads, [&](std::int64_t i) { return std::isfinite(of[i]) ? of[i] * of[i] : 0; });
-  return size > 0 ? std::sqrt(difference / size) : HUGE_VAL;
+Squares compared(const Array& value, const Array& alone, const Array& exact, Array& error, int threads) {
+  const auto compare = [&](const auto* elements) {
+    return compared(elements, alone.as<double>(), exact.as<double>(), error.as<float>(), value.count(), threads);
+  };
+  return value.dtype() == Dtype::float32   ? compare(value.as<float>())
+         : value.dtype() == Dtype::float64 ? compare(value.as<double>())
+                                           : compare(value.as<bfloat16>());
 }
 
 class Shadow {
@@ -57,7 +81,7 @@ class Shadow {
  private:
   void visit(std::int32_t index, const std::vector<Array>& operands, const std::vector<Array>& outputs) {
     const Node& node = program_.node(index);
-    std::vector<Array> right, local;  // the operands in the play in float64, and those that the node had
+    std::vector<Array> right, local;  // the operands in float64: of the play in float64, and those that the node had
     bool inherits = false;
     NodeError found;
     for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -100,31 +124,21 @@ class Shadow {
   }
 
   /// Compares the value with that of the same node in float64 on its own operands, and in the play in float64.
-  void compare(const Array& value, const Array& local, const Array& right, ValueId id, NodeError& error) {
+  void compare(const Array& value, const Array& alone, const Array& exact, ValueId id, NodeError& error) {
     error.elements = value.count();
     if (!is_floating(value.dtype())) {
       for (std::size_t at = 0, size = size_of(value.dtype()); at < value.bytes(); at += size)
         error.flipped += std::memcmp(static_cast<const std::byte*>(value.data()) + at,
-                                     static_cast<const std::byte*>(right.data()) + at, size) != 0;
+                                     static_cast<const std::byte*>(exact.data()) + at, size) != 0;
       return;
     }
-    const Array wide = xtape::in_float64(value);
-    const auto* of = right.as<double>();
-    error.made = relative(wide.as<double>(), local.as<double>(), of, value.count(), threads_);
-    error.inherited = local.data() == right.data() ? 0 : relative(local.as<double>(), of, of, value.count(), threads_);
-    error.total = relative(wide.as<double>(), of, of, value.count(), threads_);
-    totals_[key_of(id)] = error.total;
-    if (error.total == 0) return;
     Array difference(Dtype::float32, value.shape());
-    float* differences = difference.as<float>();
-    const double* values = wide.as<double>();
-    parallel_for(threads_, value.count(), chunk, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t i = begin; i < finish; ++i) {
-        const double d = of[i] - values[i];
-        differences[i] = std::isfinite(d) ? static_cast<float>(d) : 0;
-      }
-    });
-    errors_of_[key_of(id)] = difference;
+    const Squares squares = compared(value, alone, exact, difference, threads_);
+    error.made = squares.relative(squares.made);
+    error.inherited = squares.relative(squares.inherited);
+    error.total = squares.relative(squares.total);
+    totals_[key_of(id)] = error.total;
+    if (error.total > 0) errors_of_[key_of(id)] = difference;
   }
 
   void describe(ValueId id, NodeError& error) const {

@@ -32,9 +32,12 @@ SingleNode single_node(const Tape& like, const Node& node, const std::vector<Arr
 
 std::vector<Array> played(const Tape& tape, const Vars& outputs, const PlayerOptions& options, std::uint64_t step) {
   Player player(tape, outputs, options);
-  player.play({}, step);
   std::vector<Array> results;
-  for (const Var& output : outputs) results.emplace_back(player.view(output));
+  for (const Var& output : outputs) results.emplace_back(output.dtype(), output.shape());
+  const std::vector<bool> moved = player.move_outputs(outputs, results);
+  player.play({}, step);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (!moved[i]) results[i].assign(player.view(outputs[i]));
   return results;
 }
 
