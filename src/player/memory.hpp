@@ -62,4 +62,9 @@ struct Offsets {
 /// total above 2^64 - 1 is returned as 2^64 - 1.
 Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse);
 
+/// The same in less memory but more time. Also places buffers in order of their sizes, the largest first, each at the
+/// lowest offset that is free throughout its life; then again with the buffer that ended last as the first, a number of
+/// times. Returns the best.
+Offsets compact_offsets(const std::vector<Lifetime>& lifetimes);
+
 }  // namespace xtape
