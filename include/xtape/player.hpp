@@ -115,6 +115,16 @@ struct MemoryPoint {
 /// as Player does.
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
 
+/// A plan that cannot keep to PlayerOptions::memory.
+class MemoryError : public Error {
+ public:
+  MemoryError(const std::string& message, std::size_t least) : Error(message), least_(least) {}
+  std::size_t least() const { return least_; }  ///< The least PlayerOptions::memory that is possible, in bytes.
+
+ private:
+  std::size_t least_;
+};
+
 /// Computes chosen outputs of a tape, planned once; later growth of the tape does not affect it. It keeps the tape and
 /// the arrays of parameters alive. Every play reads parameters where they are, so they must not be written meanwhile.
 /// For one thread at a time, while no thread records on the tape; players that share neither arenas, outputs nor
