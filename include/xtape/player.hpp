@@ -132,9 +132,8 @@ class MemoryError : public Error {
 class Player {
  public:
   /// Throws Error without outputs and carries, for an input carried twice, or if the plan needs more memory than the
-  /// process can have (naming the op of the largest buffer) or than PlayerOptions::memory (with the least memory that
-  /// is possible, and the op that needs it); HandleError for stale vars and vars of another tape; ShapeError if the
-  /// types of a carry differ.
+  /// process can have (naming the op of the largest buffer); MemoryError if it needs more than PlayerOptions::memory;
+  /// HandleError for stale vars and vars of another tape; ShapeError if the types of a carry differ.
   Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
   Player(Player&&) noexcept;
   Player& operator=(Player&&) noexcept;

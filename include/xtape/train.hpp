@@ -62,6 +62,9 @@ struct TrainerOptions {
   std::uint64_t seed = 0;       ///< Of the random ops.
   int threads = 0;              ///< 0: omp_get_max_threads().
   bool profile = false;         ///< Measures the time of every op, for Trainer::profile.
+  /// The most bytes that the process may have resident, with everything that it holds already; 0: any number. Updates
+  /// and evaluations then compute values again instead of keeping them (PlayerOptions::memory), with the same bits.
+  std::size_t memory = 0;
   /// Patterns of weight names, in which `*` matches anything; at most one of the lists may be given. Weights that match
   /// `frozen`, or do not match `trainable`, stay unchanged: they have no gradients and no moments.
   std::vector<std::string> frozen, trainable;

@@ -84,7 +84,7 @@ class Budget {
           planned_.steps[static_cast<std::size_t>(made.executions[static_cast<std::size_t>(made.peak_at)].step)];
       text += ", and " + bytes_text(made.peak) + " are in use at once at " + described(step);
     }
-    throw Error(text);
+    throw MemoryError(text, least);
   }
 
  private:

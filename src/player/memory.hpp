@@ -14,6 +14,11 @@ namespace xtape {
 /// address space (ulimit -v) if that is lower.
 std::size_t memory_limit();
 
+/// The memory of this process that is resident now, in bytes: code, data and everything that it has touched.
+std::size_t resident_bytes();
+/// The most that was ever resident.
+std::size_t peak_resident_bytes();
+
 /// A size for messages: "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);
 
