@@ -3,7 +3,6 @@
 # core suites). usage: clang.sh [SUITE…]; "all" runs every suite.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 bash scripts/setup.sh clang libomp-dev
 cache=$(command -v ccache || true)
 CC="$cache clang" CXX="$cache clang++" bash scripts/build.sh build-clang

@@ -6,21 +6,20 @@
 # JOBS (all processors) is the number of parallel compilers; PATIENCE (10) multiplies the time limit of a suite.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 kind=address
 case "${1:-}" in address | thread) kind=$1; shift ;; esac
 build=build-$kind
 bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
-# A suite is a test program, or a script that tests the program xtape. Five suites do not run here: "install" and
+# A suite is a test program, or a script that tests the program xtape. Six suites do not run here: "install" and
 # "docs" build external programs without sanitizers against the library; "faults" replaces functions of the C library,
-# as the sanitizers also do; "layers" and "mutants" only read sources.
+# as the sanitizers also do; "layers", "mutants" and "runner" run nothing of the library.
 if [ $# -gt 0 ]; then
   suites=("$@")
 else
   mapfile -t suites < <(meson introspect --tests "$build" | python3 -c '
 import json, sys
-print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("docs", "faults", "install", "layers", "mutants")), sep="\n")')
+print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("docs", "faults", "install", "layers", "mutants", "runner")), sep="\n")')
 fi
 targets=()
 for suite in "${suites[@]}"; do

@@ -3,7 +3,6 @@
 # if this machine lacks something that a case needs. The exit code is 1 if anything failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 
 give_up() {
   echo "$1" >&2

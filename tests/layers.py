@@ -20,7 +20,7 @@ PUBLIC = {
     "tape": ["call", "lowering", "op", "site", "tape", "terms"],
     "ops": ["ops", "scan"],
     "grad": ["grad"],
-    "player": ["gradcheck", "player"],
+    "player": ["gradcheck", "player", "trace"],
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
     "decode": ["decode", "predict"],

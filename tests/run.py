@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Runs every test of the build directories given, and adds up what they report.
 
-usage: run.py [--patience N] [--jobs N] BUILD_DIRECTORY[:SUITE,SUITE…] …
+usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE,SUITE…] …
 
   --patience  every test may take N times as long as the build says: a sanitized one is slow
   --jobs      how many tests run at once (2): most of them use one processor
+  --under     the words before each test's own: an emulator and its options, for suites that are programs
 
 A test reports with a last line "3 passed, 0 failed", and ", 2 skipped" behind it where the machine lacks what two cases
 need; lines "SKIPPED: …" say what. One that reports nothing, runs nothing, dies or takes too long counts as a failure.
+Only a test's own settings choose kernels of OpenBLAS.
 The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
-import argparse, concurrent.futures, json, os, re, subprocess, sys, time
+import argparse, concurrent.futures, json, os, re, shlex, subprocess, sys, time
 
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
 
@@ -23,13 +25,17 @@ def tests_of(directory, wanted):
     return [test for test in listed if not wanted or test["name"] in wanted]
 
 
-def run(test, directory, patience):
+def run(test, directory, patience, under):
     """What the test printed, its exit code (None: too slow), and the seconds that it took."""
     # Threads that spin while they wait would take the processor from the other tests.
-    environment = {"OMP_WAIT_POLICY": "passive", **os.environ, **test["env"]}
+    environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
+    # Kernels of OpenBLAS for another processor may be slow, or need instructions that this one lacks.
+    for name in "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE":
+        environment.pop(name, None)
+    environment.update(test["env"])
     start = time.time()
     try:
-        done = subprocess.run(test["cmd"], cwd=test["workdir"] or directory, env=environment,
+        done = subprocess.run(under + test["cmd"], cwd=test["workdir"] or directory, env=environment,
                               timeout=test["timeout"] * patience, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         output, code = done.stdout.decode(errors="replace"), done.returncode
     except subprocess.TimeoutExpired as late:
@@ -55,6 +61,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("--patience", type=float, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--under", type=shlex.split, default=[])
     parser.add_argument("directories", nargs="+")
     words = parser.parse_args()
     total_passed = total_failed = total_skipped = 0
@@ -63,7 +70,7 @@ def main():
         for word in words.directories:
             directory, _, wanted = word.partition(":")
             for test in tests_of(directory, [name for name in wanted.split(",") if name]):
-                running.append((directory, test, workers.submit(run, test, directory, words.patience)))
+                running.append((directory, test, workers.submit(run, test, directory, words.patience, words.under)))
         for directory, test, done in running:
             output, code, seconds = done.result()
             passed, failed, skipped = counts(output, code)

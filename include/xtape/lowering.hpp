@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "xtape/call.hpp"
@@ -20,7 +21,8 @@ struct KernelCall : Call {
   KernelCall(const Call& call) : Call(call) {}  // NOLINT: converts by intent
   std::vector<Layout> in;                       ///< Per input; offsets are 0: pointers are those of the first elements.
   std::vector<Layout> out;                      ///< Per output, the same.
-  std::vector<bool> fixed;  ///< Per input: whether it keeps its value after `prepare`. True only inside a scan's body.
+  /// Per input: whether it keeps its value after `prepare`. True inside a scan's body, and for packed weights.
+  std::vector<bool> fixed;
   int threads = 1;          ///< The most threads that the kernel may use, the calling one included.
   Precision precision = Precision::float32;  ///< To what a float32 product may round its factors.
   std::uint64_t seed = 0;   ///< The player's seed; random kernels combine it with site.key and KernelArguments::step.
@@ -48,6 +50,8 @@ struct Kernel {
   /// weight), before the many runs that read it, at each play of a scan. May be empty.
   std::function<void(const KernelArguments&)> prepare = {};
   std::size_t prepared_bytes = 0;
+  /// What `prepare` makes: kernels of equal forms make the same from the same inputs.
+  std::string prepared_form = {};
 };
 
 /// A range of an elementwise op's elements: `count` elements from flat index `first` on. Pointers are those of element

@@ -15,6 +15,7 @@
 
 #include "xtape/precision.hpp"
 #include "xtape/tape.hpp"
+#include "xtape/trace.hpp"
 
 namespace xtape {
 
@@ -39,17 +40,26 @@ struct Passes {
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
+/// Parameters in the forms in which products read them. Players that share it pack a parameter once, not at each play;
+/// it takes as much memory as the parameters that such products read. Players of several threads may share it.
+class PackedWeights;
+std::shared_ptr<PackedWeights> make_packed_weights();
+/// Makes later plays pack again. Must be called after parameters are written, while no player of `weights` plays.
+void repack(PackedWeights& weights);
+
 struct PlayerOptions {
-  int threads = 0;             ///< 0: omp_get_max_threads(). Results do not depend on it.
-  std::uint64_t seed = 0;      ///< Of all random ops.
+  int threads = 0;                           ///< 0: omp_get_max_threads(). Results do not depend on it.
+  std::uint64_t seed = 0;                    ///< Of all random ops.
   Precision precision = Precision::float32;  ///< Of products of float32 arrays.
   Passes passes;
-  std::vector<Carry> carries;  ///< The states; those of caches are Tape::states().
-  std::shared_ptr<Arena> arena;         ///< Null: the player has its own.
+  std::vector<Carry> carries;                  ///< The states; those of caches are Tape::states().
+  std::shared_ptr<Arena> arena;                ///< Null: the player has its own.
+  std::shared_ptr<PackedWeights> packed = {};  ///< Null: products pack parameters at every play.
   /// The most bytes that the plan may take, Plan::peak_bytes; 0: any number. To keep to it, steps run again instead of
   /// keeping their results: as few as predictions say. Results have the same bits. The arena is never larger.
   std::size_t memory = 0;
-  bool profile = false;                 ///< Measures the time of every step: see Player::seconds.
+  bool profile = false;                        ///< Measures the time of every step: see Player::seconds.
+  std::shared_ptr<Trace> trace = {};           ///< Not null: records steps in it while it is on.
 };
 
 /// The array that is fed to an input. It is read during the play only.
@@ -63,7 +73,7 @@ struct Feed {
 struct Plan {
   /// One kernel or copy, in the order of playing.
   struct Step {
-    std::string op;       ///< "einsum"; "add+gelu" for fused elementwise ops; "copy".
+    std::string op;  ///< "einsum"; "add+gelu" for fused elementwise ops; "copy".
     std::string site;
     std::string outputs;  ///< Their types.
     std::string module;   ///< The path of its module: "h.0.attn"; empty outside definitions.
@@ -85,10 +95,9 @@ struct Plan {
   /// A rule (op.hpp) that was applied, or a near miss: one that a single difference prevented.
   struct Fusion {
     std::string rule;
-    std::string
-        place;         ///< "#12 einsum", as buffers are named: the last of the calls that the fused call replaces.
-    std::string site;  ///< Of that call.
-    std::string miss;  ///< Why the rule was not applied; empty if it was.
+    std::string place;  ///< "#12 einsum", as buffers are named: the last of the calls that the fused call replaces.
+    std::string site;   ///< Of that call.
+    std::string miss;   ///< Why the rule was not applied; empty if it was.
   };
   std::vector<Step> steps;
   std::vector<Buffer> buffers;

@@ -65,6 +65,7 @@ struct TrainerOptions {
   /// The most bytes that the process may have resident, with everything that it holds already; 0: any number. Updates
   /// and evaluations then compute values again instead of keeping them (PlayerOptions::memory), with the same bits.
   std::size_t memory = 0;
+  std::shared_ptr<Trace> trace = {};  ///< Not null: Trainer::profile records the updates that it measures in it.
   /// Patterns of weight names, in which `*` matches anything; at most one of the lists may be given. Weights that match
   /// `frozen`, or do not match `trainable`, stay unchanged: they have no gradients and no moments.
   std::vector<std::string> frozen, trainable;
@@ -342,8 +343,8 @@ class Run {
   std::unique_ptr<Data> data_;
 };
 
-/// Trainer::profile of a new model of the recipe; writes no run.
-TrainingProfile profile(const Recipe& recipe, std::int64_t updates);
+/// Trainer::profile of a new model of the recipe; writes no run. Records the updates in `trace`, unless it is null.
+TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::shared_ptr<Trace>& trace = nullptr);
 
 /// Evaluates `model` on the whole validation split of `batches`. Throws Error if no target counts.
 Evaluation evaluate(Model& model, const Batches& batches);

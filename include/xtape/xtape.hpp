@@ -20,4 +20,5 @@
 #include "xtape/tape.hpp"
 #include "xtape/text.hpp"
 #include "xtape/tokenizers.hpp"
+#include "xtape/trace.hpp"
 #include "xtape/train.hpp"

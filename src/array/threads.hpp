@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "activity.hpp"
+
 namespace xtape {
 
 /// Calls body(begin, end, worker) on contiguous pieces that cover [0, count), on at most `threads` threads. The size of
@@ -38,10 +40,12 @@ void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const 
     range.next = std::min(count, i * share * grain);
     range.end = std::min(count, (i + 1) * share * grain);
   }
+  const Activity* activity = Activity::current();
   // The team always has the same size, so the OpenMP library reuses it for every region and allocates nothing.
 #pragma omp parallel num_threads(threads)
   {
     const std::int64_t worker = omp_get_thread_num();
+    const Help help(worker == 0 ? nullptr : activity);
     for (std::int64_t i = 0; i < range_count; ++i) {
       Range& range = ranges[static_cast<std::size_t>((worker + i) % range_count)];
       for (std::int64_t begin; (begin = range.next.fetch_add(piece, std::memory_order_relaxed)) < range.end;)

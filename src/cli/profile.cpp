@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "files.hpp"
 #include "run_options.hpp"
 #include "xtape/train.hpp"
 
@@ -21,6 +23,7 @@ struct ProfileArguments {
   std::string threads;
   bool sites = false;
   bool json = false;
+  std::string trace;
   int ranks = 0;
   std::string bandwidth = "10Gbit";
   double latency = 0.05;  // ms
@@ -151,6 +154,15 @@ void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bo
   std::cout << json.dump(2) << '\n';
 }
 
+void write_trace(const Trace& trace, const std::string& path) {
+  std::ostringstream json;
+  trace.write(json);
+  write_file(path, json.str());
+  if (trace.dropped() > 0)
+    std::cerr << "the trace is full: it lacks " << trace.dropped()
+              << " events of the last updates; use fewer --steps\n";
+}
+
 void profile_recipe(const ProfileArguments& arguments) {
   const Recipe recipe = as_wrong_input([&] {
     std::vector<Setting> settings = parse_settings(arguments.set);
@@ -159,10 +171,12 @@ void profile_recipe(const ProfileArguments& arguments) {
   });
   const Network network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};
   if (network.ranks > recipe.trainer.shards)
-    throw WrongInput(std::to_string(network.ranks) +
-                     " ranks need at least as many shards of a batch: --set batch.shards=" +
-                     std::to_string(network.ranks));
-  const TrainingProfile found = profile(recipe, arguments.steps);
+    throw WrongInput(
+        std::to_string(network.ranks) +
+        " ranks need at least as many shards of a batch: --set batch.shards=" + std::to_string(network.ranks));
+  const auto trace = arguments.trace.empty() ? nullptr : std::make_shared<Trace>();
+  const TrainingProfile found = profile(recipe, arguments.steps, trace);
+  if (trace) write_trace(*trace, arguments.trace);
   const UpdatePrediction expected = predict_update(found, network);
   std::vector<Row> rows = rows_of(found, arguments.sites);
   for (const Row& row : rows_outside(found)) rows.push_back(row);
@@ -200,6 +214,10 @@ void add_profile(CLI::App& program) {
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", arguments->json, "Print JSON");
+  command
+      ->add_option("--trace", arguments->trace,
+                   "Write when each step ran to this file, for Perfetto or chrome://tracing")
+      ->type_name("FILE.json");
   command->callback([arguments] { profile_recipe(*arguments); });
 }
 

@@ -172,11 +172,16 @@ Results search_by(TargetSteps& steps, const std::vector<Tokens>& sources, const 
 
 struct Searcher::Data {
   explicit Data(const Model& given) : model(given), playing(given.player_options()) {
+    playing.packed = make_packed_weights();
     threads = playing.threads > 0 ? playing.threads : std::max(1, omp_get_max_threads());
   }
 
   Predictor& predictor() {
-    if (!shared) shared.emplace(model);
+    if (!shared) {
+      PredictorOptions options;
+      options.player = playing;
+      shared.emplace(model, "logits", options);
+    }
     return *shared;
   }
 
@@ -227,6 +232,7 @@ Searcher::~Searcher() = default;
 std::vector<std::vector<Hypothesis>> Searcher::search(const std::vector<Tokens>& sources,
                                                       const SearchOptions& options) {
   check(sources, options);
+  repack(*data_->playing.packed);  // the weights may have changed since the last search
   const auto batches = batches_of(sources, options.batch_size);
   if (data_->threads == 1 || batches.size() < static_cast<std::size_t>(data_->threads))
     return xtape::search(data_->predictor(), sources, options);

@@ -22,24 +22,39 @@ constexpr std::int64_t least_key_step = 64;  // the minimum of that step
 /// Indices into AttentionPlan::heads.
 enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask, of_places, of_dq, of_dk, of_dv };
 
+/// An array that only products read, and which may therefore be narrow.
+class Factor {
+ public:
+  Factor(const void* data, Dtype dtype) : data_(static_cast<const std::byte*>(data)), bytes_(size_of(dtype)) {}
+  const void* at(std::int64_t offset) const { return data_ + offset * static_cast<std::int64_t>(bytes_); }
+
+ private:
+  const std::byte* data_;
+  std::size_t bytes_;  // of an element
+};
+
+/// A factor of a product: its strides, and its dtype if it is narrow.
+struct FactorMatrix {
+  AttentionPlan::Matrix strides;
+  std::optional<Dtype> narrow = {};
+  FactorMatrix transposed() const { return {{strides.column, strides.row}, narrow}; }
+};
+
 /// c [m, n] (+)= sum over l of a [m, l] b [l, n], on one thread.
 PlannedProduct matrix_product(const AttentionPlan& plan, std::int64_t m, std::int64_t l, std::int64_t n,
-                              AttentionPlan::Matrix a, AttentionPlan::Matrix b, AttentionPlan::Matrix c,
-                              bool accumulate) {
+                              const FactorMatrix& a, const FactorMatrix& b, AttentionPlan::Matrix c, bool accumulate) {
   Product product;
   product.dtype = plan.dtype;
   product.precision = plan.precision;
-  product.a = {{m, l}, {a.row, a.column}, 0};
-  product.b = {{l, n}, {b.row, b.column}, 0};
+  product.narrow = {a.narrow, b.narrow};
+  product.a = {{m, l}, {a.strides.row, a.strides.column}, 0};
+  product.b = {{l, n}, {b.strides.row, b.strides.column}, 0};
   product.c = {{m, n}, {c.row, c.column}, 0};
   product.a_axes = "ml";
   product.b_axes = "ln";
   product.c_axes = "mn";
   product.accumulate = accumulate;
   return make_product(product);
-}
-AttentionPlan::Matrix transposed(AttentionPlan::Matrix matrix) {
-  return {matrix.column, matrix.row};
 }
 
 /// The products for a block of `queries` queries that attends to the first `keys` keys.
@@ -49,23 +64,25 @@ struct Products {
   std::size_t scratch_bytes = 0;
 };
 Products products_of(const AttentionPlan& plan, std::int64_t queries, std::int64_t keys, bool backward) {
-  const AttentionPlan::Matrix block{keys, 1};
+  const FactorMatrix block{{keys, 1}};
+  const FactorMatrix q{plan.q, plan.narrow[of_q]}, k{plan.k, plan.narrow[of_k]}, v{plan.v, plan.narrow[of_v]},
+      dy{plan.y, plan.narrow[of_y]};
   Products made;
-  const auto make = [&](std::int64_t m, std::int64_t l, std::int64_t n, AttentionPlan::Matrix a,
-                        AttentionPlan::Matrix b, AttentionPlan::Matrix c, bool accumulate) {
+  const auto make = [&](std::int64_t m, std::int64_t l, std::int64_t n, const FactorMatrix& a, const FactorMatrix& b,
+                        AttentionPlan::Matrix c, bool accumulate) {
     PlannedProduct product = matrix_product(plan, m, l, n, a, b, c, accumulate);
     made.scratch_bytes = std::max(made.scratch_bytes, product.scratch_bytes);
     return product;
   };
-  made.scores = make(queries, plan.width, keys, plan.q, transposed(plan.k), block, false);
+  made.scores = make(queries, plan.width, keys, q, k.transposed(), block.strides, false);
   if (!backward) {
-    made.outputs = make(queries, keys, plan.value_width, block, plan.v, plan.y, false);
+    made.outputs = make(queries, keys, plan.value_width, block, v, plan.y, false);
     return made;
   }
-  made.weight_cotangents = make(queries, plan.value_width, keys, plan.y, transposed(plan.v), block, false);
-  made.dv = make(keys, queries, plan.value_width, transposed(block), plan.y, plan.dv, true);
-  made.dq = make(queries, keys, plan.width, block, plan.k, plan.dq, false);
-  made.dk = make(keys, queries, plan.width, transposed(block), plan.q, plan.dk, true);
+  made.weight_cotangents = make(queries, plan.value_width, keys, dy, v.transposed(), block.strides, false);
+  made.dv = make(keys, queries, plan.value_width, block.transposed(), dy, plan.dv, true);
+  made.dq = make(queries, keys, plan.width, block, k, plan.dq, false);
+  made.dk = make(keys, queries, plan.width, block.transposed(), q, plan.dk, true);
   return made;
 }
 
@@ -97,28 +114,31 @@ class BlockedAttention {
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
 
-  void forward(const T* q, const T* k, const T* v, const bool* mask, T* y, std::byte* scratch,
+  void forward(const void* q_data, const void* k_data, const void* v_data, const bool* mask, T* y, std::byte* scratch,
                std::uint64_t step) const {
-    parallel_pieces(plan_.threads, plan_.heads.count() * blocks_, 1,
-                    [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
-                      const Memory memory = memory_of(scratch, piece);
-                      for (std::int64_t task = begin; task < end; ++task) {
-                        const auto at = plan_.heads.offsets(task / blocks_, plan_.heads.rank());
-                        const Block block = block_of(task % blocks_, mask + at[of_mask]);
-                        T* to = y + at[of_y] + block.first * plan_.y.row;
-                        if (block.keys == 0) {
-                          clear(to, plan_.y, block.rows, plan_.value_width);
-                          continue;
-                        }
-                        weigh(block, q + at[of_q], k + at[of_k], mask + at[of_mask], memory);
-                        drop_some(block, at[of_places], step, memory.weights, memory.weights);
-                        block.products->outputs.run(memory.weights, v + at[of_v], to, memory.product);
-                      }
-                    });
+    const Factor q = factor(of_q, q_data), k = factor(of_k, k_data), v = factor(of_v, v_data);
+    parallel_pieces(
+        plan_.threads, plan_.heads.count() * blocks_, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
+          const Memory memory = memory_of(scratch, piece);
+          for (std::int64_t task = begin; task < end; ++task) {
+            const auto at = plan_.heads.offsets(task / blocks_, plan_.heads.rank());
+            const Block block = block_of(task % blocks_, mask + at[of_mask]);
+            T* to = y + at[of_y] + block.first * plan_.y.row;
+            if (block.keys == 0) {
+              clear(to, plan_.y, block.rows, plan_.value_width);
+              continue;
+            }
+            weigh(block, q.at(at[of_q] + block.first * plan_.q.row), k.at(at[of_k]), mask + at[of_mask], memory);
+            drop_some(block, at[of_places], step, memory.weights, memory.weights);
+            block.products->outputs.run(memory.weights, v.at(at[of_v]), to, memory.product);
+          }
+        });
   }
 
-  void backward(const T* q, const T* k, const T* v, const bool* mask, const T* dy, T* dq, T* dk, T* dv,
-                std::byte* scratch, std::uint64_t step) const {
+  void backward(const void* q_data, const void* k_data, const void* v_data, const bool* mask, const void* dy_data,
+                T* dq, T* dk, T* dv, std::byte* scratch, std::uint64_t step) const {
+    const Factor q = factor(of_q, q_data), k = factor(of_k, k_data), v = factor(of_v, v_data),
+                 dy = factor(of_y, dy_data);
     parallel_pieces(
         plan_.threads, plan_.heads.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
           const Memory memory = memory_of(scratch, piece);
@@ -133,20 +153,20 @@ class BlockedAttention {
                 clear(dq_block, plan_.dq, block.rows, plan_.width);
                 continue;
               }
-              const T* q_block = q + at[of_q] + block.first * plan_.q.row;
-              const T* dy_block = dy + at[of_y] + block.first * plan_.y.row;
-              weigh(block, q + at[of_q], k + at[of_k], mask + at[of_mask], memory);
+              const void* q_block = q.at(at[of_q] + block.first * plan_.q.row);
+              const void* dy_block = dy.at(at[of_y] + block.first * plan_.y.row);
+              weigh(block, q_block, k.at(at[of_k]), mask + at[of_mask], memory);
               const T* dropped = memory.weights;
               if (plan_.rate > 0) {
                 drop_some(block, at[of_places], step, memory.weights, memory.dropped);
                 dropped = memory.dropped;
               }
               block.products->dv.run(dropped, dy_block, dv + at[of_dv], memory.product);
-              block.products->weight_cotangents.run(dy_block, v + at[of_v], memory.cotangents, memory.product);
+              block.products->weight_cotangents.run(dy_block, v.at(at[of_v]), memory.cotangents, memory.product);
               drop_as(dropped, block, memory.cotangents);
               softmax_grad<T>(memory.weights, memory.cotangents, memory.cotangents, static_cast<T>(plan_.scale),
                               {block.rows, block.keys, 1}, nullptr, 1);
-              block.products->dq.run(memory.cotangents, k + at[of_k], dq_block, memory.product);
+              block.products->dq.run(memory.cotangents, k.at(at[of_k]), dq_block, memory.product);
               block.products->dk.run(memory.cotangents, q_block, dk + at[of_dk], memory.product);
             }
           }
@@ -163,6 +183,8 @@ class BlockedAttention {
     T *weights, *cotangents, *dropped;
     void* product;
   };
+
+  Factor factor(Which which, const void* data) const { return {data, plan_.narrow[which].value_or(plan_.dtype)}; }
 
   std::size_t bytes_of_thread() const { return buffers_ * block_bytes_ + product_bytes_; }
   Memory memory_of(std::byte* scratch, std::int64_t piece) const {
@@ -187,8 +209,8 @@ class BlockedAttention {
   }
 
   /// Computes the weights of a block, before dropout.
-  void weigh(const Block& block, const T* q, const T* k, const bool* mask, const Memory& memory) const {
-    block.products->scores.run(q + block.first * plan_.q.row, k, memory.weights, memory.product);
+  void weigh(const Block& block, const void* q, const void* k, const bool* mask, const Memory& memory) const {
+    block.products->scores.run(q, k, memory.weights, memory.product);
     const Shape shape{block.rows, block.keys};
     masked_softmax<T>(memory.weights, Layout::dense(shape), static_cast<T>(plan_.scale),
                       mask + block.first * plan_.mask.row, {shape, {plan_.mask.row, plan_.mask.column}, 0},
@@ -229,8 +251,7 @@ PlannedAttention attention_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, false);
   return {[blocked](const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
                     std::uint64_t step) {
-            blocked->forward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), mask,
-                             static_cast<T*>(y), static_cast<std::byte*>(scratch), step);
+            blocked->forward(q, k, v, mask, static_cast<T*>(y), static_cast<std::byte*>(scratch), step);
           },
           blocked->scratch_bytes()};
 }
@@ -240,8 +261,7 @@ PlannedAttentionGrad attention_grad_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, true);
   return {[blocked](const void* q, const void* k, const void* v, const bool* mask, const void* dy, void* dq, void* dk,
                     void* dv, void* scratch, std::uint64_t step) {
-            blocked->backward(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), mask,
-                              static_cast<const T*>(dy), static_cast<T*>(dq), static_cast<T*>(dk), static_cast<T*>(dv),
+            blocked->backward(q, k, v, mask, dy, static_cast<T*>(dq), static_cast<T*>(dk), static_cast<T*>(dv),
                               static_cast<std::byte*>(scratch), step);
           },
           blocked->scratch_bytes()};

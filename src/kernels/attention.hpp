@@ -3,18 +3,22 @@
 /// holds the scores of some queries for all keys. Trailing keys that are masked for all queries of a block are skipped.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "loops.hpp"
-#include "xtape/precision.hpp"
 #include "philox.hpp"
+#include "xtape/precision.hpp"
 
 namespace xtape {
 
 struct AttentionPlan {
-  Dtype dtype = Dtype::float32;
+  Dtype dtype = Dtype::float32;  ///< Of the results, and of the operands but those of `narrow`.
+  /// Of q, k, v and dy: bfloat16 or int8, if the operand of a float32 attention is stored so.
+  std::array<std::optional<Dtype>, 4> narrow = {};
   std::int64_t queries = 1, keys = 1;
   std::int64_t width = 1, value_width = 1;  ///< Of a query or key; of a value and of the output.
 
@@ -30,9 +34,9 @@ struct AttentionPlan {
   Loops<9> heads;
 
   Precision precision = Precision::float32;  ///< Of the products.
-  double scale = 1;       ///< The factor of the scores.
-  double rate = 0;        ///< The dropout rate of the weights; 0: no dropout.
-  std::uint64_t key = 0;  ///< The key of the dropout's random stream.
+  double scale = 1;                          ///< The factor of the scores.
+  double rate = 0;                           ///< The dropout rate of the weights; 0: no dropout.
+  std::uint64_t key = 0;                     ///< The key of the dropout's random stream.
   int threads = 1;
 };
 

@@ -25,15 +25,16 @@ class QueryAttention {
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
 
-  void run(const T* q, const T* k, const T* v, const bool* mask, T* y, std::byte* scratch) const {
+  void run(const void* q, const T* k, const T* v, const bool* mask, T* y, std::byte* scratch) const {
     const auto run_heads = [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
       T* weights = reinterpret_cast<T*>(scratch + static_cast<std::size_t>(worker) * bytes_of_thread());
+      T* widened = weights + lanes_of_keys();
       for (std::int64_t head = begin; head < end; ++head) {
         const auto at = plan_.heads.offsets(head, plan_.heads.rank());
         const bool* masked = mask + at[of_mask];
         const std::int64_t keys = last_seen(masked, plan_.mask.column, plan_.keys);
         prefetch(head + heads_ahead, keys, k, v);
-        score(q + at[of_q], k + at[of_k], keys, weights);
+        score(query(q, at[of_q], widened), k + at[of_k], keys, weights);
         const T total = weigh(masked, keys, weights);
         add_values(weights, v + at[of_v], keys, total == 0 ? T{0} : 1 / total, y + at[of_y]);
       }
@@ -48,8 +49,20 @@ class QueryAttention {
   static constexpr std::int64_t line = 64 / sizeof(T);  // of the cache
   using Row = typename Register<T, Batch::size>::type;
 
+  std::int64_t lanes_of_keys() const { return ceiling(plan_.keys, lanes_each) * lanes_each; }
   std::size_t bytes_of_thread() const {
-    return whole_lines(static_cast<std::size_t>(ceiling(plan_.keys, lanes_each) * lanes_each) * sizeof(T));
+    return whole_lines(static_cast<std::size_t>(lanes_of_keys() + plan_.width) * sizeof(T));
+  }
+
+  /// The query at `offset`; one of narrow numbers is widened into `memory`.
+  const T* query(const void* q, std::int64_t offset, T* memory) const {
+    const auto widen = [&](const auto* narrow) {
+      for (std::int64_t i = 0; i < plan_.width; ++i) memory[i] = static_cast<T>(narrow[offset + i]);
+      return memory;
+    };
+    if (plan_.narrow[of_q] == Dtype::bfloat16) return widen(static_cast<const bfloat16*>(q));
+    if (plan_.narrow[of_q] == Dtype::int8) return widen(static_cast<const std::int8_t*>(q));
+    return static_cast<const T*>(q) + offset;
   }
 
   /// Prefetches the first keys and values of a head that is computed soon: other heads lie between them, so that
@@ -123,8 +136,8 @@ PlannedAttention made(const AttentionPlan& plan) {
   const QueryAttention<T> attention(plan);
   return {[attention](const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
                       std::uint64_t /*step*/) {
-            attention.run(static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), mask,
-                          static_cast<T*>(y), static_cast<std::byte*>(scratch));
+            attention.run(q, static_cast<const T*>(k), static_cast<const T*>(v), mask, static_cast<T*>(y),
+                          static_cast<std::byte*>(scratch));
           },
           attention.scratch_bytes()};
 }
@@ -132,8 +145,8 @@ PlannedAttention made(const AttentionPlan& plan) {
 
 bool query_attention_suits(const AttentionPlan& plan) {
   const auto runs = [](const AttentionPlan::Matrix& matrix) { return matrix.column == 1; };
-  return plan.queries == 1 && plan.keys > 0 && plan.width > 0 && plan.rate == 0 && runs(plan.q) && runs(plan.k) &&
-         runs(plan.v) && runs(plan.y);
+  return !plan.narrow[1] && !plan.narrow[2] && plan.queries == 1 && plan.keys > 0 && plan.width > 0 && plan.rate == 0 &&
+         runs(plan.q) && runs(plan.k) && runs(plan.v) && runs(plan.y);
 }
 
 PlannedAttention make_query_attention(const AttentionPlan& plan) {

@@ -213,10 +213,10 @@ const std::map<std::string_view, Make>& loops() {
       {"cast", cast},
       {"dequantize", dequantize},
       // Functions of floats.
-      {"sqrt", [](Call c) { return function<1>(c, [](const auto& x) { return xsimd::sqrt(x); }); }},
+      {"sqrt", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::square_root(x); }); }},
       {"rsqrt",
        [](Call c) {
-         return function<1>(c, [](const auto& x) { return std::decay_t<decltype(x)>(1) / xsimd::sqrt(x); });
+         return function<1>(c, [](const auto& x) { return std::decay_t<decltype(x)>(1) / vector_math::square_root(x); });
        }},
       {"exp", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::exp(x); }); }},
       {"expm1", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::expm1(x); }); }},

@@ -43,6 +43,11 @@ bool any(const Narrow& narrow) {
   return narrow[0] || narrow[1];
 }
 
+const char* name_of(ProductWay way) {
+  static const char* const names[] = {"loops", "blas", "tiles", "bfloat16_tiles", "amx", "rows"};
+  return names[static_cast<int>(way)];
+}
+
 /// How matrix products run. Only tiles read narrow operands.
 template <class T>
 ProductWay way_of(const Product& product, const GemmPlan& plan) {
@@ -85,8 +90,11 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, Pro
   planned.scratch_bytes += whole_lines(products.scratch_bytes);
   planned.prepared_bytes = whole_lines(products.prepared_bytes);
   planned.prepare = products.prepare;
-  planned.multiply = [copies, places, own_place, multiply = products.run](
-                         const void* a, const void* b, void* c, void* scratch, const void* prepared) {
+  if (products.prepare)
+    planned.prepared_form = std::string(name_of(way)) + " " + name_of(product.dtype) + " " +
+                            name_of(product.precision) + " " + fixed_form(choice.plan);
+  planned.multiply = [copies, places, own_place, multiply = products.run](const void* a, const void* b, void* c,
+                                                                          void* scratch, const void* prepared) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
     const auto operand = [&](std::size_t i, const void* given) -> const void* {
       if (!copies[i]) return given;
@@ -159,8 +167,8 @@ PlannedProduct widened_before(Product product) {
   const std::size_t wide = planned.scratch_bytes;
   const std::size_t narrow = wide + whole_lines(static_cast<std::size_t>(count) * sizeof(float));
   planned.scratch_bytes = narrow + whole_lines(static_cast<std::size_t>(count) * size_of(dtype));
-  planned.multiply = [=, threads = product.threads, multiply = planned.multiply](
-                         const void* a, const void* b, void* c, void* scratch, const void* prepared) {
+  planned.multiply = [=, threads = product.threads, multiply = planned.multiply](const void* a, const void* b, void* c,
+                                                                                 void* scratch, const void* prepared) {
     auto* memory = static_cast<std::byte*>(scratch);
     gather(which == 0 ? a : b, memory + narrow);
     constexpr std::int64_t grain = 1 << 14;

@@ -44,6 +44,8 @@ struct PlannedProduct {
   /// not change. The result has the same bits as without preparation.
   std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
+  /// What `prepare` makes: products of equal forms can read what one of them has prepared from the same operand.
+  std::string prepared_form = {};
   void run(const void* a, const void* b, void* c, void* scratch, const void* prepared = nullptr) const {
     multiply(a, b, c, scratch, prepared);
   }

@@ -103,6 +103,28 @@ GemmPlan with_columns_running(const GemmPlan& plan) {
   return columns_run(plan) ? plan : with_sides_swapped(plan);
 }
 
+std::string fixed_form(const GemmPlan& given) {
+  const GemmPlan plan = with_columns_running(given);  // as implementations see it
+  const auto side = static_cast<std::size_t>(plan.fixed);
+  const auto& lines = side == 0 ? plan.m_strides : plan.n_strides;
+  std::string form = side == 0 ? "left" : "right";
+  const auto add = [&](std::int64_t number) { form += ' ' + std::to_string(number); };
+  for (const std::int64_t number :
+       {side == 0 ? plan.m : plan.n, plan.k, lines[side], plan.k_strides[side], plan.offsets[side]})
+    add(number);
+  if (plan.narrow[side]) form += name_of(*plan.narrow[side]);
+  const auto add_loops = [&](const char* name, const auto& loops) {
+    form += name;
+    for (std::size_t axis = 0; axis < loops.rank(); ++axis) {
+      add(loops.sizes[axis]);
+      add(loops.strides[side][axis]);
+    }
+  };
+  add_loops(" of", plan.outer);
+  add_loops(" sums", plan.sums);
+  return form;
+}
+
 double gemm_cost(const GemmPlan& plan) {
   const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n), k = static_cast<double>(plan.k);
   const auto calls = static_cast<double>(plan.outer.count()) * static_cast<double>(plan.sums.count());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "loops.hpp"
 #include "product.hpp"
@@ -33,6 +34,10 @@ struct MatrixProducts {
   std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
 };
+
+/// What determines the prepared form of the fixed operand besides the implementation: its sizes, strides and dtype.
+/// Numbers of rows or columns of the other operand have no influence.
+std::string fixed_form(const GemmPlan& plan);
 
 /// Whether BLAS can compute it, if no operand is narrow: each matrix has one stride of 1 and another that is at
 /// least the length of a row, and sizes and strides fit int.

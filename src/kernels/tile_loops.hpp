@@ -84,6 +84,7 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
     // Squares of parts, transposed in registers. One side of `from` is read along its terms unless its lines are
     // contiguous; parts beyond the last are not stored.
     constexpr std::int64_t side = xsimd::batch<Part>::size;
+    constexpr auto line_elements = static_cast<std::int64_t>(64 / sizeof(N));
     using Row = typename Register<Part, side>::type;
     const bool turns = lines_run != (to_line == 1);
     const std::int64_t step = to_line == 1 ? to_part : to_line;
@@ -98,7 +99,9 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
             F::along_lines(at(i, part + k), from.term, count, row);
           } else if (k < read && terms_run) {
             F::along_terms(at(i + k, part), count, row);
-            __builtin_prefetch(at(i + side + k, part), 0, 2);  // processors do not foresee steps from line to line
+            // Processors do not foresee steps from line to line.
+            for (std::int64_t j = 0; j < side * F::terms; j += line_elements)
+              __builtin_prefetch(at(i + side + k, part) + j, 0, 2);
           } else {
             for (std::int64_t j = 0; k < read && j < count; ++j)
               row[j] = F::part(at(i + k, part + j), from.term, F::terms);

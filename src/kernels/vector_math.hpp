@@ -9,12 +9,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
 #include "gelu.hpp"
 
 namespace xtape::vector_math {
+
+/// The square root, correctly rounded. xsimd estimates that of float32 on NEON.
+template <class T>
+xsimd::batch<T> square_root(const xsimd::batch<T>& x) {
+#ifdef __aarch64__
+  if constexpr (std::is_same_v<T, float>) return vsqrtq_f32(x);
+#endif
+  return xsimd::sqrt(x);
+}
 
 /// out = f(in...), one register at a time. `out` may be one of `in`.
 template <class T, std::size_t n, class F>

@@ -137,7 +137,9 @@ AttentionPlan plan_of(const KernelCall& call, const Labels& letters, const Layou
     return AttentionPlan::Matrix{stride(layout, names, row), stride(layout, names, column)};
   };
   AttentionPlan plan;
-  plan.dtype = call.dtype(0);
+  plan.dtype = call.outputs[0].dtype;
+  for (std::size_t i = 0; i < (gradients.empty() ? 3u : 4u); ++i)
+    if (call.dtype(i) != plan.dtype) plan.narrow[i] = call.dtype(i);
   plan.queries = scores[letters.scores.find(letters.query)];
   plan.keys = scores.back();
   plan.width = call.shape(0)[letters.q.find(letters.width)];
@@ -262,6 +264,7 @@ const Op& attention_grad_op() {
                        },
                    .strided_in = true,
                    .strided_out = true,
+                   .widens = {0, 1, 2, 3},
                    .flops = [](const Call& call) { return flops_of(call, 3, 2); }}};  // scores, dq, dk; dweights, dv
   return entry;
 }
@@ -310,6 +313,7 @@ const Op& attention_op() {
                        },
                    .strided_in = true,
                    .strided_out = true,
+                   .widens = {0, 1, 2},
                    .flops = [](const Call& call) { return flops_of(call, 1, 1); }}};
   return entry;
 }

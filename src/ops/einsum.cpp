@@ -77,6 +77,7 @@ Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
   };
   kernel.scratch_bytes = product.scratch_bytes;
   kernel.prepared_bytes = product.prepared_bytes;
+  kernel.prepared_form = product.prepared_form;
   if (product.prepare)
     kernel.prepare = [prepare = product.prepare, operand = fixed_operand(call)](const KernelArguments& arguments) {
       prepare(arguments.in[operand], arguments.prepared);

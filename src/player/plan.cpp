@@ -216,6 +216,7 @@ class Planner {
   bool is_fixed(const Placement& place) const {
     const Buffer& buffer = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))];
     const auto number = static_cast<std::size_t>(buffer.number);
+    if (options_.packed && buffer.kind == BufferKind::parameter) return true;
     return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
   }
 

@@ -13,6 +13,7 @@
 #include "plan.hpp"
 #include "ready.hpp"
 #include "shortage.hpp"
+#include "traced_plan.hpp"
 
 namespace xtape {
 
@@ -48,6 +49,7 @@ struct Player::Data {
   std::shared_ptr<Arena> arena;
   PlannedProgram planned;
   std::vector<ReadyStep> steps;
+  TracedPlan traced;
   std::vector<char> fed;        // per planned input
   std::vector<double> seconds;  // per step, if options.profile is set
   std::int64_t measured = 0;    // the number of plays that `seconds` sums up
@@ -67,7 +69,17 @@ struct Player::Data {
     for (const BufferRef& ref : step.in) ready.in.push_back(address(ref));
     for (const BufferRef& ref : step.out) ready.out.push_back(address(ref));
     if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
+    if (ready.kernel.prepare) ready.packed = packed_by(ready.kernel, step);
     return ready;
+  }
+
+  /// What the kernel prepares from parameters: shared with other kernels that read the same parameters in this form.
+  std::shared_ptr<PackedWeight> packed_by(const Kernel& kernel, const PlannedStep& step) {
+    std::string form = kernel.prepared_form;
+    for (const BufferRef& ref : step.in)
+      if (planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::parameter)
+        form += " of " + std::to_string(reinterpret_cast<std::uintptr_t>(address(ref)));
+    return options.packed->of(form, kernel.prepared_bytes);
   }
 
   void ready_steps() {
@@ -80,6 +92,7 @@ struct Player::Data {
     for (PlannedStep& step : planned.steps) steps.push_back(ready_step(step));
     fed.assign(planned.inputs.size(), 0);
     if (options.profile) seconds.assign(steps.size(), 0);
+    traced = TracedPlan(options.trace, planned);
   }
 
   void run_one(std::size_t index, std::uint64_t step) const {
@@ -91,10 +104,16 @@ struct Player::Data {
     }
   }
 
+  void run_traced(std::size_t index, std::uint64_t step) const {
+    if (!traced.on()) return run_one(index, step);
+    const TracedPlan::Step noted(traced, index);
+    run_one(index, step);
+  }
+
   void run_steps(std::uint64_t step, const std::function<void(std::int64_t)>& after) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto start = options.profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-      run_one(i, step);
+      run_traced(i, step);
       if (options.profile)
         seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       if (after) after(static_cast<std::int64_t>(i));

@@ -1,8 +1,10 @@
 /// Steps that are ready to run: kernels with their pointers.
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "packed_weights.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
@@ -16,8 +18,16 @@ struct ReadyStep {
   std::vector<const void*> in;
   std::vector<void*> out;
   void* scratch = nullptr;
+  std::shared_ptr<PackedWeight> packed = {};  ///< What Kernel::prepare makes; null if there is no such function.
 
-  void run(std::uint64_t step) const { kernel.run({in.data(), out.data(), scratch, step}); }
+  void run(std::uint64_t step) const {
+    KernelArguments arguments{in.data(), out.data(), scratch, step};
+    if (packed)
+      arguments.prepared = packed->memory([&](void* memory) {
+        kernel.prepare({in.data(), out.data(), scratch, step, memory});
+      });
+    kernel.run(arguments);
+  }
 };
 
 }  // namespace xtape

@@ -333,13 +333,14 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   return finished;
 }
 
-TrainingProfile profile(const Recipe& recipe, std::int64_t updates) {
+TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::shared_ptr<Trace>& trace) {
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
   const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
   Model model = train::new_model(recipe, tokenizers, batches->columns(), true);
   TrainerOptions options = recipe.trainer;
   options.profile = true;
+  options.trace = trace;
   return Trainer(model, *batches, options).profile(updates);
 }
 

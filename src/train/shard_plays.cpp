@@ -37,10 +37,12 @@ const Batch& ShardPlays::batch_at(std::uint64_t cursor) {
   if (batch_cursor_ == cursor) return batch_;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
+  const double making = Trace::now();
   batch_cursor_ = ~std::uint64_t{0};
   batches_.training(cursor, batch_);
   batch_cursor_ = cursor;
   batch_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  if (options_.trace) options_.trace->add("batch", making);
   return batch_;
 }
 

@@ -164,7 +164,9 @@ StepReport Trainer::update() {
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   const Clock::time_point computed = Clock::now();
+  const double updating = Trace::now();
   report.norm = d.optimizer.update(report.rate, 1 / count, d.options.clip);
+  if (d.options.trace) d.options.trace->add("optimizer", updating);
   d.optimizer_seconds += seconds_since(computed);
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
   d.plays.advance();
@@ -188,7 +190,9 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
   d.plays.batch_seconds = d.optimizer_seconds = 0;
   TrainingProfile profile;
   profile.updates = updates;
+  if (d.options.trace) d.options.trace->set_on(true);
   for (std::int64_t i = 0; i < updates; ++i) profile.seconds += update().seconds;
+  if (d.options.trace) d.options.trace->set_on(false);
   profile.steps = d.steps.profile();
   profile.fusions = d.steps.fusions();
   profile.batch_seconds = d.plays.batch_seconds;

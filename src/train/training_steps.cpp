@@ -13,6 +13,7 @@ PlayerOptions playing(const TrainerOptions& options) {
   playing.seed = options.seed;
   playing.precision = options.precision;
   playing.profile = options.profile;
+  playing.trace = options.trace;
   playing.arena = make_arena();
   return playing;
 }

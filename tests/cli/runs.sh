@@ -39,6 +39,13 @@ holds "a profile includes the time outside the ops" grep -q "(optimizer)" out
 expect 0 " h\.0\.mlp\.c_fc$" "" profile "$recipe" "${small[@]}" --steps 2 --sites --threads 1
 expect 0 '"op": "einsum"' "" profile "$recipe" "${small[@]}" --steps 1 --json
 holds "a profile's JSON lists the rules" grep -q '"rules"' out
+expect 0 "einsum" "" profile "$recipe" "${small[@]}" --steps 1 --trace trace.json
+holds "a trace has the steps, the optimizer and the memory" python3 -c '
+import json
+events = json.load(open("trace.json"))["traceEvents"]
+names = {event["name"] for event in events}
+steps = [event for event in events if event["ph"] == "X" and event["name"] == "einsum"]
+assert {"einsum", "optimizer", "memory"} <= names and any(step["args"]["module"] == "h.0.mlp.c_fc" for step in steps)'
 expect 2 "" "no_such_recipe" profile no_such_recipe.json
 expect 2 "" "steps" profile "$recipe" --steps 0
 holds "a profile leaves no files" [ ! -e runs ]

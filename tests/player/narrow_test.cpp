@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -108,6 +109,57 @@ TEST_CASE("an op on bfloat16 arrays computes in float32 and rounds its result") 
     reference.passes = Passes::reference();
     CHECK(distance(played(wide(narrow), reference), played(wide(narrow))) < 0.02);
   }
+}
+
+TEST_CASE("attention and its gradient read bfloat16 and int8 arrays as they are") {
+  for (const std::int64_t length : {5, 160}) {
+    CAPTURE(length);
+    Tape tape;
+    const Shape shape{2, length, 3, 32};
+    const Var q = tape.parameter("q", random_array<bfloat16>(shape, 1));
+    const Var k = tape.parameter("k", random_array<std::int8_t>(shape, 2, 3));
+    const Var v = tape.parameter("v", random_array<bfloat16>(shape, 3));
+    const Var dy = tape.parameter("dy", random_array<bfloat16>(shape, 4));
+    xt::xarray<bool> later = xt::zeros<bool>({length, length});
+    for (std::int64_t i = 0; i < length; ++i)
+      for (std::int64_t j = i + 1; j < length; ++j) later(i, j) = true;
+    const Var future = tape.constant(later);
+    const auto results = [&](const std::function<Var(const Var&)>& read) {
+      const Vars from{read(q), read(k), read(v)};
+      const Var scores = einsum("bqhd,bkhd->bhqk", Vars{from[0], from[1]}) * 0.2;
+      const Var weights = softmax(masked_fill(scores, future, -std::numeric_limits<double>::infinity()));
+      const Var y = einsum("bhqk,bkhd->bqhd", Vars{weights, from[2]});
+      Vars all = grad(sum(y * read(dy)), from);
+      all.push_back(y);
+      return all;
+    };
+    const Vars narrow = results([](const Var& var) { return cast(var, Dtype::float32); });
+    const Vars wide = results([&](const Var& var) {
+      const Var widened = cast(var, Dtype::float32);
+      return tape.parameter("wide " + var.node().name, evaluate(widened));
+    });
+    for (std::size_t i = 0; i < narrow.size(); ++i) {
+      CAPTURE(i);
+      CHECK(distance(played(narrow[i]), played(wide[i])) < 1e-6);
+    }
+    CHECK(steps_of(narrow.back()).find("attention") != std::string::npos);
+    CHECK(steps_of(narrow.back()).find("cast") == std::string::npos);
+    CHECK(steps_of(narrow[0]).find("attention_grad") != std::string::npos);
+  }
+}
+
+TEST_CASE("attention of one query reads it as bfloat16") {
+  Tape tape;
+  const Var q = tape.parameter("q", random_array<bfloat16>({2, 1, 3, 40}, 1));
+  const Var k = tape.parameter("k", random_array<float>({2, 70, 3, 40}, 2));
+  const Var v = tape.parameter("v", random_array<float>({2, 70, 3, 24}, 3));
+  const auto attended = [&](const Var& query) {
+    return einsum("bhqk,bkhd->bqhd", Vars{softmax(einsum("bqhd,bkhd->bhqk", Vars{query, k}) * 0.2), v});
+  };
+  const Var narrow = attended(cast(q, Dtype::float32));
+  CHECK(steps_of(narrow) == "attention ");
+  const Var wide = tape.parameter("wide", evaluate(cast(q, Dtype::float32)));
+  CHECK(same_bits(played(narrow), played(attended(wide))));
 }
 
 TEST_CASE("random ops draw the same numbers for bfloat16 as for float32") {

@@ -188,7 +188,7 @@ TEST_CASE("a process under a limit on address space" * doctest::skip()) {  // th
 }
 
 TEST_CASE("under a limit on address space below the machine's memory, only plans that do not fit are refused" *
-          needs_no_sanitizer()) {
+          needs_no_sanitizer() * needs_to_start_itself()) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const char* words = " --no-skip --test-case='a process under a limit on address space' >/dev/null";
   CHECK(std::system(("ulimit -v 2000000 && '" + program + "'" + words).c_str()) == 0);

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,6 +34,15 @@ class Needs {
 /// A sanitizer owns malloc, and reserves terabytes of address space before anything runs.
 inline Needs needs_no_sanitizer() {
   return {allocations_are_counted(), "a build without a sanitizer"};
+}
+
+/// Under an emulator, a shell cannot start programs of the emulated processor.
+inline Needs needs_to_start_itself() {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  // The program that is started must not start another.
+  const std::string command = "XTAPE_IS_STARTED=1 '" + program + "' --count >/dev/null 2>&1";
+  const bool met = std::getenv("XTAPE_IS_STARTED") != nullptr || std::system(command.c_str()) == 0;
+  return {met, "a shell that can start it"};
 }
 
 }  // namespace xtape
