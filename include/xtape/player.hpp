@@ -57,6 +57,9 @@ struct PlayerOptions {
   std::vector<Carry> carries;                  ///< The states; those of caches are Tape::states().
   std::shared_ptr<Arena> arena;                ///< Null: the player has its own.
   std::shared_ptr<PackedWeights> packed = {};  ///< Null: products pack parameters at every play.
+  /// The most bytes that the plan may take, Plan::peak_bytes; 0: any number. To keep to it, steps run again instead of
+  /// keeping their results: as few as predictions say. Results have the same bits. The arena is never larger.
+  std::size_t memory = 0;
   bool profile = false;                        ///< Measures the time of every step: see Player::seconds.
   std::shared_ptr<Trace> trace = {};           ///< Not null: records steps in it while it is on.
   bool digests = false;                        ///< Hashes every value of a play: see Player::digests.
@@ -89,6 +92,8 @@ struct Plan {
     std::string module;   ///< The path of its module: "h.0.attn"; empty outside definitions.
     double flops = 0;     ///< Of products, also inside scans: 2 for each term of each sum.
     double bytes = 0;     ///< Read and written: each element of an operand or result once; in scans, at every step.
+    double seconds = 0;   ///< Predicted from these two, with fixed constants: for comparing plans.
+    bool again = false;   ///< Runs again because its results were not kept (PlayerOptions::memory).
   };
   struct Buffer {
     /// "#12 add": the index and op of the caller's node, as the tape prints it, even if other nodes replace it in the
@@ -120,6 +125,28 @@ struct Plan {
 };
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
+/// The memory and the predicted time of a plan.
+struct MemoryPoint {
+  std::size_t bytes = 0;        ///< Plan::peak_bytes.
+  std::size_t arena_bytes = 0;  ///< Of these, the arena.
+  double seconds = 0;           ///< The sum of Plan::Step::seconds.
+  std::int64_t again = 0;       ///< How many steps run again.
+};
+/// What plans PlayerOptions::memory chooses from: the first one keeps every value, and each has less memory and more
+/// time than the one before it. The last has the least memory that is possible. Allocates no memory for plans. Throws
+/// as Player does.
+std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
+
+/// A plan that cannot keep to PlayerOptions::memory.
+class MemoryError : public Error {
+ public:
+  MemoryError(const std::string& message, std::size_t least) : Error(message), least_(least) {}
+  std::size_t least() const { return least_; }  ///< The least PlayerOptions::memory that is possible, in bytes.
+
+ private:
+  std::size_t least_;
+};
+
 /// Computes chosen outputs of a tape, planned once; later growth of the tape does not affect it. It keeps the tape and
 /// the arrays of parameters alive. Every play reads parameters where they are, so they must not be written meanwhile.
 /// For one thread at a time, while no thread records on the tape; players that share neither arenas, outputs nor
@@ -127,8 +154,8 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan);
 class Player {
  public:
   /// Throws Error without outputs and carries, for an input carried twice, or if the plan needs more memory than the
-  /// process can have (naming the op of the largest buffer); HandleError for stale vars and vars of another tape;
-  /// ShapeError if the types of a carry differ.
+  /// process can have (naming the op of the largest buffer); MemoryError if it needs more than PlayerOptions::memory;
+  /// HandleError for stale vars and vars of another tape; ShapeError if the types of a carry differ.
   Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
   Player(Player&&) noexcept;
   Player& operator=(Player&&) noexcept;

@@ -63,6 +63,9 @@ struct TrainerOptions {
   std::uint64_t seed = 0;       ///< Of the random ops.
   int threads = 0;              ///< 0: omp_get_max_threads().
   bool profile = false;         ///< Measures the time of every op, for Trainer::profile.
+  /// The most bytes that the process may have resident, with everything that it holds already; 0: any number. Updates
+  /// and evaluations then compute values again instead of keeping them (PlayerOptions::memory), with the same bits.
+  std::size_t memory = 0;
   std::shared_ptr<Trace> trace = {};  ///< Not null: Trainer::profile records the updates that it measures in it.
   /// The folder to which a failed update writes a capsule (inspect.hpp); "": none.
   std::string capsule;

@@ -20,6 +20,11 @@ double bytes(Dtype dtype, const Layout& layout) {
 
 }  // namespace
 
+double predicted_seconds(const Cost& cost) {
+  constexpr double flops_per_second = 4e11, bytes_per_second = 2.5e10, seconds_per_step = 1e-6;
+  return seconds_per_step + cost.flops / flops_per_second + cost.bytes / bytes_per_second;
+}
+
 Cost cost_of(const KernelCall& call) {
   Cost cost;
   for (std::size_t k = 0; k < call.out.size(); ++k) cost.bytes += bytes(call.outputs[k].dtype, call.out[k]);

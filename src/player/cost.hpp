@@ -16,6 +16,10 @@ struct Cost {
   }
 };
 
+/// The time that this takes on a processor of our days, by the roofline model: for comparing plans. Fixed constants,
+/// because plans must not depend on measurements.
+double predicted_seconds(const Cost& cost);
+
 /// The cost of a kernel on these operands. For a scan, make_stepped computes it from the body instead.
 Cost cost_of(const KernelCall& call);
 /// The cost of a copy from the layout `from` to an array of `type`.

@@ -45,6 +45,17 @@ std::size_t address_space_left() {
 
 std::size_t memory_limit() { return std::min(machine_memory(), address_limit()); }
 
+std::size_t resident_bytes() {
+  std::size_t whole = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> whole >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t peak_resident_bytes() {
+  struct rusage usage {};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::size_t>(usage.ru_maxrss) * 1024 : 0;
+}
+
 std::string bytes_text(std::size_t bytes) {
   static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return std::to_string(bytes) + " bytes";
@@ -179,6 +190,67 @@ Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse) {
   }
   offsets.total = gaps.total();
   return offsets;
+}
+
+namespace {
+/// Places buffers in this order, each at the lowest offset that is free throughout its life.
+Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
+  Offsets offsets;
+  offsets.of.assign(lifetimes.size(), 0);
+  std::vector<std::size_t> placed;  // by offset
+  for (const std::size_t i : order) {
+    const std::size_t bytes = rounded_up(lifetimes[i].bytes, 64);
+    if (bytes == 0) continue;
+    std::size_t offset = 0;
+    for (const std::size_t other : placed) {
+      if (lifetimes[other].last < lifetimes[i].first || lifetimes[i].last < lifetimes[other].first) continue;
+      if (offsets.of[other] >= offset + bytes) break;
+      offset = std::max(offset, offsets.of[other] + rounded_up(lifetimes[other].bytes, 64));
+    }
+    offsets.of[i] = offset;
+    const auto before = [&](std::size_t a, std::size_t b) { return offsets.of[a] < offsets.of[b]; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), i, before), i);
+    offsets.total = std::max(offsets.total, offset + bytes);
+  }
+  return offsets;
+}
+
+/// The most bytes that are alive at once: no arena is smaller.
+std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
+  std::map<int, std::int64_t> changes;
+  for (const Lifetime& lifetime : lifetimes) {
+    const auto bytes = static_cast<std::int64_t>(rounded_up(lifetime.bytes, 64));
+    changes[lifetime.first] += bytes;
+    changes[lifetime.last + 1] -= bytes;
+  }
+  std::int64_t alive = 0, most = 0;
+  for (const auto& [when, change] : changes) most = std::max(most, alive += change);
+  return static_cast<std::size_t>(most);
+}
+}  // namespace
+
+Offsets compact_offsets(const std::vector<Lifetime>& lifetimes) {
+  constexpr double most_pairs = 2e7;
+  constexpr int most_tries = 200;
+  Offsets best = assign_offsets(lifetimes, true);
+  const std::size_t least = most_alive(lifetimes);
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto larger = [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; };
+  std::stable_sort(order.begin(), order.end(), larger);
+  const auto count = static_cast<double>(lifetimes.size());
+  for (int tries = 0; tries < most_tries && count * count * (tries + 1) < most_pairs && best.total > least; ++tries) {
+    Offsets offsets = placed_in_order(lifetimes, order);
+    const auto ends_last = [&](std::size_t i) {
+      return offsets.of[i] + rounded_up(lifetimes[i].bytes, 64) == offsets.total;
+    };
+    const auto top = std::find_if(order.begin(), order.end(), ends_last);
+    if (top == order.end() || top == order.begin()) break;
+    const std::size_t total = offsets.total;
+    std::rotate(order.begin(), top, top + 1);
+    if (total < best.total) best = std::move(offsets);
+  }
+  return best;
 }
 
 }  // namespace xtape

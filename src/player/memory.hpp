@@ -14,6 +14,11 @@ namespace xtape {
 /// address space (ulimit -v) if that is lower.
 std::size_t memory_limit();
 
+/// The memory of this process that is resident now, in bytes: code, data and everything that it has touched.
+std::size_t resident_bytes();
+/// The most that was ever resident.
+std::size_t peak_resident_bytes();
+
 /// A size for messages: "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);
 
@@ -61,5 +66,10 @@ struct Offsets {
 /// first step, each in the smallest gap that holds it (best fit). With `reuse` false no two buffers share memory. A
 /// total above 2^64 - 1 is returned as 2^64 - 1.
 Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse);
+
+/// The same in less memory but more time. Also places buffers in order of their sizes, the largest first, each at the
+/// lowest offset that is free throughout its life; then again with the buffer that ended last as the first, a number of
+/// times. Returns the best.
+Offsets compact_offsets(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace xtape

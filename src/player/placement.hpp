@@ -47,6 +47,8 @@ class Placements {
   int resolved(int buffer) const;
   /// Places output 0 of the node over one of its inputs, if that is allowed. Returns the index of the input, or -1.
   int place_over_input(std::int32_t index);
+  /// The inputs over which the op of a node can write its output 0, if their layouts and later uses allow it.
+  std::vector<std::size_t> overwritable(const Node& node) const;
 
   std::vector<Buffer> buffers;
 
@@ -59,7 +61,6 @@ class Placements {
   void find_copied_views();
   bool takes_place(ValueId id, const Layout& layout) const;
   bool may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const;
-  std::vector<std::size_t> overwritable(const Node& node) const;
 
   const Program& program_;
   const Passes& passes_;

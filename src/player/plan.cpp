@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "budget.hpp"
 #include "kernels.hpp"
 #include "memory.hpp"
 #include "passes.hpp"
@@ -180,6 +181,7 @@ class Planner {
     step.op = step_name(node);
     step.site = node.site;
     step.types = node.outputs;
+    step.node = index;
     const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
       Placement place = any_layout ? places_.of(id) : contiguous(id, node.site);
@@ -188,7 +190,10 @@ class Planner {
       place.layout.offset = 0;
       call.in.push_back(place.layout);
     }
-    if (options_.passes.in_place) places_.place_over_input(index);
+    if (options_.passes.in_place) {
+      places_.place_over_input(index);
+      for (const std::size_t k : places_.overwritable(node)) step.takes.push_back(static_cast<int>(k));
+    }
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       if (!places_.of(id)) places_.make(id);
@@ -279,10 +284,18 @@ class Planner {
       for (BufferRef& ref : step.out) resolve(ref);
       resolve(step.scratch);
     }
-    for (std::size_t s = 0; s < result_.steps.size(); ++s) live_at(result_.steps[s], static_cast<int>(s));
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
     lay_out_memory();
+    if (options_.memory > 0 && result_.arena_bytes + bytes_outside(result_) > options_.memory) {
+      fit_memory(result_, program_, options_.memory);
+      lay_out_memory();
+    }
+    require_memory(result_);
     return std::move(result_);
+  }
+
+  void find_lifetimes() {
+    for (std::size_t s = 0; s < result_.steps.size(); ++s) live_at(result_.steps[s], static_cast<int>(s));
   }
 
   void live_at(const PlannedStep& step, int when) {
@@ -298,6 +311,7 @@ class Planner {
   }
 
   void lay_out_memory() {
+    find_lifetimes();
     std::vector<Lifetime> lifetimes;
     std::vector<Buffer*> in_arena;
     for (Buffer& buffer : result_.buffers) {
@@ -305,21 +319,10 @@ class Planner {
       lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
       in_arena.push_back(&buffer);
     }
-    const Offsets offsets = assign_offsets(lifetimes, options_.passes.reuse);
+    const Offsets offsets =
+        options_.memory > 0 ? compact_offsets(lifetimes) : assign_offsets(lifetimes, options_.passes.reuse);
     for (std::size_t i = 0; i < in_arena.size(); ++i) in_arena[i]->offset = offsets.of[i];
     result_.arena_bytes = offsets.total;
-    require_memory(result_);
-    take_outputs();
-  }
-
-  void take_outputs() {
-    try {
-      for (Buffer& buffer : result_.buffers)
-        if (buffer.first >= 0 && buffer.kind == BufferKind::output)
-          buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
-    } catch (const Error& error) {
-      out_of_memory(result_, error.what());
-    }
   }
 
   const Program& program_;
@@ -333,9 +336,22 @@ class Planner {
 };
 }  // namespace
 
+PlannedProgram draft(const Program& program, const PlayerOptions& options, int threads,
+                     const ExternalBuffers& external) {
+  return Planner(program, options, threads, external).run();
+}
+
 PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads,
                     const ExternalBuffers& external) {
-  return Planner(program, options, threads, external).run();
+  PlannedProgram planned = draft(program, options, threads, external);
+  try {
+    for (Buffer& buffer : planned.buffers)
+      if (buffer.first >= 0 && buffer.kind == BufferKind::output)
+        buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
+  } catch (const Error& error) {
+    out_of_memory(planned, error.what());
+  }
+  return planned;
 }
 
 }  // namespace xtape

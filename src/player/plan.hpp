@@ -23,6 +23,8 @@ struct Buffer {
   std::size_t offset = 0;  ///< In the arena.
   Array array;             ///< The memory, for all kinds except arena and external.
   int number = -1;         ///< For kind external: the index of the caller's memory.
+  /// Whether it takes memory: parameters and carries always do, others if a step uses them.
+  bool counts() const { return first >= 0 || kind == BufferKind::parameter || kind == BufferKind::carry; }
 };
 
 /// The caller's memory that a plan reads and writes in place. The offsets of the layouts are 0.
@@ -53,7 +55,10 @@ struct PlannedStep {
   std::vector<BufferRef> in;
   std::vector<BufferRef> out;
   BufferRef scratch;
+  std::vector<int> takes;  ///< Inputs whose memory the first output may take, if each is the last use of its buffer.
   Cost cost;
+  std::int32_t node = -1;  ///< Of the program; -1 for copies.
+  bool again = false;      ///< Has run before, and runs again because its results were not kept (budget.hpp).
 };
 
 /// Where an output is stored after a play.
@@ -78,7 +83,11 @@ struct PlannedProgram {
   std::size_t arena_bytes = 0;
 };
 
-/// Throws Error if the plan needs more memory than this process can use (shortage.hpp), or if an op cannot be played.
+/// The steps and the layout of the memory, without memory for the outputs. Throws Error if the plan needs more memory
+/// than this process can use (shortage.hpp) or than PlayerOptions::memory (budget.hpp), or if an op cannot be played.
+PlannedProgram draft(const Program& program, const PlayerOptions& options, int threads,
+                     const ExternalBuffers& outside = {});
+/// The same with memory for the outputs.
 PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads,
                     const ExternalBuffers& outside = {});
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "budget.hpp"
 #include "hasher.hpp"
 #include "memory.hpp"
 #include "passes.hpp"
@@ -161,11 +162,10 @@ struct Player::Data {
       std::string types;
       for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
       plan.steps.push_back({step.op, to_string(step.site), types, step.site.scope ? step.site.scope->path : "",
-                            step.cost.flops, step.cost.bytes});
+                            step.cost.flops, step.cost.bytes, predicted_seconds(step.cost), step.again});
     }
     for (const Buffer& buffer : planned.buffers) {
-      const bool outside = buffer.kind == BufferKind::parameter || buffer.kind == BufferKind::carry;
-      if (buffer.first < 0 && !outside) continue;
+      if (!buffer.counts()) continue;
       plan.buffers.push_back(
           {buffer.name, name_of(buffer.kind), buffer.bytes, buffer.offset, buffer.first, buffer.last});
       if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) plan.output_bytes += buffer.bytes;
@@ -237,6 +237,14 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   const Program program = optimised(tape, outputs, options);
   data_->planned = xtape::plan(program, options, data_->threads);
   data_->ready_steps();
+}
+
+std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  PlayerOptions unbounded = options;
+  unbounded.memory = 0;
+  const int threads = options.threads > 0 ? options.threads : std::max(1, omp_get_max_threads());
+  const SingleThreadedBlas guard;
+  return memory_curve(draft(optimised(tape, outputs, unbounded), unbounded, threads));
 }
 
 Player::Player(Player&&) noexcept = default;

@@ -43,14 +43,16 @@ std::string largest_of(const PlannedProgram& planned) {
   const auto number = static_cast<int>(largest - planned.buffers.data());
   std::string text = "; its largest buffer, " + bytes_text(largest->bytes) + ", is that of ";
   for (const PlannedStep& step : planned.steps)
-    if (writes(step, number)) {
-      std::string types;
-      for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
-      return text + (largest->scratch ? largest->name : step.op) + " -> " + types + at_place(step.site);
-    }
+    if (writes(step, number)) return text + (largest->scratch ? "scratch of " : "") + described(step);
   return text + largest->name;
 }
 }  // namespace
+
+std::string described(const PlannedStep& step) {
+  std::string types;
+  for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
+  return step.op + " -> " + types + at_place(step.site);
+}
 
 void require_memory(const Node& node, const ValueType& type) {
   const auto bytes = static_cast<std::size_t>(checked_bytes(type.dtype, type.shape));

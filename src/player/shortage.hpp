@@ -18,6 +18,9 @@ void require_countable(const Node& node, const ValueType& type);
 /// Throws Error, naming the op of the largest buffer, if the plan's buffers take more memory than this process can use.
 void require_memory(const PlannedProgram& planned);
 
+/// A step for messages: "tanh -> float32 (2, 3) at …".
+std::string described(const PlannedStep& step);
+
 /// Throws Error for a plan whose memory could not be allocated, naming the op of the largest buffer. `why` is the
 /// reason.
 [[noreturn]] void out_of_memory(const PlannedProgram& planned, const std::string& why);

@@ -5,7 +5,7 @@
 
 namespace xtape::train {
 
-Evaluator::Evaluator(Model& model) : model_(model), measuring_(64, model.player_options()) {
+Evaluator::Evaluator(Model& model, const PlayerOptions& playing) : model_(model), measuring_(64, playing) {
   const std::vector<std::string> known = model.functions();
   for (std::size_t i = 0; i < functions.size(); ++i)
     has_[i] = std::find(known.begin(), known.end(), functions[i]) != known.end();

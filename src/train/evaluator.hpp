@@ -14,7 +14,8 @@ namespace xtape::train {
 /// and the other functions take them as inputs, too.
 class Evaluator {
  public:
-  explicit Evaluator(Model& model);
+  explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}
+  Evaluator(Model& model, const PlayerOptions& playing);
   void restart() { sums_.fill(0); }
   /// The sum and the count of each measure.
   using Sums = std::array<double, 6>;

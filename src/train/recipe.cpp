@@ -200,6 +200,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("clip", recipe.trainer.clip);
   if (!(recipe.trainer.clip >= 0)) root.fail("clip", "must be at least 0 (0: gradients are not clipped)");
   recipe.trainer.precision = train::read_precision(root);
+  recipe.trainer.memory = train::read_memory(root);
   recipe.search = train::read_search(root.section("search"));
   root.read("seed", recipe.trainer.seed);
   std::int64_t threads = 0;

@@ -17,6 +17,8 @@ TokenizerSettings read_tokenizer(Section section);
 void read_batch(Section section, Recipe& recipe);
 SearchOptions read_search(Section section);
 Precision read_precision(Section& root);
+/// The key 'memory' in bytes; 0 if it is missing.
+std::size_t read_memory(Section& root);
 OptimizerOptions read_optimizer(Section section);
 /// `steps` is the default of the last step of linear and cosine schedules.
 ScheduleOptions read_schedule(Section section, std::int64_t steps);

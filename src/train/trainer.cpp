@@ -4,6 +4,7 @@
 
 #include "checkpoint.hpp"
 #include "evaluate.hpp"
+#include "memory.hpp"
 #include "shard_plays.hpp"
 #include "trained_weights.hpp"
 #include "xtape/safetensors.hpp"
@@ -33,11 +34,13 @@ struct Trainer::Data {
         steps(model, options, optimizer.trained()),
         plays(model, batches, options, steps, optimizer) {}
 
+  std::size_t resident_at_first = resident_bytes();  // without moments, gradients and plans
   Model& model;
   const Batches& batches;
   TrainerOptions options;
   train::RankGroup group;
   DistributedOptimizer optimizer;
+  std::size_t resident_without_plans = resident_bytes();
   train::TrainingSteps steps;
   train::ShardPlays plays;
   train::State state;
@@ -46,6 +49,40 @@ struct Trainer::Data {
   std::function<bool()> interrupt;  // the callback of fit(), while it runs
   bool interrupted = false;         // on this rank; all ranks decide together
   double optimizer_seconds = 0;     // of all updates since the trainer was made, or the last profile began
+
+  /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
+  void keep_to_memory() {
+    constexpr std::size_t reserve = std::size_t{12} << 20;  // for what BLAS, threads, files and further plans need
+    const auto above = [](std::size_t a, std::size_t b) { return a - std::min(a, b); };
+    const std::size_t outside = resident_at_first + optimizer.moment_bytes() + optimizer.gradient_bytes() +
+                                2 * above(resident_bytes(), resident_without_plans) + reserve;
+    std::size_t in_plans = plays.largest_step().player.plan().parameter_bytes;  // of these, what plans count too
+    for (const Store::Entry& weight : optimizer.trained()) in_plans += weight.value.bytes();
+    const std::size_t rest = above(outside, in_plans);
+    const std::size_t most = peak_resident_bytes();
+    if (most > options.memory)
+      throw MemoryError("'memory' is " + bytes_text(options.memory) + ", but the process took " + bytes_text(most) +
+                            " before any training, for the model and the data",
+                        most);
+    steps.limit(std::max<std::size_t>(1, above(options.memory, rest)));
+    try {
+      plays.largest_step();
+    } catch (const MemoryError& error) {
+      throw MemoryError("training needs at least " + bytes_text(error.least() + rest) + " of memory, but 'memory' is " +
+                            bytes_text(options.memory) + ", of which code, data and moments take " + bytes_text(rest) +
+                            ": " + error.what(),
+                        error.least() + rest);
+    }
+  }
+
+  /// How evaluations are played: if memory is bounded, in that of updates, because the two never play at once.
+  PlayerOptions evaluating() const {
+    PlayerOptions playing = model.player_options();
+    if (options.memory == 0) return playing;
+    playing.arena = steps.playing().arena;
+    playing.memory = steps.playing().memory;
+    return playing;
+  }
 
   /// One process alone is interrupted at once. Several of them go on until they agree.
   void between() {
@@ -114,6 +151,7 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
   data_->state.epoch_batches = batches.epoch_batches();
+  if (options.memory > 0) data_->keep_to_memory();
 }
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
@@ -201,7 +239,7 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 
 Evaluation Trainer::evaluate() {
   Data& d = *data_;
-  if (!d.evaluator) d.evaluator.emplace(d.model);
+  if (!d.evaluator) d.evaluator.emplace(d.model, d.evaluating());
   Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
   if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();

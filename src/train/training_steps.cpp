@@ -42,6 +42,12 @@ TrainingStep& TrainingSteps::of(const Batch& batch) {
                     [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_); });
 }
 
+void TrainingSteps::limit(std::size_t memory) {
+  PlayerOptions options = steps_.options();
+  options.memory = memory;
+  steps_ = FunctionCache<TrainingNotes>(64, options);
+}
+
 void TrainingSteps::forget_seconds() {
   for (const auto& step : steps_) step->player.forget_seconds();
 }

@@ -21,6 +21,10 @@ class TrainingSteps {
   TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained);
   /// The step for batches of this shape. The steps share memory: a step's values are valid until the next one plays.
   TrainingStep& of(const Batch& batch);
+  /// Forgets all steps. Those planned from now on take at most `memory` bytes in plans (PlayerOptions::memory).
+  void limit(std::size_t memory);
+  /// How the players of steps are made, with the arena that they share.
+  const PlayerOptions& playing() const { return steps_.options(); }
   void forget_seconds();  ///< Resets the times of all steps; see Player.
   /// The times of the plans' steps that were played since forget_seconds().
   std::vector<TrainingProfile::Step> profile() const;
