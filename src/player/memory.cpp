@@ -56,6 +56,22 @@ std::size_t peak_resident_bytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::size_t>(usage.ru_maxrss) * 1024 : 0;
 }
 
+std::optional<std::size_t> bytes_in(const std::string& text) {
+  static const std::map<std::string, double> units = {{"bytes", 1},          {"KiB", 1024.0},          {"MiB", 1048576.0},
+                                                      {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}, {"KB", 1e3},
+                                                      {"MB", 1e6},           {"GB", 1e9},              {"TB", 1e12}};
+  constexpr double most = 1e18;
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());
+  const std::string number = text.substr(0, digits);
+  char* end = nullptr;
+  const double count = std::strtod(number.c_str(), &end);
+  const auto found = units.find(text.substr(unit));
+  const double bytes = found == units.end() ? 0 : count * found->second;
+  if (digits == 0 || *end != '\0' || !(bytes >= 1) || bytes > most) return std::nullopt;
+  return static_cast<std::size_t>(bytes);
+}
+
 std::string bytes_text(std::size_t bytes) {
   static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return std::to_string(bytes) + " bytes";

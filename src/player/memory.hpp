@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ std::size_t peak_resident_bytes();
 
 /// A size for messages: "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);
+/// The inverse: a number above 0 with one of the units, with or without a space between. Nothing if the text is not
+/// such a size.
+std::optional<std::size_t> bytes_in(const std::string& text);
+inline constexpr const char* byte_units = "bytes, KiB, MiB, GiB, TiB, KB, MB, GB and TB";
 
 /// Growable memory at an address that never changes. Address space is reserved at the first use and made usable, on
 /// huge pages, as players need it.

@@ -1,8 +1,8 @@
 #include "recipe_parts.hpp"
 
-#include <cstdlib>
 #include <map>
 
+#include "memory.hpp"
 #include "nearest.hpp"
 #include "special_tokens.hpp"
 #include "xtape/error.hpp"
@@ -132,25 +132,12 @@ Precision read_precision(Section& root) {
 }
 
 std::size_t read_memory(Section& root) {
-  static const std::map<std::string, double> units = {{"bytes", 1},          {"KiB", 1024.0},          {"MiB", 1048576.0},
-                                                      {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}, {"KB", 1e3},
-                                                      {"MB", 1e6},           {"GB", 1e9},              {"TB", 1e12}};
   if (!root.has("memory")) return 0;
-  const std::string wanted = "must be a size with a unit, such as \"300 MiB\", not ";
   const Json& value = root.value("memory");
-  if (!value.is_string()) root.fail("memory", wanted + value.dump());
-  const std::string text = value.get<std::string>();
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());
-  const std::string number = text.substr(0, digits);
-  char* end = nullptr;
-  const double count = std::strtod(number.c_str(), &end);
-  const auto found = units.find(text.substr(unit));
-  constexpr double most = 1e18;
-  const double bytes = found == units.end() ? 0 : count * found->second;
-  if (digits == 0 || *end != '\0' || !(bytes >= 1) || bytes > most)
-    root.fail("memory", wanted + value.dump() + "; the units are bytes, KiB, MiB, GiB, TiB, KB, MB, GB and TB");
-  return static_cast<std::size_t>(bytes);
+  const auto bytes = value.is_string() ? bytes_in(value.get<std::string>()) : std::nullopt;
+  if (!bytes)
+    root.fail("memory", "must be a size such as \"300 MiB\", not " + value.dump() + "; the units are " + byte_units);
+  return *bytes;
 }
 
 SearchOptions read_search(Section section) {

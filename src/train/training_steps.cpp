@@ -7,7 +7,7 @@
 namespace xtape::train {
 
 namespace {
-PlayerOptions playing(const TrainerOptions& options) {
+PlayerOptions player_options(const TrainerOptions& options) {
   PlayerOptions playing;
   playing.threads = options.threads;
   playing.seed = options.seed;
@@ -35,7 +35,7 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
 }  // namespace
 
 TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained)
-    : model_(model), trained_(trained.names()), steps_(64, playing(options)) {}
+    : model_(model), trained_(trained.names()), steps_(64, player_options(options)) {}
 
 TrainingStep& TrainingSteps::of(const Batch& batch) {
   return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},

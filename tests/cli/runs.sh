@@ -46,6 +46,28 @@ events = json.load(open("trace.json"))["traceEvents"]
 names = {event["name"] for event in events}
 steps = [event for event in events if event["ph"] == "X" and event["name"] == "einsum"]
 assert {"einsum", "optimizer", "memory"} <= names and any(step["args"]["module"] == "h.0.mlp.c_fc" for step in steps)'
+# Memory budgets.
+expect 2 "" "the plan needs at least .* bytes\) of memory" plan "$recipe" "${small[@]}" --memory 1KiB
+expect 2 "" "--memory must be a size" plan "$recipe" "${small[@]}" --memory much
+expect 2 "" "'memory' must be a size such as" train "$recipe" --out much "${small[@]}" --set memory=300
+expect 2 "" "'memory' is 1.00 MiB, but the process took" train "$recipe" --out tiny "${small[@]}" --set 'memory="1 MiB"'
+large=(--set hyper.n_embd=96 --set hyper.n_layer=4 --set hyper.n_head=4 --set data.folder=sums --set batch.size=512
+  --set schedule.warmup=1 --set steps=2 --set evaluate_every=2 --set seed=3)
+expect 0 "^ +[0-9.]+ MiB +[0-9.]+ MiB +\+ +0.0 % +0$" "" plan "$recipe" "${large[@]}"
+least=$(grep -oE "^ +[0-9.]+ MiB" out | tail -1 | tr -dc 0-9.)
+expect 0 "steps, [1-9][0-9]* of them again; " "" plan "$recipe" "${large[@]}" --memory "$(python3 -c "print($least + 1)") MiB"
+expect 0 "step 2" "step 2" train "$recipe" --out unbounded "${large[@]}"
+bounded() { # prints the peak resident memory in MiB
+  python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)' "$xtape" train "$recipe" --out bounded "${large[@]}" --set 'memory="130 MiB"'
+}
+needs "a program without a sanitizer" limited --version
+peak=$(bounded)
+holds "the process keeps to the memory of its recipe, not $peak MiB" python3 -c "assert 40 < $peak <= 130"
+holds "a memory budget changes no bits" cmp unbounded/checkpoints/00000002/weights.safetensors bounded/checkpoints/00000002/weights.safetensors
+needs_nothing
 expect 2 "" "no_such_recipe" profile no_such_recipe.json
 expect 2 "" "steps" profile "$recipe" --steps 0
 holds "a profile leaves no files" [ ! -e runs ]

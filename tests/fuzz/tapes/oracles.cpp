@@ -44,6 +44,21 @@ Check same_bits_again(const Way& way) {
           }};
 }
 
+namespace {
+Way in_least_memory() {
+  Way least = all_on();
+  least.name = "in the least memory";
+  least.least_memory = true;
+  return least;
+}
+}  // namespace
+
+Check same_bits_in_least_memory() {
+  return {"equal bits in the least memory", [](Trial& trial) {
+            return equal_bits(trial.played(in_least_memory()), trial.played(all_on()), "in the least", "with all");
+          }};
+}
+
 Check same_bits_without_reuse() {
   Way without = all_on();
   without.name = "without reuse";
@@ -68,9 +83,10 @@ Check types_as_recorded() {
           }};
 }
 
-Check buffers_apart() {
-  return {"no two live buffers overlap", [](Trial& trial) -> Result {
-            const Plan& plan = trial.played(all_on()).plan;
+Check buffers_apart(bool least_memory) {
+  const Way way = least_memory ? in_least_memory() : all_on();
+  return {"no two live buffers overlap, " + way.name, [way](Trial& trial) -> Result {
+            const Plan& plan = trial.played(way).plan;
             std::vector<Plan::Buffer> arena;
             for (const Plan::Buffer& buffer : plan.buffers)
               if (buffer.kind == "arena" && buffer.bytes > 0) arena.push_back(buffer);
@@ -114,6 +130,8 @@ std::vector<Check> all_checks() {
                                same_as_reference(all_on()),
                                same_bits_again(all_on()),
                                same_bits_without_reuse(),
+                               same_bits_in_least_memory(),
+                               buffers_apart(true),
                                finite_differences(),
                                adjoint(),
                                same_as_definition(),
@@ -143,6 +161,8 @@ std::vector<Check> checks_for(std::uint64_t seed) {
       break;
     case 1:
       checks.push_back(same_bits_without_reuse());
+      checks.push_back(same_bits_in_least_memory());
+      checks.push_back(buffers_apart(true));
       break;
     case 2:
       checks.push_back(single_as_twofold(way));

@@ -20,16 +20,18 @@ struct Check {
 /// - The way `other` agrees with the reference: integers and flags exactly, floats within a tolerance that depends on
 ///   the condition of the program. The condition is measured by the difference of float32 and float64.
 Check same_as_reference(const Way& other);
-/// - Equal bits: on `threads` threads and on one; in the third play and in the first; with and without reuse of memory.
+/// - Equal bits: on `threads` threads and on one; in the third play and in the first; with and without reuse of memory;
+///   in the least memory and with all values kept.
 Check same_bits_on_threads(const Way& way, int threads);
 Check same_bits_again(const Way& way);
 Check same_bits_without_reuse();
+Check same_bits_in_least_memory();
 /// - A tape that is saved and loaded has the same text, and the same bits on `threads` threads; also after gradients are
 ///   recorded on both.
 Check same_after_saving(int threads);
 /// - Types are as recorded, and no two buffers that are alive at the same time overlap.
 Check types_as_recorded();
-Check buffers_apart();
+Check buffers_apart(bool least_memory = false);
 /// - float32 agrees with float64, within a wide tolerance.
 Check single_as_twofold(const Way& way);
 /// - The gradient's product with a direction is the central difference along it, in float64.

@@ -72,6 +72,7 @@ Played played(const Subject& subject, const Way& way, const std::shared_ptr<Aren
   options.seed = 7;
   options.carries = subject.carries;
   options.arena = arena;
+  if (way.least_memory) options.memory = memory_curve(subject.tape, subject.outputs, options).back().bytes;
   Player player(subject.tape, subject.outputs, options);
   subject.start(player);
   Played result;

@@ -17,6 +17,7 @@ struct Way {
   Passes passes = {};
   int threads = 1;
   Floats floats = Floats::as_written;
+  bool least_memory = false;  ///< With the smallest budget that is possible: PlayerOptions::memory.
 };
 
 Way all_on(int threads = 1, Floats floats = Floats::as_written);
