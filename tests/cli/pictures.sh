@@ -36,7 +36,7 @@ data='{"kind": "parallel", "folder": ".", "source": "train.src", "target": "trai
 expect 0 "^odd: step 4 " "step 4 of 4" train "$recipe" --out odd "${small[@]}" --set data="$data"
 
 needs gnuplot command -v gnuplot
-expect 0 "MiB arena$" "" plan odd --out plan.svg
+expect 0 " arena$" "" plan odd --out plan.svg
 holds "what lives when is drawn" shows plan.svg step "MiB of the arena"
 expect 0 "the largest relative error" "" shadow odd --out errors.svg
 holds "the errors are drawn" shows errors.svg "relative error" "added by the node" "of the value"
