@@ -24,7 +24,7 @@ struct RecordedPlay {
   PlayerOptions options;  ///< Those of the player.
   std::uint64_t step = 0;
 };
-/// The play of `player` with these feeds, from its present states. Copies the feeds.
+/// The play of `player` with these feeds, from its present states, which a play changes. Copies feeds and states.
 RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
 
 /// What numbers an array has. Of booleans, true counts as 1.
@@ -129,6 +129,7 @@ struct NodeError {
   double made = 0;
   double inherited = 0;      ///< By the errors of its operands: between these two plays in float64.
   double of_operands = 0;    ///< The largest total error of its operands.
+  bool is_read = true;      ///< Whether another node of the play reads it; else it is a result.
   std::int64_t flipped = 0;  ///< Of outputs that are not floats: elements that differ in float64.
   /// What the node adds: the error that it makes, and the growth of the error that it inherits. A difference of nearly
   /// equal numbers makes no error, but lets the relative error of its operands grow.

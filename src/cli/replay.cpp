@@ -62,6 +62,7 @@ std::string around(const Array& array, const std::vector<std::int64_t>& index) {
   std::int64_t row = 0;
   std::string place;
   for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    if (index[axis] >= array.shape()[axis]) throw WrongInput("the capsule's 'element' is outside of its output");
     row = row * array.shape()[axis] + index[axis];
     if (axis + 1 < index.size()) place += std::to_string(index[axis]) + ", ";
   }

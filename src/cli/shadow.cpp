@@ -1,4 +1,5 @@
 /// xtape shadow: plays beside itself in float64, and ranks the calls by the error that they add.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -17,29 +18,41 @@ struct ShadowArguments {
   std::string out;
 };
 
+std::string place(const NodeError& error) {
+  return error.node + " -> " + error.type + (error.site.empty() ? "" : "  at " + error.site);
+}
+
 void print(const NodeError& error) {
-  std::printf("%9.2e %9.2e %9.2e %9.2e  %s -> %s%s%s\n", error.added(), error.made, error.inherited, error.total,
-              error.node.c_str(), error.type.c_str(), error.site.empty() ? "" : "  at ", error.site.c_str());
+  std::printf("%9.2e %9.2e %9.2e %9.2e  %s\n", error.added(), error.made, error.inherited, error.total,
+              place(error).c_str());
+}
+
+/// Whether the value is a result whose exact value is 0, such as the gradient of a key's bias: all of it is rounding.
+bool is_zero_but_for_rounding(const NodeError& error) {
+  constexpr double all = 0.5;
+  return !error.is_read && error.total > all;
 }
 
 void print_table(const std::vector<NodeError>& errors, std::size_t top) {
+  std::vector<NodeError> judged;
+  for (const NodeError& error : errors)
+    if (!is_zero_but_for_rounding(error)) judged.push_back(error);
   double worst = 0;
-  std::size_t flipped = 0;
-  for (const NodeError& error : errors) {
+  for (const NodeError& error : judged)
     if (std::isfinite(error.total)) worst = std::max(worst, error.total);
-    flipped += error.flipped > 0;
-  }
-  const std::vector<NodeError> list = ranked(errors);
+  const std::vector<NodeError> list = ranked(judged);
   std::printf("%zu values; the largest relative error is %.2e\n", errors.size(), worst);
   std::printf("    added      made inherited     total\n");
   for (std::size_t i = 0; i < std::min(top, list.size()); ++i) print(list[i]);
-  if (flipped == 0) return;
-  std::printf("choices that differ in float64:\n");
+  if (judged.size() < errors.size()) std::printf("results that are 0 but for rounding:\n");
   for (const NodeError& error : errors)
-    if (error.flipped > 0)
-      std::printf("  %lld of %lld in %s -> %s%s%s\n", static_cast<long long>(error.flipped),
-                  static_cast<long long>(error.elements), error.node.c_str(), error.type.c_str(),
-                  error.site.empty() ? "" : "  at ", error.site.c_str());
+    if (is_zero_but_for_rounding(error)) std::printf("  %s\n", place(error).c_str());
+  const auto is_flipped = [](const NodeError& error) { return error.flipped > 0; };
+  if (std::any_of(errors.begin(), errors.end(), is_flipped)) std::printf("choices that differ in float64:\n");
+  for (const NodeError& error : errors)
+    if (is_flipped(error))
+      std::printf("  %lld of %lld in %s\n", static_cast<long long>(error.flipped),
+                  static_cast<long long>(error.elements), place(error).c_str());
 }
 
 /// Draws the error of every value in the order of playing, and what its node adds.

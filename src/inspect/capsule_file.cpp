@@ -122,6 +122,7 @@ Capsule Capsule::load(const std::string& path) {
   capsule.tape = saved.tape;
   capsule.operands = saved.parameters;
   capsule.outputs = saved.outputs;
+  if (capsule.outputs.empty()) root.fail("a capsule has outputs, which '" + path + "/" + tape_file + "' does not name");
   for (const JsonNode& digest : root.at("digests").elements()) capsule.digests.push_back(bits_of(digest));
   const JsonNode play = root.at("play");
   play.only({"xtape", "instruction_set", "threads", "seed", "step", "precision"});

@@ -148,6 +148,7 @@ class Shadow {
     error.module = node.site.scope ? node.site.scope->path : "";
     error.site = to_string(node.site);
     error.type = to_string(program_.tape.type(id));
+    error.is_read = plays_.last_user(id) >= 0;
   }
 
   const NodeByNode plays_;

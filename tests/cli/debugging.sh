@@ -24,6 +24,18 @@ cp -r run/capsule damaged
 sed -i 's/"digests"/"digest"/' damaged/capsule.json
 expect 2 "" "capsule.json" replay damaged
 
+cp -r run/capsule outside
+python3 - <<'PYTHON'
+import json
+capsule = json.load(open("outside/capsule.json"))
+capsule["failure"]["element"] = [0, 0, 1000000]
+json.dump(capsule, open("outside/capsule.json", "w"))
+PYTHON
+expect 2 "." "element. is outside" replay outside
+cp -r run/capsule nameless
+sed -i 's/^"outputs": .*/"outputs": {}/' nameless/tape.json
+expect 2 "" "a capsule has outputs" replay nameless
+
 # An error in an op gives a capsule too.
 sed 's/"x = embedding(tokens)"/"x = embedding(tokens + 1)"/; s/ + penalty \* entropy//' entropy.json >range.json
 sed 's/entropy.json/range.json/' entropy_recipe.json >range_recipe.json
@@ -44,6 +56,18 @@ expect 0 "^2 of 7 weights have no gradient$" "" explain entropy_recipe.json
 expect 0 "stop_gradient passes no gradient on" "" explain entropy_recipe.json --weight key.weight
 
 expect 0 "step 20" "warning: the loss does not depend on 2 weights, .*: key.weight, key.bias" train entropy_recipe.json --out stopped
+
+# Runs and recipes.
+sed 's/"seed": 1/"seed": 2/' entropy_recipe.json >other_recipe.json
+expect 0 "same: step 20" "run same" train entropy_recipe.json --out same
+expect 0 "other: step 20" "run other" train other_recipe.json --out other
+expect 0 "^the losses of 20 updates are the same$" "" diff stopped same
+expect 0 "^the weights of checkpoint 00000020 are the same$" "" diff stopped same
+expect 1 "^the losses of 0 updates are the same; that of update 1 is" "differ$" diff same other
+expect 1 "^[67] of 7 weights of checkpoint 00000020 differ" "differ$" diff same other
+expect 1 "only the first has it" "differ$" diff same mended
+expect 0 "^the tapes of an update are the same$" "" diff entropy_recipe.json other_recipe.json
+expect 2 "" "there is no" diff same nowhere
 
 # A play with `run`.
 python3 - <<'PYTHON'
