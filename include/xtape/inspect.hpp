@@ -24,7 +24,8 @@ struct RecordedPlay {
   PlayerOptions options;  ///< Those of the player.
   std::uint64_t step = 0;
 };
-/// The play of `player` with these feeds, from its present states, which a play changes. Copies feeds and states.
+/// The play of `player` with these feeds, from its present states, which a play changes. Copies feeds and states, so
+/// that the player may go on.
 RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
 
 /// What numbers an array has. Of booleans, true counts as 1.
