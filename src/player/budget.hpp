@@ -9,8 +9,8 @@ namespace xtape {
 std::size_t bytes_outside(const PlannedProgram& planned);
 
 /// Makes the plan need at most `memory` bytes, which is Plan::peak_bytes, in the least predicted time. `planned` is a
-/// plan of `program` whose buffers have no offsets yet. Throws MemoryError, with the least memory that is possible and the op
-/// that needs it, if there is no such plan.
+/// plan of `program`. Throws MemoryError, with the least memory that is possible and the op that needs it, if there is
+/// no such plan.
 void fit_memory(PlannedProgram& planned, const Program& program, std::size_t memory);
 
 /// The memory and predicted time of the plan and of all plans between which fit_memory chooses: from the fastest to the

@@ -190,10 +190,7 @@ class Planner {
       place.layout.offset = 0;
       call.in.push_back(place.layout);
     }
-    if (options_.passes.in_place) {
-      places_.place_over_input(index);
-      for (const std::size_t k : places_.overwritable(node)) step.takes.push_back(static_cast<int>(k));
-    }
+    if (options_.passes.in_place) places_.place_over_input(index);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       if (!places_.of(id)) places_.make(id);
@@ -204,6 +201,7 @@ class Planner {
       step.origins.push_back(program_.origins[id]);
       step.layouts.push_back(place.layout);
     }
+    if (options_.passes.in_place) step.takes = takes_of(node, call);
     step.cost = cost_of(call);
     step.kernel = tiled   ? make_elementwise(call)
                   : steps ? make_stepped(call, options_, step.cost)
@@ -213,6 +211,17 @@ class Planner {
       places_.buffers.back().scratch = true;
     }
     result_.steps.push_back(std::move(step));
+  }
+
+  /// The inputs that output 0 may overwrite as far as their types and layouts matter.
+  std::vector<int> takes_of(const Node& node, const KernelCall& call) const {
+    std::vector<int> takes;
+    const ValueType& output = call.outputs[0];
+    for (const std::size_t k : places_.overwritable(node))
+      if (call.inputs[k].shape == output.shape && size_of(call.inputs[k].dtype) == size_of(output.dtype) &&
+          call.in[k].contiguous() && call.out[0].contiguous())
+        takes.push_back(static_cast<int>(k));
+    return takes;
   }
 
   bool is_fixed(const Placement& place) const {

@@ -55,7 +55,7 @@ struct PlannedStep {
   std::vector<BufferRef> in;
   std::vector<BufferRef> out;
   BufferRef scratch;
-  std::vector<int> takes;  ///< Inputs whose memory the first output may take, if each is the last use of its buffer.
+  std::vector<int> takes;  ///< Inputs that the first output may overwrite if both fill buffers that nothing else uses.
   Cost cost;
   std::int32_t node = -1;  ///< Of the program; -1 for copies.
   bool again = false;      ///< Has run before, and runs again because its results were not kept (budget.hpp).

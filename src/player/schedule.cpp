@@ -60,8 +60,11 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
       const int content = use.in[static_cast<std::size_t>(k)];
       const Content &from = contents[static_cast<std::size_t>(content)],
                     &to = contents[static_cast<std::size_t>(use.out[0])];
-      if (from.in_arena && to.in_arena && from.bytes == to.bytes && to.writers.front() == now &&
-          std::count(use.in.begin(), use.in.end(), content) == 1)
+      const auto filled = [&](const BufferRef& ref) {  // the types have the same size
+        return fills(ref, planned.buffers[static_cast<std::size_t>(ref.buffer)], planned_step.types[0].dtype);
+      };
+      if (from.in_arena && to.in_arena && filled(planned_step.in[static_cast<std::size_t>(k)]) &&
+          filled(planned_step.out[0]) && std::count(use.in.begin(), use.in.end(), content) == 1)
         use.takes.push_back(content);
     }
     steps.push_back(std::move(use));
