@@ -1,8 +1,7 @@
-#include <map>
+#include "in_float64.hpp"
 
 #include "check_call.hpp"
 #include "threads.hpp"
-#include "xtape/inspect.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
@@ -37,25 +36,10 @@ Tape widened(const Tape& tape) {
   Tape wide = tape.blank();
   wide.set_default_dtype(Dtype::float64);
   for (std::size_t i = 0; i < tape.size(); ++i) {
-    Node node = tape.node(i);
-    node.serial = 0;
-    if (node.storage) node.storage = in_float64(node.storage);
-    if (node.body) node.body = std::make_shared<const Tape>(widened(*node.body));
-    if (node.op->is_source()) {
-      node.outputs = {{widened(node.outputs[0].dtype), node.outputs[0].shape}};
-    } else {
-      node.attributes = widened(node.attributes);
-      Call call{*node.op, node.attributes, {}, {}, node.body.get(), {}};
-      for (const ValueId id : node.inputs) call.inputs.push_back(wide.type(id));
-      try {
-        node.outputs = checked_types(call);
-      } catch (Error& error) {
-        error.name_op(node.op->name);
-        error.name_location(to_string(node.site));
-        throw;
-      }
-    }
-    wide.append(std::move(node));
+    const Node& node = tape.node(i);
+    std::vector<ValueType> inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(wide.type(id));
+    wide.append(in_float64(node, inputs));
   }
   wide.set_results(tape.results());
   return wide;
@@ -66,6 +50,25 @@ Array in_float64(const Array& array) {
   if (array.dtype() == Dtype::float32) return converted<float>(array);
   if (array.dtype() == Dtype::bfloat16) return converted<bfloat16>(array);
   return array;
+}
+
+Node in_float64(Node node, const std::vector<ValueType>& inputs) {
+  node.serial = 0;
+  if (node.storage) node.storage = in_float64(node.storage);
+  if (node.body) node.body = std::make_shared<const Tape>(widened(*node.body));
+  if (node.op->is_source()) {
+    node.outputs = {{widened(node.outputs[0].dtype), node.outputs[0].shape}};
+    return node;
+  }
+  node.attributes = widened(node.attributes);
+  try {
+    node.outputs = checked_types({*node.op, node.attributes, inputs, {}, node.body.get(), {}});
+  } catch (Error& error) {
+    error.name_op(node.op->name);
+    error.name_location(to_string(node.site));
+    throw;
+  }
+  return node;
 }
 
 WidenedTape in_float64(const Tape& tape, const Vars& vars) {

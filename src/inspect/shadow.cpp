@@ -1,167 +1,195 @@
-// A play beside itself in float64: the error that each node makes, and that it inherits.
+// A play beside itself in float64: the error that each node makes, and that it inherits. Both are one tape, so the
+// player plans their memory together, and one play gives all errors.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include "in_float64.hpp"
 #include "node_by_node.hpp"
-#include "threads.hpp"
+#include "rounding_error.hpp"
 #include "xtape/inspect.hpp"
+#include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-constexpr std::int64_t chunk = 1 << 14;  // sums are over chunks of this size, so that threads do not change them
-
-/// Sums of squares: of the values in float64, and of three differences.
-struct Squares {
-  double values = 0, made = 0, inherited = 0, total = 0;
-
-  void operator+=(const Squares& other) {
-    values += other.values;
-    made += other.made;
-    inherited += other.inherited;
-    total += other.total;
-  }
-  /// The root mean square of a difference relative to that of the values.
-  double relative(double differences) const {
-    return differences == 0 ? 0 : values == 0 ? HUGE_VAL : std::sqrt(differences / values);
-  }
-};
-
-/// Compares a value with that of its node in float64 alone, and with the value of the play in float64. Writes to
-/// `error` what must be added to the value for the latter.
-template <class T>
-Squares compared(const T* value, const double* alone, const double* exact, float* error, std::int64_t count,
-                 int threads) {
-  std::vector<Squares> parts(static_cast<std::size_t>((count + chunk - 1) / chunk));
-  const auto square = [](double difference) { return std::isfinite(difference) ? difference * difference : 0; };
-  parallel_for(threads, static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t part = begin; part < finish; ++part) {
-      Squares sums;
-      for (std::int64_t i = part * chunk; i < std::min(count, (part + 1) * chunk); ++i) {
-        const double total = exact[i] - static_cast<double>(value[i]);
-        sums.values += square(exact[i]);
-        sums.made += square(alone[i] - static_cast<double>(value[i]));
-        sums.inherited += square(exact[i] - alone[i]);
-        sums.total += square(total);
-        error[i] = std::isfinite(total) ? static_cast<float>(total) : 0;
-      }
-      parts[static_cast<std::size_t>(part)] = sums;
-    }
-  });
-  Squares sums;
-  for (const Squares& part : parts) sums += part;
-  return sums;
+std::vector<ValueType> types_of(const Vars& vars) {
+  std::vector<ValueType> types;
+  for (const Var& var : vars) types.push_back(var.type());
+  return types;
 }
 
-Squares compared(const Array& value, const Array& alone, const Array& exact, Array& error, int threads) {
-  const auto compare = [&](const auto* elements) {
-    return compared(elements, alone.as<double>(), exact.as<double>(), error.as<float>(), value.count(), threads);
-  };
-  return value.dtype() == Dtype::float32   ? compare(value.as<float>())
-         : value.dtype() == Dtype::float64 ? compare(value.as<double>())
-                                           : compare(value.as<bfloat16>());
+Var as_float64(const Var& var) {
+  return is_floating(var.dtype()) ? cast(var, Dtype::float64) : var;
 }
 
+/// Records the nodes of a play, and with each its shadow.
 class Shadow {
  public:
   explicit Shadow(const RecordedPlay& play)
       : plays_(play),
         program_(plays_.program()),
-        threads_(play.options.threads > 0 ? play.options.threads : std::max(1, omp_get_max_threads())) {}
+        tape_(program_.tape.blank()),
+        values_(program_.tape, Var()),
+        errors_(program_.tape, Var()) {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.tape.size()); ++i)
+      if (program_.node(i).op->is_source())
+        add_source(i);
+      else
+        add_call(i);
+  }
 
-  std::vector<NodeError> run() {
-    plays_.play([&](std::int32_t index, const std::vector<Array>& operands, std::vector<Array>& outputs) {
-      if (!program_.node(index).op->is_source()) visit(index, operands, outputs);
-      return true;
-    });
-    return std::move(errors_);
+  std::vector<NodeError> play(const PlayerOptions& like, std::uint64_t step) const {
+    Vars outputs;
+    for (const Measured& each : measured_)
+      if (!each.measure.empty()) outputs.push_back(each.measure);
+    PlayerOptions options;
+    options.threads = like.threads;
+    options.seed = like.seed;
+    options.precision = like.precision;
+    options.passes = like.passes;
+    options.passes.common = false;  // one cast for all readers of a value would live long
+    Player player(tape_, outputs, options);
+    std::vector<Feed> feeds;
+    for (const auto& [input, array] : inputs_) feeds.emplace_back(input, array);
+    player.play(feeds, step);
+
+    std::vector<NodeError> errors;
+    ValueTable<double> totals(program_.tape, 0);
+    for (const Measured& each : measured_) {
+      errors.push_back(described(each.id));
+      NodeError& error = errors.back();
+      for (const ValueId id : program_.node(each.id.node).inputs)
+        error.of_operands = std::max(error.of_operands, totals[id]);
+      if (!each.measure.empty()) fill(error, player.view(each.measure));
+      totals[each.id] = error.total;
+    }
+    return errors;
   }
 
  private:
-  void visit(std::int32_t index, const std::vector<Array>& operands, const std::vector<Array>& outputs) {
-    const Node& node = program_.node(index);
-    std::vector<Array> right, local;  // the operands in float64: of the play in float64, and those that the node had
-    bool inherits = false;
-    NodeError found;
-    for (std::size_t k = 0; k < operands.size(); ++k) {
-      const Array wide = xtape::in_float64(operands[k]);
-      const auto error = errors_of_.find(key_of(node.inputs[k]));
-      local.push_back(wide);
-      right.push_back(error == errors_of_.end() ? wide : with_error(wide, error->second));
-      inherits = inherits || error != errors_of_.end();
-      const auto total = totals_.find(key_of(node.inputs[k]));
-      if (total != totals_.end()) found.of_operands = std::max(found.of_operands, total->second);
-    }
-    const std::vector<Array> exact = in_float64(node, right);
-    const std::vector<Array> alone = inherits ? in_float64(node, local) : exact;
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const ValueId id{index, static_cast<std::int32_t>(k)};
-      NodeError error = found;
-      compare(outputs[k], alone[k], exact[k], id, error);
-      describe(id, error);
-      errors_.push_back(error);
-    }
-    for (const ValueId id : node.inputs)
-      if (plays_.last_user(id) <= index) errors_of_.erase(key_of(id));
-  }
-
-  std::vector<Array> in_float64(const Node& node, const std::vector<Array>& operands) const {
-    // The operands are float64 already; the node's attributes and body become so.
-    const SingleNode single = single_node(program_.tape, node, operands);
-    const WidenedTape wide = xtape::in_float64(single.tape, single.outputs);
-    return played(wide.tape, wide.vars, plays_.options(), plays_.step());
-  }
-
-  Array with_error(const Array& value, const Array& error) const {
-    Array sum = value.clone();
-    double* elements = sum.as<double>();
-    const float* errors = error.as<float>();
-    parallel_for(threads_, sum.count(), chunk, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t i = begin; i < finish; ++i) elements[i] += static_cast<double>(errors[i]);
-    });
-    return sum;
-  }
-
-  /// Compares the value with that of the same node in float64 on its own operands, and in the play in float64.
-  void compare(const Array& value, const Array& alone, const Array& exact, ValueId id, NodeError& error) {
-    error.elements = value.count();
-    if (!is_floating(value.dtype())) {
-      for (std::size_t at = 0, size = size_of(value.dtype()); at < value.bytes(); at += size)
-        error.flipped += std::memcmp(static_cast<const std::byte*>(value.data()) + at,
-                                     static_cast<const std::byte*>(exact.data()) + at, size) != 0;
+  static void fill(NodeError& error, const ArrayView& measure) {
+    if (measure.dtype() == Dtype::int64) {
+      error.flipped = *measure.as<std::int64_t>();
       return;
     }
-    Array difference(Dtype::float32, value.shape());
-    const Squares squares = compared(value, alone, exact, difference, threads_);
-    error.made = squares.relative(squares.made);
-    error.inherited = squares.relative(squares.inherited);
-    error.total = squares.relative(squares.total);
-    totals_[key_of(id)] = error.total;
-    if (error.total > 0) errors_of_[key_of(id)] = difference;
+    const RoundingSquares squares = sum_of(measure);
+    const auto relative = [&](double sum) { return sum == 0 ? 0 : std::sqrt(sum / squares.values); };  // x / 0 = inf
+    error.made = relative(squares.made);
+    error.inherited = relative(squares.inherited);
+    error.total = relative(squares.total);
   }
 
-  void describe(ValueId id, NodeError& error) const {
+  /// A value, and what is measured of it: the squares of its error, or how many elements differ in float64. Nothing
+  /// (an empty var) if it is exact.
+  struct Measured {
+    ValueId id;
+    Var measure;
+  };
+
+  void add_source(std::int32_t index) {
+    const Node& node = program_.node(index);
+    const Var source = tape_.var(tape_.append(node));
+    values_[{index, 0}] = source;
+    if (node.op == &input_op()) inputs_.emplace_back(source, plays_.source(node));
+  }
+
+  void add_call(std::int32_t index) {
+    const Node& node = program_.node(index);
+    Vars operands;
+    for (const ValueId id : node.inputs) operands.push_back(values_[id]);
+    const Vars values = append(node, operands);
+    std::copy(values.begin(), values.end(), values_.of(index).begin());
+    if (node.op->is_view())
+      add_view(index);
+    else
+      add_shadows(index);
+  }
+
+  /// The elements of a view are those of its operand, and so are their errors.
+  void add_view(std::int32_t index) {
+    const ValueId id{index, 0}, operand = program_.node(index).inputs[0];
+    measured_.push_back({id, Var()});
+    if (errors_[operand].empty()) return;
+    Node moved = program_.node(index);
+    moved.outputs = {{errors_[operand].dtype(), moved.outputs[0].shape}};
+    errors_[id] = append(moved, {errors_[operand]})[0];
+    const Var local = as_float64(values_[id]);
+    measured_.back().measure = compared(id, local, with_error(local, errors_[id]))[1];
+  }
+
+  void add_shadows(std::int32_t index) {
+    const Node& node = program_.node(index);
+    bool inherits = false;
+    Vars local;  // the operands as they are, in float64
+    for (const ValueId id : node.inputs) {
+      local.push_back(as_float64(values_[id]));
+      inherits = inherits || !errors_[id].empty();
+    }
+    const Node wide = in_float64(node, types_of(local));
+    const Vars of_local = append(wide, local);
+    Vars of_exact = of_local;
+    if (inherits) {
+      Vars exact;  // the operands of the play in float64; cast again, so that `local` need not live until here
+      for (const ValueId id : node.inputs) exact.push_back(with_error(as_float64(values_[id]), errors_[id]));
+      of_exact = append(wide, exact);
+    }
+    for (std::size_t k = 0; k < of_local.size(); ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      if (is_floating(values_[id].dtype())) {
+        const Vars found = compared(id, of_local[k], of_exact[k]);
+        errors_[id] = found[0];
+        measured_.push_back({id, found[1]});
+      } else {
+        measured_.push_back({id, sum(cast(values_[id] != of_exact[k], Dtype::int64))});
+      }
+    }
+  }
+
+  Vars compared(ValueId id, const Var& local, const Var& exact) const {
+    return apply(rounding_error_op(), {values_[id], local, exact});
+  }
+
+  static Var with_error(const Var& value, const Var& error) {
+    return error.empty() ? value : value + cast(error, Dtype::float64);
+  }
+
+  /// The call of `node` on other operands.
+  Vars append(Node node, const Vars& operands) {
+    node.inputs.clear();
+    for (const Var& operand : operands) node.inputs.push_back(operand.id());
+    node.fused = false;  // it is played as it is, not expanded to be fused again
+    node.serial = 0;
+    const std::int32_t index = tape_.append(std::move(node)).node;
+    Vars outputs;
+    for (std::size_t k = 0; k < tape_.node(static_cast<std::size_t>(index)).outputs.size(); ++k)
+      outputs.push_back(tape_.var({index, static_cast<std::int32_t>(k)}));
+    return outputs;
+  }
+
+  NodeError described(ValueId id) const {
     const Node& node = program_.node(id.node);
+    NodeError error;
     error.node = program_.label(id);
     error.op = node.op->name;
     error.module = node.site.scope ? node.site.scope->path : "";
     error.site = to_string(node.site);
     error.type = to_string(program_.tape.type(id));
+    error.elements = count_of(program_.tape.type(id).shape);
     error.is_read = plays_.last_user(id) >= 0;
+    return error;
   }
 
   const NodeByNode plays_;
   const Program& program_;
-  const int threads_;
-  std::map<std::pair<std::int32_t, std::int32_t>, Array> errors_of_;  // what must be added for the value in float64
-  std::map<std::pair<std::int32_t, std::int32_t>, double> totals_;
-  std::vector<NodeError> errors_;
+  Tape tape_;                        // of the play and its shadows
+  ValueTable<Var> values_, errors_;  // on tape_; an error is what must be added for the value in float64, if any
+  std::vector<Measured> measured_;
+  std::vector<std::pair<Var, Array>> inputs_;
 };
 }  // namespace
 
 std::vector<NodeError> shadow(const RecordedPlay& play) {
-  return Shadow(play).run();
+  return Shadow(play).play(play.options, play.step);
 }
 
 std::vector<NodeError> ranked(std::vector<NodeError> errors, double least) {

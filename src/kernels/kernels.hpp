@@ -21,6 +21,7 @@
 #include "product.hpp"
 #include "product_cross_entropy.hpp"
 #include "reduce.hpp"
+#include "rounding.hpp"
 #include "softmax.hpp"
 #include "triangle.hpp"
 #include "update.hpp"
@@ -42,6 +43,7 @@ struct FloatKernels {
   decltype(&xtape::adam_update<T>) adam_update = &xtape::adam_update<T>;
   decltype(&xtape::square_sum<T>) square_sum = &xtape::square_sum<T>;
   decltype(&xtape::add_arrays<T>) add_arrays = &xtape::add_arrays<T>;
+  decltype(&xtape::compare_rounded<T>) compare_rounded = &xtape::compare_rounded<T>;
   decltype(&xtape::greatest<T>) greatest = &xtape::greatest<T>;
   decltype(&xtape::has_odd<T>) has_odd = &xtape::has_odd<T>;
   decltype(&xtape::first_above<T>) first_above = &xtape::first_above<T>;

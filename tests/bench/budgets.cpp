@@ -3,7 +3,6 @@
 // usage: budgets [--only NAME[,NAME]] [--budgets N] [--steps N] [--threads N] [--curve]
 //   --budgets N  so many budgets, from the memory without recomputation down to the smallest possible (default: 10)
 //   --curve      print what the planner chooses from instead, without playing
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,9 +12,7 @@
 
 #include "bench.hpp"
 #include "blas_core.hpp"
-#include "workload.hpp"
-#include "xtape/grad.hpp"
-#include "xtape/ops.hpp"
+#include "training_step.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
@@ -26,23 +23,6 @@ struct Words {
   std::vector<std::string> only;
   int budgets = 10, steps = 5, threads = 0;
   bool curve = false;
-};
-
-/// The loss and the gradients by all weights.
-struct Recorded {
-  explicit Recorded(const Workload& w) : model(bench::make_model(w)) {
-    inputs = model.inputs(tape, "loss", w.sizes);
-    const NamedVars results = model.record(tape, "loss", inputs);
-    const Var loss = results[0].value / cast(results[1].value, Dtype::float32);
-    Vars weights;
-    for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
-    outputs = grad(loss, weights);
-    outputs.push_back(loss);
-  }
-  Model model;
-  Tape tape = Tape(Mode::train);
-  NamedVars inputs;
-  Vars outputs;
 };
 
 /// A hash of the bits of all outputs.
@@ -59,19 +39,14 @@ std::uint64_t hash_of(const Player& player, const Vars& outputs) {
 /// Plays one workload within a budget (0: none) and prints a line of results. `arena_all` is the arena without a
 /// budget.
 void play(const Workload& w, const Words& words, std::size_t memory, std::size_t arena_all) {
-  const Recorded recorded(w);
+  const bench::TrainingStep recorded(w);
   PlayerOptions options;
   options.threads = words.threads;
   options.memory = memory;
   const double before = bench::seconds();
   Player player(recorded.tape, recorded.outputs, options);
   const double planned = bench::seconds() - before;
-  std::mt19937_64 generator(0);
-  std::vector<Array> fed;
-  std::vector<Feed> feeds;
-  for (const auto& input : recorded.inputs)
-    fed.push_back(bench::random_tokens(input.value.shape(), w.vocabulary, generator));
-  for (std::size_t i = 0; i < fed.size(); ++i) feeds.emplace_back(recorded.inputs[i].value, fed[i]);
+  const std::vector<Feed> feeds = recorded.feeds();
   std::vector<double> times;
   for (int step = 0; step < words.steps + 2; ++step) {
     const double start = bench::seconds();
@@ -98,31 +73,12 @@ void play(const Workload& w, const Words& words, std::size_t memory, std::size_t
   std::fflush(stdout);
 }
 
-/// Calls `body` in a child process, so that the peak memory is that of this call.
-template <class Body>
-void apart(const Body& body) {
-  const pid_t child = fork();
-  if (child < 0) throw Error("cannot start a process");
-  if (child == 0) {
-    try {
-      body();
-      _exit(0);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "budgets: %s\n", error.what());
-      _exit(1);
-    }
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (status != 0) throw Error("a play failed");
-}
-
 /// The curve of a workload, made in a child process, because OpenMP does not survive a fork.
 std::vector<MemoryPoint> curve_of(const Workload& w, const Words& words) {
   int ends[2];
   if (pipe(ends) != 0) throw Error("cannot make a pipe");
-  apart([&] {
-    const Recorded recorded(w);
+  bench::apart([&] {
+    const bench::TrainingStep recorded(w);
     PlayerOptions options;
     options.threads = words.threads;
     const double start = bench::seconds();
@@ -149,11 +105,11 @@ void run(const Workload& w, const Words& words) {
                   100 * (point.seconds / first.seconds - 1), static_cast<long long>(point.again));
     return;
   }
-  apart([&] { play(w, words, 0, first.arena_bytes); });
+  bench::apart([&] { play(w, words, 0, first.arena_bytes); });
   for (int i = 0; i < words.budgets; ++i) {
     const std::size_t memory = last.bytes + (first.bytes - last.bytes) / static_cast<std::size_t>(words.budgets) *
                                                 static_cast<std::size_t>(words.budgets - 1 - i);
-    apart([&] { play(w, words, memory, first.arena_bytes); });
+    bench::apart([&] { play(w, words, memory, first.arena_bytes); });
   }
 }
 
