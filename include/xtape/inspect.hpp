@@ -130,16 +130,20 @@ struct NodeError {
   double made = 0;
   double inherited = 0;      ///< By the errors of its operands: between these two plays in float64.
   double of_operands = 0;    ///< The largest total error of its operands.
-  bool is_read = true;      ///< Whether another node of the play reads it; else it is a result.
+  std::int64_t output = -1;  ///< Its index among the outputs of the play; -1: it is none of them.
   std::int64_t flipped = 0;  ///< Of outputs that are not floats: elements that differ in float64.
   /// What the node adds: the error that it makes, and the growth of the error that it inherits. A difference of nearly
   /// equal numbers makes no error, but lets the relative error of its operands grow.
   double added() const { return std::max(made, inherited - of_operands); }
 };
 /// Plays node by node, and beside it in float64, in which the play goes the same way: integers and booleans are those
-/// of the play itself. Returns the errors of all nodes but sources, in the order of playing. Keeps each value and its
-/// error in its own dtype, so it needs about twice the memory of the play.
-std::vector<NodeError> shadow(const RecordedPlay& play);
+/// of the play itself. Returns the errors of all values but sources and those that nothing needs, in the order of
+/// playing. Keeps the error of each
+/// value beside it, as float32, so it needs about twice the memory of the play.
+///
+/// `rounded` has arrays for parameters by name, such as those of weights that are stored as int8: the play uses these,
+/// and the play in float64 those of the tape. Returns their errors too.
+std::vector<NodeError> shadow(const RecordedPlay& play, const Store& rounded = {});
 /// The nodes that add more than `least` to the error, most first.
 std::vector<NodeError> ranked(std::vector<NodeError> errors, double least = 0);
 

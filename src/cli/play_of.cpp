@@ -39,11 +39,15 @@ RecordedPlay named_play(const PlayArguments& arguments) {
 }
 }  // namespace
 
+void set_options(const PlayArguments& arguments, RecordedPlay& play) {
+  if (arguments.threads > 0) play.options.threads = arguments.threads;
+  if (!arguments.precision.empty()) play.options.precision = precision_named(arguments.precision);
+}
+
 RecordedPlay play_of(const PlayArguments& arguments) {
   return as_wrong_input([&] {
     RecordedPlay play = named_play(arguments);
-    if (arguments.threads > 0) play.options.threads = arguments.threads;
-    if (!arguments.precision.empty()) play.options.precision = precision_named(arguments.precision);
+    set_options(arguments, play);
     return play;
   });
 }

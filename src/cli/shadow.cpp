@@ -8,12 +8,15 @@
 
 #include "gnuplot.hpp"
 #include "play_of.hpp"
+#include "run_options.hpp"
+#include "xtape/player.hpp"
 
 namespace xtape::cli {
 namespace {
 
 struct ShadowArguments {
   PlayArguments play;
+  std::string weights;  ///< A dtype; empty: as they are.
   std::size_t top = 15;
   std::string out;
 };
@@ -30,18 +33,21 @@ void print(const NodeError& error) {
 /// Whether the value is a result whose exact value is 0, such as the gradient of a key's bias: all of it is rounding.
 bool is_zero_but_for_rounding(const NodeError& error) {
   constexpr double all = 0.5;
-  return !error.is_read && error.total > all;
+  return error.output >= 0 && error.total > all;
 }
 
 void print_table(const std::vector<NodeError>& errors, std::size_t top) {
   std::vector<NodeError> judged;
   for (const NodeError& error : errors)
     if (!is_zero_but_for_rounding(error)) judged.push_back(error);
-  double worst = 0;
-  for (const NodeError& error : judged)
+  double worst = 0, of_output = 0;
+  for (const NodeError& error : judged) {
     if (std::isfinite(error.total)) worst = std::max(worst, error.total);
+    if (error.output == 0) of_output = error.total;
+  }
   const std::vector<NodeError> list = ranked(judged);
-  std::printf("%zu values; the largest relative error is %.2e\n", errors.size(), worst);
+  std::printf("%zu values; the largest relative error is %.2e, that of the first output %.2e\n", errors.size(), worst,
+              of_output);
   std::printf("    added      made inherited     total\n");
   for (std::size_t i = 0; i < std::min(top, list.size()); ++i) print(list[i]);
   if (judged.size() < errors.size()) std::printf("results that are 0 but for rounding:\n");
@@ -70,8 +76,27 @@ void draw(const std::vector<NodeError>& errors, const std::string& path) {
   draw_svg(script.str(), 1000, 480, path);
 }
 
+/// The shadow of a run's loss with its weights stored as `dtype`.
+std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
+  return as_wrong_input([&] {
+    if (!is_folder(arguments.play.what) || is_saved_tape(arguments.play.what) || is_capsule(arguments.play.what))
+      throw WrongInput("--weights needs a run: the rounding of initial weights says nothing");
+    Run run = Run::open(arguments.play.what, parse_settings(arguments.play.set));
+    RecordedPlay play = run.trainer().next_play();
+    set_options(arguments.play, play);
+    play.outputs.resize(1);  // the loss: gradients are not taken through such weights
+    run.model().store_weights_as(dtype_named(arguments.weights));
+    Tape tape;
+    Store rounded;
+    for (const auto& [name, weight] : run.model().weights(tape))
+      if (run.model().weights().at(name).dtype() != weight.dtype()) rounded.add(name, evaluate(weight));
+    return shadow(play, rounded);
+  });
+}
+
 void run(const ShadowArguments& arguments) {
-  const std::vector<NodeError> errors = shadow(play_of(arguments.play));
+  const std::vector<NodeError> errors =
+      arguments.weights.empty() ? shadow(play_of(arguments.play)) : shadow_of_weights(arguments);
   print_table(errors, arguments.top);
   if (!arguments.out.empty()) draw(errors, arguments.out);
 }
@@ -83,6 +108,10 @@ void add_shadow(CLI::App& program) {
       program.add_subcommand("shadow", "Compare a play with float64, and rank the calls by the error that they add");
   const auto arguments = std::make_shared<ShadowArguments>();
   add_play(*command, arguments->play);
+  command
+      ->add_option("--weights", arguments->weights,
+                   "Of a run: store the weights of products as this dtype, and judge the loss")
+      ->check(CLI::IsMember({"bfloat16", "int8"}));
   command->add_option("--top", arguments->top, "The number of calls to print")->capture_default_str();
   command->add_option("--out", arguments->out, "Draw the errors of all values to this file")->type_name("FILE.svg");
   command->callback([arguments] { run(*arguments); });

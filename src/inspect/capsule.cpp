@@ -10,13 +10,6 @@
 namespace xtape {
 
 namespace {
-/// The node of the caller's tape that the value comes from: "#12 add", "#3 parameter 'h.0.w'".
-std::string label_of(const Program& program, ValueId id) {
-  const Node& node = program.node(id.node);
-  const std::string name = node.name.empty() ? "" : " '" + node.name + "'";
-  return program.label(id) + name + (id.output > 0 ? ", output " + std::to_string(id.output) : "");
-}
-
 /// Copies nodes of a program to a tape of their own. Values of other nodes become parameters.
 class Cut {
  public:

@@ -46,6 +46,12 @@ std::int32_t NodeByNode::last_user(ValueId id) const {
   return users.empty() ? -1 : users.back();
 }
 
+std::string label_of(const Program& program, ValueId id) {
+  const Node& node = program.node(id.node);
+  const std::string name = node.name.empty() ? "" : " '" + node.name + "'";
+  return program.label(id) + name + (id.output > 0 ? ", output " + std::to_string(id.output) : "");
+}
+
 std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values) {
   std::vector<Array> operands;
   for (const ValueId id : node.inputs) operands.push_back(values.at(key_of(id)));

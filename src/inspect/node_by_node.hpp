@@ -47,6 +47,9 @@ inline std::pair<std::int32_t, std::int32_t> key_of(ValueId id) {
   return {id.node, id.output};
 }
 
+/// The node of the caller's tape that the value comes from: "#12 add", "#3 parameter 'h.0.w'".
+std::string label_of(const Program& program, ValueId id);
+
 /// The operands of a node among `values`.
 std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values);
 

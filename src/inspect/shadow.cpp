@@ -25,9 +25,10 @@ Var as_float64(const Var& var) {
 /// Records the nodes of a play, and with each its shadow.
 class Shadow {
  public:
-  explicit Shadow(const RecordedPlay& play)
+  Shadow(const RecordedPlay& play, const Store& rounded)
       : plays_(play),
         program_(plays_.program()),
+        rounded_(rounded),
         tape_(program_.tape.blank()),
         values_(program_.tape, Var()),
         errors_(program_.tape, Var()) {
@@ -89,8 +90,25 @@ class Shadow {
   void add_source(std::int32_t index) {
     const Node& node = program_.node(index);
     const Var source = tape_.var(tape_.append(node));
-    values_[{index, 0}] = source;
+    const ValueId id{index, 0};
+    values_[id] = source;
     if (node.op == &input_op()) inputs_.emplace_back(source, plays_.source(node));
+    if (const Array* rounded = node.op == &parameter_op() ? rounded_.find(node.name) : nullptr) {
+      values_[id] = rounded_parameter(node, *rounded);
+      const Var exact = as_float64(source);
+      measure(id, exact, exact);
+    }
+  }
+
+  Var rounded_parameter(Node node, const Array& rounded) {
+    const ValueType& type = node.outputs[0];
+    if (rounded.dtype() != type.dtype || rounded.shape() != type.shape)
+      throw Error("shadow: the rounded '" + node.name + "' must be " + to_string(type) + ", got " +
+                  to_string(ValueType{rounded.dtype(), rounded.shape()}));
+    node.name += " (rounded)";
+    node.storage = rounded;
+    node.serial = 0;
+    return tape_.var(tape_.append(std::move(node)));
   }
 
   void add_call(std::int32_t index) {
@@ -135,14 +153,19 @@ class Shadow {
     }
     for (std::size_t k = 0; k < of_local.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
-      if (is_floating(values_[id].dtype())) {
-        const Vars found = compared(id, of_local[k], of_exact[k]);
-        errors_[id] = found[0];
-        measured_.push_back({id, found[1]});
-      } else {
+      if (plays_.last_user(id) < 0 && output_of(id) < 0) continue;
+      if (is_floating(values_[id].dtype()))
+        measure(id, of_local[k], of_exact[k]);
+      else
         measured_.push_back({id, sum(cast(values_[id] != of_exact[k], Dtype::int64))});
-      }
     }
+  }
+
+  /// Records the error of a value.
+  void measure(ValueId id, const Var& local, const Var& exact) {
+    const Vars found = compared(id, local, exact);
+    errors_[id] = found[0];
+    measured_.push_back({id, found[1]});
   }
 
   Vars compared(ValueId id, const Var& local, const Var& exact) const {
@@ -166,21 +189,28 @@ class Shadow {
     return outputs;
   }
 
+  /// Which output of the play the value is; -1: none.
+  std::int64_t output_of(ValueId id) const {
+    const auto output = std::find(program_.outputs.begin(), program_.outputs.end(), id);
+    return output == program_.outputs.end() ? -1 : output - program_.outputs.begin();
+  }
+
   NodeError described(ValueId id) const {
     const Node& node = program_.node(id.node);
     NodeError error;
-    error.node = program_.label(id);
+    error.node = label_of(program_, id);
     error.op = node.op->name;
     error.module = node.site.scope ? node.site.scope->path : "";
     error.site = to_string(node.site);
     error.type = to_string(program_.tape.type(id));
     error.elements = count_of(program_.tape.type(id).shape);
-    error.is_read = plays_.last_user(id) >= 0;
+    error.output = output_of(id);
     return error;
   }
 
   const NodeByNode plays_;
   const Program& program_;
+  const Store& rounded_;
   Tape tape_;                        // of the play and its shadows
   ValueTable<Var> values_, errors_;  // on tape_; an error is what must be added for the value in float64, if any
   std::vector<Measured> measured_;
@@ -188,8 +218,8 @@ class Shadow {
 };
 }  // namespace
 
-std::vector<NodeError> shadow(const RecordedPlay& play) {
-  return Shadow(play).play(play.options, play.step);
+std::vector<NodeError> shadow(const RecordedPlay& play, const Store& rounded) {
+  return Shadow(play, rounded).play(play.options, play.step);
 }
 
 std::vector<NodeError> ranked(std::vector<NodeError> errors, double least) {

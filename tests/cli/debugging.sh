@@ -48,6 +48,8 @@ sed -i 's/log(p)/log(maximum(p, 1e-9))/' entropy.json
 expect 0 "mended: step 20" "run mended" train entropy_recipe.json --out mended
 holds "no capsule without a failure" test ! -e mended/capsule
 expect 0 "the largest relative error" "" shadow mended --top 3
+expect 0 "^ *[0-9.e-]+ +([0-9.e-]+) +0\\.00e\\+00 +\\1 +#[0-9]+ parameter '(query|key).weight'" "" shadow mended --weights int8
+expect 2 "" "--weights needs a run" shadow entropy_recipe.json --weights int8
 expect 0 "^0 of 7 weights have no gradient$" "" explain mended
 expect 0 "^the way to the loss" "" explain mended --weight key.weight
 expect 2 "" "no weight .kei.weight.; did you mean 'key.weight'" explain mended --weight kei.weight

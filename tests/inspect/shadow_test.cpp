@@ -1,4 +1,5 @@
 // The float64 shadow finds the calls that add to the rounding error.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -170,4 +171,116 @@ TEST_CASE("shadow: cancellations are the first or second of the ranking") {
     CHECK(found[0].added() > 1e-6);
   }
   CHECK(first >= 19);
+}
+
+namespace {
+Array waves(const Shape& shape, double scale) {
+  Array array(Dtype::float32, shape);
+  for (std::int64_t i = 0; i < array.count(); ++i) array.as<float>()[i] = static_cast<float>(scale * wave(i));
+  return array;
+}
+
+/// The root mean square of the difference over that of `exact`.
+double relative_error(const ArrayView& value, const ArrayView& exact) {
+  double difference = 0, squares = 0;
+  for (std::int64_t i = 0; i < count_of(exact.shape()); ++i) {
+    const double right = exact.as<double>()[i], error = right - static_cast<double>(value.as<float>()[i]);
+    difference += error * error;
+    squares += right * right;
+  }
+  return std::sqrt(difference / squares);
+}
+
+const NodeError& error_of_output(const std::vector<NodeError>& errors, std::int64_t output) {
+  const auto found = std::find_if(errors.begin(), errors.end(), [&](const NodeError& e) { return e.output == output; });
+  REQUIRE(found != errors.end());
+  return *found;
+}
+}  // namespace
+
+TEST_CASE("shadow: total errors are those against a play in float64, through views, products and gradients") {
+  Tape tape;
+  const Var x = tape.input("x", {6, 8});
+  const Var w = tape.parameter("w", waves({8, 4}, 0.3));
+  const Var h = tanh(einsum("ij,jk->ik", x, w));
+  const Var turned = reshape(transpose(h, {1, 0}), {2, 12});
+  const Var y = sum(square(concat({turned, slice(turned, {0, 0}, {2, 3})}, 1)));
+  const Vars outputs = {y, grad(y, {w})[0], h};
+  Store inputs;
+  inputs.add("x", waves({6, 8}, 2));
+
+  PlayerOptions plain;
+  plain.passes = Passes::unfused();
+  Player rounded(tape, outputs, plain);
+  rounded.play({{x, inputs.at("x")}});
+  const WidenedTape wide = in_float64(tape, outputs);
+  const Array wide_x = in_float64(inputs.at("x"));
+  Player exact(wide.tape, wide.vars, plain);
+  exact.play({{wide.tape.var(x.id()), wide_x}});
+
+  const std::vector<NodeError> errors = shadow({tape, outputs, inputs, plain});
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    CAPTURE(i);
+    const double expected = relative_error(rounded.view(outputs[i]), exact.view(wide.vars[i]));
+    CHECK(error_of_output(errors, static_cast<std::int64_t>(i)).total == doctest::Approx(expected).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("shadow: rounded parameters make errors, and the play in float64 has the right ones") {
+  const Array right = waves({8, 4}, 1);
+  Array coarse = right.clone();
+  for (std::int64_t i = 0; i < coarse.count(); ++i)
+    coarse.as<float>()[i] = std::nearbyint(right.as<float>()[i] * 16) / 16;
+  Tape tape;
+  const Var x = tape.input("x", {6, 8});
+  const Var y = einsum("ij,jk->ik", x, tape.parameter("w", right));
+  Store inputs, rounded;
+  inputs.add("x", waves({6, 8}, 1));
+  rounded.add("w", coarse);
+  const std::vector<NodeError> errors = shadow({tape, {y}, inputs, {}}, rounded);
+  REQUIRE(errors.size() == 2);
+  CHECK(errors[0].node.find("parameter 'w'") != std::string::npos);
+  CHECK(errors[0].made == doctest::Approx(relative_error(coarse, in_float64(right))).epsilon(1e-6));
+  CHECK(errors[0].inherited == 0);
+  CHECK(errors[1].made < 1e-6);
+  CHECK(errors[1].inherited > 1e-3);
+  CHECK(errors[1].of_operands == errors[0].total);
+
+  Store wrong;
+  wrong.add("w", waves({4, 8}, 1));
+  CHECK_THROWS_WITH_AS(shadow({tape, {y}, inputs, {}}, wrong),
+                       "shadow: the rounded 'w' must be float32 (8, 4), got float32 (4, 8)", Error);
+}
+
+TEST_CASE(
+    "shadow: integers and booleans of the play in float64 are those of the play; elements that differ are counted") {
+  Tape tape;
+  const Var x = tape.input("x", {4});
+  const Var y = x + 1;  // float32 rounds 1 + 2^-25 to 1
+  const Var above = y > 1;
+  const Var chosen = where(above, y * 2, y);
+  Store inputs;
+  Array values(Dtype::float32, {4});
+  for (std::int64_t i = 0; i < 4; ++i) values.as<float>()[i] = i < 2 ? 0x1p-25F : 1;
+  inputs.add("x", values);
+  const std::vector<NodeError> errors = shadow({tape, {chosen, sum(cast(above, Dtype::float32))}, inputs, {}});
+  const auto found = std::find_if(errors.begin(), errors.end(), [](const NodeError& e) { return e.op == "greater"; });
+  REQUIRE(found != errors.end());
+  CHECK(found->flipped == 2);
+  CHECK(error_of_output(errors, 0).total < 1e-7);
+  CHECK(error_of_output(errors, 1).total == 0);
+}
+
+TEST_CASE("shadow: values without elements and numbers that are not finite") {
+  Tape tape;
+  const Var x = tape.input("x", {4}), none = tape.input("none", {0, 3});
+  Store inputs;
+  Array values(Dtype::float32, {4});
+  for (std::int64_t i = 0; i < 4; ++i) values.as<float>()[i] = static_cast<float>(i);
+  inputs.add("x", values);
+  inputs.add("none", Array(Dtype::float32, {0, 3}));
+  const Var y = log(x) * 1.1;  // -inf
+  const std::vector<NodeError> errors = shadow({tape, {y, sum(exp(none))}, inputs, {}});
+  CHECK(error_of_output(errors, 0).total < 1e-6);
+  CHECK(error_of_output(errors, 1).total == 0);
 }
