@@ -18,31 +18,31 @@ void add_play(CLI::App& command, PlayArguments& arguments) {
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
 }
 
-namespace {
-RecordedPlay play_of_tape(const PlayArguments& arguments) {
-  const SavedTape saved = Tape::load(arguments.what);
-  if (saved.outputs.empty()) throw WrongInput("the saved tape names no output to play");
-  RecordedPlay play{saved.tape, {}, arrays_for(wanted_by(saved.tape, saved.inputs), arguments.in), {}};
-  for (const auto& each : saved.outputs) play.outputs.push_back(each.value);
-  play.options.carries = saved.tape.states();
-  for (const Carry& state : play.options.carries)
-    if (!play.inputs.has(state.input.node().name))
-      play.inputs.add(state.input.node().name, Array(state.input.dtype(), state.input.shape()));
-  return play;
-}
-
-RecordedPlay named_play(const PlayArguments& arguments) {
-  if (is_capsule(arguments.what)) return recorded_play(Capsule::load(arguments.what));
-  if (is_saved_tape(arguments.what)) return play_of_tape(arguments);
-  if (is_folder(arguments.what)) return Run::open(arguments.what, parse_settings(arguments.set)).trainer().next_play();
-  return first_play(Recipe::load(arguments.what, parse_settings(arguments.set)));
-}
-}  // namespace
-
 void set_options(const PlayArguments& arguments, RecordedPlay& play) {
   if (arguments.threads > 0) play.options.threads = arguments.threads;
   if (!arguments.precision.empty()) play.options.precision = precision_named(arguments.precision);
 }
+
+RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments) {
+  if (tape.outputs.empty()) throw WrongInput("the saved tape names no output to play");
+  RecordedPlay play{tape.tape, {}, arrays_for(wanted_by(tape.tape, tape.inputs), arguments.in), {}};
+  for (const auto& each : tape.outputs) play.outputs.push_back(each.value);
+  play.options.carries = tape.tape.states();
+  for (const Carry& state : play.options.carries)
+    if (!play.inputs.has(state.input.node().name))
+      play.inputs.add(state.input.node().name, Array(state.input.dtype(), state.input.shape()));
+  set_options(arguments, play);
+  return play;
+}
+
+namespace {
+RecordedPlay named_play(const PlayArguments& arguments) {
+  if (is_capsule(arguments.what)) return recorded_play(Capsule::load(arguments.what));
+  if (is_saved_tape(arguments.what)) return play_of(Tape::load(arguments.what), arguments);
+  if (is_folder(arguments.what)) return Run::open(arguments.what, parse_settings(arguments.set)).trainer().next_play();
+  return first_play(Recipe::load(arguments.what, parse_settings(arguments.set)));
+}
+}  // namespace
 
 RecordedPlay play_of(const PlayArguments& arguments) {
   return as_wrong_input([&] {

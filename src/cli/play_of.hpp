@@ -20,6 +20,8 @@ struct PlayArguments {
 void add_play(CLI::App& command, PlayArguments& arguments);
 /// Of a recipe: the first play of its training; of a run: the next one. Throws WrongInput.
 RecordedPlay play_of(const PlayArguments& arguments);
+/// The play of a tape, on the arrays of the file `arguments.in`. Throws WrongInput.
+RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments);
 /// Sets threads and precision as the arguments say.
 void set_options(const PlayArguments& arguments, RecordedPlay& play);
 

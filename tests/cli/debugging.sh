@@ -118,4 +118,14 @@ expect 0 "^79 arrays match, 0 differ$" "" diff gelu "$golden/gpt2_modules.safete
 expect 1 "^'h.0.mlp.act' differs" "differ$" diff gelu_tanh "$golden/gpt2_modules.safetensors" --in "$golden/gpt2_modules_inputs.safetensors"
 expect 1 "gelu.*activation.json, block 'gelu_tanh', line [0-9]+" "differ$" \
   diff gelu_tanh "$golden/gpt2_modules.safetensors" --in "$golden/gpt2_modules_inputs.safetensors"
+
+# Definitions, without saving their tapes.
+sizes=(--tape loss --with b=2,t=6 --mode train)
+expect 0 "^79 arrays match, 0 differ$" "" diff gpt2 "$golden/gpt2_modules.safetensors" "${gpt2[@]}" --set activation=gelu \
+  "${sizes[@]}" --grad --weights weights.safetensors --in "$golden/gpt2_modules_inputs.safetensors"
+sed 's/"y = log(x)"/"y = log(x)", "y = 2 * y"/' logs.json >other_logs.json
+expect 1 "other_logs.json, function 'f', line 3" "differ$" diff logs.json other_logs.json --tape f --with n=3
+expect 0 "" "" diff logs.json other_logs.json --tape g --with n=3
+expect 2 "" "--tape" diff logs.json other_logs.json --with n=3
+expect 2 "" "is a saved tape, which takes no --tape" diff gelu other_logs.json --tape f --with n=3
 finish

@@ -1,0 +1,30 @@
+/// The parts of xtape diff. Each prints the first difference, and returns whether there is none.
+#pragma once
+
+#include <string>
+
+#include "play_of.hpp"
+#include "recorded.hpp"
+
+namespace xtape::cli {
+
+struct DiffArguments {
+  PlayArguments first;
+  std::string second;
+  RecordedOptions recorded;  ///< Of definitions: the function to record; empty: they are not definitions.
+  std::string sizes;
+  double tolerance = 1e-4;
+};
+
+/// Saved tapes, or tapes of definitions: nodes, outputs, and the arrays of parameters.
+bool same_tapes(const SavedTape& first, const SavedTape& second);
+/// The function that the arguments name, of the definition `path`, as a saved tape would be.
+SavedTape tape_of_definition(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
+/// The first play and the arrays of the second file.
+bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);
+/// Two files of digests.
+bool same_digests(const std::string& first, const std::string& second);
+/// The updates that two recipes or runs play; of two runs also their losses and weights.
+bool same_trainings(const DiffArguments& arguments);
+
+}  // namespace xtape::cli

@@ -1,0 +1,55 @@
+// The first difference of two files of digests.
+#include <iostream>
+#include <map>
+#include <tuple>
+
+#include "diff.hpp"
+#include "digests.hpp"
+
+namespace xtape::cli {
+
+namespace {
+/// The number of a node on its tape is part of its name, so that digests of one tape are aligned also if it was played
+/// with other passes. Nodes that are played as several steps are counted.
+using DigestKey = std::tuple<std::string, std::string, int, int>;
+std::vector<DigestKey> keys_of(const std::vector<Digest>& digests) {
+  std::map<DigestKey, int> counts;
+  std::vector<DigestKey> keys;
+  for (const Digest& each : digests) {
+    DigestKey key{each.node, each.op, each.output, 0};
+    std::get<3>(key) = counts[key]++;
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+}  // namespace
+
+bool same_digests(const std::string& first_file, const std::string& second_file) {
+  const DigestFile first = load_digests(first_file), second = load_digests(second_file);
+  for (const auto& [name, value] : first.play)
+    for (const auto& [other, theirs] : second.play)
+      if (name == other && value != theirs) std::cout << name << ": " << value << " and " << theirs << '\n';
+  std::map<DigestKey, const Digest*> theirs;
+  const std::vector<DigestKey> keys = keys_of(first.digests), their_keys = keys_of(second.digests);
+  for (std::size_t i = 0; i < their_keys.size(); ++i) theirs[their_keys[i]] = &second.digests[i];
+  const Digest* found = nullptr;
+  std::size_t both = 0, different = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto other = theirs.find(keys[i]);
+    if (other == theirs.end()) continue;
+    ++both;
+    if (first.digests[i].hash == other->second->hash && first.digests[i].type == other->second->type) continue;
+    ++different;
+    if (found == nullptr) found = &first.digests[i];
+  }
+  std::cout << both << " values in both, of which " << different << " differ; " << keys.size() - both
+            << " only in the first, " << their_keys.size() - both << " only in the second\n";
+  if (found == nullptr) return both == keys.size() && both == their_keys.size();
+  std::cout << "first: " << found->node;
+  if (found->node.substr(found->node.find(' ') + 1) != found->op) std::cout << " (" << found->op << ")";
+  std::cout << " -> " << found->type << (found->site.empty() ? "" : "  at " + found->site) << '\n';
+  return false;
+}
+
+}  // namespace xtape::cli
