@@ -78,15 +78,15 @@ struct Capsule {
   Tape tape;
   NamedVars operands;                       ///< Parameters, named as in the printed tape.
   NamedVars outputs;                        ///< The outputs of the failing call.
-  std::vector<std::uint64_t> digests = {};  ///< Of the outputs; empty if the call throws.
-  // How it was played:
+  /// Of the outputs of the call in the play, node by node, in which it failed; empty if the call throws.
+  std::vector<std::uint64_t> digests = {};
+  // How it was played, on any number of threads:
   std::string version, instruction_set;
-  int threads = 1;
   std::uint64_t seed = 0, step = 0;
   Precision precision = Precision::float32;
 
-  /// Writes a saved tape (Tape::save) and the file capsule.json into the folder `path`. Replaces a capsule there.
-  /// Throws FileError.
+  /// Writes a saved tape (Tape::save) and the file capsule.json into the folder `path`. Replaces a capsule there, but
+  /// nothing else. Throws FileError.
   void save(const std::string& path) const;
   /// Throws FileError, with file and line, if the folder is not a capsule.
   static Capsule load(const std::string& path);
@@ -94,14 +94,14 @@ struct Capsule {
 /// Whether `path` is a folder that Capsule::save wrote, judged by its names.
 bool is_capsule(const std::string& path);
 
-/// Plays node by node and returns the first failure that the outputs depend on: if this value alone were finite, they
-/// would be. Nothing if all are finite. Infinities that come from constants or attributes, of which masks are made, are
+/// Plays node by node and returns the first failure that the outputs depend on: the call fails the play even if ones
+/// take the place of the NaN and infinities that other calls make. Nothing if all outputs are finite. Infinities that come from constants or attributes, of which masks are made, are
 /// no failure. Takes the time of several slow plays.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// How a capsule is played again.
 struct ReplayOptions {
-  int threads = 0;         ///< 0: as when it failed.
+  int threads = 0;         ///< 0: all cores.
   bool reference = false;  ///< By the definitions of the ops: Passes::reference().
   bool float64 = false;    ///< With all floats as float64.
 };
@@ -109,7 +109,7 @@ struct Replay {
   std::string error;       ///< What the call throws; "" if it throws nothing.
   Store outputs;           ///< By the names of the capsule's outputs; empty if it throws.
   bool fails = false;      ///< Whether it throws or an output is not finite.
-  bool same_bits = false;  ///< Whether the outputs, or the error, are those of the failed play.
+  bool same_bits = false;  ///< Whether the outputs have the digests of the capsule, or the error is the same.
 };
 /// The play of a capsule's tape.
 RecordedPlay recorded_play(const Capsule& capsule);

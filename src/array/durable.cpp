@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -47,6 +48,12 @@ std::vector<std::string> names_in(const std::string& folder) {
     throw FileError("cannot list '" + folder + "': " + error.code().message());
   }
   return names;
+}
+
+std::string other_name_in(const std::string& folder, const std::vector<std::string>& known) {
+  for (const std::string& name : names_in(folder))
+    if (std::find(known.begin(), known.end(), name) == known.end()) return name;
+  return "";
 }
 
 void make_folders(const std::string& folder) {

@@ -15,8 +15,12 @@ namespace xtape {
 bool path_exists(const std::string& path);
 bool is_folder(const std::string& path);      ///< Whether `path` is a folder; throws as path_exists does.
 bool is_plain_file(const std::string& path);  ///< Whether `path` is a regular file; throws as path_exists does.
+/// The path of a name in a folder.
+inline std::string path_in(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 /// The names in a folder, in no particular order. Throws FileError if the folder cannot be read completely.
 std::vector<std::string> names_in(const std::string& folder);
+/// A name in the folder that is none of `known`; "" if there is none. Throws FileError.
+std::string other_name_in(const std::string& folder, const std::vector<std::string>& known);
 /// Makes the folder and its missing parents. Throws FileError.
 void make_folders(const std::string& folder);
 /// Makes the folder; its parent must exist, so that a parent that was deleted meanwhile is not made again. Does nothing

@@ -142,8 +142,14 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing) {
     failure.type = to_string(node.outputs[0]);
     return capsule;
   }
-  const Replay again = replay(capsule);
-  for (const auto& [name, output] : again.outputs) {
+  std::vector<Array> outputs;  // of the failed play
+  if (node.op->is_source()) {
+    outputs = {plays.source(node)};
+  } else {
+    const SingleNode single = single_node(program.tape, node, operands_of(node, causes.arrays));
+    outputs = played(single.tape, single.outputs, plays.options(), plays.step());
+  }
+  for (const Array& output : outputs) {
     capsule.digests.push_back(checksum_of(output.data(), output.bytes()));
     if (failure.what.empty() && not_finite(output).any()) describe_output(failure, output);
   }

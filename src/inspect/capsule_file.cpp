@@ -14,10 +14,6 @@ constexpr const char* capsule_format = "xtape capsule";
 constexpr std::int64_t capsule_version = 1;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-std::string in(const std::string& folder, const char* name) {
-  return folder + "/" + name;
-}
-
 Json json_of_range(const Range& range) {
   return {{"least", json_of(range.least)},
           {"most", json_of(range.most)},
@@ -85,17 +81,23 @@ Failure failure_of(const JsonNode& json) {
 }  // namespace
 
 bool is_capsule(const std::string& path) {
-  return is_saved_tape(path) && is_plain_file(in(path, capsule_file));
+  return is_saved_tape(path) && is_plain_file(path_in(path, capsule_file));
 }
 
 void Capsule::save(const std::string& path) const {
-  if (path_exists(path) && !is_capsule(path))
-    throw FileError("cannot save the capsule: '" + path + "' exists and is not a capsule");
+  if (path_exists(path)) {
+    const std::string what = "cannot save the capsule: '" + path + "' exists and ";
+    if (!is_capsule(path)) throw FileError(what + "is not a capsule");
+    if (const std::string other = other_name_in(path, {tape_file, arrays_file, capsule_file}); !other.empty())
+      throw FileError(what + "also has '" + other + "'");
+  }
   Json digest_texts = Json::array();
   for (const std::uint64_t digest : digests) digest_texts.push_back(hexadecimal(digest));
-  const Json play = {{"xtape", version},          {"instruction_set", instruction_set},
-                     {"threads", threads},        {"seed", hexadecimal(seed)},
-                     {"step", hexadecimal(step)}, {"precision", name_of(precision)}};
+  const Json play = {{"xtape", version},
+                     {"instruction_set", instruction_set},
+                     {"seed", hexadecimal(seed)},
+                     {"step", hexadecimal(step)},
+                     {"precision", name_of(precision)}};
   const Json json = {{"format", capsule_format},
                      {"version", capsule_version},
                      {"failure", json_of_failure(failure)},
@@ -104,13 +106,13 @@ void Capsule::save(const std::string& path) const {
   const TapeText written = text_of(tape, outputs);
   write_folder(path, [&](const std::string& beside) {
     write_saved_tape(beside, written);
-    write_file(in(beside, capsule_file), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_file(path_in(beside, capsule_file), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   });
 }
 
 Capsule Capsule::load(const std::string& path) {
   if (!is_capsule(path)) throw FileError("'" + path + "' is not a capsule: a saved tape with " + capsule_file);
-  const std::string file = in(path, capsule_file);
+  const std::string file = path_in(path, capsule_file);
   const JsonNode root(read_file(file), file, JsonErrors::file);
   if (!root.has("format") || !root.at("format").is_string() || root.at("format").text() != capsule_format)
     root.fail(std::string("this is not a capsule: its \"format\" must be \"") + capsule_format + "\"");
@@ -125,10 +127,9 @@ Capsule Capsule::load(const std::string& path) {
   if (capsule.outputs.empty()) root.fail("a capsule has outputs, which '" + path + "/" + tape_file + "' does not name");
   for (const JsonNode& digest : root.at("digests").elements()) capsule.digests.push_back(bits_of(digest));
   const JsonNode play = root.at("play");
-  play.only({"xtape", "instruction_set", "threads", "seed", "step", "precision"});
+  play.only({"xtape", "instruction_set", "seed", "step", "precision"});
   capsule.version = play.at("xtape").text();
   capsule.instruction_set = play.at("instruction_set").text();
-  capsule.threads = static_cast<int>(play.at("threads").integer(1, 1 << 20));
   capsule.seed = bits_of(play.at("seed"));
   capsule.step = bits_of(play.at("step"));
   try {

@@ -117,16 +117,29 @@ class Flow {
     }
     for (auto& [key, list] : uses_)
       for (Use& use : list) {
-        Vars outputs, cotangents;
+        Vars cotangents;
+        std::vector<std::int32_t> outputs;
         for (std::size_t k = 0; k < node(use.user).outputs.size(); ++k) {
           const auto found = gradient_of.find({use.user, static_cast<std::int32_t>(k)});
           if (found == gradient_of.end()) continue;
-          outputs.push_back(tape_.var({use.user, static_cast<std::int32_t>(k)}));
+          outputs.push_back(found->first.second);
           cotangents.push_back(found->second);
         }
-        if (!outputs.empty())
-          use.part = record_norm(grad(outputs, {tape_.var({key.first, key.second})}, cotangents)[0]);
+        if (!outputs.empty()) use.part = record_norm(part_of(use.user, {key.first, key.second}, outputs, cotangents));
       }
+  }
+
+  /// The gradient with respect to an operand through this call alone: that of a copy of the call on a stand-in, which
+  /// no other operand depends on.
+  Var part_of(std::int32_t user, ValueId operand, const std::vector<std::int32_t>& outputs, const Vars& cotangents) {
+    const Var stand_in = stop_gradient(tape_.var(operand));
+    Node copy = node(user);
+    std::replace(copy.inputs.begin(), copy.inputs.end(), operand, stand_in.id());
+    copy.serial = 0;
+    const std::int32_t index = tape_.append(std::move(copy)).node;
+    Vars of_copy;
+    for (const std::int32_t output : outputs) of_copy.push_back(tape_.var({index, output}));
+    return grad(of_copy, {stand_in}, cotangents)[0];
   }
 
   void play() {
@@ -188,7 +201,7 @@ class Flow {
   }
 
   std::vector<FlowCut> cuts() const {
-    constexpr double least = 1e-6;  // a part this much smaller than the gradient of the output is called small
+    constexpr double least = 1e-6;  // the part of the output's gradient from which a call cuts it
     std::vector<FlowCut> found = cut_;
     for (const auto& each : uses_)
       for (const Use& use : each.second) {
@@ -197,7 +210,7 @@ class Flow {
         if (given == 0 || use.norm > least * given) continue;
         found.push_back({label(output), to_string(node(use.user).site),
                          use.norm == 0 ? "its gradient is not 0, but all that it passes on is 0"
-                                       : "it passes on less than a millionth of its gradient: it is saturated"});
+                                       : "it passes on less than a millionth of its gradient"});
       }
     return found;
   }

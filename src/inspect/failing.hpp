@@ -21,7 +21,7 @@ struct FailingNode {
   std::int32_t node = -1;
   std::string error;  ///< What its kernel throws; "" if it makes a number that is not finite.
 };
-/// The first node whose values, if they alone were finite, would make the outputs finite.
+/// The first node that fails the program even if ones take the place of the NaN and infinities that other nodes make.
 std::optional<FailingNode> failing_node(const NodeByNode& plays);
 
 /// A value that made a node fail, and the node that it is an operand of.

@@ -1,6 +1,7 @@
 // Finds the node that makes a program fail.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "failing.hpp"
 
@@ -105,19 +106,31 @@ NotFinite not_finite(const Array& array) {
 }
 
 std::optional<FailingNode> failing_node(const NodeByNode& plays) {
-  constexpr std::size_t most_trials = 16;
   const Trial mended = trial(plays, [](std::int32_t) { return true; });
   if (mended.fails && mended.thrown.node >= 0) return mended.thrown;  // it throws whatever the makers make
   if (mended.makers.empty()) return std::nullopt;
-  // With all of them mended, the list has only nodes that make NaN or infinities of finite values.
+  // With all of them mended, the list has only nodes that make NaN or infinities of finite values. Halving it finds the
+  // first that fails the play alone.
   const std::set<std::int32_t> makers(mended.makers.begin(), mended.makers.end());
-  for (std::size_t i = 0; i < std::min(makers.size(), most_trials); ++i) {
-    const std::int32_t maker = mended.makers[i];
-    const auto mends = [&](std::int32_t node) { return node != maker && makers.count(node) > 0; };
-    if (trial(plays, mends).fails) return FailingNode{maker, ""};
+  const auto fails_with = [&](std::span<const std::int32_t> unmended) {
+    return trial(plays,
+                 [&](std::int32_t node) {
+                   return makers.count(node) > 0 && std::find(unmended.begin(), unmended.end(), node) == unmended.end();
+                 })
+        .fails;
+  };
+  std::span<const std::int32_t> suspects = mended.makers;
+  if (!fails_with(suspects)) return std::nullopt;
+  while (suspects.size() > 1) {
+    const std::size_t half = (suspects.size() + 1) / 2;
+    if (fails_with(suspects.first(half)))
+      suspects = suspects.first(half);
+    else if (fails_with(suspects.subspan(half)))
+      suspects = suspects.subspan(half);
+    else
+      break;  // it takes several: the first of them is named
   }
-  if (!trial(plays, [](std::int32_t) { return false; }).fails) return std::nullopt;
-  return FailingNode{mended.makers[0], ""};
+  return FailingNode{suspects[0], ""};
 }
 
 }  // namespace xtape

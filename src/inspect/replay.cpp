@@ -9,7 +9,6 @@ namespace xtape {
 RecordedPlay recorded_play(const Capsule& capsule) {
   RecordedPlay play{capsule.tape, {}, {}, {}, capsule.step};
   for (const auto& each : capsule.outputs) play.outputs.push_back(each.value);
-  play.options.threads = capsule.threads;
   play.options.seed = capsule.seed;
   play.options.precision = capsule.precision;
   return play;
@@ -18,7 +17,7 @@ RecordedPlay recorded_play(const Capsule& capsule) {
 Replay replay(const Capsule& capsule, const ReplayOptions& options) {
   auto [tape, outputs, inputs, playing, step] = recorded_play(capsule);
   Replay result;
-  if (options.threads > 0) playing.threads = options.threads;
+  playing.threads = options.threads;
   playing = for_single_nodes(playing);
   if (options.reference) playing.passes = Passes::reference();
   try {

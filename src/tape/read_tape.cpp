@@ -76,10 +76,21 @@ class TapeReader {
     }
     for (const auto& [name, value] : root.at("outputs").entries())
       saved.outputs.add(name, saved.tape.var(id_of(value, saved.tape)));
+    check_weights(saved);
     return saved;
   }
 
  private:
+  /// A misspelt name would leave the weights of the file in use.
+  void check_weights(const SavedTape& saved) const {
+    std::vector<std::string> names;
+    for (const auto& each : saved.parameters) names.push_back(each.name);
+    for (const Store::Entry& weight : weights_)
+      if (!saved.parameters.has(weight.name))
+        throw FileError("the tape of '" + arrays_.path() + "' has no parameter '" + weight.name + "'" +
+                        did_you_mean(weight.name, names));
+  }
+
   static void check_format(const JsonNode& root) {
     if (!root.has("format") || !root.at("format").is_string() || root.at("format").text() != tape_format)
       root.fail(std::string("this is not a saved tape: its \"format\" must be \"") + tape_format + "\"");
@@ -121,19 +132,12 @@ class TapeReader {
     if (const auto states = found(json, "states"))
       for (const JsonNode& state : states->elements()) read_state(state, tape);
     if (const auto calls = found(json, "calls"))
-      for (const auto& [place, count] : calls->entries())
-        tape.data_->occurrences[place_of(place, count)] = small(count);
+      for (const auto& [place, count] : calls->entries()) {
+        const std::optional<std::uint64_t> bits = bits_of(place);
+        if (!bits) count.fail_at_key("16 lower-case hexadecimal digits belong here");
+        tape.data_->occurrences[*bits] = small(count);
+      }
     return tape;
-  }
-
-  static std::uint64_t place_of(const std::string& text, const JsonNode& count) {
-    std::uint64_t bits = 0;
-    for (const char c : text) {
-      const auto digit = std::string("0123456789abcdef").find(c);
-      if (text.size() != 16 || digit == std::string::npos) count.fail_at_key("16 hexadecimal digits belong here");
-      bits = bits << 4 | digit;
-    }
-    return bits;
   }
 
   static void read_past(const JsonNode& json, Tape& tape) {

@@ -1,6 +1,7 @@
 /// Tapes as JSON text: the file tape.json of a saved tape. docs/tapes.md describes the format.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ Array element_of(const JsonNode& node, Dtype dtype);
 /// 64 bits as 16 hexadecimal digits.
 std::string hexadecimal(std::uint64_t bits);
 std::uint64_t bits_of(const JsonNode& node, std::size_t digits = 16);
+std::optional<std::uint64_t> bits_of(const std::string& text, std::size_t digits = 16);  ///< Nothing if it is not that.
 
 // Tapes.
 

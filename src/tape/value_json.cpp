@@ -63,13 +63,16 @@ std::string hexadecimal(std::uint64_t bits) {
   return text;
 }
 
-std::uint64_t bits_of(const JsonNode& node, std::size_t digits) {
-  const std::string& text = node.text();
+std::optional<std::uint64_t> bits_of(const std::string& text, std::size_t digits) {
   std::uint64_t bits = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), bits, 16);
-  if (failed != std::errc() || hexadecimal(bits).substr(16 - digits) != text)
-    node.fail(std::to_string(digits) + " lower-case hexadecimal digits belong here");
+  if (failed != std::errc() || hexadecimal(bits).substr(16 - digits) != text) return std::nullopt;
   return bits;
+}
+std::uint64_t bits_of(const JsonNode& node, std::size_t digits) {
+  const std::optional<std::uint64_t> bits = bits_of(node.text(), digits);
+  if (!bits) node.fail(std::to_string(digits) + " lower-case hexadecimal digits belong here");
+  return *bits;
 }
 
 Json json_of(double number) {

@@ -240,3 +240,30 @@ TEST_CASE("faults: the op and the line are named, and the capsule fails in the s
     CHECK(again.same_bits);
   }
 }
+
+TEST_CASE("faults: the call at fault is found among many that make harmless infinities") {
+  Tape tape;
+  const Var x = tape.input("x", {3});
+  Var total = sum(x);
+  for (int i = 0; i < 20; ++i) total = total + sum(1 / (1 + exp(x * (100 + i))));
+  const Var root = sqrt(-x);
+  const int line = __LINE__ - 1;
+  for (int i = 0; i < 20; ++i) total = total + sum(1 / (1 + exp(x * (200 + i))));
+  Store inputs;
+  inputs.add("x", Array(ArrayView(xt::xarray<float>{1, 2, 3})));
+  const std::optional<Capsule> capsule = find_failure({tape, {total + sum(root)}, inputs, {}});
+  REQUIRE(capsule);
+  CHECK(capsule->failure.op == "sqrt");
+  CHECK(capsule->failure.site.find("line " + std::to_string(line)) != std::string::npos);
+}
+
+TEST_CASE("faults: of two calls that both fail the play, the first is named") {
+  Tape tape;
+  const Var x = tape.input("x", {1});
+  Store inputs;
+  inputs.add("x", Array(ArrayView(xt::xarray<float>{1})));
+  const Var root = sqrt(-x), logarithm = log(-x);
+  const std::optional<Capsule> capsule = find_failure({tape, {sum(root + logarithm)}, inputs, {}});
+  REQUIRE(capsule);
+  CHECK(capsule->failure.op == "sqrt");
+}

@@ -245,8 +245,25 @@ TEST_CASE("saving replaces a saved tape and nothing else") {
   CHECK(!is_saved_tape(folder.path()));
   CHECK(!is_saved_tape(folder / "none"));
   CHECK_THROWS_WITH_AS(small.save(folder.path()), doctest::Contains("exists and is not a saved tape"), FileError);
+  std::ofstream(path + "/notes.txt") << "mine";
+  CHECK_THROWS_WITH_AS(small.save(path), doctest::Contains("exists and also has 'notes.txt'"), FileError);
+  CHECK(Tape::load(path).inputs.has("y"));
   CHECK_THROWS_WITH_AS(small.save(folder / "no/tape"), doctest::Contains("cannot make"), FileError);
   CHECK_THROWS_WITH_AS(Tape::load(folder.path()), doctest::Contains("is not a saved tape"), FileError);
+}
+
+TEST_CASE("weights for a loaded tape must be its parameters") {
+  const Folder folder;
+  const std::string path = folder / "tape";
+  Tape tape;
+  const Var y = tape.parameter("weight", xt::xarray<float>{1, 2}) * 2;
+  tape.save(path, {{"y", y}});
+  Store right, wrong;
+  right.add("weight", Array(ArrayView(xt::xarray<float>{3, 4})));
+  wrong.add("weigth", Array(ArrayView(xt::xarray<float>{3, 4})));
+  CHECK(value<float>(Tape::load(path, right).outputs.at("y")) == xt::xarray<float>{6, 8});
+  CHECK_THROWS_WITH_AS(Tape::load(path, wrong), doctest::Contains("no parameter 'weigth'; did you mean 'weight'?"),
+                       FileError);
 }
 
 TEST_CASE("what cannot be saved is an error") {
