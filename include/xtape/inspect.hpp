@@ -132,14 +132,17 @@ struct NodeError {
   double of_operands = 0;    ///< The largest total error of its operands.
   std::int64_t output = -1;  ///< Its index among the outputs of the play; -1: it is none of them.
   std::int64_t flipped = 0;  ///< Of outputs that are not floats: elements that differ in float64.
+  /// Elements that are finite in only one of the play and the play in float64. They do not count in the errors.
+  std::int64_t overflows = 0;
+  double rms = 0;          ///< The root mean square of the values in float64; 0 of a view of exact values.
+  double operand_rms = 0;  ///< The largest rms of the operands; of a view, that of its operand.
   /// What the node adds: the error that it makes, and the growth of the error that it inherits. A difference of nearly
   /// equal numbers makes no error, but lets the relative error of its operands grow.
   double added() const { return std::max(made, inherited - of_operands); }
 };
 /// Plays node by node, and beside it in float64, in which the play goes the same way: integers and booleans are those
 /// of the play itself. Returns the errors of all values but sources and those that nothing needs, in the order of
-/// playing. Keeps the error of each
-/// value beside it, as float32, so it needs about twice the memory of the play.
+/// playing. Keeps the error of each value beside it, as float32, so it needs about twice the memory of the play.
 ///
 /// `rounded` has arrays for parameters by name, such as those of weights that are stored as int8: the play uses these,
 /// and the play in float64 those of the tape. Returns their errors too.

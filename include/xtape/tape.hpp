@@ -272,15 +272,18 @@ class Tape {
   Guard in_site(const Site& site);
 
   /// Writes the tape to the folder `path`: the nodes to tape.json, the arrays of constants and parameters to
-  /// arrays.safetensors (docs/tapes.md). `outputs` are the values that the file stands for. The same tape gives the same
-  /// bytes. A saved tape at `path` is replaced; a crash leaves the old folder or the new one. Throws HandleError for
-  /// vars of another tape, Error for ops that are not in the tape's table and for names that are not UTF-8, FileError
-  /// if the folder cannot be written, or `path` is something else or has other files.
+  /// arrays.safetensors (docs/tapes.md). `outputs` are the values that the file stands for. The same tape gives the
+  /// same bytes. A saved tape at `path` is replaced; a crash leaves the old folder or the new one.
+  ///
+  /// Throws HandleError for vars of another tape, Error for ops that are not in the tape's table and for names that are
+  /// not UTF-8, FileError if the folder cannot be written, or `path` is something else or has other files.
   void save(const std::string& path, const NamedVars& outputs = {}) const;
   /// Reads a saved tape. It plays the same bits as the saved one, and what is recorded on it later also gets the same
-  /// sites. `weights` replace parameters, by the names in SavedTape::parameters: their arrays are shared, and those of the
-  /// file not read. `ops` are the ops that nodes may have; null: builtin_ops(). Throws FileError, which gives file and
-  /// line, for anything that recording could not have made, and for weights that the tape does not have.
+  /// sites. `weights` replace parameters, by the names in SavedTape::parameters: their arrays are shared, and those of
+  /// the file are not read.
+  ///
+  /// `ops` are the ops that nodes may have; null: builtin_ops(). Throws FileError, which gives file and line, for
+  /// anything that recording could not have made, and for weights that the tape does not have.
   static SavedTape load(const std::string& path, const Store& weights = {}, const OpTable* ops = nullptr);
   void to_dot(std::ostream& out) const;  ///< A Graphviz digraph: a vertex for each node.
 

@@ -32,8 +32,20 @@ void print(const NodeError& error) {
 
 /// Whether the value is a result whose exact value is 0, such as the gradient of a key's bias: all of it is rounding.
 bool is_zero_but_for_rounding(const NodeError& error) {
-  constexpr double all = 0.5;
-  return error.output >= 0 && error.total > all;
+  constexpr double all = 0.5, rounding = 1e-10;
+  return error.output >= 0 && error.total > all && error.rms <= rounding * error.operand_rms;
+}
+
+/// Prints the values whose `count` is not 0.
+void print_counts(const char* title, const std::vector<NodeError>& errors, std::int64_t NodeError::*count) {
+  bool first = true;
+  for (const NodeError& error : errors) {
+    if (error.*count == 0) continue;
+    if (first) std::printf("%s\n", title);
+    first = false;
+    std::printf("  %lld of %lld in %s\n", static_cast<long long>(error.*count), static_cast<long long>(error.elements),
+                place(error).c_str());
+  }
 }
 
 void print_table(const std::vector<NodeError>& errors, std::size_t top) {
@@ -53,12 +65,8 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top) {
   if (judged.size() < errors.size()) std::printf("results that are 0 but for rounding:\n");
   for (const NodeError& error : errors)
     if (is_zero_but_for_rounding(error)) std::printf("  %s\n", place(error).c_str());
-  const auto is_flipped = [](const NodeError& error) { return error.flipped > 0; };
-  if (std::any_of(errors.begin(), errors.end(), is_flipped)) std::printf("choices that differ in float64:\n");
-  for (const NodeError& error : errors)
-    if (is_flipped(error))
-      std::printf("  %lld of %lld in %s\n", static_cast<long long>(error.flipped),
-                  static_cast<long long>(error.elements), place(error).c_str());
+  print_counts("elements that are finite in only one of both plays:", errors, &NodeError::overflows);
+  print_counts("choices that differ in float64:", errors, &NodeError::flipped);
 }
 
 /// Draws the error of every value in the order of playing, and what its node adds.

@@ -55,6 +55,7 @@ RoundingSquares sum_of(const ArrayView& squares) {
     sum.made += numbers[1];
     sum.inherited += numbers[2];
     sum.total += numbers[3];
+    sum.overflows += numbers[4];
   }
   return sum;
 }

@@ -55,14 +55,19 @@ class Shadow {
     player.play(feeds, step);
 
     std::vector<NodeError> errors;
-    ValueTable<double> totals(program_.tape, 0);
+    ValueTable<double> totals(program_.tape, 0), rms(program_.tape, 0), operand_rms(program_.tape, 0);
     for (const Measured& each : measured_) {
       errors.push_back(described(each.id));
       NodeError& error = errors.back();
-      for (const ValueId id : program_.node(each.id.node).inputs)
+      for (const ValueId id : program_.node(each.id.node).inputs) {
         error.of_operands = std::max(error.of_operands, totals[id]);
+        const bool is_view = program_.node(each.id.node).op->is_view();
+        error.operand_rms = std::max(error.operand_rms, is_view ? operand_rms[id] : rms[id]);
+      }
       if (!each.measure.empty()) fill(error, player.view(each.measure));
       totals[each.id] = error.total;
+      rms[each.id] = error.rms;
+      operand_rms[each.id] = error.operand_rms;
     }
     return errors;
   }
@@ -78,6 +83,8 @@ class Shadow {
     error.made = relative(squares.made);
     error.inherited = relative(squares.inherited);
     error.total = relative(squares.total);
+    error.overflows = static_cast<std::int64_t>(squares.overflows);
+    error.rms = std::sqrt(squares.values / std::max<double>(1, static_cast<double>(error.elements)));
   }
 
   /// A value, and what is measured of it: the squares of its error, or how many elements differ in float64. Nothing

@@ -11,6 +11,7 @@ struct RoundingSquares {
   double made = 0;       ///< Of the node's error: against the node in float64 on its own operands.
   double inherited = 0;  ///< Of the difference between these two float64 values.
   double total = 0;      ///< Of the error against the play in float64.
+  double overflows = 0;  ///< Not of squares: the number of elements that are finite in only one of both plays.
 };
 
 /// Compares a value with `local`, its node in float64 on its own operands, and with `exact`, the same of the play in

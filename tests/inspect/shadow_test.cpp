@@ -282,5 +282,32 @@ TEST_CASE("shadow: values without elements and numbers that are not finite") {
   const Var y = log(x) * 1.1;  // -inf
   const std::vector<NodeError> errors = shadow({tape, {y, sum(exp(none))}, inputs, {}});
   CHECK(error_of_output(errors, 0).total < 1e-6);
+  CHECK(error_of_output(errors, 0).overflows == 0);  // it is -inf in float64 too
   CHECK(error_of_output(errors, 1).total == 0);
+}
+
+TEST_CASE("shadow: overflows of float32 alone are counted") {
+  Tape tape;
+  const Var x = tape.input("x", {3});
+  Store inputs;
+  inputs.add("x", Array(ArrayView(xt::xarray<float>{1, 100, 200})));
+  const std::vector<NodeError> errors = shadow({tape, {exp(x)}, inputs, {}});
+  CHECK(error_of_output(errors, 0).overflows == 2);
+  CHECK(error_of_output(errors, 0).total < 1e-6);  // of the others
+}
+
+TEST_CASE("shadow: the root mean squares tell a result that is 0 from one that has no correct digit") {
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  Store inputs;
+  inputs.add("x", Array(ArrayView(xt::xarray<float>{0x3p-28F, 0x4p-28F})));
+  const Var small = sum((x + 1) - 1);                                               // 7 / 2^28; in float32 0
+  const Var none = reshape(sum(x * tape.constant(xt::xarray<float>{4, -3})), {1});  // 0
+  const std::vector<NodeError> errors = shadow({tape, {small, none, x * 2}, inputs, {}});
+  CHECK(error_of_output(errors, 0).total == doctest::Approx(1));
+  CHECK(error_of_output(errors, 0).rms == doctest::Approx(0x7p-28));
+  CHECK(error_of_output(errors, 0).operand_rms == doctest::Approx(std::sqrt(12.5) * 0x1p-28));
+  CHECK(error_of_output(errors, 1).rms <= 1e-9 * error_of_output(errors, 1).operand_rms);
+  CHECK(error_of_output(errors, 1).operand_rms == doctest::Approx(0xcp-28));
+  CHECK(error_of_output(errors, 2).rms == doctest::Approx(2 * std::sqrt(12.5) * 0x1p-28));
 }
