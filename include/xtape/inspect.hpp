@@ -184,10 +184,11 @@ struct Mismatch {
   std::string site;
   std::string type;
   std::string reference_type;
-  double relative =
-      0;               ///< The root mean square of the difference over that of the reference; infinite if types differ.
-  double largest = 0;  ///< The largest difference of an element.
-  std::vector<std::int64_t> element;  ///< Where that is.
+  /// The root mean square of the difference over that of the reference; infinite if types differ.
+  double relative = 0;
+  double largest = 0;                 ///< The largest difference of an element; infinite beside NaN and infinities.
+  std::vector<std::int64_t> element;  ///< Where that is; empty if types differ.
+  double ours = 0, theirs = 0;        ///< This element in the play and in the reference.
   bool transposed = false;            ///< The reference's transpose matches.
   /// The calls that compute the value from values that match: "#11 einsum, h.0.attn (…, line 12)".
   std::vector<std::string> calls;

@@ -2,39 +2,36 @@
 /// arrays from elsewhere.
 #include "diff.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 
-#include "durable.hpp"
-#include "json_text.hpp"
 #include "run_options.hpp"
 
 namespace xtape::cli {
 namespace {
 
-/// Whether the text is a file of digests, which is JSON, and not of a recipe.
-bool is_digests(const std::string& path) {
-  if (!is_plain_file(path)) return false;
-  const JsonNode root(read_file(path), path, JsonErrors::file);
-  return root.has("digests");
-}
-
-/// Whether a file holds arrays: digests are JSON.
-bool is_safetensors(const std::string& path) {
-  const std::string end = ".safetensors";
-  return path.size() > end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
+bool same(const CLI::App& command, const DiffArguments& arguments) {
+  const std::string &first = arguments.first.what, &second = arguments.second;
+  if (second.ends_with(".safetensors")) return same_as_reference(command, arguments);
+  if (!arguments.recorded.function.empty())
+    return same_tapes(tape_of_definition(command, arguments, first), tape_of_definition(command, arguments, second));
+  const Kind ours = kind_of(first), theirs = kind_of(second);
+  const auto both = [&](std::initializer_list<Kind> kinds) {
+    const auto is_one = [&](Kind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+    return is_one(ours) && is_one(theirs);
+  };
+  if (both({Kind::tape, Kind::capsule})) return same_tapes(Tape::load(first), Tape::load(second));
+  if (both({Kind::run, Kind::recipe})) return same_trainings(arguments);
+  if (both({Kind::digests})) return same_digests(first, second);
+  if (both({Kind::definition})) throw WrongInput("two definitions need --tape FUNCTION --with SIZES");
+  throw WrongInput("'" + first + "' is " + kind_text(ours) + " and '" + second + "' is " + kind_text(theirs) +
+                   ": diff takes two of one kind");
 }
 
 void diff(const CLI::App& command, const DiffArguments& arguments) {
-  const std::string &first = arguments.first.what, &second = arguments.second;
-  const bool same = as_wrong_input([&] {
-    if (is_safetensors(second)) return same_as_reference(command, arguments);
-    if (!arguments.recorded.function.empty())
-      return same_tapes(tape_of_definition(command, arguments, first), tape_of_definition(command, arguments, second));
-    if (is_saved_tape(first) && is_saved_tape(second)) return same_tapes(Tape::load(first), Tape::load(second));
-    if (is_digests(first) || is_digests(second)) return same_digests(first, second);
-    return same_trainings(arguments);
-  });
-  if (!same) throw WorkFailed("'" + first + "' and '" + second + "' differ");
+  if (!as_wrong_input([&] { return same(command, arguments); }))
+    throw WorkFailed("'" + arguments.first.what + "' and '" + arguments.second + "' differ");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "checkpoint.hpp"
 #include "compare.hpp"
@@ -16,10 +18,6 @@
 namespace xtape::cli {
 
 namespace {
-bool is_run(const std::string& path) {
-  return is_plain_file(path + "/recipe.json");
-}
-
 /// The losses of updates by step.
 std::map<std::int64_t, double> losses_of(const std::string& run) {
   std::map<std::int64_t, double> losses;
@@ -43,35 +41,53 @@ bool same_losses(const std::string& first, const std::string& second) {
     }
     ++both;
   }
-  std::printf("the losses of %zu updates are the same\n", both);
-  return true;
+  std::printf("the losses of %zu updates are the same", both);
+  if (ours.size() > both) std::printf("; the first has %zu more", ours.size() - both);
+  if (theirs.size() > both) std::printf("; the second has %zu more", theirs.size() - both);
+  std::printf("\n");
+  return ours.size() == both && theirs.size() == both;
 }
 
-/// Compares the weights of the last checkpoint that both runs have.
-bool same_weights(const std::string& first, const std::string& second) {
-  const auto folder = [](const std::string& run) { return run + "/" + train::checkpoints_folder + "/"; };
+bool is_same(const Array& first, const Array& second) {
+  return first.dtype() == second.dtype() && first.shape() == second.shape() &&
+         std::memcmp(first.data(), second.data(), first.bytes()) == 0;
+}
+
+/// The path of a run's checkpoint.
+std::string checkpoint_of(const std::string& run, const std::string& name) {
+  return run + "/" + train::checkpoints_folder + "/" + name;
+}
+
+/// The name of the last checkpoint that both runs have; "" if there is none.
+std::string last_common_checkpoint(const std::string& first, const std::string& second) {
   std::string common;
-  for (const std::string& path : train::checkpoints(folder(first))) {
+  for (const std::string& path : train::checkpoints(checkpoint_of(first, ""))) {
     const std::string name = path.substr(path.rfind('/') + 1);
-    if (path_exists(folder(second) + name)) common = name;
+    if (path_exists(checkpoint_of(second, name))) common = name;
   }
-  if (common.empty()) return true;
-  const Store ours = load_arrays(folder(first) + common + "/weights.safetensors"),
-              theirs = load_arrays(folder(second) + common + "/weights.safetensors");
-  std::size_t different = 0;
-  std::string found;
-  for (const auto& [name, array] : ours) {
-    const Array* other = theirs.find(name);
-    const bool same = other != nullptr && other->dtype() == array.dtype() && other->shape() == array.shape() &&
-                      std::memcmp(other->data(), array.data(), array.bytes()) == 0;
-    if (!same && different++ == 0) found = name;
+  return common;
+}
+
+bool same_weights(const std::string& first, const std::string& second) {
+  const std::string common = last_common_checkpoint(first, second);
+  if (common.empty()) {
+    std::printf("they have no checkpoint of the same update\n");
+    return false;
   }
-  if (different == 0)
+  const char* weights = "/weights.safetensors";
+  const Store ours = load_arrays(checkpoint_of(first, common) + weights),
+              theirs = load_arrays(checkpoint_of(second, common) + weights);
+  std::vector<std::string> different;
+  for (const auto& [name, array] : ours)
+    if (const Array* other = theirs.find(name); other == nullptr || !is_same(array, *other)) different.push_back(name);
+  for (const Store::Entry& entry : theirs)
+    if (!ours.has(entry.name)) different.push_back(entry.name);
+  if (different.empty())
     std::printf("the weights of checkpoint %s are the same\n", common.c_str());
   else
-    std::printf("%zu of %zu weights of checkpoint %s differ, first '%s'\n", different, ours.size(), common.c_str(),
-                found.c_str());
-  return different == 0;
+    std::printf("%zu of %zu weights of checkpoint %s differ, first '%s'\n", different.size(), ours.size(),
+                common.c_str(), different[0].c_str());
+  return different.empty();
 }
 
 }  // namespace
@@ -82,7 +98,7 @@ bool same_trainings(const DiffArguments& arguments) {
   const std::string found = first_difference(play_of(arguments.first).tape, play_of(second).tape);
   std::cout << (found.empty() ? "the tapes of an update are the same" : found) << std::endl;
   bool same = found.empty();
-  if (is_run(arguments.first.what) && is_run(arguments.second)) {
+  if (kind_of(arguments.first.what) == Kind::run && kind_of(arguments.second) == Kind::run) {
     same = same_losses(arguments.first.what, arguments.second) && same;
     same = same_weights(arguments.first.what, arguments.second) && same;
   }

@@ -45,9 +45,8 @@ void evaluate_on_text(const EvalArguments& arguments) {
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
-  const TextEvaluation found = as_wrong_input([&] {
-    return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows, communicator);
-  });
+  const TextEvaluation found = as_wrong_input(
+      [&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows, communicator); });
   if (!is_first_rank()) return;
   const double bits = found.loss * static_cast<double>(found.tokens) / std::log(2.0);
   std::cout.precision(6);
@@ -63,8 +62,8 @@ void evaluate(const EvalArguments& arguments) {
   Run run = as_wrong_input([&] {
     std::vector<Setting> settings = parse_settings(arguments.set);
     for (const Setting& setting : arguments.inference.settings()) settings.push_back(setting);
-    Run opened = Run::open(arguments.run, settings, CheckpointChoice::parse(arguments.checkpoint),
-                           ranks(arguments.ranks));
+    Run opened =
+        Run::open(arguments.run, settings, CheckpointChoice::parse(arguments.checkpoint), ranks(arguments.ranks));
     opened.model().store_weights_as(arguments.inference.dtype(opened.model().dtype()));
     if (arguments.test && opened.recipe().data.test.empty())
       throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_…=FILE");

@@ -63,7 +63,7 @@ void draw(const Plan& plan, const std::string& path) {
 }
 
 void run(const PlanArguments& arguments) {
-  RecordedPlay play = play_of(arguments.play);
+  RecordedPlay play = play_of(arguments.play, false);
   if (!arguments.memory.empty()) {
     const std::optional<std::size_t> bytes = bytes_in(arguments.memory);
     if (!bytes) throw WrongInput("--memory must be a size such as 300MiB; the units are " + std::string(byte_units));
@@ -80,7 +80,7 @@ void run(const PlanArguments& arguments) {
 void add_plan(CLI::App& program) {
   CLI::App* command = program.add_subcommand("plan", "Show the memory and predicted time of a play, without playing");
   const auto arguments = std::make_shared<PlanArguments>();
-  add_play(*command, arguments->play);
+  add_play(*command, arguments->play, false);
   command->add_option("--memory", arguments->memory, "Show the plan that takes at most this, such as 300MiB")
       ->type_name("SIZE");
   command->add_option("--out", arguments->out, "Draw which buffer lives when to this file")->type_name("FILE.svg");

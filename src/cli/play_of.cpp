@@ -1,18 +1,51 @@
 #include "play_of.hpp"
 
+#include <array>
+
 #include "durable.hpp"
+#include "files.hpp"
+#include "json_text.hpp"
 #include "recorded.hpp"
 #include "run_options.hpp"
 
 namespace xtape::cli {
 
-void add_play(CLI::App& command, PlayArguments& arguments) {
+namespace {
+/// The kind of a JSON file: recipes and definitions have these keys.
+Kind kind_of_json(const std::string& path) {
+  const JsonNode root(read_file(path), path, JsonErrors::file);
+  if (root.has("digests")) return Kind::digests;
+  return root.has("model") || root.has("blocks") ? Kind::definition : Kind::recipe;
+}
+}  // namespace
+
+Kind kind_of(const std::string& path) {
+  if (is_capsule(path)) return Kind::capsule;
+  if (is_saved_tape(path)) return Kind::tape;
+  if (is_plain_file(path + "/recipe.json")) return Kind::run;
+  if (is_folder(path)) throw WrongInput("'" + path + "' is neither a run nor a saved tape");
+  if (path.ends_with(".safetensors")) return Kind::arrays;
+  if (!is_plain_file(path)) throw WrongInput("there is no '" + path + "'");
+  return kind_of_json(path);
+}
+
+std::string kind_text(Kind kind) {
+  static const std::array<const char*, 7> names = {"a recipe",     "a run",   "a capsule", "a saved tape",
+                                                   "a definition", "digests", "arrays"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
   command
       .add_option("PLAY", arguments.what,
                   "A recipe, whose first update is played; a run, whose next one is; a capsule or a saved tape")
       ->required();
   add_settings(command, arguments.set);
-  command.add_option("--in", arguments.in, "Of a saved tape: a safetensors file with the inputs by name");
+  if (plays) {
+    command.add_option("--in", arguments.in, "Of a saved tape: a safetensors file with the inputs by name");
+    command.add_option("--seed", arguments.seed, "Of a saved tape: the seed of random ops");
+    command.add_option("--step", arguments.step, "Of a saved tape: the random step");
+  }
   command.add_option("--threads", arguments.threads, "The number of threads (0: all cores)")->capture_default_str();
   command.add_option("--precision", arguments.precision, "Round the factors of products to this precision")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
@@ -21,11 +54,14 @@ void add_play(CLI::App& command, PlayArguments& arguments) {
 void set_options(const PlayArguments& arguments, RecordedPlay& play) {
   if (arguments.threads > 0) play.options.threads = arguments.threads;
   if (!arguments.precision.empty()) play.options.precision = precision_named(arguments.precision);
+  play.options.seed = arguments.seed.value_or(play.options.seed);
+  play.step = arguments.step.value_or(play.step);
 }
 
-RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments) {
+RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool plays) {
   if (tape.outputs.empty()) throw WrongInput("the saved tape names no output to play");
-  RecordedPlay play{tape.tape, {}, arrays_for(wanted_by(tape.tape, tape.inputs), arguments.in), {}};
+  RecordedPlay play{tape.tape, {}, {}, {}};
+  if (plays) play.inputs = arrays_for(wanted_by(tape.tape, tape.inputs), arguments.in);
   for (const auto& each : tape.outputs) play.outputs.push_back(each.value);
   play.options.carries = tape.tape.states();
   for (const Carry& state : play.options.carries)
@@ -36,17 +72,40 @@ RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments) {
 }
 
 namespace {
-RecordedPlay named_play(const PlayArguments& arguments) {
-  if (is_capsule(arguments.what)) return recorded_play(Capsule::load(arguments.what));
-  if (is_saved_tape(arguments.what)) return play_of(Tape::load(arguments.what), arguments);
-  if (is_folder(arguments.what)) return Run::open(arguments.what, parse_settings(arguments.set)).trainer().next_play();
-  return first_play(Recipe::load(arguments.what, parse_settings(arguments.set)));
+/// Refuses arguments that would have no effect.
+void check_arguments(const PlayArguments& arguments, Kind kind) {
+  const bool trains = kind == Kind::recipe || kind == Kind::run;
+  const auto refuse = [&](bool given, const char* option) {
+    if (given) throw WrongInput("'" + arguments.what + "' is " + kind_text(kind) + ", which takes no " + option);
+  };
+  refuse(!arguments.set.empty() && !trains, "--set");
+  refuse(!arguments.in.empty() && kind != Kind::tape, "--in");
+  refuse(arguments.seed.has_value() && kind != Kind::tape, "--seed");
+  refuse(arguments.step.has_value() && kind != Kind::tape, "--step");
+}
+
+RecordedPlay named_play(const PlayArguments& arguments, bool plays) {
+  const Kind kind = kind_of(arguments.what);
+  check_arguments(arguments, kind);
+  switch (kind) {
+    case Kind::capsule:
+      return recorded_play(Capsule::load(arguments.what));
+    case Kind::tape:
+      return play_of(Tape::load(arguments.what), arguments, plays);
+    case Kind::run:
+      return Run::open(arguments.what, parse_settings(arguments.set)).trainer().next_play();
+    case Kind::recipe:
+      return first_play(Recipe::load(arguments.what, parse_settings(arguments.set)));
+    default:
+      throw WrongInput("a recipe, a run, a capsule or a saved tape can be played; '" + arguments.what + "' is " +
+                       kind_text(kind));
+  }
 }
 }  // namespace
 
-RecordedPlay play_of(const PlayArguments& arguments) {
+RecordedPlay play_of(const PlayArguments& arguments, bool plays) {
   return as_wrong_input([&] {
-    RecordedPlay play = named_play(arguments);
+    RecordedPlay play = named_play(arguments, plays);
     set_options(arguments, play);
     return play;
   });

@@ -1,6 +1,8 @@
 /// The play that a command looks into.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,19 +11,27 @@
 
 namespace xtape::cli {
 
+/// What a path names, judged by the names in a folder and the keys of a JSON file.
+enum class Kind : std::uint8_t { recipe, run, capsule, tape, definition, digests, arrays };
+/// Throws WrongInput if there is nothing of these kinds, FileError if it cannot be read.
+Kind kind_of(const std::string& path);
+std::string kind_text(Kind kind);  ///< "a recipe", "a saved tape".
+
 struct PlayArguments {
-  std::string what;              ///< A recipe, a run, a capsule or a saved tape.
-  std::string in;                ///< Of a saved tape: the file with its inputs.
-  std::vector<std::string> set;  ///< Settings of a recipe.
+  std::string what;                         ///< A recipe, a run, a capsule or a saved tape.
+  std::string in;                           ///< Of a saved tape: the file with its inputs.
+  std::vector<std::string> set;             ///< Settings of a recipe or run.
+  std::optional<std::uint64_t> seed, step;  ///< Of the random numbers of a saved tape.
   int threads = 0;
-  std::string precision;  ///< Of a saved tape; of a recipe it is a setting.
+  std::string precision;
 };
-/// Adds the arguments.
-void add_play(CLI::App& command, PlayArguments& arguments);
-/// Of a recipe: the first play of its training; of a run: the next one. Throws WrongInput.
-RecordedPlay play_of(const PlayArguments& arguments);
+/// Adds the arguments; --in, --seed and --step only if the command plays.
+void add_play(CLI::App& command, PlayArguments& arguments, bool plays = true);
+/// Of a recipe: the first play of its training; of a run: the next one. With `plays` false, inputs may be missing.
+/// Throws WrongInput, also for arguments that do not go with the kind.
+RecordedPlay play_of(const PlayArguments& arguments, bool plays = true);
 /// The play of a tape, on the arrays of the file `arguments.in`. Throws WrongInput.
-RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments);
+RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool plays = true);
 /// Sets threads and precision as the arguments say.
 void set_options(const PlayArguments& arguments, RecordedPlay& play);
 

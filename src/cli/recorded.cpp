@@ -1,9 +1,12 @@
 #include "recorded.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "nearest.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/player.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {
@@ -55,24 +58,27 @@ void add_gradients(RecordedTape& recorded) {
   const Vars found = grad(value, vars);
   for (std::size_t i = 0; i < by.size(); ++i) recorded.outputs.add("grad." + by[i].name, found[i]);
 }
-}  // namespace
 
-namespace {
 /// Converts the array to the dtype of the input if only the width differs.
 Array fitting(const Array& array, const Wanted& input) {
+  const bool floats = is_floating(array.dtype()) && is_floating(input.dtype);
+  const bool integers = (is_integer(array.dtype()) || array.dtype() == Dtype::int8) && is_integer(input.dtype);
   if (array.dtype() == input.dtype) return array;
-  if (array.dtype() == Dtype::float32 && input.dtype == Dtype::float64) return converted<float, double>(array);
-  if (array.dtype() == Dtype::float64 && input.dtype == Dtype::float32) return converted<double, float>(array);
-  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float32) return converted<bfloat16, float>(array);
-  if (array.dtype() == Dtype::bfloat16 && input.dtype == Dtype::float64) return converted<bfloat16, double>(array);
-  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int32) return converted<std::int8_t, std::int32_t>(array);
-  if (array.dtype() == Dtype::int8 && input.dtype == Dtype::int64) return converted<std::int8_t, std::int64_t>(array);
-  if (array.dtype() == Dtype::int32 && input.dtype == Dtype::int64) return converted<std::int32_t, std::int64_t>(array);
-  if (array.dtype() == Dtype::int64 && input.dtype == Dtype::int32) return converted<std::int64_t, std::int32_t>(array);
-  throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + ", the file has " +
-                   name_of(array.dtype()));
+  if (!floats && !integers)
+    throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + ", the file has " +
+                     name_of(array.dtype()));
+  const Array fit = as_dtype(array, input.dtype), back = as_dtype(fit, array.dtype());
+  if (integers && std::memcmp(back.data(), array.data(), array.bytes()) != 0)
+    throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + "; the file has " +
+                     name_of(array.dtype()) + " with numbers that do not fit");
+  return fit;
 }
 }  // namespace
+
+Array as_dtype(const Array& array, Dtype dtype) {
+  Tape tape;
+  return evaluate(cast(tape.constant(array), dtype));
+}
 
 Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
   const Store file = path.empty() ? Store() : load_arrays(path);

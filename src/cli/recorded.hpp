@@ -31,12 +31,8 @@ using MakeInputs = std::function<NamedVars(const Model& model, Tape& tape)>;
 RecordedTape recorded_tape(const CLI::App& command, const RecordedOptions& options, bool zeros,
                            const MakeInputs& inputs);
 
-template <class From, class To>
-Array converted(const Array& from) {
-  Array to(dtype_of<To>(), from.shape());
-  for (std::int64_t i = 0; i < from.count(); ++i) to.as<To>()[i] = static_cast<To>(from.as<From>()[i]);
-  return to;
-}
+/// The elements as another dtype.
+Array as_dtype(const Array& array, Dtype dtype);
 
 /// An input to feed.
 struct Wanted {
@@ -47,7 +43,7 @@ struct Wanted {
 std::vector<Wanted> wanted_by(const Tape& tape, const NamedVars& inputs);
 bool is_state(const std::vector<Carry>& states, const Var& input);
 /// The arrays for the inputs from a safetensors file, in their order, converted if only their width differs; none for
-/// states that the file does not have. Throws WrongInput if arrays are missing or unknown.
+/// states that the file does not have. Throws WrongInput if arrays are missing or unknown, or integers do not fit.
 Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path);
 
 }  // namespace xtape::cli

@@ -29,7 +29,10 @@ struct Work {
 Work prepared(const CLI::App& command, const RunArguments& arguments) {
   const RecordedOptions& options = arguments.recorded;
   const bool saved = is_saved_tape(options.definition.definition);
-  if (!saved && options.function.empty()) throw WrongInput("a definition needs a FUNCTION to play");
+  if (!saved && options.function.empty()) {
+    load_model(options.definition, false);  // throws if there is no such definition
+    throw WrongInput("a definition needs a FUNCTION to play");
+  }
   Work work;
   work.recorded = recorded_tape(command, options, false, [&](const Model& model, Tape& tape) {
     std::vector<Wanted> wanted;
@@ -63,13 +66,13 @@ void print(const std::string& name, const ArrayView& values) {
     case Dtype::float64:
       return print_elements<double>(values);
     case Dtype::bfloat16:
-      return print_elements<float>(converted<bfloat16, float>(Array(values)));
+      return print_elements<float>(as_dtype(Array(values), Dtype::float32));
     case Dtype::int32:
       return print_elements<std::int32_t>(values);
     case Dtype::int64:
       return print_elements<std::int64_t>(values);
     case Dtype::int8:
-      return print_elements<std::int32_t>(converted<std::int8_t, std::int32_t>(Array(values)));
+      return print_elements<std::int32_t>(as_dtype(Array(values), Dtype::int32));
     case Dtype::boolean:
       return print_elements<bool>(values);
   }

@@ -87,7 +87,7 @@ void draw(const std::vector<NodeError>& errors, const std::string& path) {
 /// The shadow of a run's loss with its weights stored as `dtype`.
 std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
   return as_wrong_input([&] {
-    if (!is_folder(arguments.play.what) || is_saved_tape(arguments.play.what) || is_capsule(arguments.play.what))
+    if (kind_of(arguments.play.what) != Kind::run)
       throw WrongInput("--weights needs a run: the rounding of initial weights says nothing");
     Run run = Run::open(arguments.play.what, parse_settings(arguments.play.set));
     RecordedPlay play = run.trainer().next_play();

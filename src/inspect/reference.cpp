@@ -85,19 +85,23 @@ Array numbers(const Array& array) {
 
 /// Sets the differences of two arrays of one shape.
 void measure(const Array& ours, const Array& theirs, Mismatch& found) {
+  if (ours.count() == 0) return;
   double difference = 0, size = 0;
   std::int64_t at = 0;
   found.largest = 0;
   for (std::int64_t i = 0; i < ours.count(); ++i) {
     const double a = ours.as<double>()[i], b = theirs.as<double>()[i];
-    const double d = a == b || (std::isnan(a) && std::isnan(b)) ? 0 : std::abs(a - b);
-    difference += std::isnan(d) ? HUGE_VAL : d * d;
+    const bool same = a == b || (std::isnan(a) && std::isnan(b));
+    const double d = same ? 0 : std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : HUGE_VAL;
+    difference += d * d;
     if (std::isfinite(b)) size += b * b;
     if (d <= found.largest) continue;
     found.largest = d;
     at = i;
   }
   found.relative = difference == 0 ? 0 : size == 0 ? HUGE_VAL : std::sqrt(difference / size);
+  found.ours = ours.as<double>()[at];
+  found.theirs = theirs.as<double>()[at];
   found.element.assign(ours.shape().size(), 0);
   for (std::size_t axis = found.element.size(); axis-- > 0; at /= ours.shape()[axis])
     found.element[axis] = at % ours.shape()[axis];
@@ -165,7 +169,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
     const Array &own = ours.at(each.name), &theirs = *reference.find(each.name);
     Mismatch found;
     found.name = each.name;
-    found.relative = HUGE_VAL;
+    found.relative = own.count() == 0 && own.shape() == theirs.shape() ? 0 : HUGE_VAL;
     const bool turned = own.shape() != theirs.shape() && same_elements(own.shape(), theirs.shape());
     if (own.shape() == theirs.shape() || turned)
       measure(numbers(own), numbers(turned ? transposed(theirs) : theirs), found);
@@ -181,6 +185,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
     } else if (turned) {
       found.transposed = found.relative <= tolerance;
       found.relative = HUGE_VAL;
+      found.element.clear();
     }
     const Node& node = play.tape.node(static_cast<std::size_t>(each.value.node));
     found.node = to_string(Origin{each.value.node, node.op});

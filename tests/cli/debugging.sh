@@ -71,6 +71,16 @@ expect 1 "only the first has it" "differ$" diff same mended
 expect 0 "^the tapes of an update are the same$" "" diff entropy_recipe.json other_recipe.json
 expect 2 "" "there is no" diff same nowhere
 
+expect 0 "short: step 10" "run short" train entropy_recipe.json --set steps=10 --out short
+expect 1 "^the losses of 10 updates are the same; the first has 10 more$" "differ$" diff same short
+expect 1 "^they have no checkpoint of the same update$" "differ$" diff same short
+expect 2 "" "'run/capsule' is a capsule and 'same' is a run: diff takes two of one kind" diff run/capsule same
+expect 2 "" "two definitions need --tape FUNCTION" diff entropy.json entropy.json
+expect 2 "" "'entropy.json' is a definition$" shadow entropy.json
+expect 2 "" "'run/capsule' is a capsule, which takes no --set" shadow run/capsule --set steps=3
+expect 2 "" "'entropy_recipe.json' is a recipe, which takes no --in" shadow entropy_recipe.json --in nowhere.safetensors
+expect 2 "" "there is no 'nowhere'" shadow nowhere
+
 # A play with `run`.
 python3 - <<'PYTHON'
 import json, struct
@@ -85,6 +95,27 @@ cat >logs.json <<'END'
   "result": "sum(y)"
 }, "g": {"inputs": {"x": "float [n]"}, "result": "sum(watch(x, x > 0))"}}}}
 END
+cat >integers.json <<'END'
+{"xtape": 2, "name": "integers", "model": {"functions": {"f": {
+  "inputs": {"x": "int32 [n]"},
+  "do": ["y = dropout(cast(x, 'float'), 0.5)"],
+  "result": "sum(y * y)"
+}}}}
+END
+python3 - <<'PYTHON'
+import json, struct
+for name, numbers in (("wide", [1, 2, 2 ** 32 + 5]), ("fitting", [1, 2, -5])):
+    text = json.dumps({"x": {"dtype": "I64", "shape": [3], "data_offsets": [0, 24]}}).encode()
+    open(name + ".safetensors", "wb").write(struct.pack("<Q", len(text)) + text + struct.pack("<3q", *numbers))
+PYTHON
+expect 2 "" "input 'x' must be int32; the file has int64 with numbers that do not fit" run integers.json f --in wide.safetensors
+expect 0 "^f: float32 \(\) 30$" "" run integers.json f --in fitting.safetensors
+expect 2 "" "there is no file 'no_such_tape'" run no_such_tape
+expect 0 "" "" show integers.json --tape f --with n=3 --mode train --save integers
+expect 0 "1 again|steps" "" plan integers
+expect 2 "" "input 'x' is not given: --in FILE" shadow integers
+expect 0 "first output" "" shadow integers --in fitting.safetensors --seed 3 --step 4
+expect 2 "" "which takes no --seed" shadow same --seed 3
 expect 0 "^f: float32" "" run logs.json f --in good.safetensors --capsule of_run
 holds "no capsule without a failure of a play" test ! -e of_run
 expect 1 "" "^xtape: -inf in #1 log -> float32 \(3,\)  at f \(.*logs.json, function 'f', line 3\)" run logs.json f --in bad.safetensors --capsule of_run
@@ -118,6 +149,17 @@ expect 0 "^79 arrays match, 0 differ$" "" diff gelu "$golden/gpt2_modules.safete
 expect 1 "^'h.0.mlp.act' differs" "differ$" diff gelu_tanh "$golden/gpt2_modules.safetensors" --in "$golden/gpt2_modules_inputs.safetensors"
 expect 1 "gelu.*activation.json, block 'gelu_tanh', line [0-9]+" "differ$" \
   diff gelu_tanh "$golden/gpt2_modules.safetensors" --in "$golden/gpt2_modules_inputs.safetensors"
+
+python3 - "$golden/gpt2_modules.safetensors" spoilt.safetensors <<'PYTHON'
+import json, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+size = struct.unpack("<Q", data[:8])[0]
+begin = 8 + size + json.loads(data[8:8 + size])["h.0.mlp.act"]["data_offsets"][0]
+data[begin + 8:begin + 12] = struct.pack("<f", float("nan"))
+open(sys.argv[2], "wb").write(data)
+PYTHON
+expect 1 "by inf of its size, most at \[0, 0, 2\]: -?[0-9.]+, in the reference nan" "differ$" \
+  diff gelu spoilt.safetensors --in "$golden/gpt2_modules_inputs.safetensors"
 
 # Definitions, without saving their tapes.
 sizes=(--tape loss --with b=2,t=6 --mode train)
