@@ -62,7 +62,7 @@ class Budget {
   }
   MemoryPoint point(const Way& way) {
     const Schedule made = schedule(way);
-    const std::size_t arena = compact_offsets(ArenaBuffers(graph_, made).lifetimes).total;
+    const std::size_t arena = assign_offsets(ArenaBuffers(graph_, made).lifetimes, true).total;
     return {arena + outside_, arena, seconds_ + way.seconds,
             static_cast<std::int64_t>(made.executions.size() - graph_.steps.size())};
   }

@@ -18,7 +18,9 @@ namespace xtape {
 namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 std::size_t machine_memory() {
   struct sysinfo info {};
@@ -43,7 +45,9 @@ std::size_t address_space_left() {
 }
 }  // namespace
 
-std::size_t memory_limit() { return std::min(machine_memory(), address_limit()); }
+std::size_t memory_limit() {
+  return std::min(machine_memory(), address_limit());
+}
 
 std::size_t resident_bytes() {
   std::size_t whole = 0, resident = 0;
@@ -57,9 +61,9 @@ std::size_t peak_resident_bytes() {
 }
 
 std::optional<std::size_t> bytes_in(const std::string& text) {
-  static const std::map<std::string, double> units = {{"bytes", 1},          {"KiB", 1024.0},          {"MiB", 1048576.0},
-                                                      {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}, {"KB", 1e3},
-                                                      {"MB", 1e6},           {"GB", 1e9},              {"TB", 1e12}};
+  static const std::map<std::string, double> units = {
+      {"bytes", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
+      {"KB", 1e3},  {"MB", 1e6},     {"GB", 1e9},        {"TB", 1e12}};
   constexpr double most = 1e18;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());
@@ -120,7 +124,9 @@ void Arena::grow(std::size_t bytes) {
   usable_ = wanted;
 }
 
-std::shared_ptr<Arena> make_arena() { return std::make_shared<Arena>(); }
+std::shared_ptr<Arena> make_arena() {
+  return std::make_shared<Arena>();
+}
 
 namespace {
 /// The gaps between buffers in use, by size and by offset.
@@ -181,9 +187,8 @@ class Gaps {
   std::set<std::pair<std::size_t, std::size_t>> by_size_;  // (bytes, offset)
   std::size_t total_ = 0;
 };
-}  // namespace
-
-Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse) {
+/// Places buffers in order of their first step, each in the smallest gap that holds it (best fit).
+Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
   Offsets offsets;
   offsets.of.assign(lifetimes.size(), 0);
   std::vector<std::size_t> order(lifetimes.size());
@@ -208,7 +213,6 @@ Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse) {
   return offsets;
 }
 
-namespace {
 /// Places buffers in this order, each at the lowest offset that is free throughout its life.
 Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
   Offsets offsets;
@@ -245,10 +249,14 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
 }
 }  // namespace
 
-Offsets compact_offsets(const std::vector<Lifetime>& lifetimes) {
+Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse) {
   constexpr double most_pairs = 2e7;
   constexpr int most_tries = 200;
-  Offsets best = assign_offsets(lifetimes, true);
+  constexpr double most_bytes = 0x1p62;  // of larger arenas, which no machine has, the sums could overflow
+  Offsets best = best_fit(lifetimes, reuse);
+  double all_bytes = 0;
+  for (const Lifetime& lifetime : lifetimes) all_bytes += static_cast<double>(lifetime.bytes) + 64;
+  if (!reuse || all_bytes > most_bytes) return best;
   const std::size_t least = most_alive(lifetimes);
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -67,14 +67,11 @@ struct Offsets {
   std::size_t total = 0;
 };
 
-/// Assigns offsets so that buffers that are alive at the same step never overlap. Buffers are placed in order of their
-/// first step, each in the smallest gap that holds it (best fit). With `reuse` false no two buffers share memory. A
-/// total above 2^64 - 1 is returned as 2^64 - 1.
-Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse);
-
-/// The same in less memory but more time. Also places buffers in order of their sizes, the largest first, each at the
+/// Assigns offsets so that buffers that are alive at the same step never overlap. Tries several orders: first by their
+/// first step, each buffer in the smallest gap that holds it (best fit); then by size, the largest first, each at the
 /// lowest offset that is free throughout its life; then again with the buffer that ended last as the first, a number of
-/// times. Returns the best.
-Offsets compact_offsets(const std::vector<Lifetime>& lifetimes);
+/// times. Returns the best. With `reuse` false no two buffers share memory. A total above 2^64 - 1 is returned as
+/// 2^64 - 1.
+Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse);
 
 }  // namespace xtape

@@ -328,8 +328,7 @@ class Planner {
       lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
       in_arena.push_back(&buffer);
     }
-    const Offsets offsets =
-        options_.memory > 0 ? compact_offsets(lifetimes) : assign_offsets(lifetimes, options_.passes.reuse);
+    const Offsets offsets = assign_offsets(lifetimes, options_.passes.reuse);
     for (std::size_t i = 0; i < in_arena.size(); ++i) in_arena[i]->offset = offsets.of[i];
     result_.arena_bytes = offsets.total;
   }
