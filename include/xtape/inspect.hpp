@@ -24,22 +24,22 @@ struct RecordedPlay {
   PlayerOptions options;  ///< Those of the player.
   std::uint64_t step = 0;
 };
-/// The play of `player` with these feeds, from its present states, which a play changes. Copies feeds and states, so
-/// that the player may go on.
+/// The play of `player` with these feeds, from its present states: call it before the play, which changes them. Copies
+/// feeds and states, so that the player may go on.
 RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
 
 /// What numbers an array has. Of booleans, true counts as 1.
 struct Range {
-  double least = 0, most = 0;  ///< Of the finite elements; 0 if there are none.
+  double min = 0, max = 0;  ///< Of the finite elements; 0 if there are none.
   std::int64_t count = 0;
-  std::int64_t zeros = 0, nans = 0, infinities = 0, negative_infinities = 0;
+  std::int64_t zeros = 0, nans = 0, positive_infinities = 0, negative_infinities = 0;
 
-  std::int64_t finite() const { return count - nans - infinities - negative_infinities; }
+  std::int64_t finite() const { return count - nans - positive_infinities - negative_infinities; }
   bool all_finite() const { return finite() == count; }
   double magnitude() const;  ///< The largest absolute value of the finite elements.
 };
 Range range_of(const ArrayView& values);
-/// "-3.2 … 88.7", "0 … 3.4e38, 12 zeros, 3 of 64 inf".
+/// "-3.2 … 88.7", "0 … 3.4e38, 12 of 64 zero, 3 of 64 inf".
 std::string to_string(const Range& range);
 
 /// A value on the way to a failure.
@@ -64,7 +64,8 @@ struct Failure {
   std::vector<std::int64_t> element;  ///< The index of the first element that is not finite.
   Range range;                        ///< Of the output.
   /// Where it came from: an operand of the call that made it fail, the operand of the call that computed this one, and
-  /// so on. An operand made a call fail if the failure disappears when the operand is replaced by ones.
+  /// so on. An operand made a call fail if the failure disappears when 1, 0, 0.5 or -0.5 replaces its elements; among
+  /// several, or if there is none, the operand with the largest numbers is followed.
   std::vector<Cause> causes;
 };
 /// One line: what, op, type, site.
@@ -95,8 +96,8 @@ struct Capsule {
 bool is_capsule(const std::string& path);
 
 /// Plays node by node and returns the first failure that the outputs depend on: the call fails the play even if ones
-/// take the place of the NaN and infinities that other calls make. Nothing if all outputs are finite. Infinities that come from constants or attributes, of which masks are made, are
-/// no failure. Takes the time of several slow plays.
+/// take the place of the NaN and infinities that other calls make. Nothing if all outputs are finite. Infinities that
+/// come from constants or attributes, of which masks are made, are no failure. Takes the time of several slow plays.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// How a capsule is played again.
@@ -147,8 +148,8 @@ struct NodeError {
 /// `rounded` has arrays for parameters by name, such as those of weights that are stored as int8: the play uses these,
 /// and the play in float64 those of the tape. Returns their errors too.
 std::vector<NodeError> shadow(const RecordedPlay& play, const Store& rounded = {});
-/// The nodes that add more than `least` to the error, most first.
-std::vector<NodeError> ranked(std::vector<NodeError> errors, double least = 0);
+/// The nodes that add more than `threshold` to the error, most first.
+std::vector<NodeError> ranked(std::vector<NodeError> errors, double threshold = 0);
 
 /// A value that a gradient flows through.
 struct FlowStep {

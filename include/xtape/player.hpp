@@ -141,7 +141,8 @@ std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, con
 class MemoryError : public Error {
  public:
   MemoryError(const std::string& message, std::size_t least) : Error(message), least_(least) {}
-  std::size_t least() const { return least_; }  ///< The least PlayerOptions::memory that is possible, in bytes.
+  /// The least possible bound in bytes: PlayerOptions::memory, or if a Trainer throws, TrainerOptions::memory.
+  std::size_t least() const { return least_; }
 
  private:
   std::size_t least_;

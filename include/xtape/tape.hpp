@@ -283,7 +283,8 @@ class Tape {
   /// the file are not read.
   ///
   /// `ops` are the ops that nodes may have; null: builtin_ops(). Throws FileError, which gives file and line, for
-  /// anything that recording could not have made, and for weights that the tape does not have.
+  /// anything that recording could not have made, and for weights that the tape does not have while it has
+  /// parameters that they do not give.
   static SavedTape load(const std::string& path, const Store& weights = {}, const OpTable* ops = nullptr);
   void to_dot(std::ostream& out) const;  ///< A Graphviz digraph: a vertex for each node.
 

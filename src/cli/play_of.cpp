@@ -15,6 +15,7 @@ namespace {
 Kind kind_of_json(const std::string& path) {
   const JsonNode root(read_file(path), path, JsonErrors::file);
   if (root.has("digests")) return Kind::digests;
+  if (root.has("format")) throw WrongInput("'" + path + "' is a file of a saved tape: give the folder");
   return root.has("model") || root.has("blocks") ? Kind::definition : Kind::recipe;
 }
 }  // namespace

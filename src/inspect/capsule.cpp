@@ -102,7 +102,7 @@ void describe_output(Failure& failure, const Array& output) {
   failure.type = to_string(ValueType{output.dtype(), output.shape()});
   failure.range = range_of(output);
   failure.element = first_not_finite_index(output);
-  failure.what = failure.range.nans > 0 ? "NaN" : failure.range.infinities > 0 ? "inf" : "-inf";
+  failure.what = failure.range.nans > 0 ? "NaN" : failure.range.positive_infinities > 0 ? "inf" : "-inf";
 }
 
 Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing) {

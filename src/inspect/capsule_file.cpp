@@ -15,20 +15,20 @@ constexpr std::int64_t capsule_version = 1;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 Json json_of_range(const Range& range) {
-  return {{"least", json_of(range.least)},
-          {"most", json_of(range.most)},
+  return {{"min", json_of(range.min)},
+          {"max", json_of(range.max)},
           {"count", range.count},
           {"zeros", range.zeros},
           {"nan", range.nans},
-          {"inf", range.infinities},
+          {"inf", range.positive_infinities},
           {"-inf", range.negative_infinities}};
 }
 
 Range range_of(const JsonNode& json) {
-  json.only({"least", "most", "count", "zeros", "nan", "inf", "-inf"});
+  json.only({"min", "max", "count", "zeros", "nan", "inf", "-inf"});
   const auto integer = [&](const char* key) { return json.at(key).integer(0, most); };
-  return {json.at("least").number(),
-          json.at("most").number(),
+  return {json.at("min").number(),
+          json.at("max").number(),
           integer("count"),
           integer("zeros"),
           integer("nan"),

@@ -13,11 +13,11 @@ void add_element(Range& range, T element) {
   if (std::isnan(value)) {
     ++range.nans;
   } else if (std::isinf(value)) {
-    ++(value > 0 ? range.infinities : range.negative_infinities);
+    ++(value > 0 ? range.positive_infinities : range.negative_infinities);
   } else {
-    if (range.least > range.most) range.least = range.most = value;
-    range.least = std::min(range.least, value);
-    range.most = std::max(range.most, value);
+    if (range.min > range.max) range.min = range.max = value;
+    range.min = std::min(range.min, value);
+    range.max = std::max(range.max, value);
     if (value == 0) ++range.zeros;
   }
 }
@@ -26,15 +26,15 @@ template <class T>
 Range range_of(const T* elements, std::int64_t count) {
   Range range;
   range.count = count;
-  range.least = 1;  // least > most: none is finite yet
+  range.min = 1;  // min > max: none is finite yet
   for (std::int64_t i = 0; i < count; ++i) add_element(range, elements[i]);
-  if (range.least > range.most) range.least = range.most = 0;
+  if (range.min > range.max) range.min = range.max = 0;
   return range;
 }
 }  // namespace
 
 double Range::magnitude() const {
-  return std::max(std::abs(least), std::abs(most));
+  return std::max(std::abs(min), std::abs(max));
 }
 
 Range range_of(const ArrayView& values) {
@@ -65,16 +65,16 @@ std::string to_string(const Range& range) {
   if (range.count == 0) return "no elements";
   if (range.finite() == 0)
     text << "none finite";
-  else if (range.least == range.most)
-    text << (range.finite() > 1 ? "all " : "") << range.least;
+  else if (range.min == range.max)
+    text << (range.finite() == range.count && range.count > 1 ? "all " : "") << range.min;
   else
-    text << range.least << " … " << range.most;
+    text << range.min << " … " << range.max;
   const auto add = [&](std::int64_t count, const char* what) {
     if (count > 0) text << ", " << count << " of " << range.count << ' ' << what;
   };
-  if (range.least != range.most) add(range.zeros, "zero");
+  if (range.min != range.max) add(range.zeros, "zero");
   add(range.nans, "NaN");
-  add(range.infinities, "inf");
+  add(range.positive_infinities, "inf");
   add(range.negative_infinities, "-inf");
   return text.str();
 }

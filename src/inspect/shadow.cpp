@@ -229,8 +229,8 @@ std::vector<NodeError> shadow(const RecordedPlay& play, const Store& rounded) {
   return Shadow(play, rounded).play(play.options, play.step);
 }
 
-std::vector<NodeError> ranked(std::vector<NodeError> errors, double least) {
-  const auto is_less = [&](const NodeError& error) { return !(error.added() > least); };
+std::vector<NodeError> ranked(std::vector<NodeError> errors, double threshold) {
+  const auto is_less = [&](const NodeError& error) { return !(error.added() > threshold); };
   errors.erase(std::remove_if(errors.begin(), errors.end(), is_less), errors.end());
   const auto more = [](const NodeError& a, const NodeError& b) { return a.added() > b.added(); };
   std::stable_sort(errors.begin(), errors.end(), more);

@@ -77,12 +77,12 @@ class Budget {
         least = bytes;
       }
     const Schedule made = schedule(*smallest);
-    std::string text = "the plan needs at least " + exact_text(least) + " of memory, and " + exact_text(memory) +
-                       " are allowed: " + bytes_text(outside_) + " are parameters, outputs, carries and inputs";
+    std::string text = "the budget is " + exact_text(memory) + ", but the plan needs at least " + exact_text(least) +
+                       ": " + bytes_text(outside_) + " for parameters, outputs, carries and inputs";
     if (made.peak > 0) {
       const PlannedStep& step =
           planned_.steps[static_cast<std::size_t>(made.executions[static_cast<std::size_t>(made.peak_at)].step)];
-      text += ", and " + bytes_text(made.peak) + " are in use at once at " + described(step);
+      text += ", and " + bytes_text(made.peak) + " at " + described(step);
     }
     throw MemoryError(text, least);
   }

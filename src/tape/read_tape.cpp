@@ -81,10 +81,13 @@ class TapeReader {
   }
 
  private:
-  /// A misspelt name would leave the weights of the file in use.
+  /// Weights of other functions may be among those of a model. But if the tape has parameters that are not given, a name
+  /// that is not on the tape may be misspelt.
   void check_weights(const SavedTape& saved) const {
-    std::vector<std::string> names;
-    for (const auto& each : saved.parameters) names.push_back(each.name);
+    std::vector<std::string> names;  // those that are not given
+    for (const auto& each : saved.parameters)
+      if (!weights_.has(each.name)) names.push_back(each.name);
+    if (names.empty()) return;
     for (const Store::Entry& weight : weights_)
       if (!saved.parameters.has(weight.name))
         throw FileError("the tape of '" + arrays_.path() + "' has no parameter '" + weight.name + "'" +

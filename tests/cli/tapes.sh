@@ -95,6 +95,7 @@ expect 1 "only in the second" "differ" diff one.json unfused.json
 holds "each call has a digest" [ "$(grep -c '"hash"' unfused.json)" -gt "$(grep -c '"hash"' one.json)" ]
 sed 's/"hash":"0/"hash":"x/; s/"hash":"[1-9a-f]/"hash":"x/' one.json >damaged.json
 expect 2 "" "damaged.json, line [0-9]+: 16 lower-case hexadecimal digits" diff one.json damaged.json
-expect 2 "" "this is not a file of digests" diff one.json loss/tape.json
+expect 2 "" "is a file of a saved tape: give the folder" diff one.json loss/tape.json
+expect 2 "" "is digests and 'loss' is a saved tape" diff one.json loss
 
 finish

@@ -262,6 +262,8 @@ TEST_CASE("weights for a loaded tape must be its parameters") {
   right.add("weight", Array(ArrayView(xt::xarray<float>{3, 4})));
   wrong.add("weigth", Array(ArrayView(xt::xarray<float>{3, 4})));
   CHECK(value<float>(Tape::load(path, right).outputs.at("y")) == xt::xarray<float>{6, 8});
+  right.add("weight of another function", Array(Dtype::float32, {7}));
+  CHECK(value<float>(Tape::load(path, right).outputs.at("y")) == xt::xarray<float>{6, 8});
   CHECK_THROWS_WITH_AS(Tape::load(path, wrong), doctest::Contains("no parameter 'weigth'; did you mean 'weight'?"),
                        FileError);
 }
