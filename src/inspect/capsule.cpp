@@ -5,6 +5,7 @@
 #include "checksum.hpp"
 #include "failing.hpp"
 #include "instruction_set.hpp"
+#include "visit.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
@@ -66,19 +67,13 @@ std::set<std::int32_t> nodes_to_keep(const FailingNode& failing, const Causes& c
   return nodes;
 }
 
-template <class T>
-std::int64_t first_not_finite(const Array& array) {
-  const T* elements = array.as<T>();
-  const auto bad = [](T value) { return !std::isfinite(static_cast<double>(value)); };
-  return std::find_if(elements, elements + array.count(), bad) - elements;
-}
-
 /// The index of the first element that is not finite; empty if all are.
 std::vector<std::int64_t> first_not_finite_index(const Array& array) {
   std::int64_t flat = array.count();
-  if (array.dtype() == Dtype::float32) flat = first_not_finite<float>(array);
-  if (array.dtype() == Dtype::float64) flat = first_not_finite<double>(array);
-  if (array.dtype() == Dtype::bfloat16) flat = first_not_finite<bfloat16>(array);
+  visit_floats(array, [&](const auto* elements) {
+    const auto is_bad = [](auto element) { return !std::isfinite(static_cast<double>(element)); };
+    flat = std::find_if(elements, elements + array.count(), is_bad) - elements;
+  });
   if (flat == array.count()) return {};
   std::vector<std::int64_t> index(array.shape().size());
   for (std::size_t axis = index.size(); axis-- > 0;) {

@@ -27,13 +27,8 @@ Json json_of_range(const Range& range) {
 Range range_of(const JsonNode& json) {
   json.only({"min", "max", "count", "zeros", "nan", "inf", "-inf"});
   const auto integer = [&](const char* key) { return json.at(key).integer(0, most); };
-  return {json.at("min").number(),
-          json.at("max").number(),
-          integer("count"),
-          integer("zeros"),
-          integer("nan"),
-          integer("inf"),
-          integer("-inf")};
+  return {json.at("min").number(), json.at("max").number(), integer("count"), integer("zeros"),
+          integer("nan"),          integer("inf"),          integer("-inf")};
 }
 
 Json json_of_failure(const Failure& failure) {

@@ -3,40 +3,17 @@
 #include <cmath>
 
 #include "failing.hpp"
+#include "visit.hpp"
 
 namespace xtape {
 
 namespace {
-template <class T>
-void fill(Array& array, double value) {
-  std::fill(array.as<T>(), array.as<T>() + array.count(), static_cast<T>(static_cast<float>(value)));
-}
-
 Array filled_like(const Array& array, double value) {
   Array filled(array.dtype(), array.shape());
-  switch (filled.dtype()) {
-    case Dtype::float32:
-      fill<float>(filled, value);
-      break;
-    case Dtype::float64:
-      fill<double>(filled, value);
-      break;
-    case Dtype::bfloat16:
-      fill<bfloat16>(filled, value);
-      break;
-    case Dtype::int32:
-      fill<std::int32_t>(filled, value);
-      break;
-    case Dtype::int64:
-      fill<std::int64_t>(filled, value);
-      break;
-    case Dtype::int8:
-      fill<std::int8_t>(filled, value);
-      break;
-    case Dtype::boolean:
-      fill<bool>(filled, value);
-      break;
-  }
+  visit_elements(filled, [&](auto* elements) {
+    using T = std::remove_pointer_t<decltype(elements)>;
+    std::fill_n(elements, filled.count(), static_cast<T>(static_cast<float>(value)));
+  });
   return filled;
 }
 

@@ -4,35 +4,19 @@
 #include <span>
 
 #include "failing.hpp"
+#include "visit.hpp"
 
 namespace xtape {
 
 namespace {
-template <class T>
-NotFinite not_finite_in(const Array& array) {
-  NotFinite found;
-  const T* elements = array.as<T>();
-  for (std::int64_t i = 0; i < array.count() && !(found.nan && found.infinite); ++i) {
-    const auto value = static_cast<double>(elements[i]);
-    found.nan = found.nan || std::isnan(value);
-    found.infinite = found.infinite || std::isinf(value);
-  }
-  return found;
-}
-
-template <class T>
-void replace_not_finite(Array& array) {
-  T* elements = array.as<T>();
-  for (std::int64_t i = 0; i < array.count(); ++i)
-    if (!std::isfinite(static_cast<double>(elements[i]))) elements[i] = static_cast<T>(1.0F);
-}
-
 /// The array with ones in place of NaN and infinities.
 Array finite(const Array& array) {
   Array copy = array.clone();
-  if (copy.dtype() == Dtype::float32) replace_not_finite<float>(copy);
-  if (copy.dtype() == Dtype::float64) replace_not_finite<double>(copy);
-  if (copy.dtype() == Dtype::bfloat16) replace_not_finite<bfloat16>(copy);
+  visit_floats(copy, [&](auto* elements) {
+    using T = std::remove_pointer_t<decltype(elements)>;
+    const auto is_bad = [](T element) { return !std::isfinite(static_cast<double>(element)); };
+    std::replace_if(elements, elements + copy.count(), is_bad, static_cast<T>(1.0F));
+  });
   return copy;
 }
 
@@ -99,10 +83,15 @@ Trial trial(const NodeByNode& plays, const Mends& mends) {
 }  // namespace
 
 NotFinite not_finite(const Array& array) {
-  if (array.dtype() == Dtype::float32) return not_finite_in<float>(array);
-  if (array.dtype() == Dtype::float64) return not_finite_in<double>(array);
-  if (array.dtype() == Dtype::bfloat16) return not_finite_in<bfloat16>(array);
-  return {};
+  NotFinite found;
+  visit_floats(array, [&](const auto* elements) {
+    for (std::int64_t i = 0; i < array.count() && !(found.nan && found.infinite); ++i) {
+      const auto value = static_cast<double>(elements[i]);
+      found.nan = found.nan || std::isnan(value);
+      found.infinite = found.infinite || std::isinf(value);
+    }
+  });
+  return found;
 }
 
 std::optional<FailingNode> failing_node(const NodeByNode& plays) {

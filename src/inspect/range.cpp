@@ -2,14 +2,13 @@
 #include <cmath>
 #include <sstream>
 
+#include "visit.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape {
 
 namespace {
-template <class T>
-void add_element(Range& range, T element) {
-  const auto value = static_cast<double>(element);
+void add_element(Range& range, double value) {
   if (std::isnan(value)) {
     ++range.nans;
   } else if (std::isinf(value)) {
@@ -21,16 +20,6 @@ void add_element(Range& range, T element) {
     if (value == 0) ++range.zeros;
   }
 }
-
-template <class T>
-Range range_of(const T* elements, std::int64_t count) {
-  Range range;
-  range.count = count;
-  range.min = 1;  // min > max: none is finite yet
-  for (std::int64_t i = 0; i < count; ++i) add_element(range, elements[i]);
-  if (range.min > range.max) range.min = range.max = 0;
-  return range;
-}
 }  // namespace
 
 double Range::magnitude() const {
@@ -39,24 +28,14 @@ double Range::magnitude() const {
 
 Range range_of(const ArrayView& values) {
   if (!values.layout().contiguous()) return range_of(Array(values));
-  const std::int64_t count = count_of(values.shape());
-  switch (values.dtype()) {
-    case Dtype::float32:
-      return range_of(values.as<float>(), count);
-    case Dtype::float64:
-      return range_of(values.as<double>(), count);
-    case Dtype::bfloat16:
-      return range_of(values.as<bfloat16>(), count);
-    case Dtype::int32:
-      return range_of(values.as<std::int32_t>(), count);
-    case Dtype::int64:
-      return range_of(values.as<std::int64_t>(), count);
-    case Dtype::int8:
-      return range_of(values.as<std::int8_t>(), count);
-    case Dtype::boolean:
-      return range_of(values.as<bool>(), count);
-  }
-  return {};
+  Range range;
+  range.count = count_of(values.shape());
+  range.min = 1;  // min > max: none is finite yet
+  visit_elements(values, [&](const auto* elements) {
+    for (std::int64_t i = 0; i < range.count; ++i) add_element(range, static_cast<double>(elements[i]));
+  });
+  if (range.min > range.max) range.min = range.max = 0;
+  return range;
 }
 
 std::string to_string(const Range& range) {

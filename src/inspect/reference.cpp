@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "node_by_node.hpp"
+#include "visit.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 /// A value to compare, in the order of playing.
 struct Compared {
   std::string name;
-  ValueId value;  // on the caller's tape
+  ValueId value;       // on the caller's tape
+  std::size_t output;  // of the play
 };
 
 bool is_in(const std::string& path, const std::string& module) {
@@ -20,8 +22,8 @@ bool is_in(const std::string& path, const std::string& module) {
          (path.size() > module.size() && path.compare(0, module.size(), module) == 0 && path[module.size()] == '.');
 }
 
-bool same_elements(const Shape& a, const Shape& b) {
-  return a == b || (a.size() == b.size() && std::equal(a.begin(), a.end(), std::make_reverse_iterator(b.end())));
+bool is_reversed(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), std::make_reverse_iterator(b.end()));
 }
 
 /// Whether the module recorded the node, or a node of its body: a scan over a cell belongs to the cell.
@@ -73,13 +75,11 @@ Array transposed(const Array& array) {
 
 /// Numbers of any dtype as float64.
 Array numbers(const Array& array) {
-  if (is_floating(array.dtype())) return in_float64(array);
   Array wide(Dtype::float64, array.shape());
-  for (std::int64_t i = 0; i < array.count(); ++i)
-    wide.as<double>()[i] = array.dtype() == Dtype::int64     ? static_cast<double>(array.as<std::int64_t>()[i])
-                           : array.dtype() == Dtype::int32   ? array.as<std::int32_t>()[i]
-                           : array.dtype() == Dtype::boolean ? array.as<bool>()[i]
-                                                             : array.as<std::int8_t>()[i];
+  visit_elements(array, [&](const auto* elements) {
+    std::transform(elements, elements + array.count(), wide.as<double>(),
+                   [](auto element) { return static_cast<double>(element); });
+  });
   return wide;
 }
 
@@ -149,7 +149,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
       result.unknown.push_back(name);
       continue;
     }
-    list.push_back({name, *value});
+    list.push_back({name, *value, all.outputs.size()});
     all.outputs.push_back(play.tape.var(*value));
   }
   const auto earlier = [](const Compared& a, const Compared& b) { return a.value.node < b.value.node; };
@@ -158,19 +158,14 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
   const NodeByNode plays(all);
   const NodeByNode::Values values =
       plays.play([](std::int32_t, const std::vector<Array>&, std::vector<Array>&) { return true; });
-  std::map<std::string, Array> ours;
-  for (std::size_t i = 0, next = 0; i < reference.size(); ++i) {
-    const std::string& name = reference[i].name;
-    if (std::find(result.unknown.begin(), result.unknown.end(), name) != result.unknown.end()) continue;
-    ours[name] = values.at(key_of(plays.program().outputs[next++]));
-  }
   std::set<std::int32_t> known;
   for (const Compared& each : list) {
-    const Array &own = ours.at(each.name), &theirs = *reference.find(each.name);
+    const Array& own = values.at(key_of(plays.program().outputs[each.output]));
+    const Array& theirs = *reference.find(each.name);
     Mismatch found;
     found.name = each.name;
     found.relative = own.count() == 0 && own.shape() == theirs.shape() ? 0 : HUGE_VAL;
-    const bool turned = own.shape() != theirs.shape() && same_elements(own.shape(), theirs.shape());
+    const bool turned = own.shape() != theirs.shape() && is_reversed(own.shape(), theirs.shape());
     if (own.shape() == theirs.shape() || turned)
       measure(numbers(own), numbers(turned ? transposed(theirs) : theirs), found);
     if (own.shape() == theirs.shape() && found.relative <= tolerance) {

@@ -15,6 +15,7 @@
 #include "ready.hpp"
 #include "shortage.hpp"
 #include "traced_plan.hpp"
+#include "visit.hpp"
 
 namespace xtape {
 
@@ -57,11 +58,11 @@ struct Player::Data {
   PlannedProgram planned;
   std::vector<ReadyStep> steps;
   TracedPlan traced;
-  std::vector<char> fed;        // per planned input
-  std::vector<double> seconds;  // per step, if options.profile is set
-  std::int64_t measured = 0;    // the number of plays that `seconds` sums up
+  std::vector<char> fed;         // per planned input
+  std::vector<double> seconds;   // per step, if options.profile is set
+  std::int64_t measured = 0;     // the number of plays that `seconds` sums up
   std::optional<Hasher> hasher;  // if options.digests is set
-  std::optional<Plan> plan;     // made at the first call of plan()
+  std::optional<Plan> plan;      // made at the first call of plan()
   bool played = false;
 
   void* address(const BufferRef& ref) {
@@ -311,22 +312,7 @@ double Player::scalar(const Var& output) const {
   const ArrayView found = view(output);
   if (count_of(found.shape()) != 1)
     throw ShapeError("scalar: the output has shape " + to_string(found.shape()) + ", not one element");
-  switch (found.dtype()) {
-    case Dtype::float32:
-      return *found.as<float>();
-    case Dtype::float64:
-      return *found.as<double>();
-    case Dtype::bfloat16:
-      return *found.as<bfloat16>();
-    case Dtype::int8:
-      return *found.as<std::int8_t>();
-    case Dtype::int32:
-      return *found.as<std::int32_t>();
-    case Dtype::int64:
-      return static_cast<double>(*found.as<std::int64_t>());
-    default:
-      return *found.as<bool>() ? 1 : 0;
-  }
+  return visit_elements(found, [](const auto* element) { return static_cast<double>(*element); });
 }
 
 Array Player::carried(const Var& input) {

@@ -1,0 +1,40 @@
+/// Calls by element type.
+#pragma once
+
+#include <cstdint>
+
+#include "xtape/array.hpp"
+
+namespace xtape {
+
+/// visit(elements), with the elements of an Array or ArrayView as a pointer to their type.
+template <class A, class Visit>
+decltype(auto) visit_elements(A& array, const Visit& visit) {
+  switch (array.dtype()) {
+    case Dtype::float32:
+      return visit(array.template as<float>());
+    case Dtype::float64:
+      return visit(array.template as<double>());
+    case Dtype::bfloat16:
+      return visit(array.template as<bfloat16>());
+    case Dtype::int32:
+      return visit(array.template as<std::int32_t>());
+    case Dtype::int64:
+      return visit(array.template as<std::int64_t>());
+    case Dtype::int8:
+      return visit(array.template as<std::int8_t>());
+    case Dtype::boolean:
+      break;
+  }
+  return visit(array.template as<bool>());
+}
+
+/// The same for arrays of floats; others are not visited.
+template <class A, class Visit>
+void visit_floats(A& array, const Visit& visit) {
+  if (array.dtype() == Dtype::float32) visit(array.template as<float>());
+  if (array.dtype() == Dtype::float64) visit(array.template as<double>());
+  if (array.dtype() == Dtype::bfloat16) visit(array.template as<bfloat16>());
+}
+
+}  // namespace xtape
