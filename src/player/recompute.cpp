@@ -22,18 +22,18 @@ class Search {
     const double size = 2 * static_cast<double>(graph_size_);
     most_work_ = std::max(std::min(size * 8e4, 3e8), size * 2e3);
     scheduler_.make(choices_, now_);
-    note();
+    record_way();
   }
 
   std::vector<Way> run() {
     const std::size_t top = now_.peak, bottom = least_peak();
     const std::size_t count = levels();
-    for (std::size_t level = 1; level <= count; ++level) meet(top - (top - bottom) / count * level);
-    for (std::size_t deep = 1; deep <= fresh_starts; ++deep) {  // without the choices made for higher targets
+    for (std::size_t level = 1; level <= count; ++level) lower_peak_to(top - (top - bottom) / count * level);
+    for (std::size_t start = 1; start <= fresh_starts; ++start) {  // without the choices made for higher targets
       choices_ = Choices(graph_);
       scheduler_.make(choices_, now_);
-      peak_only_ = deep % 2 == 0;
-      meet(top - (top - bottom) / (fresh_starts + 1) * deep);
+      peak_only_ = start % 2 == 0;
+      lower_peak_to(top - (top - bottom) / (fresh_starts + 1) * start);
     }
     for (const bool pairs : {false, true}) {
       keep_best();
@@ -76,7 +76,8 @@ class Search {
     return sum;
   }
 
-  void note() {
+  /// Adds the present way, if it is possible, to those found.
+  void record_way() {
     if (now_.possible) found_.push_back({now_.peak, now_.seconds, choices_.list()});
   }
 
@@ -130,20 +131,24 @@ class Search {
     return sum;
   }
 
-  /// Looks for a faster way with at most this peak: takes back one choice, or with `pairs` two, and meets the peak with
-  /// others.
+  /// Looks for faster ways with at most this peak, until neither measure of the excess gives one.
   void refine(const Way& way, bool pairs) {
     Way best = way;
-    for (int failed = 0; failed < 2; ++failed) {  // with each measure of the excess
-      peak_only_ = !peak_only_;
-      const std::vector<Choice> all = by_seconds(best.choices);
-      for (std::size_t i = 0; i < all.size() && failed >= 0; ++i)
-        for (std::size_t k = pairs ? i + 1 : i; k < (pairs ? all.size() : i + 1) && failed >= 0; ++k) {
-          if (work_ > most_work_) return;
-          banned_ = {all[i], all[k]};
-          if (improves(way.peak, best)) failed = -1;
-        }
-    }
+    for (int failed = 0; failed < 2;) failed = refine_once(way.peak, best, pairs) ? 0 : failed + 1;
+  }
+
+  /// Takes back one choice, or with `pairs` two, and meets the peak with others. Returns whether this gives a faster
+  /// way, which becomes the best.
+  bool refine_once(std::size_t limit, Way& best, bool pairs) {
+    peak_only_ = !peak_only_;
+    const std::vector<Choice> all = by_seconds(best.choices);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t k = pairs ? i + 1 : i; k < (pairs ? all.size() : i + 1); ++k) {
+        if (work_ > most_work_) return false;
+        banned_ = {all[i], all[k]};
+        if (improves(limit, best)) return true;
+      }
+    return false;
   }
 
   /// Whether there is a faster way without the banned choices, which becomes the best.
@@ -189,28 +194,29 @@ class Search {
     const std::vector<int>& writers = graph_.contents[static_cast<std::size_t>(choice.content)].writers;
     if (together)
       for (const int twin : graph_.steps[static_cast<std::size_t>(writers[0])].writes)
-        if (can_repeat(twin, choice.step) && there_[static_cast<std::size_t>(twin)])
+        if (can_repeat(twin, choice.step) && is_available_[static_cast<std::size_t>(twin)])
           variant({choice.step, twin}, 0, keep, false, flips);
     if (depth == 0) return;
     for (const int writer : writers)
       for (const int input : graph_.steps[static_cast<std::size_t>(writer)].reads)
-        if (input != choice.content && can_repeat(input, choice.step) && !there_[static_cast<std::size_t>(input)])
+        if (input != choice.content && can_repeat(input, choice.step) &&
+            !is_available_[static_cast<std::size_t>(input)])
           variant({choice.step, input}, depth - 1, keep, together, flips);
   }
 
-  void find_there(int step) {
-    there_.assign(graph_.contents.size(), 0);
+  void find_available(int step) {
+    is_available_.assign(graph_.contents.size(), 0);
     for (const Instance& instance : now_.instances)
       if (now_.executions[static_cast<std::size_t>(instance.first)].stage < step &&
           now_.executions[static_cast<std::size_t>(instance.last)].stage >= step)
-        there_[static_cast<std::size_t>(instance.content)] = 1;
+        is_available_[static_cast<std::size_t>(instance.content)] = 1;
   }
 
   void flip(const std::vector<Choice>& flips) {
     for (const Choice& each : flips) choices_.flip(each);
   }
 
-  void meet(std::size_t target) {
+  void lower_peak_to(std::size_t target) {
     ratios_.clear();
     while (now_.peak > target && improve(target)) {
     }
@@ -235,7 +241,7 @@ class Search {
 
   /// The best variant for a candidate.
   Move best_move(const Candidate& candidate, std::size_t target, double before) {
-    find_there(candidate.choice.step);
+    find_available(candidate.choice.step);
     Move best;
     std::vector<Choice> flips;
     std::size_t last = 0;
@@ -275,7 +281,7 @@ class Search {
       if (!first && ratio_of(move.flips, target, excess(now_, target)) < nearly * best) continue;
       flip(move.flips);
       scheduler_.make(choices_, now_);
-      note();
+      record_way();
       first = false;
     }
     return !first;
@@ -292,7 +298,7 @@ class Search {
       else
         choices_.flip(each);
     }
-    note();
+    record_way();
   }
 
   void make_trial() {
@@ -318,7 +324,7 @@ class Search {
   Schedule now_, trial_;
   bool peak_only_ = false;
   std::map<std::pair<int, int>, double> ratios_;  // by step and content: about as large as they can be now
-  std::vector<char> there_;
+  std::vector<char> is_available_;
   std::array<Choice, 2> banned_{Choice{-1, -1}, Choice{-1, -1}};  // not to be made
   std::vector<Way> found_;
   std::size_t graph_size_;
