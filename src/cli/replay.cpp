@@ -9,21 +9,23 @@
 
 #include "commands.hpp"
 #include "instruction_set.hpp"
+#include "visit.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape::cli {
 namespace {
 
 struct ReplayArguments {
-  std::string capsule, dtype = "float32", isa;
+  std::string capsule, isa;
+  std::string dtype;  ///< float64; empty: the dtypes of the capsule.
   int threads = 0;
   bool reference = false;
 };
 
 /// Starts the program again with kernels for this instruction set, which is chosen when the program is loaded.
 [[noreturn]] void restart(const ReplayArguments& arguments) {
-  std::vector<std::string> words{
-      "xtape", "replay", arguments.capsule, "--dtype", arguments.dtype, "--threads", std::to_string(arguments.threads)};
+  std::vector<std::string> words{"xtape", "replay", arguments.capsule, "--threads", std::to_string(arguments.threads)};
+  if (!arguments.dtype.empty()) words.insert(words.end(), {"--dtype", arguments.dtype});
   if (arguments.reference) words.push_back("--reference");
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -36,23 +38,7 @@ struct ReplayArguments {
 std::string element_text(const Array& array, std::int64_t flat) {
   std::ostringstream text;
   text.precision(6);
-  const Array wide = in_float64(array);
-  switch (wide.dtype()) {
-    case Dtype::float64:
-      text << wide.as<double>()[flat];
-      break;
-    case Dtype::int32:
-      text << wide.as<std::int32_t>()[flat];
-      break;
-    case Dtype::int64:
-      text << wide.as<std::int64_t>()[flat];
-      break;
-    case Dtype::int8:
-      text << static_cast<int>(wide.as<std::int8_t>()[flat]);
-      break;
-    default:
-      text << (wide.as<bool>()[flat] ? "true" : "false");
-  }
+  visit_elements(array, [&](const auto* elements) { text << +elements[flat]; });  // + prints int8 as a number
   return text.str();
 }
 
@@ -108,13 +94,11 @@ void print(const Capsule& capsule, const Replay& replay) {
 
 void run(const ReplayArguments& arguments) {
   if (!arguments.isa.empty() && arguments.isa != name_of(instruction_set())) restart(arguments);
-  if (arguments.dtype != "float32" && arguments.dtype != "float64")
-    throw WrongInput("--dtype must be float32, the dtype as it was, or float64");
   const Capsule capsule = as_wrong_input([&] { return Capsule::load(arguments.capsule); });
   ReplayOptions options;
   options.threads = arguments.threads;
   options.reference = arguments.reference;
-  options.float64 = arguments.dtype == "float64";
+  options.float64 = !arguments.dtype.empty();
   const Replay again = replay(capsule, options);
   print(capsule, again);
   std::cout << "failed with xtape " << capsule.version << ", " << capsule.instruction_set << "; played again with "
@@ -139,7 +123,8 @@ void add_replay(CLI::App& program) {
       program.add_subcommand("replay", "Play a failure capsule again, and say where the failure came from");
   const auto arguments = std::make_shared<ReplayArguments>();
   command->add_option("CAPSULE", arguments->capsule, "The folder of a capsule")->required();
-  command->add_option("--dtype", arguments->dtype, "float64 computes all floats as float64")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "float64 computes all floats as float64")
+      ->check(CLI::IsMember({"float64"}));
   command->add_option("--isa", arguments->isa, "The instruction set of the kernels, as XTAPE_ISA");
   command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")->capture_default_str();
   command->add_flag("--reference", arguments->reference, "Compute by the definitions of the ops, not by their kernels");

@@ -19,7 +19,7 @@ expect 0 "^output '#[0-9]+ log' #4" "" show run/capsule
 expect 0 "^#[0-9]+ log: float32 \(4, 16, 16\)" "" run run/capsule
 expect 0 "added" "" shadow run/capsule
 expect 2 "" "is not a capsule" replay run
-expect 2 "" "--dtype must be" replay run/capsule --dtype float16
+expect 2 "" "--dtype: float16 not in {float64}" replay run/capsule --dtype float16
 cp -r run/capsule damaged
 sed -i 's/"digests"/"digest"/' damaged/capsule.json
 expect 2 "" "capsule.json" replay damaged
