@@ -21,13 +21,11 @@ static_assert(words % at_once == 0);
 inline __m512i multiplied(__m512i a, __m512i b) {
   return _mm512_mul_epu32(a, b);
 }
-#endif
-#if defined(__AVX2__)
+#elif defined(__AVX2__)
 inline __m256i multiplied(__m256i a, __m256i b) {
   return _mm256_mul_epu32(a, b);
 }
-#endif
-#if defined(__SSE2__)
+#elif defined(__SSE2__)
 inline __m128i multiplied(__m128i a, __m128i b) {
   return _mm_mul_epu32(a, b);
 }

@@ -281,7 +281,7 @@ class Tiles {
     const std::int64_t bands = ceiling(rows, tile_rows);
     for (std::int64_t band = 0; band < bands; ++band) {  // the heights of bands differ by at most one row
       const std::int64_t begin = rows * band / bands, end = rows * (band + 1) / bands;
-      LeftRows from{lefts + begin * block_parts_, block_parts_, 1};
+      LeftRows from{lefts == nullptr ? nullptr : lefts + begin * block_parts_, block_parts_, 1};
       if constexpr (!F::must_pack_left)
         if (!packs_left_)
           from = {static_cast<const Part*>(arrays.a) + start[0] + block.offsets[0] + (top + begin) * plan_.m_strides[0],

@@ -153,7 +153,8 @@ double least_seconds(const std::vector<RandomTape::Item>& items, std::size_t byt
     const auto [seconds, state] = queue.top();
     queue.pop();
     if (best[state] < seconds) continue;
-    const auto [position, held] = state;
+    const int position = state.first;
+    const Set held = state.second;
     if (position == count) return all + seconds;
     for (int i = 0; i < count; ++i)
       if (held >> i & 1) reach({position, held & ~(Set{1} << i)}, seconds);

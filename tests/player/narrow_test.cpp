@@ -99,8 +99,9 @@ TEST_CASE("an op on bfloat16 arrays computes in float32 and rounds its result") 
       {"zeros_like", [](const Var& a, const Var& b, const Var&) { return zeros_like(a) + b; }},
   };
   const auto wide = [](const Var& var) { return cast(var, Dtype::float32); };
-  for (const auto& [name, call] : calls) {
-    CAPTURE(name);
+  for (const auto& each : calls) {
+    CAPTURE(each.first);
+    const auto& call = each.second;
     const Var narrow = call(x, y, w);
     CHECK(narrow.dtype() == Dtype::bfloat16);
     // Literals are rounded too; those above are bfloat16 numbers.

@@ -166,8 +166,11 @@ TEST_CASE("the pieces of every bucket are dealt to all ranks, each once") {
 }
 
 TEST_CASE("an update has the same bits on any number of ranks and hosts") {
-  for (const auto& [shards, accumulate, rows] : std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{
-           {8, 1, 8}, {8, 1, 5}, {9, 3, 12}, {8, 2, 19}}) {
+  struct Case {
+    std::int64_t shards, accumulate, rows;
+  };
+  for (const Case& each : {Case{8, 1, 8}, Case{8, 1, 5}, Case{9, 3, 12}, Case{8, 2, 19}}) {
+    const std::int64_t shards = each.shards, accumulate = each.accumulate, rows = each.rows;
     CAPTURE(shards);
     CAPTURE(rows);
     const Outcome alone = trained({0}, shards, accumulate, rows);

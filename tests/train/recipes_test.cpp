@@ -90,8 +90,8 @@ TEST_CASE("every recipe in models/recipes is right, and makes a model of the siz
     found[name] = Model::load(recipe.definition, options).parameter_count();
   }
   CHECK(found.size() == parameters.size());
-  for (const auto& [name, count] : parameters) {
-    CAPTURE(name);
-    CHECK(found[name] == count);
+  for (const auto& each : parameters) {
+    CAPTURE(each.first);
+    CHECK(found[each.first] == each.second);
   }
 }
