@@ -120,7 +120,9 @@ void add_shadow(CLI::App& program) {
       ->add_option("--weights", arguments->weights,
                    "Of a run: store the weights of products as this dtype, and judge the loss")
       ->check(CLI::IsMember({"bfloat16", "int8"}));
-  command->add_option("--top", arguments->top, "The number of calls to print")->capture_default_str();
+  command->add_option("--top", arguments->top, "The number of calls to print")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command->add_option("--out", arguments->out, "Draw the errors of all values to this file")->type_name("FILE.svg");
   command->callback([arguments] { run(*arguments); });
 }

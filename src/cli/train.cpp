@@ -192,7 +192,8 @@ void add_train(CLI::App& program) {
   command->add_option("--out", arguments->out, "The run directory (default: runs/NAME-DATE)");
   add_settings(*command, arguments->set);
   command->add_option("--seed", arguments->seed, "The seed of the initial weights, the data order and dropout");
-  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)");
+  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)")
+      ->check(CLI::PositiveNumber);
   command->add_option("--minutes", arguments->minutes, "Stop after this time, and write a checkpoint")
       ->check(CLI::NonNegativeNumber);
   auto* from =

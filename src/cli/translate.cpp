@@ -114,7 +114,8 @@ void add_translate(CLI::App& program) {
   command->add_option("--batch", arguments->batch, "The number of sentences that are translated together")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)");
+  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--uncached", arguments->uncached, "Do not cache keys, values and states: slow, for measurements");
   add_inference(*command, arguments->inference);
   add_ranks(*command, arguments->ranks);

@@ -80,6 +80,8 @@ expect 2 "" "'entropy.json' is a definition$" shadow entropy.json
 expect 2 "" "'run/capsule' is a capsule, which takes no --set" shadow run/capsule --set steps=3
 expect 2 "" "'entropy_recipe.json' is a recipe, which takes no --in" shadow entropy_recipe.json --in nowhere.safetensors
 expect 2 "" "there is no 'nowhere'" shadow nowhere
+expect 2 "" "--top: " shadow run/capsule --top -1
+expect 2 "" "--threads: " replay run/capsule --threads -1
 
 # A play with `run`.
 python3 - <<'PYTHON'
