@@ -18,8 +18,10 @@
 
 namespace xtape {
 
-/// The element type of an array, known at run time. bfloat16 and int8 are for storage: ops on bfloat16 arrays compute in
-/// float32 and round their results, and arithmetic on int8 arrays is that of int32.
+/// The element type of an array, known at run time.
+///
+/// bfloat16 and int8 are for storage: ops on bfloat16 arrays compute in float32 and round their results, and arithmetic
+/// on int8 arrays is that of int32.
 enum class Dtype : std::uint8_t { float32, float64, bfloat16, int32, int64, int8, boolean };
 
 std::size_t size_of(Dtype dtype);     ///< Bytes per element: 8, 4, 2 or 1.

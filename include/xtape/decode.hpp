@@ -136,7 +136,9 @@ std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vec
 
 /// Searches with several predictors of one model, and keeps their players for the next search. If there are at least as
 /// many batches as threads, each thread searches for whole batches on its own; results are the same bits as with one
-/// predictor. Weights are packed once for each search, in as much memory as they take, and must not be written meanwhile.
+/// predictor. Weights are packed once for each search, in as much memory as they take, and must not be written
+/// meanwhile.
+///
 /// For one thread at a time. The model must outlive the searcher and stay where it is.
 class Searcher {
  public:

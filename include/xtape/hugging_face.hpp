@@ -17,11 +17,12 @@ namespace xtape {
 bool is_hugging_face(const std::string& path);
 
 /// The model of a folder. config.json gives the hyper-parameters of a definition; model.safetensors, or the files that
-/// model.safetensors.index.json names, gives the weights, of any float dtype, or of int8 with scales as save_hugging_face writes them. `definition` is found as by Model::load;
-/// empty: that named like the config's model_type. `options.hyper` overrides the config, and also hyper-parameters
-/// whose defaults depend on what it sets. With options.initialise false, no weights are read; they are zero. Weights
-/// that match a pattern in `initialise` (`*` matches anything) may be missing in the folder; they are initialised by
-/// the definition and options.seed.
+/// model.safetensors.index.json names, gives the weights, of any float dtype, or of int8 with scales as
+/// save_hugging_face writes them. `definition` is found as by Model::load; empty: that named like the config's
+/// model_type. `options.hyper` overrides the config, and also hyper-parameters whose defaults depend on what it sets.
+///
+/// With options.initialise false, no weights are read; they are zero. Weights that match a pattern in `initialise`
+/// (`*` matches anything) may be missing in the folder; they are initialised by the definition and options.seed.
 ///
 /// Throws FileError if a file is missing, or, with a list, if weights are missing, unexpected or of the wrong shape;
 /// DefinitionError, with file and line, if the definition does not support the config or a pattern matches no weight.

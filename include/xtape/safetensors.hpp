@@ -12,9 +12,10 @@ namespace xtape {
 
 /// An open safetensors file, whose arrays are read one at a time. The whole header is checked before anything is
 /// allocated: names, dtypes, shapes, and that each array's bytes lie inside the file, fit its shape and overlap no
-/// other's. If the header has checksums, as save_arrays writes them, reading an array compares its checksum. F32, F64,
-/// BF16, I32, I64, I8 and BOOL keep their dtype; F16 becomes float32, exactly; U8, I16 and U16 become int32, U32 becomes
-/// int64.
+/// other's. If the header has checksums, as save_arrays writes them, reading an array compares its checksum.
+///
+/// F32, F64, BF16, I32, I64, I8 and BOOL keep their dtype; F16 becomes float32, exactly; U8, I16 and U16 become int32,
+/// U32 becomes int64.
 class ArrayFile {
  public:
   /// Throws FileError, which says what is wrong with the file.

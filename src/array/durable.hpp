@@ -33,7 +33,8 @@ void flush_folder(const std::string& folder);
 std::string folder_of(const std::string& path);  ///< The folder that contains the file or folder `path`.
 /// Renames `from` to `to` and flushes the folder of `to`. Throws FileError.
 void rename_path(const std::string& from, const std::string& to);
-inline constexpr const char* unfinished = ".writing";  ///< Ends the names of folders that write_folder has not completed.
+/// Ends the names of folders that write_folder has not completed.
+inline constexpr const char* unfinished = ".writing";
 /// Makes or replaces the folder at `path` atomically: `write` fills a new folder beside it, whose name ends in
 /// `unfinished`, which is then renamed to `path`. If `write` throws, nothing is left of the new folder. Throws
 /// FileError.

@@ -2,6 +2,7 @@
 // player plans their memory together, and one play gives all errors.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "in_float64.hpp"
 #include "node_by_node.hpp"
@@ -31,7 +32,10 @@ class Shadow {
         rounded_(rounded),
         tape_(program_.tape.blank()),
         values_(program_.tape, Var()),
-        errors_(program_.tape, Var()) {
+        errors_(program_.tape, Var()),
+        output_of_(program_.tape, -1) {
+    for (std::size_t i = program_.outputs.size(); i-- > 0;)
+      output_of_[program_.outputs[i]] = static_cast<std::int64_t>(i);
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.tape.size()); ++i)
       if (program_.node(i).op->is_source())
         add_source(i);
@@ -40,39 +44,43 @@ class Shadow {
   }
 
   std::vector<NodeError> play(const PlayerOptions& like, std::uint64_t step) const {
-    Vars outputs;
+    std::optional<Player> player;
+    Vars measures;
     for (const Measured& each : measured_)
-      if (!each.measure.empty()) outputs.push_back(each.measure);
+      if (!each.measure.empty()) measures.push_back(each.measure);
+    if (!measures.empty()) {
+      player.emplace(tape_, measures, options_like(like));
+      std::vector<Feed> feeds;
+      for (const auto& [input, array] : inputs_) feeds.emplace_back(input, array);
+      player->play(feeds, step);
+    }
+    std::vector<NodeError> errors;
+    ValueTable<NodeError> known(program_.tape, {});
+    for (const Measured& each : measured_) {
+      NodeError error = described(each.id);
+      for (const ValueId operand : program_.node(each.id.node).inputs) {
+        error.of_operands = std::max(error.of_operands, known[operand].total);
+        const bool is_view = program_.node(each.id.node).op->is_view();
+        error.operand_rms = std::max(error.operand_rms, is_view ? known[operand].operand_rms : known[operand].rms);
+      }
+      if (!each.measure.empty()) fill(error, player->view(each.measure));
+      known[each.id] = error;
+      errors.push_back(std::move(error));
+    }
+    return errors;
+  }
+
+ private:
+  static PlayerOptions options_like(const PlayerOptions& like) {
     PlayerOptions options;
     options.threads = like.threads;
     options.seed = like.seed;
     options.precision = like.precision;
     options.passes = like.passes;
     options.passes.common = false;  // one cast for all readers of a value would live long
-    Player player(tape_, outputs, options);
-    std::vector<Feed> feeds;
-    for (const auto& [input, array] : inputs_) feeds.emplace_back(input, array);
-    player.play(feeds, step);
-
-    std::vector<NodeError> errors;
-    ValueTable<double> totals(program_.tape, 0), rms(program_.tape, 0), operand_rms(program_.tape, 0);
-    for (const Measured& each : measured_) {
-      errors.push_back(described(each.id));
-      NodeError& error = errors.back();
-      for (const ValueId id : program_.node(each.id.node).inputs) {
-        error.of_operands = std::max(error.of_operands, totals[id]);
-        const bool is_view = program_.node(each.id.node).op->is_view();
-        error.operand_rms = std::max(error.operand_rms, is_view ? operand_rms[id] : rms[id]);
-      }
-      if (!each.measure.empty()) fill(error, player.view(each.measure));
-      totals[each.id] = error.total;
-      rms[each.id] = error.rms;
-      operand_rms[each.id] = error.operand_rms;
-    }
-    return errors;
+    return options;
   }
 
- private:
   static void fill(NodeError& error, const ArrayView& measure) {
     if (measure.dtype() == Dtype::int64) {
       error.flipped = *measure.as<std::int64_t>();
@@ -160,7 +168,7 @@ class Shadow {
     }
     for (std::size_t k = 0; k < of_local.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
-      if (plays_.last_user(id) < 0 && output_of(id) < 0) continue;
+      if (plays_.last_user(id) < 0 && output_of_[id] < 0) continue;
       if (is_floating(values_[id].dtype()))
         measure(id, of_local[k], of_exact[k]);
       else
@@ -196,12 +204,6 @@ class Shadow {
     return outputs;
   }
 
-  /// Which output of the play the value is; -1: none.
-  std::int64_t output_of(ValueId id) const {
-    const auto output = std::find(program_.outputs.begin(), program_.outputs.end(), id);
-    return output == program_.outputs.end() ? -1 : output - program_.outputs.begin();
-  }
-
   NodeError described(ValueId id) const {
     const Node& node = program_.node(id.node);
     NodeError error;
@@ -211,15 +213,16 @@ class Shadow {
     error.site = to_string(node.site);
     error.type = to_string(program_.tape.type(id));
     error.elements = count_of(program_.tape.type(id).shape);
-    error.output = output_of(id);
+    error.output = output_of_[id];
     return error;
   }
 
   const NodeByNode plays_;
   const Program& program_;
   const Store& rounded_;
-  Tape tape_;                        // of the play and its shadows
-  ValueTable<Var> values_, errors_;  // on tape_; an error is what must be added for the value in float64, if any
+  Tape tape_;                           // of the play and its shadows
+  ValueTable<Var> values_, errors_;     // on tape_; an error is what must be added for the value in float64, if any
+  ValueTable<std::int64_t> output_of_;  // which output of the play a value is; -1: none
   std::vector<Measured> measured_;
   std::vector<std::pair<Var, Array>> inputs_;
 };

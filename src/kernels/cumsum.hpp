@@ -6,8 +6,8 @@
 
 namespace xtape {
 
-/// out[o, i, j] = the sum of in[o, 0 … i, j], or of in[o, i …, j] if `reverse`. The dtype of a float array is kept, and
-/// `out` may then be `in`; integers and bool give int64.
+/// out[o, i, j] = the sum of in[o, 0 … i, j], or of in[o, i …, j] if `reverse`.
+/// The dtype of a float array is kept, and `out` may then be `in`; integers and bool give int64.
 void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse, void* out, int threads);
 
 }  // namespace xtape

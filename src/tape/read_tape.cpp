@@ -81,8 +81,8 @@ class TapeReader {
   }
 
  private:
-  /// Weights of other functions may be among those of a model. But if the tape has parameters that are not given, a name
-  /// that is not on the tape may be misspelt.
+  /// Weights of other functions may be among those of a model. But if the tape has parameters that are not given, a
+  /// name that is not on the tape may be misspelt.
   void check_weights(const SavedTape& saved) const {
     std::vector<std::string> names;  // those that are not given
     for (const auto& each : saved.parameters)

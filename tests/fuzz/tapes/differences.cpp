@@ -105,9 +105,9 @@ double tolerance_of(Trial& trial, std::size_t play, std::size_t k) {
   } catch (const Error&) {  // the program mixes widths and cannot be recorded in one width
   }
   // Not less, because an output may be a sum of thousands of values that are zero except for rounding.
-  // Carried float32 values take the rounding of earlier plays along, in which other errors cancel than in this one.
-  const double least = trial.subject().carries.empty() ? 1e-5 : 1e-3;
-  return single ? least + 100 * coarse : 1e-10 + 1e-5 * coarse;
+  // Carried values take the rounding of earlier plays along, in which other errors cancel than in this one.
+  const double carried = trial.subject().carries.empty() ? 1 : 100;
+  return single ? carried * 1e-5 + 100 * coarse : carried * 1e-10 + 1e-5 * coarse;
 }
 
 double noise_of(Trial& trial, std::size_t play, std::size_t k) {
