@@ -1,5 +1,6 @@
 // Replaces ops by their bodies or expansions.
 #include "passes.hpp"
+#include "xtape/ops.hpp"
 
 namespace xtape {
 
@@ -22,7 +23,9 @@ void expand_node(Rewriter& rewriter, std::int32_t index) {
   const Node& node = rewriter.from().node(index);
   const auto in_site = rewriter.tape().in_site(node.site);
   const Vars outputs = node.op->expand({*node.op, node, rewriter.tape(), rewriter.now(node.inputs)});
-  for (std::size_t k = 0; k < outputs.size(); ++k) rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
+  // An expansion may compute in a wider dtype: operands of int8 are promoted to int32.
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    rewriter.replace({index, static_cast<std::int32_t>(k)}, cast(outputs[k], node.outputs[k].dtype));
   if (node.body)
     rewriter.close_in_new_region(index);
   else

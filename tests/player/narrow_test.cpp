@@ -190,6 +190,20 @@ TEST_CASE("gradients with respect to bfloat16 arrays are bfloat16 and agree with
   }
 }
 
+TEST_CASE("an op of int8 gives int8 when it is played by its definition") {
+  Tape tape;
+  const Var q = tape.parameter("q", random_array<std::int8_t>({3, 3}, 3, 127));
+  const Var lower = tril(q);
+  PlayerOptions options;
+  options.passes = Passes::reference();
+  Player player(tape, {lower}, options);
+  player.play();
+  const Array found(player.view(lower));
+  REQUIRE(found.dtype() == Dtype::int8);
+  const std::int8_t* numbers = q.node().storage.as<std::int8_t>();
+  for (std::int64_t i = 0; i < 9; ++i) CHECK(found.as<std::int8_t>()[i] == (i / 3 >= i % 3 ? numbers[i] : 0));
+}
+
 TEST_CASE("bfloat16 with float32 gives float32; with float64 it is an error; int8 counts as int32") {
   Tape tape;
   const Var b = tape.parameter("b", random_array<bfloat16>({3}, 1)),

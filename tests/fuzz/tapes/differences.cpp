@@ -92,6 +92,16 @@ bool comparable_widths(Trial& trial) {
   }
 }
 
+bool rounding_flips(Trial& trial) {
+  const Subject& subject = trial.subject();
+  return std::any_of(subject.carries.begin(), subject.carries.end(),
+                     [](const Carry& carry) { return is_floating(carry.input.dtype()); }) &&
+         any_node(subject.tape, [](const Node& node) {
+           return !node.op->is_source() && !std::all_of(node.outputs.begin(), node.outputs.end(),
+                                                        [](const auto& type) { return is_floating(type.dtype); });
+         });
+}
+
 double tolerance_of(Trial& trial, std::size_t play, std::size_t k) {
   // A float64 value may be a float32 value that was cast.
   const bool single = any_node(trial.subject(Floats::as_written).tape, [](const Node& node) {

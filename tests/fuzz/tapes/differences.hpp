@@ -25,6 +25,9 @@ std::optional<Difference> furthest(const Array& a, const Array& b, double tolera
 /// The effect that rounding may have on output `k` of a play, in the width in which it is recorded.
 double tolerance_of(Trial& trial, std::size_t play, std::size_t k);
 
+/// Whether carried floats, which take the rounding of earlier plays along, may change integers or flags of later plays.
+bool rounding_flips(Trial& trial);
+
 /// The change of output `k` if the inputs change by float32's rounding, relative as in Difference.
 double noise_of(Trial& trial, std::size_t play, std::size_t k);
 

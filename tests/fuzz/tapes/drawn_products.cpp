@@ -99,9 +99,10 @@ Drawn matmul(Drawer& d) {
 }
 
 /// q, k, v and the equations, in one of two orders of the axes; for the gradient also the cotangent; and mostly a mask.
-Draft attention(Drawer& d, bool gradient) {
+Drawn attention(Drawer& d, bool gradient) {
   const bool heads_second = d.random.one_in(2);
   const std::int64_t b = d.size(), h = d.random.between(1, 3), q = d.size(), k = d.size(), e = d.size(), f = d.size();
+  if (b * h * q * k > d.work_limit()) return std::nullopt;  // the expansion computes all scores
   const auto array = [&](std::int64_t places, std::int64_t width) {
     return d.fitting(ValueType{d.real(), heads_second ? Shape{b, h, places, width} : Shape{b, places, h, width}});
   };

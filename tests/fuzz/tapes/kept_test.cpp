@@ -16,3 +16,24 @@ TEST_CASE("tapes: scale, mask and softmax whose cotangent is the scaled value") 
     s.give(v13[0]);
   }});
 }
+
+TEST_CASE("tapes: an expansion that promotes int8 gives int8") {
+  agree({Mode::eval, [](Subject& s) {
+    const Vars v7 = {s.input({Dtype::int8, {2, 1}}, {-3, 5, 38672617706411u, 0})};
+    const Vars v10 = s.call("tril", {v7[0]});
+    s.give(v10[0]);
+    s.carry(v7[0], v10[0]);
+  }});
+}
+
+TEST_CASE("tapes: a scan that emits int8") {
+  agree({Mode::eval, [](Subject& s) {
+    const Vars v1 = {s.constant({Dtype::float64, {1}}, {-1, 1, 166759149504100u, 0})};
+    const Vars v7 = joined(scan([&](const Vars&, const Vars&) {
+      const Vars v10 = {s.parameter({Dtype::int8, {2, 2}}, {-3, 5, 18033825835637u, 0})};
+      return std::pair(Vars{v10[0], v10[0]}, Vars{});
+    }, Vars{v1[0], v1[0]}, Vars{}, {0, false, {}}));
+    const Vars v14 = s.call("expand_dims", {v7[1]}, {{"axis", std::int64_t{-4}}});
+    s.give(v14[0]);
+  }});
+}
