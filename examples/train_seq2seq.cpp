@@ -1,5 +1,5 @@
-// Trains GRUs with additive attention (models/gru_attention.json) to convert dates as people write them in six
-// languages to ISO 8601. Counts the held-out dates that are converted correctly, and draws the attention for one.
+// Trains GRUs with additive attention (models/gru_attention.json) to convert dates, written in numbers or in six
+// languages, to ISO 8601. Counts the held-out dates that are converted correctly, and draws the attention for one.
 // usage: train_seq2seq FOLDER [STEPS]
 // FOLDER has training.tsv and validation.tsv, with a line written<TAB>iso for each date. The command
 // `data/dates FOLDER 20000 200` writes them.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the training benchmark on 1 rank with 2 threads, on 2 ranks with 1 thread and, with PyTorch's script, by
-DistributedDataParallel on 2 processes, in turn, and prints medians and ratios.
+"""Runs the training benchmark on 1 rank with 2 threads, on 2 ranks with 1 thread and, if asked, by PyTorch's
+DistributedDataParallel on 2 processes, in turn, and prints medians and ratios. Run it by a Python that has PyTorch for that.
 
-usage: ranks.py [--rounds N] [--steps N] [--only NAME,NAME] [--torch PATH/TO/torch_bench.py]"""
+usage: ranks.py [--rounds N] [--steps N] [--only NAME,NAME] [--torch]"""
 import argparse, json, os, statistics, subprocess, sys
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def main():
     a.add_argument("--rounds", type=int, default=3)
     a.add_argument("--steps", type=int, default=9)
     a.add_argument("--only", default="gpt-baby,gpt2-124m,transformer,gru-attention")
-    a.add_argument("--torch")
+    a.add_argument("--torch", action="store_true")
     a = a.parse_args()
     for name in a.only.split(","):
         words = [name, "--steps", str(a.steps)]
@@ -32,7 +32,7 @@ def main():
             "2 ranks, allreduce": ["mpirun", "-n", "2", BENCH, *words, "--threads", "1", "--allreduce"],
         }
         if a.torch:
-            commands["DDP on gloo"] = [sys.executable, str(ROOT / "tests/bench/torch_ddp.py"), a.torch, *words]
+            commands["DDP on gloo"] = [sys.executable, str(ROOT / "tests/bench/torch_ddp.py"), *words]
         found = {key: [] for key in commands}
         for _ in range(a.rounds):
             for key, command in commands.items():

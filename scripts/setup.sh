@@ -1,11 +1,16 @@
 #!/bin/bash
-# Installs the missing Debian packages of the build, and the given packages. Prints nothing if none is missing.
-# usage: setup.sh [PACKAGE…]
+# Installs the missing Debian packages of the build, and the given packages. With --program, those of the tests and of
+# MPI are left out. Prints nothing if none is missing. usage: setup.sh [--program] [PACKAGE…]
 set -euo pipefail
 
-packages=(g++ meson ninja-build pkg-config cmake libxtensor-dev libxtensor-blas-dev libxsimd-dev libopenblas-openmp-dev
-  doctest-dev nlohmann-json3-dev libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev zlib1g-dev
-  libxxhash-dev gnuplot-nox openmpi-bin libopenmpi-dev "$@")
+packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev libopenblas-openmp-dev nlohmann-json3-dev
+  libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev zlib1g-dev libxxhash-dev)
+if [ "${1:-}" = --program ]; then
+  shift
+else
+  packages+=(cmake doctest-dev gnuplot-nox libxtensor-blas-dev openmpi-bin libopenmpi-dev)
+fi
+packages+=("$@")
 
 missing=()
 for package in "${packages[@]}"; do

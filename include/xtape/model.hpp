@@ -204,7 +204,8 @@ class Model {
 /// file in models_directory() or in its subfolder `folder`. ".json" may be left out. Throws FileError, with the nearest
 /// name.
 std::string find_definition(const std::string& name, const std::string& folder = "");
-/// The directory of the shared definitions: the environment variable XTAPE_MODELS, else where they were installed.
+/// The directory of the shared definitions: the environment variable XTAPE_MODELS; else that of the tree that the running
+/// program is installed in, wherever it was moved; else where the library was installed.
 std::string models_directory();
 
 }  // namespace xtape

@@ -1,4 +1,5 @@
-/// The ops as C++ functions, with the names and argument order of NumPy and PyTorch. docs/ops.md has every formula and
+/// The ops as C++ functions, with the names of NumPy and PyTorch and, except for gather, index_add and scatter_add,
+/// which take the indices before the axis, their argument order. docs/ops.md has every formula and
 /// attribute.
 ///
 /// Each function records a call on the tape of its arguments. Operands of different dtypes are promoted (see `apply` in

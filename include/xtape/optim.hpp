@@ -60,7 +60,8 @@ class Optimizer {
   std::unique_ptr<Data> data_;
 };
 
-/// The learning rate by step; the first step is 1. During warm-up it rises linearly, rate * step / warmup.
+/// The learning rate by step; the first step is 1. During warm-up it rises linearly, rate * step / warmup; with noam, to
+/// the highest rate of its formula.
 struct ScheduleOptions {
   enum class Kind : std::uint8_t {
     constant,      ///< `rate` after the warm-up.
@@ -73,7 +74,8 @@ struct ScheduleOptions {
   double rate = 1e-3;
   double final_rate = 0;
   std::int64_t warmup = 0;   ///< In steps.
-  std::int64_t steps = 0;    ///< Of linear and cosine.
+  std::int64_t steps = 0;    ///< Of linear and cosine: the step at which final_rate is reached.
+  std::int64_t epochs = 0;   ///< The same in epochs, if steps is 0. A Trainer makes steps of it.
   std::int64_t width = 512;  ///< Of noam: d_model.
 };
 

@@ -1,4 +1,4 @@
-/// Includes every public header of xtape.
+/// Includes every public header of the library xtape. mpi.hpp belongs to the library xtape-mpi.
 #pragma once
 
 #include "xtape/array.hpp"

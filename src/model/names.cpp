@@ -72,8 +72,14 @@ std::string to_string(const Hyper::Value& value) {
 }
 
 std::string models_directory() {
+  namespace fs = std::filesystem;
   const char* chosen = std::getenv("XTAPE_MODELS");
-  return chosen != nullptr && *chosen != '\0' ? chosen : XTAPE_MODELS_DIRECTORY;
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  // An installed tree that was moved, and a build tree, have the models at the same place relative to their programs.
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  const fs::path beside = (program.parent_path() / XTAPE_MODELS_FROM_PROGRAM).lexically_normal();
+  return !program.empty() && fs::is_directory(beside, none) ? beside.string() : XTAPE_MODELS_DIRECTORY;
 }
 
 std::string find_definition(const std::string& name, const std::string& folder) {

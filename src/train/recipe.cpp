@@ -196,7 +196,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   train::read_batch(root.section("batch"), recipe);
   recipe.trainer.optimizer = train::read_optimizer(root.section("optimizer"));
   read_lengths(root, recipe);
-  recipe.trainer.schedule = train::read_schedule(root.section("schedule"), recipe.fit.steps);
+  recipe.trainer.schedule = train::read_schedule(root.section("schedule"), recipe.fit);
   root.read("clip", recipe.trainer.clip);
   if (!(recipe.trainer.clip >= 0)) root.fail("clip", "must be at least 0 (0: gradients are not clipped)");
   recipe.trainer.precision = train::read_precision(root);

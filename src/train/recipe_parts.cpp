@@ -54,10 +54,10 @@ OptimizerOptions read_optimizer(Section section) {
   return options;
 }
 
-ScheduleOptions read_schedule(Section section, std::int64_t steps) {
+ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit) {
   using Kind = ScheduleOptions::Kind;
   ScheduleOptions options;
-  options.steps = steps;
+  options.steps = fit.steps;
   std::string kind;
   section.need("kind");
   section.need("rate");
@@ -65,18 +65,20 @@ ScheduleOptions read_schedule(Section section, std::int64_t steps) {
   options.kind = static_cast<Kind>(place_of(kind, {"constant", "linear", "cosine", "inverse_sqrt", "noam"}, section));
   section.read("rate", options.rate);
   check(section, "rate", options.rate >= 0, "at least 0");
+  if (options.kind == Kind::noam) options.warmup = 4000;  // as published
   section.read("warmup", options.warmup);
   if (options.kind == Kind::linear || options.kind == Kind::cosine) {
     section.read("final_rate", options.final_rate);
     check(section, "final_rate", options.final_rate >= 0, "at least 0");
     section.read("steps", options.steps);
+    if (options.steps == 0) options.epochs = fit.epochs;
   }
   if (options.kind == Kind::noam) {
     section.read("width", options.width, {.low = 1});
   }
   section.done();
   try {
-    rate_at(options, 1);
+    if (options.epochs == 0) rate_at(options, 1);
   } catch (const Error& error) {
     section.fail("", std::string("is wrong: ") + error.what());
   }

@@ -20,7 +20,7 @@ Precision read_precision(Section& root);
 /// The key 'memory' in bytes; 0 if it is missing.
 std::size_t read_memory(Section& root);
 OptimizerOptions read_optimizer(Section section);
-/// `steps` is the default of the last step of linear and cosine schedules.
-ScheduleOptions read_schedule(Section section, std::int64_t steps);
+/// Linear and cosine schedules end by default with the steps of `fit`, or without steps with its epochs.
+ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit);
 
 }  // namespace xtape::train

@@ -132,6 +132,17 @@ struct Trainer::Data {
     return "\n'" + options.capsule + "' has what is needed to play it again: xtape replay " + options.capsule;
   }
 
+  /// A schedule whose end is given in epochs ends with the update that completes them.
+  void set_schedule() {
+    ScheduleOptions& schedule = options.schedule;
+    if (schedule.steps > 0 || schedule.epochs == 0) return;
+    if (state.epoch_batches == 0) throw Error("schedule: this data has no epochs; give its end as steps");
+    std::int64_t micro_batches = state.epoch_batches;
+    if (!checked_multiply(micro_batches, schedule.epochs)) throw Error("schedule: too many epochs");
+    schedule.steps = (micro_batches - 1) / options.accumulate + 1;
+    rate_at(schedule, 1);  // throws if the warm-up is longer
+  }
+
   /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
     const std::optional<Capsule> own = plays.find_failure(state.cursor);
@@ -151,6 +162,7 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
   data_->state.epoch_batches = batches.epoch_batches();
+  data_->set_schedule();
   if (options.memory > 0) data_->keep_to_memory();
 }
 Trainer::Trainer(Trainer&&) noexcept = default;

@@ -33,7 +33,7 @@ expect 2 "" "no_such_run" eval "no_such_run"
 expect 2 "" "no_such_run" generate "no_such_run" --prompt a --tokens 1
 expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"
 # A definition is found by its name alone, as by an installed program.
-export XTAPE_MODELS="$source/models"
+unset XTAPE_MODELS
 expect 0 "124[, ]?439[, ]?808" "" show gpt2
 expect 0 "no mistake found" "" check gpt2
 expect 0 "blocks, no mistake found" "" check "$source/models/blocks/linear.json"

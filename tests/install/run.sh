@@ -110,8 +110,9 @@ as_subproject() { # a unity build per layer without optimisation, a third of the
       -Dunity=on -Dunity_size=1000 -Db_pch=false -Doptimization=0 -Dxtape:optimization=0 -Dxtape:werror=false &&
     ninja -C "$work/outside/build" program && "$work/outside/build/program"
 }
-finds_models() ( # the installed program, outside the source tree
-  cd "$work" && "$prefix/bin/xtape" --version | grep -q "^xtape [0-9]" && "$prefix/bin/xtape" show gru_attention
+finds_models() ( # the program that was moved, outside the source tree, and that of the build tree
+  cd "$work" && unset XTAPE_MODELS && "$prefix/bin/xtape" --version | grep -q "^xtape [0-9]" &&
+    "$prefix/bin/xtape" show gru_attention && "$build/src/cli/xtape" show gru_attention
 )
 
 check "no compiler flags or private packages in xtape.pc and xtapeConfig.cmake" no_flags_leak
@@ -138,6 +139,6 @@ on_ranks() { # the same loss on one and two ranks
 }
 check "a program linked to the core library does not depend on MPI" core_has_no_mpi
 [ -z "$mpi" ] || check "train_distributed on two ranks" on_ranks
-check "the program and its models" finds_models
+check "the program finds its models beside itself" finds_models
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -66,6 +66,15 @@ TEST_CASE("settings change a recipe, its text, and what depends on them") {
   CHECK(json["definition"] == directory / "tiny.json");
 }
 
+TEST_CASE("noam has the published warm-up, and a cosine without steps ends with the epochs") {
+  const tiny::Directory directory;
+  const Recipe noam = tiny::load(directory, {Setting::parse(R"(schedule={"kind": "noam", "rate": 1})")});
+  CHECK(noam.trainer.schedule.warmup == 4000);
+  const Recipe cosine = tiny::load(directory, {Setting::parse("steps=0"), Setting::parse("epochs=3")});
+  CHECK(cosine.trainer.schedule.steps == 0);
+  CHECK(cosine.trainer.schedule.epochs == 3);
+}
+
 TEST_CASE("text in consecutive windows has epochs, text in random blocks has none") {
   const tiny::Directory directory;
   const auto with = [&](const std::string& windows) {

@@ -52,6 +52,31 @@ Store copy_of(const Store& store) {
 }
 }  // namespace
 
+TEST_CASE("a schedule ends with the update that completes its epochs") {
+  struct Epochs : tiny::SumBatches {
+    using SumBatches::SumBatches;
+    std::int64_t epoch_batches() const override { return 8; }
+  };
+  Setup setup(8, "0");
+  const Epochs batches(setup.tokenizer, 8);
+  TrainerOptions options = options_of(3);
+  options.schedule = {.kind = ScheduleOptions::Kind::linear, .rate = 0.5, .warmup = 1, .epochs = 2};
+  Trainer trainer(setup.model, batches, options);
+  constexpr std::int64_t updates = 6;  // of 3 micro-batches; two epochs have 16
+  double last = 1;
+  for (std::int64_t step = 1; step <= updates; ++step) {
+    last = trainer.update().rate;
+    CHECK((last > 0) == (step < updates));
+  }
+  CHECK(last == 0);
+  CHECK(trainer.epoch() == 2);
+
+  options.schedule.warmup = updates + 1;
+  CHECK_THROWS_WITH_AS(Trainer(setup.model, batches, options),
+                       "schedule: steps must be at least 1 and not below warmup (7), got 6", Error);
+  CHECK_THROWS_AS(Trainer(setup.model, setup.batches, options), Error);  // its batches have no epochs
+}
+
 TEST_CASE("accumulated micro-batches equal the big batch") {
   Setup small(8, "0");
   Setup big(24, "0");
