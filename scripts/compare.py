@@ -1,5 +1,5 @@
-"""Runs the benchmarks of xtape and PyTorch in turn and prints a table of their medians. Called by compare.sh."""
-import argparse, json, statistics, subprocess, sys
+"""Runs the benchmarks of xtape and its peers in turn and prints a table of their medians. Called by compare.sh."""
+import argparse, json, re, statistics, subprocess, sys, time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -9,13 +9,28 @@ TRAINING = ["gpt-char", "gpt-baby", "gpt2-124m", "transformer", "gru-attention",
 DECODING = "gpt2-124m-decode"
 
 
-def measured(command):
+def printed(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or not lines:
+    if done.returncode != 0:
         sys.exit("failed: " + " ".join(command))
-    print(json.dumps(lines[-1]), file=sys.stderr, flush=True)
-    return lines[-1]
+    return done.stdout
+
+
+def measured(command):
+    """The JSON lines that a benchmark prints."""
+    lines = [json.loads(line) for line in printed(command).splitlines() if line.startswith("{")]
+    for line in lines:
+        print(json.dumps(line), file=sys.stderr, flush=True)
+    return lines
+
+
+def in_turn(rounds, *commands):
+    """The lines of all rounds of each command (None: none)."""
+    found = [[] for _ in commands]
+    for _ in range(rounds):
+        for lines, command in zip(found, commands):
+            lines.extend(measured(command) if command else [])
+    return found
 
 
 def rows_of(options):
@@ -38,30 +53,80 @@ def cell(lines):
     return f"{statistics.median(line['ms'] for line in lines):.3g} ms, {max(line['peak_mb'] for line in lines)} MiB"
 
 
+def print_table(head, rows, note):
+    print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print("\n" + note)
+
+
+def training(options):
+    common, rows, peer = ["--steps", options.steps, "--threads", options.threads], [], "PyTorch"
+    for label, own, their_options in rows_of(options):
+        theirs = THEIRS + their_options + common + ["--compile"] * options.compile if their_options else None
+        ours, theirs = in_turn(options.rounds, OURS + own + common, theirs)
+        ratio = ""
+        if theirs:
+            peer = theirs[-1]["peer"]
+            ratio = f"{statistics.median(a['ms'] for a in ours) / statistics.median(b['ms'] for b in theirs):.2f}"
+        rows.append((label, cell(ours), cell(theirs), ratio))
+    print_table(("step", "xtape", peer, "ratio of times"), rows,
+                f"Medians of {options.rounds} rounds in turn, {options.threads} threads. Memory: the peak of the process.")
+
+
+def translation(options):
+    """Sentences per second of the words that a run translates; the best of the rounds, since the first one plans."""
+    own = [str(ROOT / "build/tests/translation"), options.run, options.source, "--threads", options.threads]
+    peer = [sys.executable, str(ROOT / "tests/bench/ctranslate2_translation.py"), options.run, options.source,
+            "--threads", options.threads]
+    columns = {"xtape float32": own, "CTranslate2 float32": peer,
+               "xtape int8, bf16 products": own + ["--weights", "int8", "--precision", "bf16"],
+               "xtape bfloat16, bf16 products": own + ["--weights", "bfloat16", "--precision", "bf16"],
+               "CTranslate2 int8": peer + ["--type", "int8"]}
+    found = in_turn(options.rounds, *columns.values())
+    rows = [(name, *(f"{max(line['sentences_per_s'] for line in lines if line['beam'] == beam):.0f}" for beam in (1, 5)))
+            for name, lines in zip(columns, found)]
+    print_table(("sentences/s", "greedy", "beam 5"), rows, f"The best of {options.rounds} rounds in turn.")
+
+
+def recurrent(options):
+    """The recipe shakespeare_lstm and its PyTorch counterpart, one thread: validation loss and time of the training."""
+    run = ROOT / "build" / f"compare-lstm-{time.time_ns()}"
+    own = [str(ROOT / "build/src/cli/xtape"), "train", "shakespeare_lstm", "--threads", "1", "--set", f"data.text={options.text}",
+           "--out", str(run)]
+    peer = [sys.executable, str(ROOT / "tests/bench/torch_lstm_lm.py"), options.text, "--threads", "1"]
+    rows = []
+    for name, command in (("xtape", own), ("PyTorch", peer)):
+        start = time.perf_counter()
+        losses = re.findall(r"validation loss\s+([\d.]+)", printed(command))
+        rows.append((name, losses[-1], f"{time.perf_counter() - start:.0f} s"))
+    print_table(("shakespeare_lstm", "validation loss", "time"), rows, f"The run is {run}.")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="compare.sh")
-    parser.add_argument("--only", default=",".join([*TRAINING, DECODING]))
-    parser.add_argument("--precision", default="float32,bf16",
-                        help="of products: float32, bf16x3, bf16; PyTorch runs bf16 with autocast, all else in float32")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", default="9")
-    parser.add_argument("--threads", default="2")
-    parser.add_argument("--compile", action="store_true", help="run PyTorch with torch.compile")
+    parser.set_defaults(compared=training)
+    what = parser.add_subparsers()
+    steps = what.add_parser("training", help="steps of training and of generating, beside PyTorch (the default)")
+    for each in (parser, steps):
+        each.add_argument("--only", default=",".join([*TRAINING, DECODING]))
+        each.add_argument("--precision", default="float32,bf16",
+                          help="of products: float32, bf16x3, bf16; PyTorch runs bf16 with autocast, all else in float32")
+        each.add_argument("--rounds", type=int, default=3)
+        each.add_argument("--steps", default="9")
+        each.add_argument("--threads", default="2")
+        each.add_argument("--compile", action="store_true", help="run PyTorch with torch.compile")
+    sentences = what.add_parser("translation", help="a run of models/transformer.json on words, beside CTranslate2")
+    sentences.set_defaults(compared=translation)
+    sentences.add_argument("run")
+    sentences.add_argument("source")
+    sentences.add_argument("--rounds", type=int, default=3)
+    sentences.add_argument("--threads", default="2")
+    language = what.add_parser("recurrent", help="the recipe shakespeare_lstm on a text, beside PyTorch")
+    language.set_defaults(compared=recurrent)
+    language.add_argument("text")
     options = parser.parse_args()
-    common = ["--steps", options.steps, "--threads", options.threads]
-
-    table = []
-    for label, own, peer in rows_of(options):
-        ours, theirs = [], []
-        for _ in range(options.rounds):
-            ours.append(measured(OURS + own + common))
-            if peer:
-                theirs.append(measured(THEIRS + peer + common + ["--compile"] * options.compile))
-        ratio = statistics.median(a["ms"] for a in ours) / statistics.median(b["ms"] for b in theirs) if theirs else None
-        table.append(f"| {label} | {cell(ours)} | {cell(theirs)} | {f'{ratio:.2f}' if ratio else ''} |")
-        version = theirs[-1]["peer"] if theirs else "PyTorch"
-    print(f"\n| step | xtape | {version} | ratio of times |\n|---|---|---|---|\n" + "\n".join(table))
-    print(f"\nMedians of {options.rounds} rounds in turn, {options.threads} threads. Memory: the peak of the process.")
+    options.compared(options)
 
 
 if __name__ == "__main__":

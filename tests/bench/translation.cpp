@@ -1,7 +1,7 @@
-// The benchmark of translation: a run's model on a file of sentences, greedily and with a beam, with and without
-// caches. Prints one JSON line for each. The time includes planning, but not loading the run.
+// The benchmark of translation: a run's model on a file of sentences, greedily and with a beam, with caches (yes), without
+// (no) or both. Prints one JSON line for each. The time includes planning, but not loading the run.
 //
-// usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N]
+// usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N] [--weights DTYPE] [--precision NAME] [--cached yes|no|both]
 #include <cstdio>
 #include <string>
 
@@ -20,6 +20,9 @@ struct Words {
   std::size_t lines = 1000;
   std::int64_t batch = 64;
   std::string threads = "2";
+  std::string weights = "float32";
+  std::string precision = "float32";
+  std::string cached = "yes";
 };
 
 void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch, std::int64_t beam, bool cached) {
@@ -42,7 +45,9 @@ void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch
 }
 
 Words parse(int count, char** arguments) {
-  const char* usage = "usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N]";
+  const char* usage =
+      "usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N] [--weights DTYPE] [--precision NAME] "
+      "[--cached yes|no|both]";
   if (count < 3 || count % 2 == 0) throw Error(usage);
   Words words = {arguments[1], arguments[2]};
   for (int i = 3; i < count; i += 2) {
@@ -53,6 +58,12 @@ Words parse(int count, char** arguments) {
       words.batch = std::stol(arguments[i + 1]);
     else if (word == "--threads")
       words.threads = arguments[i + 1];
+    else if (word == "--weights")
+      words.weights = arguments[i + 1];
+    else if (word == "--precision")
+      words.precision = arguments[i + 1];
+    else if (word == "--cached")
+      words.cached = arguments[i + 1];
     else
       throw Error(usage);
   }
@@ -65,11 +76,13 @@ int main(int count, char** arguments) {
   xtape::restart_with_fitting_blas(arguments);
   try {
     const Words words = parse(count, arguments);
-    Run run = Run::open(words.run, {{"threads", words.threads}});
+    Run run = Run::open(words.run, {{"threads", words.threads}, {"precision", words.precision}});
+    run.model().store_weights_as(dtype_named(words.weights));
     std::vector<std::string> lines = read_lines(words.source);
     if (lines.size() > words.lines) lines.resize(words.lines);
     for (const bool cached : {true, false})
-      for (const std::int64_t beam : {1, 5}) measure(run, lines, words.batch, beam, cached);
+      if (words.cached == "both" || words.cached == (cached ? "yes" : "no"))
+        for (const std::int64_t beam : {1, 5}) measure(run, lines, words.batch, beam, cached);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "translation: %s\n", error.what());
