@@ -1,6 +1,7 @@
 // Parses JSON text and records where values begin.
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "caret.hpp"
@@ -159,7 +160,7 @@ class JsonReader {
 
   void put(Json value) {
     if (levels_.empty()) {
-      json_.root_ = std::move(value);
+      json_.root_ = std::make_unique<Json>(std::move(value));
       return;
     }
     Level& level = levels_.back();
@@ -192,7 +193,7 @@ class JsonReader {
   /// Assigns each value its recorded location. Values were recorded in the order of the text, which is the order of a
   /// depth-first walk from the root.
   void note_places() {
-    std::vector<const Json*> ahead = {&json_.root_};
+    std::vector<const Json*> ahead = {json_.root_.get()};
     for (JsonText::Place& place : begins_) {
       const Json& value = *ahead.back();
       ahead.pop_back();
@@ -249,5 +250,7 @@ JsonText::JsonText(std::string text, std::string file, JsonErrors errors)
     : text_(std::move(text)), file_(std::move(file)), errors_(errors) {
   JsonReader(*this).run();
 }
+
+JsonText::~JsonText() = default;
 
 }  // namespace xtape

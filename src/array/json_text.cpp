@@ -1,6 +1,7 @@
 #include "json_text.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "caret.hpp"
 #include "nearest.hpp"
@@ -70,6 +71,26 @@ JsonNode JsonNode::owned_by(const std::string& owner) const {
   JsonNode node = *this;
   node.owner_ = owner;
   return node;
+}
+
+bool JsonNode::is_null() const {
+  return value_->is_null();
+}
+
+bool JsonNode::is_object() const {
+  return value_->is_object();
+}
+
+bool JsonNode::is_array() const {
+  return value_->is_array();
+}
+
+bool JsonNode::is_string() const {
+  return value_->is_string();
+}
+
+bool JsonNode::has(const std::string& key) const {
+  return value_ != nullptr && value_->is_object() && value_->contains(key);
 }
 
 const std::string& JsonNode::text() const {

@@ -1,10 +1,11 @@
-/// The one JSON parser of the project. Every error gives its location and what would be right.
+/// The one JSON parser of the project. Every error gives its location and what would be right. Sources that look into
+/// values include <nlohmann/json.hpp>, which costs each of them seconds of compile time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,11 @@ class JsonText {
   /// continues after its value, is nested more than `deepest` deep or has 4 GiB or more; if an object has a key twice;
   /// and if a number is out of range.
   JsonText(std::string text, std::string file, JsonErrors errors);
+  ~JsonText();
   JsonText(const JsonText&) = delete;
   JsonText& operator=(const JsonText&) = delete;
 
-  const Json& root() const { return root_; }
+  const Json& root() const { return *root_; }
   const std::string& file() const { return file_; }
 
   /// The byte of the text where `value` begins. `value` must be `root` or a value inside it, not a copy.
@@ -55,7 +57,7 @@ class JsonText {
 
   std::string text_, file_;
   JsonErrors errors_;
-  Json root_;
+  std::unique_ptr<Json> root_;
   std::vector<Place> places_;       // sorted by the value's address
   std::vector<std::size_t> lines_;  // the byte where each line begins
 };
@@ -81,16 +83,16 @@ class JsonNode {
   JsonNode owned_by(const std::string& owner) const;
   const std::string& owner() const { return owner_; }
 
-  bool is_null() const { return value_->is_null(); }
-  bool is_object() const { return value_->is_object(); }
-  bool is_array() const { return value_->is_array(); }
-  bool is_string() const { return value_->is_string(); }
+  bool is_null() const;
+  bool is_object() const;
+  bool is_array() const;
+  bool is_string() const;
   const std::string& text() const;
   bool flag() const;
   double number() const;
   /// The integer in [least, greatest]; throws if it is outside.
   std::int64_t integer(std::int64_t least, std::int64_t greatest) const;
-  bool has(const std::string& key) const { return value_ != nullptr && value_->is_object() && value_->contains(key); }
+  bool has(const std::string& key) const;
   JsonNode at(const std::string& key) const;  ///< Throws if the key is missing.
   /// The entries of an object, in the order of the text.
   std::vector<std::pair<std::string, JsonNode>> entries() const;

@@ -1,5 +1,7 @@
 #include "digests.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "durable.hpp"
 #include "files.hpp"
 #include "instruction_set.hpp"

@@ -1,5 +1,6 @@
 // The folder of a capsule: a saved tape, and capsule.json.
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "durable.hpp"
 #include "files.hpp"

@@ -1,6 +1,7 @@
 #include "hugging_face_config.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace xtape::model {
 

@@ -1,6 +1,7 @@
 #include "hugging_face_mapping.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "nearest.hpp"
 

@@ -2,6 +2,7 @@
 /// hyper-parameters, and from weights to names of tensors.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,6 +1,7 @@
 // Writes folders in the format of the Hugging Face Hub.
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "definition.hpp"
 #include "durable.hpp"

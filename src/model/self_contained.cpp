@@ -1,6 +1,7 @@
 // Writes a definition as one text: used files are inside it under "files", the contents of the entry "hugging_face"
 // replace its file name, and hyper-parameters have their values.
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "definition_blocks.hpp"
 #include "model_data.hpp"

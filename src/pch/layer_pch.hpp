@@ -15,8 +15,5 @@
 #if XTAPE_LAYER >= 2 && XTAPE_LAYER <= 7
 #include "xtape/op.hpp"
 #endif
-#if XTAPE_LAYER >= 7
-#include <nlohmann/json.hpp>
-#endif
 
 #endif

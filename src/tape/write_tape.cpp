@@ -1,5 +1,6 @@
 // Writes a tape as JSON text, one node per line.
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "tape_data.hpp"
 #include "tape_json.hpp"

@@ -1,5 +1,6 @@
 // Byte-level byte-pair encoding, read from a tokenizer.json.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "byte_pairs.hpp"

@@ -1,4 +1,5 @@
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "byte_pairs.hpp"
 #include "crc32.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "durable.hpp"
 #include "xtape/text.hpp"

@@ -1,5 +1,6 @@
 #include "agreement.hpp"
 
+#include <nlohmann/json.hpp>
 #include <omp.h>
 #include <sched.h>
 #include <unistd.h>

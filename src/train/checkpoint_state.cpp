@@ -1,5 +1,8 @@
 // Reading and writing of state.json.
 #include "checkpoint.hpp"
+
+#include <nlohmann/json.hpp>
+
 #include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"

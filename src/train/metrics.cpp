@@ -1,5 +1,6 @@
 #include "metrics.hpp"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "json_text.hpp"

@@ -1,5 +1,7 @@
 #include "new_run.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "durable.hpp"
 #include "json_text.hpp"
 #include "loss.hpp"

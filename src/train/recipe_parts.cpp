@@ -1,6 +1,7 @@
 #include "recipe_parts.hpp"
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "memory.hpp"
 #include "nearest.hpp"

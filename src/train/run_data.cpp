@@ -1,5 +1,6 @@
 #include "run_data.hpp"
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "checksum.hpp"

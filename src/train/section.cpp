@@ -1,6 +1,7 @@
 #include "section.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "nearest.hpp"
 #include "xtape/error.hpp"
