@@ -3,7 +3,9 @@
 
 usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE,SUITE…] …
 
-  --patience  every test may take N times as long as the build says: a sanitized one is slow
+  --patience  every test may take N times as long as the build says: a sanitized one is slow. Beside this, time that
+              others take from a test does not count: on a machine with twice as much to do as it has processors,
+              every test may take twice as long
   --jobs      how many tests run at once (2): most of them use one processor
   --under     the words before each test's own: an emulator and its options, for suites that are programs
 
@@ -11,7 +13,9 @@ A test reports with a last line "3 passed, 0 failed", and ", 2 skipped" behind i
 need; lines "SKIPPED: …" say what. One that reports nothing, runs nothing, dies or takes too long counts as a failure.
 Only a test's own settings choose kernels of OpenBLAS.
 The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
-import argparse, concurrent.futures, json, os, re, shlex, subprocess, sys, time
+import argparse, concurrent.futures, json, os, re, shlex, subprocess, sys, tempfile, time
+
+from patience import ended
 
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
 
@@ -34,15 +38,15 @@ def run(test, directory, patience, under):
         environment.pop(name, None)
     environment.update(test["env"])
     start = time.time()
-    try:
-        done = subprocess.run(under + test["cmd"], cwd=test["workdir"] or directory, env=environment,
-                              timeout=test["timeout"] * patience, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        output, code = done.stdout.decode(errors="replace"), done.returncode
-    except subprocess.TimeoutExpired as late:
-        output, code = (late.stdout or b"").decode(errors="replace"), None
-    except OSError as error:
-        output, code = f"cannot be run: {error}\n", 127
-    return output, code, time.time() - start
+    with tempfile.TemporaryFile() as printed:
+        try:
+            process = subprocess.Popen(under + test["cmd"], cwd=test["workdir"] or directory, env=environment,
+                                       stdout=printed, stderr=subprocess.STDOUT)
+        except OSError as error:
+            return f"cannot be run: {error}\n", 127, 0
+        code = ended(process, test["timeout"] * patience)
+        printed.seek(0)
+        return printed.read().decode(errors="replace"), code, time.time() - start
 
 
 def counts(output, code):

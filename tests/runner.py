@@ -13,6 +13,7 @@ TESTS = {
     "dead": "echo 4 passed, 0 failed; kill -SEGV $$",
     "silent": "true",
     "slow": "echo 5 passed, 0 failed; exec sleep 20",
+    "late": "sleep 3; echo 1 passed, 0 failed",
     "blas": '[ -z "$OPENBLAS_CORETYPE$OPENBLAS_L2_SIZE" ] && echo 1 passed, 0 failed',
     "own blas": '[ "$OPENBLAS_CORETYPE" = Prescott ] && echo 1 passed, 0 failed',
     "under": '[ "$EMULATED" = yes ] && echo 1 passed, 0 failed',
@@ -35,9 +36,13 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         directory_of_tests(Path(place))
 
-        def says(what, names, *last_lines, code, words=()):
+        idle = Path(place, "idle")
+        idle.write_text("0 0 0 1/100 1\n")
+
+        def says(what, names, *last_lines, code, words=(), settings={}):
             done = subprocess.run([sys.executable, RUN, *words, f"{place}:{names}"], stdout=subprocess.PIPE, text=True,
-                                  env={**os.environ, "OPENBLAS_CORETYPE": "SkylakeX", "OPENBLAS_L2_SIZE": "512"})
+                                  env={**os.environ, "OPENBLAS_CORETYPE": "SkylakeX", "OPENBLAS_L2_SIZE": "512",
+                                       "XTAPE_LOAD": str(idle), **settings})
             printed = done.stdout.splitlines()
             found = all(any(line in other for other in printed) for line in last_lines[:-1])
             holds(what, found and printed[-1:] == [last_lines[-1]] and done.returncode == code, done.stdout)
@@ -53,6 +58,10 @@ def main():
         says("a test runs under the command given", "under", "1 passed, 0 failed", code=0,
              words=["--under", "env EMULATED=yes"])
         says("without the command it does not", "under", "0 passed, 1 failed", code=1)
+        load = Path(place, "load")
+        load.write_text(f"9 9 9 {40 * len(os.sched_getaffinity(0))}/100 1\n")
+        says("a test may take longer on a busy machine", "late", "1 passed, 0 failed", code=0,
+             words=["--patience", "0.1"], settings={"XTAPE_LOAD": str(load)})
         unknown = subprocess.run([sys.executable, RUN, f"{place}:good,nonesuch"], stderr=subprocess.PIPE, text=True)
         holds("an unknown test is refused", unknown.returncode == 1 and "no test is named 'nonesuch'" in unknown.stderr,
               unknown.stderr)

@@ -1,7 +1,9 @@
 /// Ranks that MPI connects. In the library xtape-mpi, which is the only one that depends on MPI.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "xtape/communicator.hpp"
 
@@ -10,6 +12,10 @@ namespace xtape {
 struct MpiOptions {
   double timeout = 600;       ///< Seconds after which a rank that does not answer is an error.
   bool shared_memory = true;  ///< Whether ranks of one host share memory.
+  /// Some calls of MPI wait for all ranks and cannot be given up: those that begin, end and share memory. If one takes
+  /// longer than `timeout`, another thread calls this with a message, and it must end the process. Empty: prints the
+  /// message and ends the process with exit code 1.
+  std::function<void(const std::string& message)> late = {};
 };
 
 /// The ranks of MPI_COMM_WORLD. Initialises MPI if necessary, and then finalises it with the last copy of the pointer.

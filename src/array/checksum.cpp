@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "thread_count.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -28,7 +29,7 @@ std::uint64_t checksum_of(const void* bytes, std::size_t count, int threads, std
 
 std::uint64_t checksum_of(const void* bytes, std::size_t count) {
   std::vector<std::uint64_t> pieces;
-  return checksum_of(bytes, count, omp_get_max_threads(), pieces);
+  return checksum_of(bytes, count, thread_count(), pieces);
 }
 
 }  // namespace xtape

@@ -68,6 +68,16 @@ void make_folder(const std::string& folder) {
   flush_folder(folder_of(folder));
 }
 
+std::string try_to_remove(const std::string& path) {
+  std::error_code failed;
+  fs::remove_all(path, failed);
+  return failed ? failed.message() : "";
+}
+
+std::string try_to_rename(const std::string& from, const std::string& to) {
+  return std::rename(from.c_str(), to.c_str()) == 0 ? "" : std::strerror(errno);
+}
+
 void remove_if_possible(const std::string& path) noexcept {
   std::error_code ignored;
   fs::remove_all(path, ignored);

@@ -26,8 +26,12 @@ void make_folders(const std::string& folder);
 /// Makes the folder; its parent must exist, so that a parent that was deleted meanwhile is not made again. Does nothing
 /// if the folder exists. Throws FileError.
 void make_folder(const std::string& folder);
-/// Removes the file, or the folder with its contents, at `path`. Ignores errors.
+/// Removes the file, or the folder with its contents, at `path`. Returns why it cannot; "" if nothing is left there.
+std::string try_to_remove(const std::string& path);
+/// The same, ignoring errors.
 void remove_if_possible(const std::string& path) noexcept;
+/// Tries to rename `from` to `to`. Returns why it cannot; "" if it has.
+std::string try_to_rename(const std::string& from, const std::string& to);
 /// Waits until the names in a folder are on the disk (fsync). Throws FileError.
 void flush_folder(const std::string& folder);
 std::string folder_of(const std::string& path);  ///< The folder that contains the file or folder `path`.

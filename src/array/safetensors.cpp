@@ -6,6 +6,7 @@
 #include "checksum.hpp"
 #include "files.hpp"
 #include "safetensors_header.hpp"
+#include "thread_count.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -52,7 +53,7 @@ struct ArrayFile::Data {
     const std::int64_t piece = checksum_piece / element;
     std::vector<std::uint64_t> checksums(static_cast<std::size_t>((count + piece - 1) / piece));
     Failure failure;
-    parallel_for(omp_get_max_threads(), count, piece, [&](std::int64_t begin, std::int64_t finish) {
+    parallel_for(thread_count(), count, piece, [&](std::int64_t begin, std::int64_t finish) {
       failure.catch_of([&] {
         const auto most = static_cast<std::size_t>(std::min(piece, finish - begin) * element);
         const std::unique_ptr<std::byte[]> scratch(whole == nullptr ? new std::byte[most] : nullptr);

@@ -44,6 +44,27 @@ void* load_library() {
   throw WorkFailed("MPI has started this process, but the library xtape-mpi cannot be loaded: " + why +
                    "; build xtape with -Dmpi=enabled, or name the library in the variable XTAPE_MPI");
 }
+
+/// Prints an error of this rank, unless another one of this host has printed one.
+void print_once(int rank, const std::string& message) {
+  // An error that several ranks have is printed by the first of them, which ends the others while they wait. A launcher
+  // can take two seconds to do so, and it can wake a rank that was stopped.
+  constexpr int most_seconds = 8;
+  if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(std::min(1 + 2 * rank, most_seconds)));
+  if (!printed || __atomic_exchange_n(reinterpret_cast<unsigned char*>(printed.get()), 1, __ATOMIC_SEQ_CST) == 0)
+    std::cerr << "xtape: " << message << std::endl;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the launcher has passed the message on
+}
+
+/// Ends this process, because a call of MPI does not return; the launcher then ends the others. A thread of the library
+/// for MPI calls it.
+void end_late(const std::string& message) {
+  int rank = 0;
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (const char* value = std::getenv(name); value != nullptr) rank = std::atoi(value);
+  print_once(rank, "rank " + std::to_string(rank) + ": " + message);
+  std::_Exit(work_failed);
+}
 }  // namespace
 
 void add_ranks(CLI::App& command, RankArguments& arguments) {
@@ -63,6 +84,7 @@ std::shared_ptr<Communicator> ranks(const RankArguments& arguments) {
   MpiOptions options;
   options.timeout = arguments.timeout;
   const char* shared = std::getenv("XTAPE_SHARED_MEMORY");
+  options.late = end_late;
   options.shared_memory = shared == nullptr || std::string(shared) != "0";
   all_ranks = mpi->communicator(options);
   const std::vector<std::shared_ptr<std::byte>> parts = all_ranks->share(1);
@@ -82,14 +104,7 @@ void leave_ranks() {
 void end_all_ranks(const std::string& message, int exit_code, bool names_rank) {
   if (!all_ranks || all_ranks->size() == 1) return;
   const int rank = all_ranks->rank();
-  // An error that several ranks have is printed by the first of them, which ends the others while they wait. A launcher
-  // can take two seconds to do so, and it can wake a rank that was stopped.
-  constexpr int most_seconds = 8;
-  if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(std::min(1 + 2 * rank, most_seconds)));
-  if (__atomic_exchange_n(reinterpret_cast<unsigned char*>(printed.get()), 1, __ATOMIC_SEQ_CST) == 0)
-    std::cerr << "xtape: " << (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ")
-              << message << std::endl;
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the launcher has passed the message on
+  print_once(rank, (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ") + message);
   mpi->abort(exit_code);
 }
 

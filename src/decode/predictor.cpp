@@ -1,5 +1,6 @@
 #include "nearest.hpp"
 #include "predictor_data.hpp"
+#include "thread_count.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -41,8 +42,7 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
   if (options.capacity < 1) throw Error("the capacity of caches must be at least 1");
   if (options.players < 1) throw Error("at least one player must be kept");
   if (options.limit < 0) throw Error("the limit of positions must be at least 1, or 0 for none");
-  const int given = step_players.options().threads;
-  threads = given > 0 ? given : std::max(1, omp_get_max_threads());
+  threads = thread_count(step_players.options().threads);
 }
 
 /// The sizes that the arrays of the fixed inputs have, without the number of rows.

@@ -7,6 +7,7 @@
 
 #include "sentence_search.hpp"
 #include "target_steps.hpp"
+#include "thread_count.hpp"
 #include "threads.hpp"
 #include "xtape/decode.hpp"
 
@@ -173,7 +174,7 @@ Results search_by(TargetSteps& steps, const std::vector<Tokens>& sources, const 
 struct Searcher::Data {
   explicit Data(const Model& given) : model(given), playing(given.player_options()) {
     playing.packed = make_packed_weights();
-    threads = playing.threads > 0 ? playing.threads : std::max(1, omp_get_max_threads());
+    threads = thread_count(playing.threads);
   }
 
   Predictor& predictor() {
@@ -244,9 +245,7 @@ std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Toke
                                             const SearchOptions& options) {
   if (options.cached) return Searcher(model).search(sources, options);
   check(sources, options);
-  const int threads = model.player_options().threads;
-  return search_by(*decode::replayed_steps(model), sources, options,
-                   threads > 0 ? threads : std::max(1, omp_get_max_threads()));
+  return search_by(*decode::replayed_steps(model), sources, options, thread_count(model.player_options().threads));
 }
 
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,

@@ -1,6 +1,7 @@
 #include "in_float64.hpp"
 
 #include "check_call.hpp"
+#include "thread_count.hpp"
 #include "threads.hpp"
 #include "xtape/op.hpp"
 
@@ -13,7 +14,7 @@ Array converted(const Array& from) {
   Array to(Dtype::float64, from.shape());
   const From* elements = from.as<From>();
   double* wide = to.as<double>();
-  parallel_for(omp_get_max_threads(), from.count(), grain, [&](std::int64_t begin, std::int64_t finish) {
+  parallel_for(thread_count(), from.count(), grain, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t i = begin; i < finish; ++i) wide[i] = static_cast<double>(elements[i]);
   });
   return to;

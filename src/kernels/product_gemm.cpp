@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "blas_core.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -142,6 +143,7 @@ std::function<void(const T*, const T*, T*)> make_gemm(const GemmPlan& plan) {
   };
   const CBLAS_TRANSPOSE ta = transposed(a_matrix), tb = transposed(b_matrix);
   const Pieces pieces = pieces_of(plan);
+  reserve_blas();
   return [plan, order, ta, tb, pieces, lda = a_matrix.step, ldb = b_matrix.step, ldc = c_matrix.step](
              const T* a, const T* b, T* c) {
     const std::int64_t count = plan.outer.count() * pieces.count;

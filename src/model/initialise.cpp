@@ -10,6 +10,7 @@
 #include <map>
 #include <numbers>
 
+#include "thread_count.hpp"
 #include "threads.hpp"
 #include "xtape/error.hpp"
 
@@ -83,7 +84,7 @@ template <class T, class Pair>
 void fill_pairs(Array& array, const Pair& pair) {
   T* out = array.as<T>();
   const std::int64_t count = array.count();
-  parallel_for(omp_get_max_threads(), (count + 1) / 2, 4096, [&](std::int64_t begin, std::int64_t finish) {
+  parallel_for(thread_count(), (count + 1) / 2, 4096, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t i = begin; i < finish; ++i) {
       const auto [first, second] = pair(static_cast<std::uint64_t>(i));
       out[2 * i] = static_cast<T>(first);
@@ -135,7 +136,7 @@ std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
       const double norm = std::sqrt(dot(made, made, length));
       for (std::int64_t k = 0; k < length; ++k) made[k] /= norm;
       const std::int64_t grain = 1 + (1 << 15) / length;
-      parallel_for(omp_get_max_threads(), few - i - 1, grain, [&](std::int64_t begin, std::int64_t finish) {
+      parallel_for(thread_count(), few - i - 1, grain, [&](std::int64_t begin, std::int64_t finish) {
         for (std::int64_t j = i + 1 + begin; j < i + 1 + finish; ++j) {
           double* other = vector(j);
           add_multiple(-dot(made, other, length), made, other, length);

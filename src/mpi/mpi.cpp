@@ -9,10 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <unordered_map>
 
 namespace xtape {
@@ -21,6 +26,10 @@ namespace {
 constexpr std::size_t largest_message = std::size_t{1} << 30;  // MPI counts in int
 constexpr int tag = 0;  // messages between two ranks are received in the order in which they are sent
 
+std::string seconds_text(const MpiOptions& options) {
+  return std::to_string(static_cast<long>(options.timeout)) + " s";
+}
+
 void check(int code, const std::string& what) {
   if (code == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -28,6 +37,43 @@ void check(int code, const std::string& what) {
   MPI_Error_string(code, text.data(), &length);
   throw std::runtime_error(what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
 }
+
+/// Watches a call of MPI that waits for all ranks and that nothing else can end; see MpiOptions::late.
+class Deadline {
+ public:
+  Deadline(const MpiOptions& options, std::string what) : options_(options), what_(std::move(what)) {
+    watch_ = std::thread([this] {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (!over_.wait_for(lock, std::chrono::duration<double>(options_.timeout), [&] { return done_; })) end();
+    });
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+  ~Deadline() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      done_ = true;
+    }
+    over_.notify_all();
+    watch_.join();
+  }
+
+ private:
+  void end() const {
+    const std::string message =
+        "some rank has not answered for " + seconds_text(options_) + ", while the ranks " + what_;
+    if (options_.late) options_.late(message);
+    std::fputs((message + "\n").c_str(), stderr);
+    std::_Exit(1);
+  }
+
+  const MpiOptions& options_;
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool done_ = false;
+  std::thread watch_;
+};
 
 /// The number of processes that the launcher has started, from its environment; 0 if it does not tell.
 int launched() {
@@ -39,6 +85,7 @@ int launched() {
 class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRanks> {
  public:
   explicit MpiRanks(const MpiOptions& options) : options_(options) {
+    const Deadline deadline(options_, "connect to each other");
     int initialised = 0;
     MPI_Initialized(&initialised);
     if (initialised == 0) {
@@ -62,6 +109,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     int finalised = 0;
     MPI_Finalized(&finalised);
     if (finalised != 0) return;
+    const Deadline deadline(options_, "end");
     for (MPI_Win& window : windows_) MPI_Win_free(&window);
     if (near_ != MPI_COMM_NULL) MPI_Comm_free(&near_);
     MPI_Comm_free(&world_);
@@ -128,6 +176,8 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       parts[static_cast<std::size_t>(rank_)] = {own, [](std::byte* p) { std::free(p); }};
       return parts;
     }
+    barrier();  // only the call itself cannot be given up
+    const Deadline deadline(options_, "share memory");
     // Parts need not be adjacent, so that each lies in pages of its own.
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
@@ -188,9 +238,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
   };
 
   [[noreturn]] void give_up(int rank) const {
-    const std::string seconds = std::to_string(static_cast<long>(options_.timeout)) + " s";
-    if (rank < 0) throw std::runtime_error("some rank has not answered for " + seconds);
-    throw std::runtime_error(name(rank) + " has not answered for " + seconds);
+    throw std::runtime_error((rank < 0 ? "some rank" : name(rank)) + " has not answered for " + seconds_text(options_));
   }
 
   /// Throws if the process of a rank of this host has died. The launcher ends all ranks then, but does not tell why.

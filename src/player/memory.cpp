@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,33 +20,7 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
-
-std::size_t machine_memory() {
-  struct sysinfo info {};
-  if (sysinfo(&info) != 0) return huge_page;
-  return (static_cast<std::size_t>(info.totalram) + static_cast<std::size_t>(info.totalswap)) * info.mem_unit;
-}
-
-/// The limit on this process's address space in bytes; the largest std::size_t if none is set.
-std::size_t address_limit() {
-  struct rlimit limit {};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return std::numeric_limits<std::size_t>::max();
-  return static_cast<std::size_t>(limit.rlim_cur);
-}
-/// How much of that is not used yet.
-std::size_t address_space_left() {
-  const std::size_t limit = address_limit();
-  if (limit == std::numeric_limits<std::size_t>::max()) return limit;
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return limit - std::min(limit, pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-}
 }  // namespace
-
-std::size_t memory_limit() {
-  return std::min(machine_memory(), address_limit());
-}
 
 std::size_t resident_bytes() {
   std::size_t whole = 0, resident = 0;
@@ -76,17 +49,6 @@ std::optional<std::size_t> bytes_in(const std::string& text) {
   return static_cast<std::size_t>(bytes);
 }
 
-std::string bytes_text(std::size_t bytes) {
-  static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return std::to_string(bytes) + " bytes";
-  auto count = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  for (; count >= 1024 && unit + 1 < std::size(units); ++unit) count /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %s", count, units[unit]);
-  return text;
-}
-
 /// Reserves `bytes`, aligned to a huge page. Returns whether it succeeded.
 bool Arena::reserve(std::size_t bytes) {
   const std::size_t wanted = rounded_up(bytes, huge_page) + huge_page;
@@ -101,12 +63,13 @@ bool Arena::reserve(std::size_t bytes) {
 }
 
 void Arena::reserve_for(std::size_t bytes) {
-  const std::size_t wanted = std::min({most_, machine_memory(), address_space_left() / 2});
+  const std::size_t wanted = std::min({most_, memory_limit(), address_space_left() / 2});
   for (std::size_t size = std::max(bytes, wanted); size <= memory_limit(); size = std::max(bytes, size / 2)) {
     if (reserve(size)) return;
     if (size == bytes) break;
   }
-  throw Error("out of memory: cannot reserve address space for an arena of " + bytes_text(bytes));
+  throw Error("out of memory: cannot reserve address space for an arena of " + bytes_text(bytes) + ", and " +
+              memory_left_text());
 }
 
 Arena::~Arena() {
@@ -119,7 +82,7 @@ void Arena::grow(std::size_t bytes) {
   const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, huge_page);
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
     throw Error("out of memory: cannot grow an arena to " + bytes_text(bytes) + ", address space is reserved for " +
-                bytes_text(reserved_));
+                bytes_text(reserved_) + ", and " + memory_left_text());
   madvise(base_, wanted, MADV_HUGEPAGE);
   usable_ = wanted;
 }

@@ -7,22 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "process_memory.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
-
-/// The largest number of bytes that this process can use: the memory of the machine with its swap, or the limit on
-/// address space (ulimit -v) if that is lower.
-std::size_t memory_limit();
 
 /// The memory of this process that is resident now, in bytes: code, data and everything that it has touched.
 std::size_t resident_bytes();
 /// The most that was ever resident.
 std::size_t peak_resident_bytes();
 
-/// A size for messages: "3 bytes", "1.50 MiB".
-std::string bytes_text(std::size_t bytes);
-/// The inverse: a number above 0 with one of the units, with or without a space between. Nothing if the text is not
+/// The inverse of bytes_text: a number above 0 with one of the units, with or without a space between. Nothing if the text is not
 /// such a size.
 std::optional<std::size_t> bytes_in(const std::string& text);
 inline constexpr const char* byte_units = "bytes, KiB, MiB, GiB, TiB, KB, MB, GB and TB";

@@ -14,6 +14,7 @@
 #include "plan.hpp"
 #include "ready.hpp"
 #include "shortage.hpp"
+#include "thread_count.hpp"
 #include "traced_plan.hpp"
 #include "visit.hpp"
 
@@ -233,7 +234,7 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   data_->outputs = outputs;
   for (const Carry& carry : options.carries) data_->outputs.push_back(carry.output);
   data_->options = options;
-  data_->threads = options.threads > 0 ? options.threads : std::max(1, omp_get_max_threads());
+  data_->threads = thread_count(options.threads);
   const SingleThreadedBlas guard;  // folding constants plays too
   const Program program = optimised(tape, outputs, options);
   data_->planned = xtape::plan(program, options, data_->threads);
@@ -243,7 +244,7 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   PlayerOptions unbounded = options;
   unbounded.memory = 0;
-  const int threads = options.threads > 0 ? options.threads : std::max(1, omp_get_max_threads());
+  const int threads = thread_count(options.threads);
   const SingleThreadedBlas guard;
   return memory_curve(draft(optimised(tape, outputs, unbounded), unbounded, threads));
 }

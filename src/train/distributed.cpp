@@ -10,6 +10,7 @@
 #include "gradient_sum.hpp"
 #include "piece_optimizer.hpp"
 #include "shared_weights.hpp"
+#include "thread_count.hpp"
 #include "threads.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -136,7 +137,7 @@ void DistributedOptimizer::arrange(const Vars& gradients) {
     throw Error("there must be a gradient, which can be empty, for each of the " + std::to_string(weights.size()) +
                 " weights, not " + std::to_string(gradients.size()));
   d.gradients.emplace(weights, gradients, d.options.shards, d.options.micro_batches > 1, d.options.overlap,
-                      d.options.threads > 0 ? d.options.threads : omp_get_max_threads(), d.group);
+                      thread_count(d.options.threads), d.group);
   const GradientLayout& layout = d.layout();
   if (!d.pieces) {
     std::vector<bool> owned;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels.hpp"
+#include "thread_count.hpp"
 #include "threads.hpp"
 
 namespace xtape::train {
@@ -76,7 +77,7 @@ double clipped(double scale, double clip, double norm) {
 PieceOptimizer::PieceOptimizer(const Store& weights, const OptimizerOptions& options, int threads,
                                const std::vector<bool>& owned)
     : options_(options),
-      threads_(threads > 0 ? threads : omp_get_max_threads()),
+      threads_(thread_count(threads)),
       weights_(weights),
       pieces_(pieces_of(weights)),
       kinds_(kinds_of(options)),

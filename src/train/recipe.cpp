@@ -6,6 +6,7 @@
 #include "formula.hpp"
 #include "json_text.hpp"
 #include "recipe_parts.hpp"
+#include "thread_count.hpp"
 #include "section.hpp"
 #include "xtape/train.hpp"
 
@@ -205,7 +206,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   recipe.search = train::read_search(root.section("search"));
   root.read("seed", recipe.trainer.seed);
   std::int64_t threads = 0;
-  root.read("threads", threads, {0, 4096});
+  root.read("threads", threads, {0, most_threads});
   recipe.trainer.threads = static_cast<int>(threads);
   root.done();
   return recipe;

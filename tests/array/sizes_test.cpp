@@ -58,8 +58,8 @@ TEST_CASE("arrays and views of impossible shapes are refused") {
   CHECK_THROWS_AS(ArrayView(&zero, Dtype::float32, {{two_to(40), two_to(40)}, {0, 0}, 0}), ShapeError);
   CHECK_THROWS_WITH_AS(ArrayView(&zero, Dtype::float32, {{1, 1}, {0}, 0}),
                        "a view of shape (1, 1) needs a stride for each axis, got (0,)", ShapeError);
-  CHECK_THROWS_WITH_AS(Array(Dtype::boolean, {two_to(60)}), "out of memory: an array of 1152921504606846976 bytes",
-                       Error);
+  CHECK_THROWS_WITH_AS(Array(Dtype::boolean, {two_to(60)}),
+                       doctest::Contains("out of memory: an array of 1152921504606846976 bytes, and "), Error);
   // A view with strides of 0 may have more elements than memory can hold; it cannot be copied.
   const ArrayView repeated(&zero, Dtype::float32, {{two_to(58)}, {0}, 0});
   CHECK(repeated.shape() == Shape{two_to(58)});

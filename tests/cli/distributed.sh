@@ -16,12 +16,12 @@ holds "another number of shards" trains 0 shards "${small[@]}" "${ten[@]}" --set
 holds "gives other bits, too" [ -n "$(bits shards)" -a "$(bits shards)" != "$(bits alone)" ]
 "$xtape" train "${small[@]}" --set steps=1000000 --set evaluate_every=1000000 --out saved >out 2>err &
 training=$!
-for _ in $(seq 200); do [ -s saved/metrics.jsonl ] && break; sleep 0.05; done
+wait_until test -s saved/metrics.jsonl
 kill -USR1 $training
-for _ in $(seq 200); do [ -n "$(last_checkpoint saved)" ] && break; sleep 0.05; done
-holds "SIGUSR1 saves a checkpoint" [ -n "$(last_checkpoint saved)" ]
-sleep 0.2
-holds "and the training goes on" [ "$(wc -l <saved/metrics.jsonl)" -gt "$(($(last_checkpoint saved) + 1))" ]
+has_checkpoint() { [ -n "$(last_checkpoint "$1")" ]; } # has_checkpoint RUN
+holds "SIGUSR1 saves a checkpoint" wait_until has_checkpoint saved
+has_gone_on() { [ "$(wc -l <"$1/metrics.jsonl")" -gt "$(($(last_checkpoint "$1") + 1))" ]; } # has_gone_on RUN
+holds "and the training goes on" wait_until has_gone_on saved
 kill -TERM $training
 wait $training
 holds "until it ends by another signal" [ $? = 143 ]
@@ -54,11 +54,40 @@ done
 
 # A rank that is killed.
 if [ -z "$missing" ]; then start_ranks 3 killed "${small[@]}" && kill -KILL "$(process_of 2)"; fi
-holds "when a rank is killed, all end soon" all_end 10
+holds "when a rank is killed, all end" all_end 300
 holds "with an exit code" [ "$code" != 0 ]
 holds "and tell which rank and where" tells_death 2 "$host"
 holds "the last checkpoint is whole" alone eval killed
 for ranks in 2 5; do holds "$ranks ranks go on" goes_on killed $ranks "${small[@]}"; done
+
+# A rank that is stopped: before it has begun, when it has made the run, and while it trains.
+stops() { # stops WHEN: the last of three ranks that are started; all of them end with one message
+  holds "$1, all ranks end" all_end 300
+  holds "$1: an exit code" [ "$code" != 0 ]
+  holds "$1: one message that names the time" one_message "(rank [0-9]+ on $host|some rank) has not answered for 3 s"
+}
+start_stopping() { # start_stopping RUN: three ranks
+  RANKS_OF=$work "${launcher[@]}" -n 3 "$xtape" train "${endless[@]}" "${small[@]}" --timeout 3 --out "$1" >out 2>err &
+  launched=$!
+}
+if [ -z "$missing" ]; then
+  RANKS_OF=$work "${launcher[@]}" -n 1 bash -c 'kill -STOP $$; exec "$@"' - "$xtape" train "${small[@]}" --timeout 3 --out stopped \
+    : -n 2 "$xtape" train "${small[@]}" --timeout 3 --out stopped >out 2>err &
+  launched=$!
+fi
+stops "a rank stopped before it starts"
+if [ -z "$missing" ]; then
+  start_stopping made
+  wait_until test -e made.writing -o -e made
+  kill -STOP "$(process_of 0)"
+fi
+stops "rank 0 stopped before its first update"
+if [ -z "$missing" ]; then
+  start_stopping begun
+  wait_until has_lines begun/metrics.jsonl 5
+  kill -STOP "$(process_of 0)"
+fi
+stops "rank 0 stopped while it trains"
 
 # What the ranks cannot do. A wrong input leaves no run, as in one process.
 refused() { # refused WHAT PATTERN: the last command ended with one message, which fits, and left no run
@@ -72,7 +101,7 @@ refused() { # refused WHAT PATTERN: the last command ended with one message, whi
 refused "more ranks than shards" "3 ranks .*batch\.shards is 2"
 refuse() { # refuse WHAT PATTERN FOLDER WORD…: two ranks, of which the second one is in the folder and has the words
   local words=("${small[@]}" "${ten[@]}" --set data.text=/proc/self/cwd/text.txt --out "$work/none")
-  [ -n "$missing" ] || timeout -k 5 60 "${launcher[@]}" --wdir "$work" -n 1 "$xtape" train "${words[@]}" \
+  [ -n "$missing" ] || timeout -k 5 600 "${launcher[@]}" --wdir "$work" -n 1 "$xtape" train "${words[@]}" \
     : --wdir "$3" -n 1 "$xtape" train "${words[@]}" "${@:4}" >out 2>err
   refused "another $1 on a rank" "$2"
 }

@@ -38,6 +38,21 @@ holds() { # holds NAME COMMAND…
     echo "FAILED: $name"
   fi
 }
+wait_until() { # wait_until COMMAND…: waits until the command succeeds; gives up after minutes, which only a failure takes
+  local tries=0
+  until "$@"; do
+    [ $((tries += 1)) -le 6000 ] || return 1
+    sleep 0.05
+  done
+}
+is_in() { grep -q -E -e "$1" "$2" 2>/dev/null; } # is_in PATTERN FILE
+has_ended() { ! kill -0 "$1" 2>/dev/null; }      # has_ended PROCESS
+handles() { # handles PROCESS NUMBER: whether it has a handler of this signal
+  local caught
+  caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
+  [ -n "$caught" ] && [ $((0x$caught >> ($2 - 1) & 1)) = 1 ]
+}
+handles_none() { ! handles "$@"; } # handles_none PROCESS NUMBER
 same() { [ -n "$1" ] && [ "$1" = "$2" ]; } # same TEXT TEXT: two that fail alike say nothing
 needs() { # needs WHAT COMMAND…: unless the command succeeds, all expectations are skipped up to `needs_nothing`
   "${@:2}" >/dev/null 2>&1 && return

@@ -37,7 +37,7 @@ use_mpi() { # use_mpi openmpi|mpich LIBRARY
   XTAPE_MPI=$(realpath -m "$2") && export XTAPE_MPI
 }
 on_ranks() { # on_ranks COUNT WORD…: runs the program with these words; its streams go to out and err
-  RANKS_OF=$work timeout -k 5 "${limit:-120}" "${launcher[@]}" -n "$1" "$xtape" "${@:2}" >out 2>err
+  RANKS_OF=$work timeout -k 5 "${limit:-600}" "${launcher[@]}" -n "$1" "$xtape" "${@:2}" >out 2>err
 }
 alone() { "$xtape" "$@" >out 2>err; }
 trains() { # trains COUNT RUN WORD…: a new run, on COUNT ranks or, with 0, without a launcher
@@ -64,12 +64,9 @@ endless=(--set steps=1000000 --set evaluate_every=1000000 --set checkpoint_every
 start_ranks() { # start_ranks COUNT RUN WORD…: begins an endless training, and lets it make 25 updates
   RANKS_OF=$work "${launcher[@]}" -n "$1" "$xtape" train "${endless[@]}" "${@:3}" --out "$2" >out 2>err &
   launched=$!
-  for _ in $(seq 600); do
-    [ "$(wc -l 2>/dev/null <"$2/metrics.jsonl")" -ge 25 ] 2>/dev/null && return
-    sleep 0.05
-  done
-  return 1
+  wait_until has_lines "$2/metrics.jsonl" 25
 }
+has_lines() { [ "$(wc -l 2>/dev/null <"$1")" -ge "$2" ] 2>/dev/null; } # has_lines FILE COUNT
 processes() { grep -l -s -z -F -x "RANKS_OF=$work" /proc/[0-9]*/environ | cut -d/ -f3; }
 process_of() { # process_of RANK
   local each

@@ -75,10 +75,8 @@ holds "a profile leaves no files" [ ! -e runs ]
 # Ctrl-C saves a checkpoint; resuming gives the same losses as an uninterrupted run.
 "$xtape" train "$recipe" --out parts "${small[@]}" --set steps=100000 --seed 3 >out 2>err &
 training=$!
-for _ in $(seq 300); do
-  [ "$(grep -c loss parts/metrics.jsonl 2>/dev/null)" -gt 25 ] 2>/dev/null && break
-  sleep 0.1
-done
+more_losses() { [ "$(grep -c loss "$1" 2>/dev/null)" -gt "$2" ]; } # more_losses FILE COUNT
+wait_until more_losses parts/metrics.jsonl 25
 kill -INT $training
 wait $training
 holds "Ctrl-C exits with 130" [ $? = 130 ]

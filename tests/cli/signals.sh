@@ -9,13 +9,8 @@ small=(--set hyper.n_embd=8 --set hyper.n_layer=1 --set hyper.n_head=2 --set dat
 steps_done() { grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null || true; }
 last_step() { grep -o '"step":[0-9]*,"loss"' "$1/metrics.jsonl" | tail -1 | grep -o '[0-9]*'; }
 last_checkpoint() { ls "$1/checkpoints" | grep -x '[0-9]*' | tail -1 | sed 's/^0*//'; }
-wait_for_steps() { # wait_for_steps RUN COUNT
-  for _ in $(seq 600); do
-    [ "$(steps_done "$1")" -gt "$2" ] 2>/dev/null && return 0
-    sleep 0.05
-  done
-  return 1
-}
+more_steps() { [ "$(steps_done "$1")" -gt "$2" ] 2>/dev/null; } # more_steps RUN COUNT
+wait_for_steps() { wait_until more_steps "$@"; }                # wait_for_steps RUN COUNT
 
 hangs_up() { # whether programs that start here heed SIGHUP; under nohup they do not
   [ $((0x$(sed -n 's/^SigIgn:\s*//p' /proc/self/status) & 1)) = 0 ]
@@ -42,35 +37,59 @@ training=$!
 trap - HUP
 wait_for_steps nohup 5
 kill -HUP $training
-sleep 0.2
-holds "under nohup SIGHUP does nothing" kill -0 $training
+holds "under nohup SIGHUP does nothing" wait_for_steps nohup "$(($(steps_done nohup) + 20))"
 kill -TERM $training
 wait $training
 
-# A signal during an evaluation of minutes ends it at once, and the evaluation is made on resuming.
+# A signal during an evaluation, which would take minutes, ends it, and the evaluation is made on resuming.
 slow=("${small[@]}" --set data.folder=many --set evaluate_every=2)
 "$xtape" train "$recipe" --out evaluating "${slow[@]}" >out 2>err &
 training=$!
-wait_for_steps evaluating 1
-sleep 0.5 # the evaluation of the second step has started
+wait_for_steps evaluating 1 # the evaluation of the second step follows
 kill -TERM $training
-for _ in $(seq 200); do kill -0 $training 2>/dev/null && sleep 0.05; done
 wait $training
 holds "SIGTERM ends an evaluation" [ $? = 143 ]
 holds "the step of the interrupted evaluation is saved" [ "$(last_checkpoint evaluating)" = 2 ]
 holds "the evaluation is still due" grep -q '"evaluation_due": true' evaluating/checkpoints/00000002/state.json
 
-# A second signal ends the program before it saves.
-"$xtape" train "$recipe" --out twice "${small[@]}" --set batch.size=100000 --set batch.accumulate=20 >out 2>err &
-training=$!
-for _ in $(seq 600); do grep -q "^run " err && break; sleep 0.05; done
-sleep 0.3
+# A second signal ends the program at once. Here it cannot go on after the first one: nobody reads the pipe, which holds
+# less than it prints for a thousand lines, and only then it looks for signals.
+for _ in $(seq 1000); do printf '1+2=3 %.0s' $(seq 300); echo; done >sums.txt
+mkfifo unread && exec 3<>unread
+"$xtape" tokenize byINT <sums.txt >unread 2>err &
+tokenizing=$!
+wait_until handles $tokenizing 15
+kill -TERM $tokenizing
+holds "the first signal is received" wait_until handles_none $tokenizing 15
+holds "and does not end what it interrupts" handles_none $tokenizing 2
+kill -INT $tokenizing
+wait $tokenizing 2>/dev/null
+holds "a second signal ends it at once" [ $? = 130 ]
+exec 3>&-
+
+# So it does before a training saves. The training cannot go on after its first evaluation, which it prints to a full pipe.
+mkfifo messages && exec 4<>messages
+fill() { # leaves no byte of room
+  dd if=/dev/zero of=messages oflag=nonblock bs=4096 count=1000 2>dd.err
+  dd if=/dev/zero of=messages oflag=nonblock bs=1 count=5000 2>dd.err
+}
+for every in 300 3000 30000; do
+  "$xtape" train "$recipe" --out twice.$every "${small[@]}" --set evaluate_every=$every --set checkpoint_every=1000000 \
+    >out 2>messages &
+  training=$!
+  until read -t 60 -r line <&4 && [[ $line == run\ * ]]; do has_ended $training && break; done
+  fill
+  ! is_in validation twice.$every/metrics.jsonl && break # else the evaluation was before the pipe was full
+  kill -KILL $training
+done
+wait_until is_in validation twice.$every/metrics.jsonl
 kill -TERM $training
-sleep 0.1 # the first signal only sets a flag, since an update takes seconds
+wait_until handles_none $training 15
 kill -INT $training 2>/dev/null
 wait $training 2>/dev/null
-holds "a second signal ends it at once" [ $? = 130 ]
-holds "without saving" [ -s twice/recipe.json -a -z "$(last_checkpoint twice)" ]
+holds "a second signal ends a training at once" [ $? = 130 ]
+holds "without saving" [ -s twice.$every/recipe.json -a -z "$(last_checkpoint twice.$every)" ]
+exec 4>&-
 
 # systemd sends SIGHUP right after SIGTERM.
 "$xtape" train "$recipe" --out hung "${small[@]}" >out 2>err &
@@ -86,7 +105,12 @@ holds "SIGHUP after SIGTERM does not keep it from saving" same "$(last_step hung
 holds "a closed pipe does not end training" [ "${PIPESTATUS[0]}" = 0 -a "$(last_checkpoint piped)" = 40 ]
 "$xtape" train "$recipe" --out closed "${small[@]}" --set steps=40 >&- 2>&- <&-
 holds "closed streams do not end training, and files do not take their place" [ $? = 0 -a "$(grep -c loss closed/metrics.jsonl)" = 44 ]
-{ sleep 0.3; exec "$xtape" ops 2>err; } | true # the reader has ended before it starts
+{ # begins when the reader has ended
+  trap '' PIPE
+  while echo 2>/dev/null; do sleep 0.01; done
+  trap - PIPE
+  exec "$xtape" ops 2>err
+} | true
 holds "a closed pipe ends a command that prints, without a message" [ "${PIPESTATUS[0]}" = 141 -a ! -s err ]
 for _ in $(seq 60); do echo "the rain in spain"; done >words.txt # text data, which has no end token
 "$xtape" train "$source/models/recipes/shakespeare_char.json" --out endless --set data.text=words.txt --set steps=2 \

@@ -52,7 +52,7 @@ mkfifo lines
 "$xtape" translate run <lines >out 2>err &
 exec 3>lines
 echo "dois" >&3
-for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
+wait_until test -s out
 holds "a line is translated when it arrives" [ "$(cat out)" = "$(sed -n 6p cached)" ]
 kill -INT $!
 wait $!

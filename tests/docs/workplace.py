@@ -1,5 +1,8 @@
 """The folder in which a snippet runs: the program, the models and what the snippet needs."""
-import os, pathlib, shutil, subprocess, tempfile
+import os, pathlib, shutil, subprocess, sys, tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from patience import ended
 
 SKIPPED = 77  # the exit code of a need that is not there; its last line says why
 
@@ -60,12 +63,14 @@ class Workplace:
 
     def run(self, place, words, folder=None, timeout=120):
         """The exit code, and all that was printed."""
-        try:
-            done = subprocess.run(words, cwd=folder or place, env=self.environment(place), timeout=timeout,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        except subprocess.TimeoutExpired:
-            raise Failed(f"takes more than {timeout} s") from None
-        return done.returncode, done.stdout.decode(errors="replace")
+        with tempfile.TemporaryFile() as printed:
+            process = subprocess.Popen(words, cwd=folder or place, env=self.environment(place),
+                                       stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT)
+            code = ended(process, timeout)
+            if code is None:
+                raise Failed(f"takes more than {timeout} s")
+            printed.seek(0)
+            return code, printed.read().decode(errors="replace")
 
     def prepare(self, place, names, folder=None):
         self.check_needs(names)

@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 
 #include "definitions.hpp"
 #include "needs.hpp"
+#include "processor_time.hpp"
 
 using namespace xtape;
 using xtape::test::error_of;
@@ -53,9 +53,9 @@ std::string chained(int count, const std::string& result) {
 }
 
 double seconds_of(const std::function<void()>& action) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = processor_seconds();
   action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return processor_seconds() - start;
 }
 
 bool has(const std::string& text, const std::string& part) {
