@@ -1,5 +1,6 @@
 #include "memory.hpp"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -13,10 +14,16 @@
 #include <numeric>
 #include <set>
 
+#include "recompute.hpp"
+
 namespace xtape {
 
 namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t page() {
+  return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
 
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -41,7 +48,7 @@ std::size_t address_space_left() {
   if (limit == std::numeric_limits<std::size_t>::max()) return limit;
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
-  return limit - std::min(limit, pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  return limit - std::min(limit, pages * page());
 }
 }  // namespace
 
@@ -52,7 +59,7 @@ std::size_t memory_limit() {
 std::size_t resident_bytes() {
   std::size_t whole = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> whole >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return resident * page();
 }
 
 std::size_t peak_resident_bytes() {
@@ -60,9 +67,15 @@ std::size_t peak_resident_bytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::size_t>(usage.ru_maxrss) * 1024 : 0;
 }
 
+void return_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 std::optional<std::size_t> bytes_in(const std::string& text) {
   static const std::map<std::string, double> units = {
-      {"bytes", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
+      {"bytes", 1}, {"byte", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
       {"KB", 1e3},  {"MB", 1e6},     {"GB", 1e9},        {"TB", 1e12}};
   constexpr double most = 1e18;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
@@ -78,7 +91,7 @@ std::optional<std::size_t> bytes_in(const std::string& text) {
 
 std::string bytes_text(std::size_t bytes) {
   static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return std::to_string(bytes) + " bytes";
+  if (bytes < 1024) return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   auto count = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; count >= 1024 && unit + 1 < std::size(units); ++unit) count /= 1024;
@@ -116,12 +129,29 @@ Arena::~Arena() {
 void Arena::grow(std::size_t bytes) {
   if (base_ == nullptr) reserve_for(bytes);
   if (bytes <= usable_) return;
-  const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, huge_page);
+  const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, page());
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
     throw Error("out of memory: cannot grow an arena to " + bytes_text(bytes) + ", address space is reserved for " +
                 bytes_text(reserved_));
-  madvise(base_, wanted, MADV_HUGEPAGE);
+  // Whole huge pages only: a huge page for the remainder would be resident to its end.
+  madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
   usable_ = wanted;
+}
+
+std::size_t Arena::resident() const {
+  std::vector<unsigned char> of_page(usable_ / page());
+  if (usable_ == 0 || mincore(base_, usable_, of_page.data()) != 0) return usable_;
+  const auto here = std::count_if(of_page.begin(), of_page.end(), [](unsigned char each) { return (each & 1) != 0; });
+  return static_cast<std::size_t>(here) * page();
+}
+
+void Arena::release() {
+  if (usable_ > 0) madvise(base_, usable_, MADV_DONTNEED);
+}
+
+KnownWays& Arena::known_ways() {
+  if (!known_ways_) known_ways_ = std::make_shared<KnownWays>();
+  return *known_ways_;
 }
 
 std::shared_ptr<Arena> make_arena() {
@@ -235,7 +265,8 @@ Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vecto
   return offsets;
 }
 
-/// The most bytes that are alive at once: no arena is smaller.
+}  // namespace
+
 std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   std::map<int, std::int64_t> changes;
   for (const Lifetime& lifetime : lifetimes) {
@@ -247,17 +278,16 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   for (const auto& [when, change] : changes) most = std::max(most, alive += change);
   return static_cast<std::size_t>(most);
 }
-}  // namespace
 
-Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse) {
+Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough) {
   constexpr double most_pairs = 2e7;
   constexpr int most_tries = 200;
   constexpr double most_bytes = 0x1p62;  // of larger arenas, which no machine has, the sums could overflow
   Offsets best = best_fit(lifetimes, reuse);
   double all_bytes = 0;
   for (const Lifetime& lifetime : lifetimes) all_bytes += static_cast<double>(lifetime.bytes) + 64;
-  if (!reuse || all_bytes > most_bytes) return best;
-  const std::size_t least = most_alive(lifetimes);
+  if (!reuse || all_bytes > most_bytes || best.total <= enough) return best;
+  const std::size_t least = std::max(enough, most_alive(lifetimes));
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto larger = [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; };

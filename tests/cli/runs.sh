@@ -47,7 +47,7 @@ names = {event["name"] for event in events}
 steps = [event for event in events if event["ph"] == "X" and event["name"] == "einsum"]
 assert {"einsum", "optimizer", "memory"} <= names and any(step["args"]["module"] == "h.0.mlp.c_fc" for step in steps)'
 # Memory budgets.
-expect 2 "" "the budget is 1.00 KiB .*, but the plan needs at least .* bytes\):" plan "$recipe" "${small[@]}" --memory 1KiB
+expect 2 "" "the plan needs at least .* bytes\), but its memory limit is 1.00 KiB .*for parameters" plan "$recipe" "${small[@]}" --memory 1KiB
 expect 2 "" "--memory must be a size" plan "$recipe" "${small[@]}" --memory much
 expect 2 "" "'memory' must be a size such as" train "$recipe" --out much "${small[@]}" --set memory=300
 expect 2 "" "'memory' is 1.00 MiB, but the process took" train "$recipe" --out tiny "${small[@]}" --set 'memory="1 MiB"'
