@@ -81,15 +81,16 @@ class Budget {
         least = bytes;
       }
     const Schedule made = schedule(*smallest);
-    std::string parts = bytes_text(outside_) + " for parameters, outputs, carries and inputs";
+    std::string most;
     if (made.peak > 0) {
       const PlannedStep& step =
           planned_.steps[static_cast<std::size_t>(made.executions[static_cast<std::size_t>(made.peak_at)].step)];
-      parts += ", and " + bytes_text(least - outside_) + " at " + described(step);
+      most = bytes_text(least - outside_) + " at " + described(step);
     }
     throw LimitError("the plan needs at least " + exact_text(least) + ", but its memory limit is " +
-                         exact_text(memory) + ": " + parts,
-                     least, parts);
+                         exact_text(memory) + ": " + bytes_text(outside_) +
+                         " for parameters, outputs, carries and inputs" + (most.empty() ? "" : ", and " + most),
+                     least, most);
   }
 
  private:
@@ -184,10 +185,10 @@ void fit_memory(PlannedProgram& planned, const Program& program, std::size_t mem
   for (const std::vector<Way>& ways : known.of(budget.graph()))
     if ((fitting = budget.fitting(ways, memory))) break;
   if (!fitting) {
-    std::vector<Way> ways = find_ways(budget.graph());
+    const std::vector<Way> ways = find_ways(budget.graph());
     fitting = budget.fitting(ways, memory);
+    known.add(budget.graph(), ways);
     if (!fitting) budget.too_small(ways, memory);
-    known.add(budget.graph(), std::move(ways));
   }
   Rewriting(planned, program, budget.graph(), *fitting).run();
 }

@@ -12,13 +12,13 @@ std::size_t bytes_outside(const PlannedProgram& planned);
 /// No plan keeps to the limit.
 class LimitError : public MemoryError {
  public:
-  LimitError(const std::string& message, std::size_t least, const std::string& parts)
-      : MemoryError(message, least), parts_(parts) {}
-  /// What takes the least memory: "2.10 MiB for parameters, outputs, carries and inputs, and 3.25 MiB at …".
-  const std::string& parts() const { return parts_; }
+  LimitError(const std::string& message, std::size_t least, const std::string& most)
+      : MemoryError(message, least), most_(most) {}
+  /// What needs most of the least memory: "3.25 MiB at tanh -> …"; empty if the plan has no steps.
+  const std::string& most() const { return most_; }
 
  private:
-  std::string parts_;
+  std::string most_;
 };
 
 /// Makes the plan need at most `memory` bytes, which is Plan::peak_bytes, in little predicted time. `planned` is a plan

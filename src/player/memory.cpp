@@ -62,6 +62,15 @@ std::size_t resident_bytes() {
   return resident * page();
 }
 
+std::size_t resident_bytes(const void* begin, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin) / page() * page();
+  const std::size_t all = reinterpret_cast<std::uintptr_t>(begin) + bytes - first;
+  std::vector<unsigned char> of_page(rounded_up(all, page()) / page());
+  if (bytes == 0 || mincore(reinterpret_cast<void*>(first), all, of_page.data()) != 0) return bytes;
+  const auto here = std::count_if(of_page.begin(), of_page.end(), [](unsigned char each) { return (each & 1) != 0; });
+  return std::min(bytes, static_cast<std::size_t>(here) * page());
+}
+
 std::size_t peak_resident_bytes() {
   struct rusage usage {};
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::size_t>(usage.ru_maxrss) * 1024 : 0;
@@ -136,13 +145,6 @@ void Arena::grow(std::size_t bytes) {
   // Whole huge pages only: a huge page for the remainder would be resident to its end.
   madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
   usable_ = wanted;
-}
-
-std::size_t Arena::resident() const {
-  std::vector<unsigned char> of_page(usable_ / page());
-  if (usable_ == 0 || mincore(base_, usable_, of_page.data()) != 0) return usable_;
-  const auto here = std::count_if(of_page.begin(), of_page.end(), [](unsigned char each) { return (each & 1) != 0; });
-  return static_cast<std::size_t>(here) * page();
 }
 
 void Arena::release() {

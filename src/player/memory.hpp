@@ -18,6 +18,8 @@ std::size_t memory_limit();
 
 /// The memory of this process that is resident now, in bytes: code, data and everything that it has touched.
 std::size_t resident_bytes();
+/// The same for `bytes` bytes at `begin`.
+std::size_t resident_bytes(const void* begin, std::size_t bytes);
 /// The most that was ever resident.
 std::size_t peak_resident_bytes();
 
@@ -50,7 +52,8 @@ class Arena {
   void grow(std::size_t bytes);
   std::size_t reserved() const { return reserved_; }
   std::size_t usable() const { return usable_; }
-  std::size_t resident() const;  ///< The bytes that were touched since they were last released.
+  /// The bytes that were touched since they were last released.
+  std::size_t resident() const { return resident_bytes(base_, usable_); }
   /// Gives the memory back to the system until the next play. The values in it are lost.
   void release();
   /// What the players that share the arena know of how to keep to a memory limit (budget.hpp).

@@ -340,6 +340,7 @@ void KnownWays::add(const StepGraph& graph, std::vector<Way> ways) {
   constexpr std::size_t most = 8;
   std::vector<std::vector<Way>>& known = ways_[structure_of(graph)];
   known.insert(known.begin(), std::move(ways));
+  ++searches_;
   if (known.size() > most) known.pop_back();
 }
 

@@ -27,10 +27,12 @@ class KnownWays {
   /// in this graph; what they cost was measured in others.
   const std::vector<std::vector<Way>>& of(const StepGraph& graph) { return ways_[structure_of(graph)]; }
   void add(const StepGraph& graph, std::vector<Way> ways);
+  std::int64_t searches() const { return searches_; }  ///< How often ways were added.
 
  private:
   static std::vector<int> structure_of(const StepGraph& graph);
   std::map<std::vector<int>, std::vector<std::vector<Way>>> ways_;
+  std::int64_t searches_ = 0;
 };
 
 }  // namespace xtape
