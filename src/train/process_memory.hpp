@@ -15,8 +15,8 @@ namespace xtape::train {
 class ProcessMemory {
  public:
   /// `later`: bytes that become resident with the first update, outside of plans. `grown`: by how much the process grew
-  /// with the first plan.
-  ProcessMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown);
+  /// with the first plan. `one_shape`: all plans of updates are for batches of the same shape.
+  ProcessMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown, bool one_shape);
   /// What the process needs besides the arena: what is resident, what follows with the first update, and what code,
   /// threads and files take after that.
   std::size_t besides() const;
@@ -32,8 +32,8 @@ class ProcessMemory {
   std::size_t limit_;
   std::shared_ptr<Arena> arena_;
   std::size_t later_;
-  std::size_t growth_;       // the most by which a plan let the process grow
-  std::size_t before_ = 0;   // what was present before the last plan
+  std::size_t growth_;      // the most by which a plan let the process grow
+  std::size_t before_ = 0;  // what was present before the last plan
 };
 
 }  // namespace xtape::train

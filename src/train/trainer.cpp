@@ -20,6 +20,19 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Whether the first batches, and so most likely all, have the shape of the largest.
+bool has_one_shape(const Batches& batches) {
+  constexpr std::uint64_t looked_at = 8;
+  const Batch largest = batches.blank();
+  Batch batch = batches.blank();
+  for (std::uint64_t index = 0; index < looked_at; ++index) {
+    batches.training(index, batch);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (batch[i].value.shape() != largest[i].value.shape()) return false;
+  }
+  return true;
+}
+
 DistributedOptions distributed(const TrainerOptions& options) {
   return {options.optimizer, options.shards, options.accumulate, options.communicator, options.threads};
 }
@@ -56,7 +69,7 @@ struct Trainer::Data {
     const std::size_t grown = above(resident_bytes(), resident_without_plans);
     std::size_t counted = plays.largest_step().player.plan().parameter_bytes;  // what plans count, but is there anyway
     for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
-    memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown);
+    memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown, has_one_shape(batches));
     // How much a plan holds besides values is known when it is made, so it is made again until it fits beside that.
     constexpr std::size_t little = std::size_t{1} << 17;
     for (std::size_t besides = 0; besides + little < memory->besides();) {
