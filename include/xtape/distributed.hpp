@@ -69,6 +69,8 @@ class DistributedOptimizer {
   /// The bytes that gradients take: those of a play, partial sums over shards, and what other ranks send.
   std::size_t gradient_bytes() const;
   std::size_t moment_bytes() const;  ///< Of this rank.
+  /// Of both, what takes no memory yet, because nothing was written there.
+  std::size_t absent_bytes() const;
   /// The state of the optimiser, as of Optimizer::state; with several ranks, only "updates".
   const Store& state() const;
   /// Writes the state of all ranks to a safetensors file, on rank 0. Throws FileError there.

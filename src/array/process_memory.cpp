@@ -95,7 +95,7 @@ MemoryLeft left_of_machine() {
 
 std::string bytes_text(std::size_t bytes) {
   static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return std::to_string(bytes) + " bytes";
+  if (bytes < 1024) return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   auto count = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; count >= 1024 && unit + 1 < std::size(units); ++unit) count /= 1024;

@@ -120,7 +120,7 @@ void write_frame(std::ostream& out, const HeatMaps& maps, const Places& p) {
   const double centre = p.top + (static_cast<double>(p.rows - 1) * p.row_step + p.down) / 2;
   out << "set palette defined (0 '#f7fbff', 1 '#d6e6f4', 2 '#abd0e6', 3 '#6aaed6', 4 '#3787c0', 5 '#105ba4', 6 "
          "'#08306b')\n"
-      << "set cbrange [0:" << gnuplot_number(top_of(maps)) << "]\nset cbtics format '%.1f' textcolor rgb '#202020'"
+      << "set cbrange [0:" << gnuplot_number(top_of(maps)) << "]\nset cbtics format '%g' textcolor rgb '#202020'"
       << font(11) << '\n'
       << "set colorbox user origin screen " << x_at(p, p.bar) << "," << y_at(p, p.top + p.bar_height) << " size screen "
       << gnuplot_number(14 / p.width) << "," << gnuplot_number(p.bar_height / p.height) << '\n'

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <utility>
@@ -29,9 +30,13 @@ class FunctionCache {
     std::vector<Carry> carries = {};
   };
 
-  /// Keeps at most `capacity` functions, and at least one. All players get `options`.
-  explicit FunctionCache(std::size_t capacity, PlayerOptions options = {})
-      : capacity_(std::max<std::size_t>(1, capacity)), options_(std::move(options)) {}
+  /// Keeps at most `capacity` functions, and at least one. All players get `options`. `make_room`, if not empty, is
+  /// called before a function is recorded and planned, and again when it is known what its plan needs, before it joins
+  /// the functions kept; it may drop those.
+  explicit FunctionCache(std::size_t capacity, PlayerOptions options = {}, std::function<void()> make_room = {})
+      : capacity_(std::max<std::size_t>(1, capacity)),
+        options_(std::move(options)),
+        make_room_(std::move(make_room)) {}
 
   /// Returns the function of `key`, which becomes the most recently used one. If the cache lacks it, plans the
   /// recording that `record(key)` returns, and evicts the least recently used function if the cache is full.
@@ -42,12 +47,14 @@ class FunctionCache {
       kept_.splice(kept_.begin(), kept_, found);
       return kept_.front();
     }
+    if (make_room_) make_room_();
     Recording made = record(key);
     Vars outputs;
     for (const auto& result : made.results) outputs.push_back(result.value);
     PlayerOptions options = options_;
     options.carries = std::move(made.carries);
     Player player(made.tape, outputs, options);
+    if (make_room_) make_room_();
     ++planned_;
     kept_.push_front(std::make_shared<Function>(
         Function{{key, std::move(made.tape), std::move(made.inputs), std::move(made.results), std::move(player)},
@@ -57,6 +64,12 @@ class FunctionCache {
   }
 
   void clear() { kept_.clear(); }
+  /// Evicts the least recently used function. Returns whether there was one.
+  bool drop() {
+    if (kept_.empty()) return false;
+    kept_.pop_back();
+    return true;
+  }
   std::int64_t planned() const { return planned_; }  ///< The number of functions planned so far.
   const PlayerOptions& options() const { return options_; }
   /// Iterates from the most to the least recently used function.
@@ -66,6 +79,7 @@ class FunctionCache {
  private:
   std::size_t capacity_;
   PlayerOptions options_;
+  std::function<void()> make_room_;
   std::int64_t planned_ = 0;
   std::list<std::shared_ptr<Function>> kept_;
 };

@@ -1,9 +1,9 @@
 #include "budget.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "memory.hpp"
-#include "recompute.hpp"
 #include "shortage.hpp"
 
 namespace xtape {
@@ -38,19 +38,14 @@ struct ArenaBuffers {
   }
 };
 
-/// A plan's ways, and the arenas that they need.
+/// The steps of a plan, and the arenas that ways to play them need.
 class Budget {
  public:
   explicit Budget(const PlannedProgram& planned)
-      : planned_(planned),
-        outside_(bytes_outside(planned)),
-        graph_(planned),
-        scheduler_(graph_),
-        ways_(find_ways(graph_)) {
+      : planned_(planned), outside_(bytes_outside(planned)), graph_(planned), scheduler_(graph_) {
     for (const StepUse& use : graph_.steps) seconds_ += use.seconds;
   }
 
-  const std::vector<Way>& ways() const { return ways_; }
   const StepGraph& graph() const { return graph_; }
 
   Schedule schedule(const Way& way) {
@@ -62,41 +57,55 @@ class Budget {
   }
   MemoryPoint point(const Way& way) {
     const Schedule made = schedule(way);
-    const std::size_t arena = assign_offsets(ArenaBuffers(graph_, made).lifetimes, true).total;
+    const std::size_t arena = arena_of(made, 0);
     return {arena + outside_, arena, seconds_ + way.seconds,
             static_cast<std::int64_t>(made.executions.size() - graph_.steps.size())};
   }
+  /// The schedule of the first of these ways that keeps to the limit.
+  std::optional<Schedule> fitting(const std::vector<Way>& ways, std::size_t memory) {
+    if (memory < outside_) return std::nullopt;
+    const std::size_t room = memory - outside_;
+    for (const Way& way : ways)
+      if (Schedule made = schedule(way); made.possible && made.peak <= room && arena_of(made, room) <= room)
+        return made;
+    return std::nullopt;
+  }
 
   /// Says what the way with the least memory needs.
-  [[noreturn]] void too_small(std::size_t memory) {
+  [[noreturn]] void too_small(const std::vector<Way>& ways, std::size_t memory) {
     const Way* smallest = nullptr;
     std::size_t least = 0;
-    for (const Way& way : ways_)
+    for (const Way& way : ways)
       if (const std::size_t bytes = point(way).bytes; smallest == nullptr || bytes < least) {
         smallest = &way;
         least = bytes;
       }
     const Schedule made = schedule(*smallest);
-    std::string text = "the budget is " + exact_text(memory) + ", but the plan needs at least " + exact_text(least) +
-                       ": " + bytes_text(outside_) + " for parameters, outputs, carries and inputs";
+    std::string most;
     if (made.peak > 0) {
       const PlannedStep& step =
           planned_.steps[static_cast<std::size_t>(made.executions[static_cast<std::size_t>(made.peak_at)].step)];
-      text += ", and " + bytes_text(made.peak) + " at " + described(step);
+      most = bytes_text(least - outside_) + " at " + described(step);
     }
-    throw MemoryError(text, least);
+    throw LimitError("the plan needs at least " + exact_text(least) + ", but its memory limit is " +
+                         exact_text(memory) + ": " + bytes_text(outside_) +
+                         " for parameters, outputs, carries and inputs" + (most.empty() ? "" : ", and " + most),
+                     least, most);
   }
 
  private:
   static std::string exact_text(std::size_t bytes) {
     return bytes < 1024 ? bytes_text(bytes) : bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)";
   }
+  /// The smallest arena found; at least the first that is at most `enough`.
+  std::size_t arena_of(const Schedule& schedule, std::size_t enough) const {
+    return assign_offsets(ArenaBuffers(graph_, schedule).lifetimes, true, enough).total;
+  }
 
   const PlannedProgram& planned_;
   std::size_t outside_;
   StepGraph graph_;
   Scheduler scheduler_;
-  std::vector<Way> ways_;
   double seconds_ = 0;
 };
 
@@ -170,22 +179,24 @@ std::size_t bytes_outside(const PlannedProgram& planned) {
   return sum;
 }
 
-void fit_memory(PlannedProgram& planned, const Program& program, std::size_t memory) {
-  const std::size_t outside = bytes_outside(planned);
+void fit_memory(PlannedProgram& planned, const Program& program, std::size_t memory, KnownWays& known) {
   Budget budget(planned);
-  for (const Way& way : budget.ways()) {
-    if (way.peak + outside > memory || budget.point(way).bytes > memory) continue;
-    const Schedule schedule = budget.schedule(way);
-    Rewriting(planned, program, budget.graph(), schedule).run();
-    return;
+  std::optional<Schedule> fitting;
+  for (const std::vector<Way>& ways : known.of(budget.graph()))
+    if ((fitting = budget.fitting(ways, memory))) break;
+  if (!fitting) {
+    const std::vector<Way> ways = find_ways(budget.graph());
+    fitting = budget.fitting(ways, memory);
+    known.add(budget.graph(), ways);
+    if (!fitting) budget.too_small(ways, memory);
   }
-  budget.too_small(memory);
+  Rewriting(planned, program, budget.graph(), *fitting).run();
 }
 
 std::vector<MemoryPoint> memory_curve(const PlannedProgram& planned) {
   Budget budget(planned);
   std::vector<MemoryPoint> curve;
-  for (const Way& way : budget.ways())
+  for (const Way& way : find_ways(budget.graph()))
     if (const MemoryPoint point = budget.point(way); curve.empty() || point.bytes < curve.back().bytes)
       curve.push_back(point);
   return curve;

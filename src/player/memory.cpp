@@ -1,5 +1,6 @@
 #include "memory.hpp"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,10 +13,16 @@
 #include <numeric>
 #include <set>
 
+#include "recompute.hpp"
+
 namespace xtape {
 
 namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t page() {
+  return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
 
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -25,7 +32,16 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 std::size_t resident_bytes() {
   std::size_t whole = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> whole >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return resident * page();
+}
+
+std::size_t resident_bytes(const void* begin, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin) / page() * page();
+  const std::size_t all = reinterpret_cast<std::uintptr_t>(begin) + bytes - first;
+  std::vector<unsigned char> of_page(rounded_up(all, page()) / page());
+  if (bytes == 0 || mincore(reinterpret_cast<void*>(first), all, of_page.data()) != 0) return bytes;
+  const auto here = std::count_if(of_page.begin(), of_page.end(), [](unsigned char each) { return (each & 1) != 0; });
+  return std::min(bytes, static_cast<std::size_t>(here) * page());
 }
 
 std::size_t peak_resident_bytes() {
@@ -33,9 +49,15 @@ std::size_t peak_resident_bytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::size_t>(usage.ru_maxrss) * 1024 : 0;
 }
 
+void return_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 std::optional<std::size_t> bytes_in(const std::string& text) {
   static const std::map<std::string, double> units = {
-      {"bytes", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
+      {"bytes", 1}, {"byte", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
       {"KB", 1e3},  {"MB", 1e6},     {"GB", 1e9},        {"TB", 1e12}};
   constexpr double most = 1e18;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
@@ -79,12 +101,22 @@ Arena::~Arena() {
 void Arena::grow(std::size_t bytes) {
   if (base_ == nullptr) reserve_for(bytes);
   if (bytes <= usable_) return;
-  const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, huge_page);
+  const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, page());
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
     throw Error("out of memory: cannot grow an arena to " + bytes_text(bytes) + ", address space is reserved for " +
                 bytes_text(reserved_) + ", and " + memory_left_text());
-  madvise(base_, wanted, MADV_HUGEPAGE);
+  // Whole huge pages only: a huge page for the remainder would be resident to its end.
+  madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
   usable_ = wanted;
+}
+
+void Arena::release() {
+  if (usable_ > 0) madvise(base_, usable_, MADV_DONTNEED);
+}
+
+KnownWays& Arena::known_ways() {
+  if (!known_ways_) known_ways_ = std::make_shared<KnownWays>();
+  return *known_ways_;
 }
 
 std::shared_ptr<Arena> make_arena() {
@@ -198,7 +230,8 @@ Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vecto
   return offsets;
 }
 
-/// The most bytes that are alive at once: no arena is smaller.
+}  // namespace
+
 std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   std::map<int, std::int64_t> changes;
   for (const Lifetime& lifetime : lifetimes) {
@@ -210,17 +243,16 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   for (const auto& [when, change] : changes) most = std::max(most, alive += change);
   return static_cast<std::size_t>(most);
 }
-}  // namespace
 
-Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse) {
+Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough) {
   constexpr double most_pairs = 2e7;
   constexpr int most_tries = 200;
   constexpr double most_bytes = 0x1p62;  // of larger arenas, which no machine has, the sums could overflow
   Offsets best = best_fit(lifetimes, reuse);
   double all_bytes = 0;
   for (const Lifetime& lifetime : lifetimes) all_bytes += static_cast<double>(lifetime.bytes) + 64;
-  if (!reuse || all_bytes > most_bytes) return best;
-  const std::size_t least = most_alive(lifetimes);
+  if (!reuse || all_bytes > most_bytes || best.total <= enough) return best;
+  const std::size_t least = std::max(enough, most_alive(lifetimes));
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto larger = [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; };

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,16 +15,23 @@ namespace xtape {
 
 /// The memory of this process that is resident now, in bytes: code, data and everything that it has touched.
 std::size_t resident_bytes();
+/// The same for `bytes` bytes at `begin`.
+std::size_t resident_bytes(const void* begin, std::size_t bytes);
 /// The most that was ever resident.
 std::size_t peak_resident_bytes();
+
+/// Gives memory that was freed back to the system, so that it is resident no more.
+void return_freed_memory();
 
 /// The inverse of bytes_text: a number above 0 with one of the units, with or without a space between. Nothing if the text is not
 /// such a size.
 std::optional<std::size_t> bytes_in(const std::string& text);
 inline constexpr const char* byte_units = "bytes, KiB, MiB, GiB, TiB, KB, MB, GB and TB";
 
+class KnownWays;
+
 /// Growable memory at an address that never changes. Address space is reserved at the first use and made usable, on
-/// huge pages, as players need it.
+/// huge pages as far as they fit, as players need it.
 class Arena {
  public:
   /// An arena for plans of at most `most` bytes. The first call of grow() reserves the minimum of `most`, the memory of
@@ -38,6 +46,13 @@ class Arena {
   /// reserved or the system refuses them.
   void grow(std::size_t bytes);
   std::size_t reserved() const { return reserved_; }
+  std::size_t usable() const { return usable_; }
+  /// The bytes that were touched since they were last released.
+  std::size_t resident() const { return resident_bytes(base_, usable_); }
+  /// Gives the memory back to the system until the next play. The values in it are lost.
+  void release();
+  /// What the players that share the arena know of how to keep to a memory limit (budget.hpp).
+  KnownWays& known_ways();
   std::byte* base() const { return base_; }
 
  private:
@@ -48,6 +63,7 @@ class Arena {
   std::byte* base_ = nullptr;
   std::size_t reserved_ = 0;
   std::size_t usable_ = 0;
+  std::shared_ptr<KnownWays> known_ways_;
 };
 
 /// The size of a buffer in bytes, and the steps of its first write and its last read.
@@ -65,8 +81,10 @@ struct Offsets {
 /// Assigns offsets so that buffers that are alive at the same step never overlap. Tries several orders: first by their
 /// first step, each buffer in the smallest gap that holds it (best fit); then by size, the largest first, each at the
 /// lowest offset that is free throughout its life; then again with the buffer that ended last as the first, a number of
-/// times. Returns the best. With `reuse` false no two buffers share memory. A total above 2^64 - 1 is returned as
-/// 2^64 - 1.
-Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse);
+/// times. Returns the best, or the first whose total is at most `enough`. With `reuse` false no two buffers share memory.
+/// A total above 2^64 - 1 is returned as 2^64 - 1.
+Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough = 0);
+/// The most bytes that are alive at once: no arena is smaller.
+std::size_t most_alive(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace xtape

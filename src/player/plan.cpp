@@ -294,11 +294,8 @@ class Planner {
       resolve(step.scratch);
     }
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
-    lay_out_memory();
-    if (options_.memory > 0 && result_.arena_bytes + bytes_outside(result_) > options_.memory) {
-      fit_memory(result_, program_, options_.memory);
-      lay_out_memory();
-    }
+    find_lifetimes();
+    keep_to_limit();
     require_memory(result_);
     return std::move(result_);
   }
@@ -319,19 +316,39 @@ class Planner {
     touch(step.scratch);
   }
 
-  void lay_out_memory() {
-    find_lifetimes();
-    std::vector<Lifetime> lifetimes;
-    std::vector<Buffer*> in_arena;
-    for (Buffer& buffer : result_.buffers) {
-      if (buffer.first < 0 || buffer.kind != BufferKind::arena) continue;  // merged into another, or never touched
-      lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
-      in_arena.push_back(&buffer);
+  /// Lays out the memory, within the limit if there is one.
+  void keep_to_limit() {
+    const std::size_t shared = options_.arena ? options_.arena->usable() : 0;  // other players have it already
+    if (options_.memory == 0) return lay_out_memory(shared);
+    const std::size_t outside = bytes_outside(result_);
+    const std::size_t room = options_.memory - std::min(options_.memory, outside);
+    if (outside <= options_.memory && most_alive(lifetimes()) <= room) {
+      lay_out_memory(std::min(shared, room));
+      if (result_.arena_bytes <= room) return;
     }
-    const Offsets offsets = assign_offsets(lifetimes, options_.passes.reuse);
-    for (std::size_t i = 0; i < in_arena.size(); ++i) in_arena[i]->offset = offsets.of[i];
+    KnownWays of_this_plan;
+    fit_memory(result_, program_, options_.memory, options_.arena ? options_.arena->known_ways() : of_this_plan);
+    find_lifetimes();
+    lay_out_memory(room);
+  }
+
+  /// Tries to keep the arena small, until it takes at most `enough` bytes.
+  void lay_out_memory(std::size_t enough) {
+    const Offsets offsets = assign_offsets(lifetimes(), options_.passes.reuse, enough);
+    auto offset = offsets.of.begin();
+    for (Buffer& buffer : result_.buffers)
+      if (in_arena(buffer)) buffer.offset = *offset++;
     result_.arena_bytes = offsets.total;
   }
+
+  std::vector<Lifetime> lifetimes() const {
+    std::vector<Lifetime> lifetimes;
+    for (const Buffer& buffer : result_.buffers)
+      if (in_arena(buffer)) lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
+    return lifetimes;
+  }
+  /// Others are elsewhere, merged into another, or never touched.
+  static bool in_arena(const Buffer& buffer) { return buffer.first >= 0 && buffer.kind == BufferKind::arena; }
 
   const Program& program_;
   const PlayerOptions& options_;

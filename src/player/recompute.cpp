@@ -336,4 +336,25 @@ std::vector<Way> find_ways(const StepGraph& graph) {
   return Search(graph).run();
 }
 
+void KnownWays::add(const StepGraph& graph, std::vector<Way> ways) {
+  constexpr std::size_t most = 8;
+  std::vector<std::vector<Way>>& known = ways_[structure_of(graph)];
+  known.insert(known.begin(), std::move(ways));
+  ++searches_;
+  if (known.size() > most) known.pop_back();
+}
+
+/// All that decides which choices are possible.
+std::vector<int> KnownWays::structure_of(const StepGraph& graph) {
+  std::vector<int> structure{static_cast<int>(graph.steps.size())};
+  for (const StepUse& use : graph.steps)
+    for (const std::vector<int>& list : {use.reads, use.writes}) {
+      structure.push_back(static_cast<int>(list.size()));
+      structure.insert(structure.end(), list.begin(), list.end());
+    }
+  for (const Content& content : graph.contents)
+    structure.insert(structure.end(), {content.in_arena ? 1 : 0, content.repeatable ? 1 : 0, content.until});
+  return structure;
+}
+
 }  // namespace xtape

@@ -8,6 +8,7 @@
 
 #include "agreement.hpp"
 #include "gradient_sum.hpp"
+#include "memory.hpp"
 #include "piece_optimizer.hpp"
 #include "shared_weights.hpp"
 #include "thread_count.hpp"
@@ -247,6 +248,19 @@ std::size_t DistributedOptimizer::moment_bytes() const {
     for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
       if (pieces.moment(kind, i) != nullptr)
         bytes += static_cast<std::size_t>(pieces.pieces()[i].count) * size_of(pieces.dtype(pieces.pieces()[i]));
+  return bytes;
+}
+
+std::size_t DistributedOptimizer::absent_bytes() const {
+  const train::PieceOptimizer& pieces = data_->optimizer();
+  std::size_t bytes = data_->gradients ? data_->gradients->absent_bytes() : 0;
+  for (std::size_t kind = 0; kind < pieces.kinds().size(); ++kind)
+    for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
+      if (const void* moment = pieces.moment(kind, i)) {
+        const train::Piece& piece = pieces.pieces()[i];
+        const std::size_t all = static_cast<std::size_t>(piece.count) * size_of(pieces.dtype(piece));
+        bytes += all - resident_bytes(moment, all);
+      }
   return bytes;
 }
 

@@ -5,7 +5,8 @@
 
 namespace xtape::train {
 
-Evaluator::Evaluator(Model& model, const PlayerOptions& playing) : model_(model), measuring_(64, playing) {
+Evaluator::Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room)
+    : model_(model), measuring_(64, playing, std::move(make_room)) {
   const std::vector<std::string> known = model.functions();
   for (std::size_t i = 0; i < functions.size(); ++i)
     has_[i] = std::find(known.begin(), known.end(), functions[i]) != known.end();

@@ -15,7 +15,10 @@ namespace xtape::train {
 class Evaluator {
  public:
   explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}
-  Evaluator(Model& model, const PlayerOptions& playing);
+  /// `make_room` is called before each planning.
+  Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room = {});
+  /// Forgets the plan that was used least recently. Returns whether there was one.
+  bool drop() { return measuring_.drop(); }
   void restart() { sums_.fill(0); }
   /// The sum and the count of each measure.
   using Sums = std::array<double, 6>;

@@ -243,6 +243,10 @@ void GradientSum::sum(std::size_t index) {
     sum_piece<float>(index);
 }
 
+std::size_t GradientSum::absent_bytes() const {
+  return bytes() - resident_bytes(slots_.get(), static_cast<std::size_t>(slot_count_) * layout_.bytes);
+}
+
 std::size_t GradientSum::bytes() const {
   std::size_t sent = 0;
   for (int rank = 0; rank < group_.size(); ++rank)

@@ -9,6 +9,7 @@
 #include "evaluate.hpp"
 #include "json_text.hpp"
 #include "loss.hpp"
+#include "memory.hpp"
 #include "metrics.hpp"
 #include "new_run.hpp"
 #include "recipe_parts.hpp"
@@ -83,11 +84,21 @@ struct Run::Data {
   }
   void measure(Evaluation& evaluation, const PairTexts& pairs, const std::function<void()>& between) {
     if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
+    const bool limited = recipe.trainer.memory > 0;
+    if (limited) return_memory();
     train::compare(recipe,
                    recipe.data.has_pairs()
                        ? translated(pairs.source, between)
                        : train::continued(recipe, *model, *tokenizers.target, pairs, the_columns(), group, between),
                    pairs.target, evaluation);
+    if (limited) return_memory();
+  }
+
+  /// Gives back what only updates, or only answers, need: the two take turns.
+  void return_memory() {
+    searcher.reset();
+    model->player_options().arena->release();
+    return_freed_memory();
   }
 
   std::vector<std::string> translated(const std::vector<std::string>& sources, const std::function<void()>& between) {
@@ -147,6 +158,23 @@ struct Run::Data {
     if (!found.empty()) saved = made.step();
     train::check_agreement(group, "checkpoint", "that of step " + std::to_string(made.step()));
     return made;
+  }
+
+  /// Makes the trainer. If its memory limit is too low on any rank, removes the run that was just created.
+  void make_first_trainer() {
+    std::optional<MemoryError> refused;
+    acquire();
+    try {
+      trainer.emplace(continued());
+    } catch (const MemoryError& error) {
+      refused = error;
+    }
+    if (!group.any(refused.has_value())) return;
+    lock.reset();
+    if (is_first()) remove_if_possible(directory);
+    group.barrier();
+    if (refused) throw MemoryError(*refused);
+    throw Error("'memory' is too low on another rank");
   }
 
   /// Throws FileError if another process has trained the run further since this trainer was made.
@@ -249,6 +277,7 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   Run run = open(directory, {}, {}, communicator);
   run.data_->texts = std::move(texts);  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
+  if (recipe.trainer.memory > 0) run.data_->make_first_trainer();
   return run;
 }
 

@@ -2,9 +2,10 @@
 #include <chrono>
 #include <cmath>
 
+#include "budget.hpp"
 #include "checkpoint.hpp"
 #include "evaluate.hpp"
-#include "memory.hpp"
+#include "training_memory.hpp"
 #include "shard_plays.hpp"
 #include "trained_weights.hpp"
 #include "xtape/safetensors.hpp"
@@ -17,6 +18,19 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Whether the first batches, and so most likely all, have the shape of the largest.
+bool has_one_shape(const Batches& batches) {
+  constexpr std::uint64_t looked_at = 8;
+  const Batch largest = batches.blank();
+  Batch batch = batches.blank();
+  for (std::uint64_t index = 0; index < looked_at; ++index) {
+    batches.training(index, batch);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (batch[i].value.shape() != largest[i].value.shape()) return false;
+  }
+  return true;
 }
 
 DistributedOptions distributed(const TrainerOptions& options) {
@@ -34,13 +48,13 @@ struct Trainer::Data {
         steps(model, options, optimizer.trained()),
         plays(model, batches, options, steps, optimizer) {}
 
-  std::size_t resident_at_first = resident_bytes();  // without moments, gradients and plans
   Model& model;
   const Batches& batches;
   TrainerOptions options;
   train::RankGroup group;
   DistributedOptimizer optimizer;
   std::size_t resident_without_plans = resident_bytes();
+  std::optional<train::TrainingMemory> memory;  // if it is limited
   train::TrainingSteps steps;
   train::ShardPlays plays;
   train::State state;
@@ -52,36 +66,63 @@ struct Trainer::Data {
 
   /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
   void keep_to_memory() {
-    constexpr std::size_t reserve = std::size_t{12} << 20;  // for what BLAS, threads, files and further plans need
-    const auto above = [](std::size_t a, std::size_t b) { return a - std::min(a, b); };
-    const std::size_t outside = resident_at_first + optimizer.moment_bytes() + optimizer.gradient_bytes() +
-                                2 * above(resident_bytes(), resident_without_plans) + reserve;
-    std::size_t in_plans = plays.largest_step().player.plan().parameter_bytes;  // of these, what plans count too
-    for (const Store::Entry& weight : optimizer.trained()) in_plans += weight.value.bytes();
-    const std::size_t rest = above(outside, in_plans);
-    const std::size_t most = peak_resident_bytes();
-    if (most > options.memory)
-      throw MemoryError("'memory' is " + bytes_text(options.memory) + ", but the process took " + bytes_text(most) +
-                            " before any training, for the model and the data",
-                        most);
-    steps.limit(std::max<std::size_t>(1, above(options.memory, rest)));
-    try {
-      plays.largest_step();
-    } catch (const MemoryError& error) {
-      throw MemoryError("training needs at least " + bytes_text(error.least() + rest) + " of memory, but 'memory' is " +
-                            bytes_text(options.memory) + ", of which code, data and moments take " + bytes_text(rest) +
-                            ": " + error.what(),
-                        error.least() + rest);
+    const std::size_t grown = above(resident_bytes(), resident_without_plans);
+    std::size_t counted = plays.largest_step().player.plan().parameter_bytes;  // what plans count, but is there anyway
+    for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
+    memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown, has_one_shape(batches));
+    // How much a plan holds besides values is known when it is made, so it is made again until it fits beside that.
+    constexpr std::size_t little = std::size_t{1} << 17;
+    for (std::size_t besides = 0; besides + little < memory->besides();) {
+      besides = memory->besides();
+      try {
+        limit_plans(above(options.memory + counted, besides));
+      } catch (const LimitError& error) {
+        limit_plans(error.least());
+        refuse(std::max(besides, memory->besides()) + above(error.least(), counted), error.most());
+      }
     }
+    if (peak_resident_bytes() > options.memory) refuse(0, "");
+  }
+
+  static std::size_t above(std::size_t a, std::size_t b) { return a - std::min(a, b); }
+
+  /// Plans the largest step anew, in at most this.
+  void limit_plans(std::size_t bytes) {
+    steps.limit(std::max<std::size_t>(1, bytes), [this] { make_room(false); });
+    plays.largest_step();
+    return_freed_memory();
+  }
+
+  /// Throws MemoryError: the largest plan needs `most`, and the process `needed`, or what it has taken already.
+  [[noreturn]] void refuse(std::size_t needed, const std::string& most) {
+    constexpr std::size_t unit = std::size_t{1} << 18;  // what is resident varies a little from process to process
+    const std::size_t taken = peak_resident_bytes();
+    const std::size_t least = (std::max(needed, taken) / unit + 2) * unit;
+    throw MemoryError("training needs at least " + bytes_text(least) + " of memory, but 'memory' is " +
+                          bytes_text(options.memory) + ": " +
+                          (needed > taken ? bytes_text(memory->present()) + " are resident already, " +
+                                                bytes_text(memory->later()) +
+                                                " are for moments, gradients and growth, and the largest batch needs " +
+                                                most
+                                          : "the process took " + bytes_text(taken) +
+                                                " to make the model and read the data"),
+                      least);
+  }
+
+  /// Drops plans until there is room for one more. Those of the other kind, updates or evaluations, leave first.
+  void make_room(bool to_evaluate) {
+    memory->make_room([&] {
+      const auto drop_evaluation = [&] { return evaluator && evaluator->drop(); };
+      return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
+    });
   }
 
   /// How evaluations are played: if memory is bounded, in that of updates, because the two never play at once.
-  PlayerOptions evaluating() const {
+  train::Evaluator new_evaluator() {
+    if (!memory) return train::Evaluator(model);
     PlayerOptions playing = model.player_options();
-    if (options.memory == 0) return playing;
-    playing.arena = steps.playing().arena;
     playing.memory = steps.playing().memory;
-    return playing;
+    return {model, playing, [this] { make_room(true); }};
   }
 
   /// One process alone is interrupted at once. Several of them go on until they agree.
@@ -215,6 +256,7 @@ StepReport Trainer::update() {
   if (d.options.trace) d.options.trace->add("optimizer", updating);
   d.optimizer_seconds += seconds_since(computed);
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
+  if (d.memory) d.memory->updated();
   d.plays.advance();
   d.state.cursor += static_cast<std::uint64_t>(d.options.accumulate);
   report.step = ++d.state.step;
@@ -251,7 +293,7 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 
 Evaluation Trainer::evaluate() {
   Data& d = *data_;
-  if (!d.evaluator) d.evaluator.emplace(d.model, d.evaluating());
+  if (!d.evaluator) d.evaluator.emplace(d.new_evaluator());
   Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
   if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();

@@ -42,10 +42,11 @@ TrainingStep& TrainingSteps::of(const Batch& batch) {
                     [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_); });
 }
 
-void TrainingSteps::limit(std::size_t memory) {
+void TrainingSteps::limit(std::size_t memory, std::function<void()> make_room) {
   PlayerOptions options = steps_.options();
   options.memory = memory;
-  steps_ = FunctionCache<TrainingNotes>(64, options);
+  options.arena = model_.player_options().arena;
+  steps_ = FunctionCache<TrainingNotes>(64, options, std::move(make_room));
 }
 
 void TrainingSteps::forget_seconds() {

@@ -21,8 +21,11 @@ class TrainingSteps {
   TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained);
   /// The step for batches of this shape. The steps share memory: a step's values are valid until the next one plays.
   TrainingStep& of(const Batch& batch);
-  /// Forgets all steps. Those planned from now on take at most `memory` bytes in plans (PlayerOptions::memory).
-  void limit(std::size_t memory);
+  /// Forgets all steps. Those planned from now on take at most `memory` bytes in plans (PlayerOptions::memory), and
+  /// share the arena of the model's players. `make_room` is called before each is planned.
+  void limit(std::size_t memory, std::function<void()> make_room);
+  /// Forgets the step that was used least recently. Returns whether there was one.
+  bool drop() { return steps_.drop(); }
   /// How the players of steps are made, with the arena that they share.
   const PlayerOptions& playing() const { return steps_.options(); }
   void forget_seconds();  ///< Resets the times of all steps; see Player.

@@ -37,11 +37,30 @@ expect 0 "^odd: step 4 " "step 4 of 4" train "$recipe" --out odd "${small[@]}" -
 
 needs gnuplot command -v gnuplot
 expect 0 " arena$" "" plan odd --out plan.svg
-holds "what lives when is drawn" shows plan.svg step "MiB of the arena"
+holds "what lives when is drawn" shows plan.svg step "MiB of the arena" "backward part" "No step runs again."
+holds "the largest buffers are named" grep -q -E "1: .*[a-z_]+.*, [0-9.]+ (bytes|KiB|MiB), steps [0-9]+ to [0-9]+" plan.svg
+wide=(--set hyper.d_model=64 --set batch.size=64 --set data="$data")
+expect 0 " arena$" "" plan "$recipe" "${small[@]}" "${wide[@]}"
+least=$(grep -oE "^ +[0-9.]+ MiB" out | tail -1 | tr -dc 0-9.)
+expect 0 " arena$" "" plan "$recipe" "${small[@]}" "${wide[@]}" --out little.svg --memory "$(python3 -c "print($least + 0.1)") MiB"
+holds "what runs again is marked" grep -q -E "[0-9]+ steps? runs? again, shaded in grey" little.svg
+bar_differs() { # the labels right of the picture are those of the colour bar
+  python3 - "$1" <<'END'
+import re, sys
+labels = [(float(x), text) for x, text in
+          re.findall(r'translate\(([0-9.]+),[0-9.]+\)"[^>]*>\s*<text>\s*([-+0-9.e]+)</text>', open(sys.argv[1]).read())]
+right = max(x for x, _ in labels)
+bar = [text for x, text in labels if x == right]
+assert len(bar) >= 2 and len(set(bar)) == len(bar), labels
+END
+}
+holds "the labels of the plan's colour bar differ" bar_differs plan.svg
+holds "the labels of the colour bar of a small plan differ" bar_differs little.svg
 expect 0 "the largest relative error" "" shadow odd --out errors.svg
 holds "the errors are drawn" shows errors.svg "relative error" "added by the node" "of the value"
 expect 0 "" "" attention odd --source "$(cat words.src)" --target "$(cat words.src)" --out odd.svg
 holds "the picture of special words is valid" sound odd.svg
+holds "the labels of a map's colour bar differ" bar_differs odd.svg
 mapfile -t words <words.tgt
 holds "every special word is shown literally" shows odd.svg "${words[@]}" "cross attention, layer 2 of 2, mean of 2 heads"
 holds "words are on both axes" [ "$(how_often odd.svg '"hello"')" = 2 -a "$(how_often odd.svg '</s>')" = 2 -a "$(how_often odd.svg '<s>')" = 1 ]

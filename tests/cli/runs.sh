@@ -47,10 +47,11 @@ names = {event["name"] for event in events}
 steps = [event for event in events if event["ph"] == "X" and event["name"] == "einsum"]
 assert {"einsum", "optimizer", "memory"} <= names and any(step["args"]["module"] == "h.0.mlp.c_fc" for step in steps)'
 # Memory budgets.
-expect 2 "" "the budget is 1.00 KiB .*, but the plan needs at least .* bytes\):" plan "$recipe" "${small[@]}" --memory 1KiB
+expect 2 "" "the plan needs at least .* bytes\), but its memory limit is 1.00 KiB .*for parameters" plan "$recipe" "${small[@]}" --memory 1KiB
 expect 2 "" "--memory must be a size" plan "$recipe" "${small[@]}" --memory much
 expect 2 "" "'memory' must be a size such as" train "$recipe" --out much "${small[@]}" --set memory=300
-expect 2 "" "'memory' is 1.00 MiB, but the process took" train "$recipe" --out tiny "${small[@]}" --set 'memory="1 MiB"'
+expect 2 "" "training needs at least [0-9.]+ MiB of memory, but 'memory' is 1 byte: " train "$recipe" --out tiny "${small[@]}" --set 'memory="1 byte"'
+holds "a refused limit leaves no folder" [ ! -e tiny -a ! -e tiny.writing ]
 large=(--set hyper.n_embd=96 --set hyper.n_layer=4 --set hyper.n_head=4 --set data.folder=sums --set batch.size=512
   --set schedule.warmup=1 --set steps=2 --set evaluate_every=2 --set seed=3)
 expect 0 "^ +[0-9.]+ MiB +[0-9.]+ MiB +\+ +0.0 % +0$" "" plan "$recipe" "${large[@]}"
@@ -67,6 +68,8 @@ needs "a program without a sanitizer" limited --version
 peak=$(bounded)
 holds "the process keeps to the memory of its recipe, not $peak MiB" python3 -c "assert 40 < $peak <= 130"
 holds "a memory budget changes no bits" cmp unbounded/checkpoints/00000002/weights.safetensors bounded/checkpoints/00000002/weights.safetensors
+# Batches of many shapes, and answers: each limit is kept to, with equal weights, and the least that is said is the least.
+holds "shapes share the memory of a recipe" python3 "$source/scripts/memory_limits.py" --program "$xtape" --only reversing --limits 3 --bisect
 needs_nothing
 expect 2 "" "no_such_recipe" profile no_such_recipe.json
 expect 2 "" "steps" profile "$recipe" --steps 0

@@ -11,6 +11,7 @@
 
 #include "allocations.hpp"
 #include "memory.hpp"
+#include "recompute.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
@@ -181,16 +182,19 @@ struct Work {
   Tape tape = Tape(Mode::train);
   Var x;
   Vars outputs;
+  std::int64_t rows = 16;
 
-  explicit Work(Vars (*record)(Work&)) { outputs = record(*this); }
+  explicit Work(Vars (*record)(Work&), std::int64_t the_rows = 16) : rows(the_rows), given(filled({rows, 32, 48})) {
+    outputs = record(*this);
+  }
   std::vector<Feed> feeds() const { return {{x, given}}; }
   Var weight(const std::string& name, const Shape& shape) { return tape.parameter(name, filled(shape)); }
-  Array given = filled({16, 32, 48});
+  Array given;
 };
 
 /// Residual layers with attention, dropout and views.
 Vars network(Work& work) {
-  work.x = work.tape.input("x", {16, 32, 48});
+  work.x = work.tape.input("x", {work.rows, 32, 48});
   Vars weights;
   Var x = work.x;
   for (int layer = 0; layer < 4; ++layer) {
@@ -200,10 +204,10 @@ Vars network(Work& work) {
       return weights[weights.size() - 1];
     };
     const Var qkv = einsum("btd,de->bte", x, weight("qkv", {48, 144}));
-    const Vars parts = split(reshape(qkv, {16, 32, 3, 48}), {1, 1, 1}, 2);
+    const Vars parts = split(reshape(qkv, {work.rows, 32, 3, 48}), {1, 1, 1}, 2);
     const Var scores =
-        softmax(einsum("bqd,bkd->bqk", reshape(parts[0], {16, 32, 48}), reshape(parts[1], {16, 32, 48})));
-    const Var mixed = einsum("bqk,bkd->bqd", dropout(scores, 0.1), reshape(parts[2], {16, 32, 48}));
+        softmax(einsum("bqd,bkd->bqk", reshape(parts[0], {work.rows, 32, 48}), reshape(parts[1], {work.rows, 32, 48})));
+    const Var mixed = einsum("bqk,bkd->bqd", dropout(scores, 0.1), reshape(parts[2], {work.rows, 32, 48}));
     x = x + dropout(mixed, 0.2);
     const Var inner = gelu(einsum("btd,de->bte", x, weight("up", {48, 96})));
     x = x + einsum("bte,ed->btd", inner, weight("down", {96, 48}));
@@ -377,6 +381,54 @@ TEST_CASE("budgets: states are written once") {
   CHECK(same_bits(expected.second, found.second));
 }
 
+TEST_CASE("budgets: what was found for one shape serves others, and bits stay") {
+  PlayerOptions options;
+  options.threads = 1;
+  options.arena = make_arena();
+  const Work first(network);
+  const std::vector<MemoryPoint> curve = memory_curve(first.tape, first.outputs, options);
+  options.memory = (curve.front().bytes + curve.back().bytes) / 2;
+  for (const std::int64_t rows : {16, 17, 13, 15, 14}) {
+    CAPTURE(rows);
+    const Work work(network, rows);
+    PlayerOptions free = options;
+    free.arena = nullptr;
+    free.memory = 0;
+    Player all(work.tape, work.outputs, free), within(work.tape, work.outputs, options);
+    CHECK(all.plan().peak_bytes() > options.memory);
+    CHECK(within.plan().peak_bytes() <= options.memory);
+    all.play(work.feeds(), 3);
+    within.play(work.feeds(), 3);
+    for (const Var& output : work.outputs) CHECK(same_bits(all.view(output), within.view(output)));
+  }
+  CHECK(options.arena->known_ways().searches() <= 2);  // the second shape is larger than the first
+}
+
+TEST_CASE("budgets: a limit that all values fit in changes nothing") {
+  const Work work(network);
+  PlayerOptions options;
+  options.threads = 1;
+  const Player all(work.tape, work.outputs, options);
+  options.memory = all.plan().peak_bytes();
+  const Player within(work.tape, work.outputs, options);
+  CHECK(within.plan().steps.size() == all.plan().steps.size());
+  CHECK(within.plan().peak_bytes() == all.plan().peak_bytes());
+}
+
+TEST_CASE("an arena that is released takes memory again when it is used") {
+  constexpr std::size_t bytes = (std::size_t{5} << 20) + 123;
+  Arena arena;
+  arena.grow(bytes);
+  CHECK(arena.resident() == 0);
+  std::fill_n(arena.base(), bytes, std::byte{1});
+  CHECK(arena.resident() >= bytes);
+  CHECK(arena.resident() < bytes + 4096);  // no huge page for the remainder
+  arena.release();
+  CHECK(arena.resident() == 0);
+  arena.base()[5] = std::byte{1};
+  CHECK(arena.resident() > 0);
+}
+
 TEST_CASE("budgets: a plan that cannot be so small") {
   const Work work(network);
   const std::size_t least = memory_curve(work.tape, work.outputs).back().bytes;
@@ -388,5 +440,5 @@ TEST_CASE("budgets: a plan that cannot be so small") {
   options.memory = least;
   CHECK_NOTHROW(Player(work.tape, work.outputs, options));
   options.memory = 1;
-  CHECK_THROWS_WITH_AS(Player(work.tape, work.outputs, options), doctest::Contains("the budget is 1 bytes, but the plan needs at least"), Error);
+  CHECK_THROWS_WITH_AS(Player(work.tape, work.outputs, options), doctest::Contains("but its memory limit is 1 byte: "), Error);
 }

@@ -1,0 +1,39 @@
+/// Keeps the process of a training within TrainerOptions::memory.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "memory.hpp"
+
+namespace xtape::train {
+
+/// The memory of the process, seen from the training: what is resident, what is going to be, and what is left for plans.
+/// All plans play in one arena. The rest of what a plan holds (its recording, steps, kernels and results) is not known
+/// before it is made, so it is measured.
+class TrainingMemory {
+ public:
+  /// `later`: bytes that become resident with the first update, outside of plans. `grown`: by how much the process grew
+  /// with the first plan. `one_shape`: all plans of updates are for batches of the same shape.
+  TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown, bool one_shape);
+  /// What the process needs besides the arena: what is resident, what follows with the first update, and what code,
+  /// threads and files take after that.
+  std::size_t besides() const;
+  /// What is resident besides the arena.
+  std::size_t present() const;
+  std::size_t later() const { return later_; }
+  /// Drops plans, by drop(), until there is room for another one or none is left.
+  void make_room(const std::function<bool()>& drop);
+  /// The first update has been made.
+  void updated() { later_ = 0; }
+
+ private:
+  std::size_t limit_;
+  std::shared_ptr<Arena> arena_;
+  std::size_t later_;
+  std::size_t growth_;      // the most by which a plan let the process grow
+  std::size_t before_ = 0;  // what was present before the last plan
+};
+
+}  // namespace xtape::train
