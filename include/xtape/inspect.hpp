@@ -48,9 +48,14 @@ struct Cause {
   std::string type;
   std::string site;
   Range range;
+  std::vector<std::int64_t> element = {};  ///< The index of the first element that is enough for the failure, or empty.
+  std::string number = "";                 ///< This element: "-inf", "88.9".
+  /// Of a scan: the indices along its axis of the steps in whose computation the call is a cause, the last played
+  /// first.
+  std::vector<std::int64_t> time_steps = {};
 };
 
-/// A play that went wrong: a call that made NaN or an infinity of finite operands, or that threw an error.
+/// A play that went wrong: a call that made NaN or an infinity, or that threw an error.
 struct Failure {
   std::string what;  ///< "NaN", "inf" or "-inf"; of an error its text.
   bool error = false;
@@ -59,16 +64,22 @@ struct Failure {
   std::string node;  ///< "#12 exp", as in the printed tape of the caller.
   std::string type;  ///< Of the output, "float32 (2, 3)".
   std::string site;
-  bool backward = false;              ///< The node was recorded after the first output, so it belongs to its gradient.
-  std::int64_t time_step = -1;        ///< Of a scan, in the order of playing; -1 outside scans.
-  std::vector<std::int64_t> element;  ///< The index of the first element that is not finite.
+  bool backward = false;  ///< The node belongs to the gradient of the first output.
+  /// No call makes the numbers that are not finite: `node`, an output of the play, gets them from a literal or a mask.
+  bool passed_on = false;
+  std::vector<std::int64_t> time_steps =
+      {};                             ///< Of each scan around the call, the outermost first: an index along its axis.
+  std::vector<std::int64_t> element;  ///< The index of the first element that fails.
   Range range;                        ///< Of the output.
   /// Where it came from: an operand of the call that made it fail, the operand of the call that computed this one, and
   /// so on. An operand made a call fail if the failure disappears when 1, 0, 0.5 or -0.5 replaces its elements; among
-  /// several, or if there is none, the operand with the largest numbers is followed.
+  /// several, or if there is none, the operand with the largest numbers is followed, and no literal beside other
+  /// operands.
   std::vector<Cause> causes;
 };
-/// One line: what, op, type, site.
+/// One line: call, type, range, the element, site.
+std::string to_string(const Cause& cause);
+/// One line: what, op, type, site, and the farthest cause that is not finite.
 std::string to_string(const Failure& failure);
 
 /// A failure, and the smallest tape that fails in the same way: the failing call, the calls that computed those of its
@@ -77,8 +88,8 @@ std::string to_string(const Failure& failure);
 struct Capsule {
   Failure failure;
   Tape tape;
-  NamedVars operands;                       ///< Parameters, named as in the printed tape.
-  NamedVars outputs;                        ///< The outputs of the failing call.
+  NamedVars operands;  ///< Parameters, named as in the printed tape.
+  NamedVars outputs;   ///< The outputs of the failing call.
   /// Of the outputs of the call in the play, node by node, in which it failed; empty if the call throws.
   std::vector<std::uint64_t> digests = {};
   // How it was played, on any number of threads:
@@ -96,8 +107,10 @@ struct Capsule {
 bool is_capsule(const std::string& path);
 
 /// Plays node by node and returns the first failure that the outputs depend on: the call fails the play even if ones
-/// take the place of the NaN and infinities that other calls make. Nothing if all outputs are finite. Infinities that
-/// come from constants or attributes, of which masks are made, are no failure. Takes the time of several slow plays.
+/// take the place of the NaN and infinities that other calls make. A call makes an element if it stays NaN, inf or -inf
+/// when ones take the place of its operands' elements of the same kind. Infinities of literals and of masks, arrays of
+/// 0 and -inf, are made by nobody: if they alone reach the outputs, the failure is `passed_on`, and the capsule has all
+/// calls on their way. Nothing if all outputs are finite. Takes the time of several slow plays.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// How a capsule is played again.

@@ -53,16 +53,20 @@ InstructionSet of_processor() {
 InstructionSet most_allowed() {
   const char* given = std::getenv("XTAPE_ISA");
   if (given == nullptr || *given == '\0') return InstructionSet::amx;
-  const auto found = std::find(set_names.begin(), set_names.end(), std::string(given));
-  if (found == set_names.end())
-    throw Error("XTAPE_ISA must be one of baseline, avx2, avx512, avx512_bf16 and amx, not '" + std::string(given) +
-                "'" + did_you_mean(given, {set_names.begin(), set_names.end()}));
-  return static_cast<InstructionSet>(found - set_names.begin());
+  return instruction_set_named(given, "XTAPE_ISA");
 }
 }  // namespace
 
 const char* name_of(InstructionSet set) {
   return set_names[static_cast<std::size_t>(set)];
+}
+
+InstructionSet instruction_set_named(const std::string& name, const std::string& what) {
+  const auto found = std::find(set_names.begin(), set_names.end(), name);
+  if (found == set_names.end())
+    throw Error(what + " must be one of baseline, avx2, avx512, avx512_bf16 and amx, not '" + name + "'" +
+                did_you_mean(name, {set_names.begin(), set_names.end()}));
+  return static_cast<InstructionSet>(found - set_names.begin());
 }
 
 InstructionSet processor_instruction_set() {

@@ -16,6 +16,8 @@ enum class InstructionSet : std::uint8_t {
 };
 
 const char* name_of(InstructionSet set);
+/// The inverse. Throws Error, which begins with `what` and lists the names.
+InstructionSet instruction_set_named(const std::string& name, const std::string& what);
 
 /// The widest that this processor has and Linux lets this process use. The first call asks for permission to use AMX.
 InstructionSet processor_instruction_set();

@@ -35,6 +35,16 @@ struct ReplayArguments {
   throw Error("cannot start the program again for --isa");
 }
 
+/// Throws unless the program can take the kernels of this instruction set.
+void check_isa(const std::string& isa) {
+  const InstructionSet wanted = as_wrong_input([&] { return instruction_set_named(isa, "--isa"); });
+  if (wanted > processor_instruction_set())
+    throw WrongInput("--isa " + isa + ": this processor has no " + isa + "; its widest instruction set is " +
+                     name_of(processor_instruction_set()));
+  if (wanted > instruction_set())
+    throw WrongInput("--isa " + isa + ": XTAPE_ISA limits the program to " + name_of(instruction_set()));
+}
+
 std::string element_text(const Array& array, std::int64_t flat) {
   std::ostringstream text;
   text.precision(6);
@@ -87,13 +97,14 @@ void print(const Capsule& capsule, const Replay& replay) {
   std::cout << "operands:\n";
   print_operands(capsule);
   if (!failure.causes.empty()) std::cout << "where it came from:\n";
-  for (const Cause& cause : failure.causes)
-    std::cout << "  " << cause.node << " -> " << cause.type << ": " << to_string(cause.range)
-              << (cause.site.empty() ? "" : "  at " + cause.site) << '\n';
+  for (const Cause& cause : failure.causes) std::cout << "  " << to_string(cause) << '\n';
 }
 
 void run(const ReplayArguments& arguments) {
-  if (!arguments.isa.empty() && arguments.isa != name_of(instruction_set())) restart(arguments);
+  if (!arguments.isa.empty()) {
+    check_isa(arguments.isa);
+    if (arguments.isa != name_of(instruction_set())) restart(arguments);
+  }
   const Capsule capsule = as_wrong_input([&] { return Capsule::load(arguments.capsule); });
   ReplayOptions options;
   options.threads = arguments.threads;
@@ -125,7 +136,8 @@ void add_replay(CLI::App& program) {
   command->add_option("CAPSULE", arguments->capsule, "The folder of a capsule")->required();
   command->add_option("--dtype", arguments->dtype, "float64 computes all floats as float64")
       ->check(CLI::IsMember({"float64"}));
-  command->add_option("--isa", arguments->isa, "The instruction set of the kernels, as XTAPE_ISA");
+  command->add_option("--isa", arguments->isa,
+                      "The instruction set of the kernels: one that the processor has and XTAPE_ISA allows");
   command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

@@ -1,17 +1,18 @@
 // Cuts the smallest tape that fails out of a tape that fails.
 #include <algorithm>
-#include <cmath>
+#include <sstream>
 
 #include "checksum.hpp"
 #include "failing.hpp"
 #include "instruction_set.hpp"
+#include "placement.hpp"
 #include "visit.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
 
 namespace {
-/// Copies nodes of a program to a tape of their own. Values of other nodes become parameters.
+/// Copies nodes of a program to a tape of their own. Values of other nodes become parameters, but constants stay.
 class Cut {
  public:
   Cut(const Program& program, const NodeByNode::Values& arrays)
@@ -30,6 +31,10 @@ class Cut {
   ValueId value(ValueId id) {
     const auto found = values_.find(key_of(id));
     if (found != values_.end()) return found->second;
+    if (program_.node(id.node).op == &constant_op()) {
+      add(id.node);
+      return values_.at(key_of(id));
+    }
     Node node;
     node.op = &parameter_op();
     node.storage = arrays_.at(key_of(id));
@@ -54,11 +59,14 @@ class Cut {
   std::map<std::pair<std::int32_t, std::int32_t>, ValueId> values_;
 };
 
-/// The failing node, and the nodes that compute its causes as long as they are out of range.
-std::set<std::int32_t> nodes_to_keep(const FailingNode& failing, const Causes& causes) {
+/// The failing node, and the nodes that compute its causes as long as they are out of range; or the whole stretch.
+std::set<std::int32_t> nodes_to_keep(const Program& program, const FailingNode& failing, const Causes& causes) {
   constexpr std::size_t most_nodes = 20;
   constexpr double in_range = 1e4;
   std::set<std::int32_t> nodes{failing.node};
+  for (const std::int32_t index : failing.stretch)
+    if (!program.node(index).op->is_source()) nodes.insert(index);
+  if (!failing.stretch.empty()) return nodes;
   for (std::size_t i = 0; i + 1 < causes.values.size() && nodes.size() < most_nodes; ++i) {
     const Range range = range_of(causes.arrays.at(key_of(causes.values[i].value)));
     if (i > 0 && range.all_finite() && range.magnitude() <= in_range) break;
@@ -67,40 +75,109 @@ std::set<std::int32_t> nodes_to_keep(const FailingNode& failing, const Causes& c
   return nodes;
 }
 
-/// The index of the first element that is not finite; empty if all are.
-std::vector<std::int64_t> first_not_finite_index(const Array& array) {
-  std::int64_t flat = array.count();
-  visit_floats(array, [&](const auto* elements) {
-    const auto is_bad = [](auto element) { return !std::isfinite(static_cast<double>(element)); };
-    flat = std::find_if(elements, elements + array.count(), is_bad) - elements;
-  });
-  if (flat == array.count()) return {};
-  std::vector<std::int64_t> index(array.shape().size());
-  for (std::size_t axis = index.size(); axis-- > 0;) {
-    index[axis] = flat % array.shape()[axis];
-    flat /= array.shape()[axis];
+/// The steps of a call with a body, recorded one by one.
+struct Unrolled {
+  const Tape& tape;
+  const Tape& body;
+  std::optional<Stepping> steps;  ///< Empty if the body is no step.
+
+  /// The index along the axis of the steps to which node `index` of the tape belongs; -1 if it belongs to none.
+  std::int64_t step_of(std::int32_t index) const {
+    if (!steps) return -1;
+    const Node& node = tape.node(static_cast<std::size_t>(index));
+    const auto is_same = [&](const Node& other) { return other.op == node.op && other.site.key == node.site.key; };
+    std::int64_t before = 0, in_body = 0;
+    for (std::int32_t i = 0; i < index; ++i) before += is_same(tape.node(static_cast<std::size_t>(i)));
+    for (std::size_t i = 0; i < body.size(); ++i) in_body += is_same(body.node(i));
+    if (in_body == 0) return -1;
+    return steps->reverse ? steps->length - 1 - before / in_body : before / in_body;
   }
-  return index;
+};
+
+/// The number of the caller's node that a node of the program comes from.
+std::int32_t number_of(const Program& program, std::int32_t index) {
+  return program.origins[{index, 0}].node;
 }
 
-std::vector<Cause> described(const Program& program, const Causes& causes) {
+/// Adds the step of a node in front of those of bodies within.
+void add_step(std::vector<std::int64_t>& time_steps, const Unrolled* steps, const Program& program,
+              std::int32_t index) {
+  const std::int64_t step = steps == nullptr ? -1 : steps->step_of(number_of(program, index));
+  if (step >= 0) time_steps.insert(time_steps.begin(), step);
+}
+
+std::string element_text(const Array& array, const std::vector<std::int64_t>& index) {
+  std::int64_t flat = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) flat = flat * array.shape()[axis] + index[axis];
+  std::ostringstream text;
+  visit_elements(array, [&](const auto* elements) {
+    const auto number = static_cast<double>(elements[flat]);
+    if (kind_of(number) == Kind::finite)
+      text << number;
+    else
+      text << name_of(kind_of(number));
+  });
+  return text.str();
+}
+
+/// The range of the elements of both.
+Range together(const Range& a, const Range& b) {
+  Range range = a.finite() == 0 ? b : a;
+  if (a.finite() > 0 && b.finite() > 0) {
+    range.min = std::min(a.min, b.min);
+    range.max = std::max(a.max, b.max);
+  }
+  range.count = a.count + b.count;
+  range.zeros = a.zeros + b.zeros;
+  range.nans = a.nans + b.nans;
+  range.positive_infinities = a.positive_infinities + b.positive_infinities;
+  range.negative_infinities = a.negative_infinities + b.negative_infinities;
+  return range;
+}
+
+/// Values of the same call at several steps are one cause.
+std::vector<Cause> described(const Program& program, const Causes& causes, const Unrolled* steps) {
   std::vector<Cause> list;
   for (const CausingValue& each : causes.values) {
     const Node& node = program.node(each.value.node);
-    list.push_back({label_of(program, each.value), to_string(program.tape.type(each.value)), to_string(node.site),
-                    range_of(causes.arrays.at(key_of(each.value)))});
+    const Array& array = causes.arrays.at(key_of(each.value));
+    Cause cause{label_of(program, each.value), to_string(program.tape.type(each.value)), to_string(node.site),
+                range_of(array)};
+    if (!each.element.empty()) {
+      cause.element = each.element;
+      cause.number = element_text(array, each.element);
+    }
+    if (steps == nullptr) {
+      list.push_back(cause);
+      continue;
+    }
+    // Labels within a body are numbered anew at each step: what stands after the number tells calls apart.
+    add_step(cause.time_steps, steps, program, each.value.node);
+    const auto name = [](const Cause& of) { return of.node.substr(std::min(of.node.find(' '), of.node.size())); };
+    const auto same = std::find_if(list.begin(), list.end(), [&](const Cause& other) {
+      return !cause.time_steps.empty() && !other.time_steps.empty() && name(other) == name(cause) &&
+             other.site == cause.site && other.type == cause.type;
+    });
+    if (same == list.end()) {
+      list.push_back(cause);
+      continue;
+    }
+    same->range = together(same->range, cause.range);
+    if (same->time_steps.back() != cause.time_steps[0]) same->time_steps.push_back(cause.time_steps[0]);
   }
   return list;
 }
 
-void describe_output(Failure& failure, const Array& output) {
+void describe_outputs(Failure& failure, const Causes& causes) {
+  const MarkedElement worst = worst_of(causes.failures).value_or(MarkedElement{});
+  const Array& output = causes.outputs.at(worst.array);
+  failure.what = name_of(worst.kind);
   failure.type = to_string(ValueType{output.dtype(), output.shape()});
   failure.range = range_of(output);
-  failure.element = first_not_finite_index(output);
-  failure.what = failure.range.nans > 0 ? "NaN" : failure.range.positive_infinities > 0 ? "inf" : "-inf";
+  failure.element = index_of(worst.element, output.shape());
 }
 
-Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing) {
+Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps) {
   const Program& program = plays.program();
   const Node& node = program.node(failing.node);
   const Causes causes = causes_of(plays, failing);
@@ -115,7 +192,9 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing) {
   failure.node = label_of(program, {failing.node, 0});
   failure.site = to_string(node.site);
   failure.call = node.site.op != nullptr ? node.site.op->name : node.op->name;
-  failure.causes = described(program, causes);
+  failure.passed_on = !failing.stretch.empty();
+  failure.causes = described(program, causes, steps);
+  add_step(failure.time_steps, steps, program, failing.node);
   if (node.op->is_source()) {
     capsule.tape = program.tape.blank();
     capsule.tape.parameter(failure.node, plays.source(node));
@@ -123,7 +202,7 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing) {
     capsule.operands = capsule.outputs;
   } else {
     Cut cut(program, causes.arrays);
-    for (const std::int32_t index : nodes_to_keep(failing, causes)) cut.add(index);
+    for (const std::int32_t index : nodes_to_keep(program, failing, causes)) cut.add(index);
     capsule.tape = cut.tape();
     capsule.operands = cut.operands();
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
@@ -137,28 +216,9 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing) {
     failure.type = to_string(node.outputs[0]);
     return capsule;
   }
-  std::vector<Array> outputs;  // of the failed play
-  if (node.op->is_source()) {
-    outputs = {plays.source(node)};
-  } else {
-    const SingleNode single = single_node(program.tape, node, operands_of(node, causes.arrays));
-    outputs = played(single.tape, single.outputs, plays.options(), plays.step());
-  }
-  for (const Array& output : outputs) {
-    capsule.digests.push_back(checksum_of(output.data(), output.bytes()));
-    if (failure.what.empty() && not_finite(output).any()) describe_output(failure, output);
-  }
+  for (const Array& output : causes.outputs) capsule.digests.push_back(checksum_of(output.data(), output.bytes()));
+  describe_outputs(failure, causes);
   return capsule;
-}
-
-/// The time step of a node of an unrolled body: how often the body's node occurs before it.
-std::int64_t time_step_of(const Program& program, std::int32_t index, const Tape& body) {
-  const Node& node = program.node(index);
-  const auto is_same = [&](const Node& other) { return other.op == node.op && other.site.key == node.site.key; };
-  std::int64_t before = 0, in_body = 0;
-  for (std::int32_t i = 0; i < index; ++i) before += is_same(program.node(i));
-  for (std::size_t i = 0; i < body.size(); ++i) in_body += is_same(body.node(i));
-  return in_body > 0 ? before / in_body : -1;
 }
 
 /// Within an unrolled body, labels of nodes are not those of the caller's tape: names the call that has the body.
@@ -169,10 +229,10 @@ void name_within(const std::string& call, std::string& label) {
                                        : label.substr(operand + 12, label.size() - operand - 13);
 }
 
-Capsule innermost(const NodeByNode& plays, const FailingNode& failing);
+Capsule innermost(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps);
 
 /// The failure inside a call that has a body, if its nodes fail when they are recorded one by one.
-std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& failing) {
+std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps) {
   const Program& program = plays.program();
   const Node& node = program.node(failing.node);
   if (!node.body || !node.op->expand) return std::nullopt;
@@ -185,28 +245,36 @@ std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& f
   for (const ValueId id : node.inputs) operands.push_back(cut.tape().var(cut.value(id)));
   const Vars outputs = node.op->expand({*node.op, node, cut.tape(), operands});
   const NodeByNode inner({cut.tape(), outputs, {}, plays.options(), plays.step()});
-  const std::optional<FailingNode> inside = failing_node(inner);
+  const std::optional<FailingNode> inside = failing_node(inner, true);
   if (!inside) return std::nullopt;
-  Capsule found = innermost(inner, *inside);
-  if (found.failure.time_step < 0) found.failure.time_step = time_step_of(inner.program(), inside->node, *node.body);
+  Unrolled inner_steps{cut.tape(), *node.body, {}};
+  if (node.op->lowering.steps) inner_steps.steps = node.op->lowering.steps(call_of(program, node));
+  Capsule found = innermost(inner, *inside, &inner_steps);
+  add_step(found.failure.time_steps, steps, program, failing.node);
   const std::string call = label_of(program, {failing.node, 0});
   name_within(call, found.failure.node);
   for (Cause& cause : found.failure.causes) name_within(call, cause.node);
   return found;
 }
 
-Capsule innermost(const NodeByNode& plays, const FailingNode& failing) {
-  std::optional<Capsule> inside = find_inside(plays, failing);
-  return inside ? std::move(*inside) : capsule_of(plays, failing);
-}
-
-std::int32_t number_of(const NodeByNode& plays, const FailingNode& failing) {
-  return plays.program().origins[{failing.node, 0}].node;
+Capsule innermost(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps) {
+  std::optional<Capsule> inside = find_inside(plays, failing, steps);
+  return inside ? std::move(*inside) : capsule_of(plays, failing, steps);
 }
 
 /// Whether a rule made the node of several calls.
 bool is_made_by_rule(const Program& program, std::int32_t index) {
   return program.origins[{index, 0}].op != program.node(index).op;
+}
+
+/// Whether the node of the caller's tape belongs to the gradient of the first output: it was recorded afterwards, with
+/// the site of a call before.
+bool is_backward(const RecordedPlay& play, std::int32_t number) {
+  const std::int32_t first = play.outputs[0].id().node;
+  const std::uint64_t key = play.tape.node(static_cast<std::size_t>(number)).site.key;
+  for (std::int32_t i = 0; i <= first && number > first; ++i)
+    if (play.tape.node(static_cast<std::size_t>(i)).site.key == key) return true;
+  return false;
 }
 }  // namespace
 
@@ -219,13 +287,13 @@ std::optional<Capsule> find_failure(const RecordedPlay& play) {
     without_rules.options.passes.fuse = false;
     NodeByNode separate(without_rules);
     const std::optional<FailingNode> call = failing_node(separate);
-    if (call && number_of(separate, *call) <= number_of(*plays, *failing)) {
+    if (call && number_of(separate.program(), call->node) <= number_of(plays->program(), failing->node)) {
       failing = call;
       plays.emplace(std::move(separate));
     }
   }
-  Capsule capsule = innermost(*plays, *failing);
-  capsule.failure.backward = !play.outputs.empty() && number_of(*plays, *failing) > play.outputs[0].id().node;
+  Capsule capsule = innermost(*plays, *failing, nullptr);
+  capsule.failure.backward = is_backward(play, number_of(plays->program(), failing->node));
   return capsule;
 }
 

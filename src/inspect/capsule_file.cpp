@@ -12,7 +12,7 @@ namespace xtape {
 namespace {
 constexpr const char* capsule_file = "capsule.json";
 constexpr const char* capsule_format = "xtape capsule";
-constexpr std::int64_t capsule_version = 1;
+constexpr std::int64_t capsule_version = 2;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 Json json_of_range(const Range& range) {
@@ -35,8 +35,13 @@ Range range_of(const JsonNode& json) {
 Json json_of_failure(const Failure& failure) {
   Json causes = Json::array();
   for (const Cause& cause : failure.causes)
-    causes.push_back(
-        {{"node", cause.node}, {"type", cause.type}, {"site", cause.site}, {"range", json_of_range(cause.range)}});
+    causes.push_back({{"node", cause.node},
+                      {"type", cause.type},
+                      {"site", cause.site},
+                      {"range", json_of_range(cause.range)},
+                      {"element", cause.element},
+                      {"number", cause.number},
+                      {"time_steps", cause.time_steps}});
   return {{"what", failure.what},
           {"error", failure.error},
           {"op", failure.op},
@@ -45,15 +50,27 @@ Json json_of_failure(const Failure& failure) {
           {"type", failure.type},
           {"site", failure.site},
           {"backward", failure.backward},
-          {"time_step", failure.time_step},
+          {"passed_on", failure.passed_on},
+          {"time_steps", failure.time_steps},
           {"element", failure.element},
           {"range", json_of_range(failure.range)},
           {"causes", causes}};
 }
 
-Failure failure_of(const JsonNode& json) {
-  json.only(
-      {"what", "error", "op", "call", "node", "type", "site", "backward", "time_step", "element", "range", "causes"});
+std::vector<std::int64_t> integers_of(const JsonNode& json, const char* key) {
+  std::vector<std::int64_t> list;
+  for (const JsonNode& each : json.at(key).elements()) list.push_back(each.integer(0, most));
+  return list;
+}
+
+/// Version 1 has one time step, in the order of playing, and neither "passed_on" nor elements of causes.
+Failure failure_of(const JsonNode& json, std::int64_t version) {
+  if (version == 1)
+    json.only(
+        {"what", "error", "op", "call", "node", "type", "site", "backward", "time_step", "element", "range", "causes"});
+  else
+    json.only({"what", "error", "op", "call", "node", "type", "site", "backward", "passed_on", "time_steps", "element",
+               "range", "causes"});
   const auto text = [&](const char* key) { return json.at(key).text(); };
   Failure failure;
   failure.what = text("what");
@@ -64,13 +81,25 @@ Failure failure_of(const JsonNode& json) {
   failure.type = text("type");
   failure.site = text("site");
   failure.backward = json.at("backward").flag();
-  failure.time_step = json.at("time_step").integer(-1, most);
-  for (const JsonNode& index : json.at("element").elements()) failure.element.push_back(index.integer(0, most));
+  if (version > 1) {
+    failure.passed_on = json.at("passed_on").flag();
+    failure.time_steps = integers_of(json, "time_steps");
+  } else if (const std::int64_t step = json.at("time_step").integer(-1, most); step >= 0) {
+    failure.time_steps = {step};
+  }
+  failure.element = integers_of(json, "element");
   failure.range = range_of(json.at("range"));
   for (const JsonNode& cause : json.at("causes").elements()) {
-    cause.only({"node", "type", "site", "range"});
-    failure.causes.push_back(
-        {cause.at("node").text(), cause.at("type").text(), cause.at("site").text(), range_of(cause.at("range"))});
+    Cause& made = failure.causes.emplace_back(
+        Cause{cause.at("node").text(), cause.at("type").text(), cause.at("site").text(), range_of(cause.at("range"))});
+    if (version == 1) {
+      cause.only({"node", "type", "site", "range"});
+      continue;
+    }
+    cause.only({"node", "type", "site", "range", "element", "number", "time_steps"});
+    made.element = integers_of(cause, "element");
+    made.number = cause.at("number").text();
+    made.time_steps = integers_of(cause, "time_steps");
   }
   return failure;
 }
@@ -112,11 +141,11 @@ Capsule Capsule::load(const std::string& path) {
   const JsonNode root(read_file(file), file, JsonErrors::file);
   if (!root.has("format") || !root.at("format").is_string() || root.at("format").text() != capsule_format)
     root.fail(std::string("this is not a capsule: its \"format\" must be \"") + capsule_format + "\"");
-  root.at("version").integer(1, capsule_version);
+  const std::int64_t version = root.at("version").integer(1, capsule_version);
   root.only({"format", "version", "failure", "play", "digests"});
   SavedTape saved = Tape::load(path);
   Capsule capsule;
-  capsule.failure = failure_of(root.at("failure"));
+  capsule.failure = failure_of(root.at("failure"), version);
   capsule.tape = saved.tape;
   capsule.operands = saved.parameters;
   capsule.outputs = saved.outputs;

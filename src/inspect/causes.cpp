@@ -1,9 +1,11 @@
 // Follows a failure back to the values that it came from.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "failing.hpp"
 #include "visit.hpp"
+#include "xtape/op.hpp"
 
 namespace xtape {
 
@@ -17,34 +19,59 @@ Array filled_like(const Array& array, double value) {
   return filled;
 }
 
+/// The array with `number` in place of all elements but those from `begin` to `finish`.
+Array only(const Array& array, double number, std::int64_t begin, std::int64_t finish) {
+  Array kept = filled_like(array, number);
+  visit_elements(array, [&](const auto* elements) {
+    using T = std::remove_cv_t<std::remove_pointer_t<decltype(elements)>>;
+    std::copy(elements + begin, elements + finish, kept.as<T>() + begin);
+  });
+  return kept;
+}
+
 /// A number of nodes that ends with the failing one, and trials of what it would do with other operands.
 class Stretch {
  public:
-  Stretch(const NodeByNode& plays, const FailingNode& failing) : plays_(plays), nodes_{failing.node} {}
+  Stretch(const NodeByNode& plays, const FailingNode& failing, const Causes& causes)
+      : plays_(plays), nodes_{failing.node}, causes_(causes) {}
   void begin_at(std::int32_t node) { nodes_.insert(node); }
 
-  /// Whether the failure disappears if `value` is replaced by usual numbers.
-  bool mended_by(ValueId value, const NodeByNode::Values& arrays) const {
-    const Array& array = arrays.at(key_of(value));
-    if (array.count() == 0) return false;
+  /// A usual number with which the failure disappears, if it replaces the elements of `value`.
+  std::optional<double> mended_by(ValueId value) const {
+    const Array& array = causes_.arrays.at(key_of(value));
+    if (array.count() == 0) return std::nullopt;
     for (const double number : {1.0, 0.0, 0.5, -0.5})
-      if (!fails_with(value, filled_like(array, number), arrays)) return true;
-    return false;
+      if (!fails_with(value, filled_like(array, number))) return number;
+    return std::nullopt;
+  }
+
+  /// The index of the first element of `value` that is enough for the failure, if `number` replaces the others. Empty
+  /// if it takes several.
+  std::vector<std::int64_t> culprit(ValueId value, double number) const {
+    const Array& array = causes_.arrays.at(key_of(value));
+    std::int64_t begin = 0, finish = array.count();
+    while (finish - begin > 1) {
+      const std::int64_t middle = begin + (finish - begin) / 2;
+      if (fails_with(value, only(array, number, begin, middle)))
+        finish = middle;
+      else if (fails_with(value, only(array, number, middle, finish)))
+        begin = middle;
+      else
+        return {};
+    }
+    return index_of(begin, array.shape());
   }
 
  private:
-  bool fails_with(ValueId value, const Array& replacement, const NodeByNode::Values& arrays) const {
-    NodeByNode::Values values = arrays;
+  bool fails_with(ValueId value, const Array& replacement) const {
+    NodeByNode::Values values = causes_.arrays;
     values[key_of(value)] = replacement;
     try {
       for (const std::int32_t index : nodes_) {
         if (index <= value.node) continue;
         const Node& node = plays_.program().node(index);
-        const std::vector<Array> operands = operands_of(node, values);
-        const SingleNode single = single_node(plays_.program().tape, node, operands);
-        const std::vector<Array> outputs = played(single.tape, single.outputs, plays_.options(), plays_.step());
-        if (index == *nodes_.rbegin())
-          return std::any_of(outputs.begin(), outputs.end(), [](const Array& each) { return not_finite(each).any(); });
+        const std::vector<Array> outputs = plays_.played_alone(node, operands_of(node, values));
+        if (index == *nodes_.rbegin()) return fail(kinds_of(outputs));
         for (std::size_t k = 0; k < outputs.size(); ++k) values[{index, static_cast<std::int32_t>(k)}] = outputs[k];
       }
     } catch (const Error&) {
@@ -53,8 +80,17 @@ class Stretch {
     return true;
   }
 
+  /// Whether an element that fails in the play is not finite in these outputs of the failing node either.
+  bool fail(const Kinds& outputs) const {
+    for (std::size_t k = 0; k < std::min(outputs.size(), causes_.failures.size()); ++k)
+      for (std::size_t i = 0; i < std::min(outputs[k].size(), causes_.failures[k].size()); ++i)
+        if (outputs[k][i] != Kind::finite && causes_.failures[k][i] != Kind::finite) return true;
+    return false;
+  }
+
   const NodeByNode& plays_;
   std::set<std::int32_t> nodes_;
+  const Causes& causes_;
 };
 
 /// The nodes before `node` that it depends on, the nearest first, at most `most`.
@@ -67,39 +103,91 @@ std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node,
   return found;
 }
 
+/// The nodes whose arrays are needed to look for causes.
+std::set<std::int32_t> nodes_to_keep(const Program& program, const FailingNode& failing) {
+  constexpr std::size_t most_kept = 64;
+  if (failing.stretch.empty()) return nearest_before(program, failing.node, most_kept);
+  std::set<std::int32_t> kept = failing.stretch;
+  for (const std::int32_t index : failing.stretch)
+    for (const ValueId id : program.node(index).inputs) kept.insert(id.node);
+  return kept;
+}
+
+/// Per node, whether its values may differ from play to play or change in training. Others are computed from literals.
+std::vector<bool> varying_nodes(const Program& program) {
+  std::vector<bool> varies(program.tape.size());
+  for (std::size_t i = 0; i < varies.size(); ++i) {
+    const Node& node = program.tape.node(i);
+    varies[i] = node.op == &input_op() || node.op == &parameter_op() || node.op->random ||
+                std::any_of(node.inputs.begin(), node.inputs.end(),
+                            [&](ValueId id) { return varies[static_cast<std::size_t>(id.node)]; });
+  }
+  return varies;
+}
+
 /// How unusual a value is: infinities and NaN are more than any number.
 double strangeness(const Range& range) {
   return !range.all_finite() ? HUGE_VAL : range.magnitude();
 }
+
+/// What the failing node gives in the play, and which elements of that fail.
+void add_outputs(Causes& causes, const NodeByNode& plays, const FailingNode& failing) {
+  if (!failing.error.empty()) return;
+  const Node& node = plays.program().node(failing.node);
+  if (node.op->is_source()) {
+    causes.outputs = {plays.source(node)};
+    causes.failures = made_by_source(node, causes.outputs[0]);
+  } else {
+    const std::vector<Array> operands = operands_of(node, causes.arrays);
+    causes.outputs = plays.played_alone(node, operands);
+    causes.failures = made_by_call(plays, node, operands, causes.outputs);
+  }
+  if (all_finite(causes.failures)) causes.failures = kinds_of(causes.outputs);
+}
 }  // namespace
 
+std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t axis = index.size(); axis-- > 0;) {
+    index[axis] = element % shape[axis];
+    element /= shape[axis];
+  }
+  return index;
+}
+
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
-  constexpr std::size_t most_causes = 16, most_kept = 64;
+  constexpr std::size_t most_causes = 16;
   constexpr double usual = 100;  // the magnitude of a value that needs no further cause
   const Program& program = plays.program();
   Causes causes;
   causes.arrays = plays.play(
       [&](std::int32_t node, const std::vector<Array>&, std::vector<Array>&) { return node + 1 < failing.node; },
-      nearest_before(program, failing.node, most_kept));
-  Stretch stretch(plays, failing);
+      nodes_to_keep(program, failing));
+  add_outputs(causes, plays, failing);
+  const std::vector<bool> varies = varying_nodes(program);
+  Stretch stretch(plays, failing, causes);
   const auto is_known = [&](ValueId id) { return causes.arrays.count(key_of(id)) > 0; };
-  for (std::int32_t user = failing.node; causes.values.size() < most_causes;) {
+  for (std::int32_t user = failing.node; causes.values.size() < most_causes + failing.stretch.size();) {
     const Node& node = program.node(user);
     stretch.begin_at(user);
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) break;
     std::optional<ValueId> chosen;
-    std::pair<bool, double> best;
+    std::optional<double> mending;
+    std::tuple<bool, bool, double> best;  // an operand that mends, that is no literal, with the largest numbers
     for (const ValueId id : node.inputs) {
-      const std::pair<bool, double> rank{stretch.mended_by(id, causes.arrays),
-                                         strangeness(range_of(causes.arrays.at(key_of(id))))};
+      const std::optional<double> number = stretch.mended_by(id);
+      const std::tuple rank{number.has_value(), varies[static_cast<std::size_t>(id.node)],
+                            strangeness(range_of(causes.arrays.at(key_of(id))))};
       if (chosen && rank <= best) continue;
       chosen = id;
+      mending = number;
       best = rank;
     }
     if (!chosen) break;
-    causes.values.push_back({*chosen, user});
+    causes.values.push_back({*chosen, user, {}});
+    if (mending) causes.values.back().element = stretch.culprit(*chosen, *mending);
     if (program.node(chosen->node).op->is_source()) break;
-    if (causes.values.size() > 2 && best.second <= usual) break;
+    if (causes.values.size() > 2 && std::get<double>(best) <= usual) break;
     user = chosen->node;
   }
   return causes;

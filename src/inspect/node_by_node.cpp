@@ -41,6 +41,11 @@ Array NodeByNode::source(const Node& node) const {
   return *fed;
 }
 
+std::vector<Array> NodeByNode::played_alone(const Node& node, const std::vector<Array>& operands) const {
+  const SingleNode single = single_node(program_.tape, node, operands);
+  return played(single.tape, single.outputs, options_, step_);
+}
+
 std::int32_t NodeByNode::last_user(ValueId id) const {
   const auto users = users_.of(id);
   return users.empty() ? -1 : users.back();
@@ -49,7 +54,9 @@ std::int32_t NodeByNode::last_user(ValueId id) const {
 std::string label_of(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
   const std::string name = node.name.empty() ? "" : " '" + node.name + "'";
-  return program.label(id) + name + (id.output > 0 ? ", output " + std::to_string(id.output) : "");
+  const bool in_body = program.regions[static_cast<std::size_t>(id.node)] != 0;
+  const std::string call = in_body && program.origins[id].op != node.op ? ": " + node.op->name : "";
+  return program.label(id) + call + name + (id.output > 0 ? ", output " + std::to_string(id.output) : "");
 }
 
 std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values) {
@@ -69,8 +76,7 @@ NodeByNode::Values NodeByNode::play(const Visit& visit, const std::set<std::int3
       outputs = {source(node)};
     } else {
       operands = operands_of(node, values);
-      const SingleNode single = single_node(program_.tape, node, operands);
-      outputs = played(single.tape, single.outputs, options_, step_);
+      outputs = played_alone(node, operands);
     }
     const bool more = visit(i, operands, outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) values[{i, static_cast<std::int32_t>(k)}] = outputs[k];

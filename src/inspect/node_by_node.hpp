@@ -30,6 +30,8 @@ class NodeByNode {
   /// outputs of the program, which are returned. Throws what a kernel throws, which names op and line.
   Values play(const Visit& visit, const std::set<std::int32_t>& keep = {}) const;
 
+  /// What the call of `node`, changed or not, gives on these operands.
+  std::vector<Array> played_alone(const Node& node, const std::vector<Array>& operands) const;
   /// The last node that reads the value; -1 if none does.
   std::int32_t last_user(ValueId id) const;
   /// The array of a source.
@@ -47,7 +49,8 @@ inline std::pair<std::int32_t, std::int32_t> key_of(ValueId id) {
   return {id.node, id.output};
 }
 
-/// The node of the caller's tape that the value comes from: "#12 add", "#3 parameter 'h.0.w'".
+/// The node of the caller's tape that the value comes from: "#12 add", "#3 parameter 'h.0.w'"; of a call in a body that
+/// was recorded in place of its node, "#5 checkpoint: exp".
 std::string label_of(const Program& program, ValueId id);
 
 /// The operands of a node among `values`.

@@ -36,11 +36,45 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
       capsule.failure.error ? result.error == capsule.failure.what : result.outputs.size() == capsule.digests.size();
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {
     const Array& output = result.outputs[i].value;
-    result.fails = result.fails || not_finite(output).any();
+    result.fails = result.fails || !all_finite(output);
     result.same_bits = result.same_bits && i < capsule.digests.size() &&
                        checksum_of(output.data(), output.bytes()) == capsule.digests[i];
   }
   return result;
+}
+
+namespace {
+std::string index_text(const std::vector<std::int64_t>& index) {
+  std::string text;
+  for (const std::int64_t each : index) text += (text.empty() ? "[" : ", ") + std::to_string(each);
+  return text + "]";
+}
+
+/// The farthest cause that is reached through values that are not finite; null if all operands are finite.
+const Cause* source_of(const Failure& failure) {
+  const Cause* source = nullptr;
+  for (const Cause& cause : failure.causes) {
+    if (cause.range.all_finite()) break;
+    source = &cause;
+  }
+  return source;
+}
+
+std::string what_in(const Cause& cause) {
+  if (!cause.number.empty()) return cause.number;
+  return cause.range.nans > 0 ? "NaN" : cause.range.positive_infinities > 0 ? "inf" : "-inf";
+}
+}  // namespace
+
+std::string to_string(const Cause& cause) {
+  std::string text = cause.node + " -> " + cause.type + ": " + to_string(cause.range);
+  if (!cause.element.empty()) text += ", " + index_text(cause.element) + " is " + cause.number;
+  if (cause.time_steps.size() == 1) text += ", at time step " + std::to_string(cause.time_steps[0]);
+  if (cause.time_steps.size() > 1)
+    text += ", at time steps " + std::to_string(cause.time_steps.front()) + " to " +
+            std::to_string(cause.time_steps.back());
+  if (!cause.site.empty()) text += "  at " + cause.site;
+  return text;
 }
 
 std::string to_string(const Failure& failure) {
@@ -48,8 +82,17 @@ std::string to_string(const Failure& failure) {
   std::string text =
       failure.error ? failure.what : failure.what + " in " + failure.node + of_call + " -> " + failure.type;
   if (failure.backward) text += ", in the backward pass";
-  if (failure.time_step >= 0) text += ", at time step " + std::to_string(failure.time_step);
-  if (!failure.error && !failure.site.empty()) text += "  at " + failure.site;
+  for (std::size_t i = 0; i < failure.time_steps.size(); ++i)
+    text += (i == 0 ? ", at time step " : ", step ") + std::to_string(failure.time_steps[i]) +
+            (i == 0 ? "" : " of the scan within");
+  if (failure.error) return text;
+  if (!failure.site.empty()) text += "  at " + failure.site;
+  if (const Cause* source = source_of(failure)) {
+    text += ", from " + what_in(*source) + " in " + source->node;
+    if (!source->element.empty()) text += " " + index_text(source->element);
+    if (!source->site.empty() && source->site != failure.site) text += "  at " + source->site;
+  }
+  if (failure.passed_on) text += "; no call makes it of finite numbers";
   return text;
 }
 

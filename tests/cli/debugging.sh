@@ -13,6 +13,13 @@ expect 0 "#[0-9]+ softmax .*480 of 1024 zero" "" replay run/capsule
 expect 0 "the same bits$" "" replay run/capsule
 expect 0 "the same bits$" "" replay run/capsule --threads 3
 expect 0 "fails too|the same bits" "" replay run/capsule --isa baseline
+expect 2 "" "--isa must be one of baseline, avx2, .*, not 'avx51'; did you mean 'avx512'" replay run/capsule --isa avx51
+XTAPE_ISA=baseline expect 2 "" "^xtape: --isa avx2: (XTAPE_ISA limits the program to baseline|this processor has no avx2)" replay run/capsule --isa avx2
+has_matrix_unit() { "$xtape" --version | grep -q "amx"; }
+lacks_matrix_unit() { ! has_matrix_unit; }
+needs "a processor without a matrix unit" lacks_matrix_unit
+expect 2 "" "^xtape: --isa amx: this processor has no amx; its widest instruction set is " replay run/capsule --isa amx
+needs_nothing
 expect 0 "by definitions: " "" replay run/capsule --reference
 expect 0 "in float64: it fails too, with other bits$" "" replay run/capsule --dtype float64
 expect 0 "^output '#[0-9]+ log' #4" "" show run/capsule
@@ -42,6 +49,15 @@ sed 's/entropy.json/range.json/' entropy_recipe.json >range_recipe.json
 expect 1 "" "take: index [0-9]+ .* is out of range" train range_recipe.json --out range
 expect 0 "the same error$" "" replay range/capsule
 expect 0 "#[0-9]+ add -> int64" "" replay range/capsule
+
+# A masked target: the line of the mask is named too. Masked logits that reach the loss give a capsule with all calls.
+sed 's/entropy(logits, targets, ignore=-1)"/entropy(x, targets, ignore=-1)", "added = sum(logits)"/; s/"total, count"/"total + added, count"/' masked.json >added.json
+sed 's/masked/added/' masked_recipe.json >added_recipe.json
+expect 1 "" "not finite: -inf in #[0-9]+ add .* from -inf in #[0-9]+ masked_fill .*; no call makes it of finite numbers$" train added_recipe.json --out added
+expect 0 "the same bits$" "" replay added/capsule
+expect 1 "" "not finite: inf in #[0-9]+ cross_entropy .* from -inf in #[0-9]+ masked_fill \[[0-3], [0-9]+, [0-8]\]  at loss \(" train masked_recipe.json --out masked
+expect 0 "^  #[0-9]+ masked_fill -> .*, \[[0-3], [0-9]+, [0-8]\] is -inf  at loss " "" replay masked/capsule
+expect 0 "the same bits$" "" replay masked/capsule --threads 1
 
 # The mended model.
 sed -i 's/log(p)/log(maximum(p, 1e-9))/' entropy.json

@@ -1,0 +1,163 @@
+#include "made.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "visit.hpp"
+#include "xtape/op.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::array not_finite{Kind::nan, Kind::inf, Kind::minus_inf};
+
+/// Whether ones take its place when the kind is judged: NaN explains infinities, which are computed from it.
+bool explains(double number, Kind kind) {
+  const Kind own = kind_of(number);
+  return own != Kind::finite && (own == kind || own == Kind::nan);
+}
+
+/// The array with ones in place of the elements that explain the kind; the same handle if it has none.
+Array without(const Array& array, Kind kind) {
+  Array changed = array;
+  visit_floats(array, [&](const auto* elements) {
+    using T = std::remove_cv_t<std::remove_pointer_t<decltype(elements)>>;
+    const auto is_bad = [&](T element) { return explains(static_cast<double>(element), kind); };
+    if (std::none_of(elements, elements + array.count(), is_bad)) return;
+    changed = array.clone();
+    auto* copy = changed.template as<T>();
+    std::replace_if(copy, copy + changed.count(), is_bad, static_cast<T>(1.0F));
+  });
+  return changed;
+}
+
+bool replace(Array& array, Kind kind) {
+  const Array changed = without(array, kind);
+  const bool differs = changed.data() != array.data();
+  array = changed;
+  return differs;
+}
+
+/// Puts ones in place of the literals of a call that explain the kind: of attributes and constants, also in its body.
+/// Returns whether there were any.
+bool replace_literals(Node& node, Kind kind) {
+  bool replaced = node.op == &constant_op() && replace(node.storage, kind);
+  const Attributes attributes = node.attributes;
+  for (const auto& [name, value] : attributes.items())
+    if (const auto* number = std::get_if<double>(&value); number != nullptr && explains(*number, kind)) {
+      node.attributes.set(name, 1.0);
+      replaced = true;
+    }
+  if (!node.body) return replaced;
+  Tape body = node.body->blank();
+  bool in_body = false;
+  for (std::size_t i = 0; i < node.body->size(); ++i) {
+    Node inner = node.body->node(i);
+    inner.serial = 0;
+    in_body |= replace_literals(inner, kind);
+    body.append(std::move(inner));
+  }
+  body.set_results(node.body->results());
+  if (in_body) node.body = std::make_shared<const Tape>(body);
+  return replaced || in_body;
+}
+}  // namespace
+
+const char* name_of(Kind kind) {
+  constexpr std::array names{"finite", "NaN", "inf", "-inf"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+Kind kind_of(double number) {
+  if (std::isfinite(number)) return Kind::finite;
+  if (std::isnan(number)) return Kind::nan;
+  return number > 0 ? Kind::inf : Kind::minus_inf;
+}
+
+bool all_finite(const Array& array) {
+  bool finite = true;
+  visit_floats(array, [&](const auto* elements) {
+    const auto is_finite = [](auto element) { return std::isfinite(static_cast<double>(element)); };
+    finite = std::all_of(elements, elements + array.count(), is_finite);
+  });
+  return finite;
+}
+
+Kinds kinds_of(const std::vector<Array>& arrays) {
+  Kinds kinds;
+  for (const Array& array : arrays) {
+    std::vector<Kind>& own = kinds.emplace_back();
+    if (all_finite(array)) continue;
+    visit_floats(array, [&](const auto* elements) {
+      own.reserve(static_cast<std::size_t>(array.count()));
+      for (std::int64_t i = 0; i < array.count(); ++i) own.push_back(kind_of(static_cast<double>(elements[i])));
+    });
+  }
+  return kinds;
+}
+
+bool all_finite(const Kinds& kinds) {
+  return std::all_of(kinds.begin(), kinds.end(), [](const std::vector<Kind>& own) {
+    return std::all_of(own.begin(), own.end(), [](Kind kind) { return kind == Kind::finite; });
+  });
+}
+
+std::optional<MarkedElement> worst_of(const Kinds& kinds) {
+  for (const Kind kind : not_finite)
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      const auto found = std::find(kinds[k].begin(), kinds[k].end(), kind);
+      if (found != kinds[k].end()) return MarkedElement{k, found - kinds[k].begin(), kind};
+    }
+  return std::nullopt;
+}
+
+Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<Array>& operands,
+                   const std::vector<Array>& outputs) {
+  Kinds made = kinds_of(outputs);
+  for (const Kind kind : not_finite) {
+    const auto has_kind = [&](const std::vector<Kind>& own) {
+      return std::find(own.begin(), own.end(), kind) != own.end();
+    };
+    if (std::none_of(made.begin(), made.end(), has_kind)) continue;
+    Node call = node;
+    std::vector<Array> others = operands;
+    bool replaced = replace_literals(call, kind);
+    for (Array& operand : others) replaced |= replace(operand, kind);
+    if (!replaced) continue;  // nothing else explains the elements of this kind
+    Kinds still(outputs.size());
+    try {
+      still = kinds_of(plays.played_alone(call, others));
+    } catch (const Error&) {  // a kernel that does not take ones: the elements are judged as passed on
+    }
+    for (std::size_t k = 0; k < made.size(); ++k)
+      for (std::size_t i = 0; i < made[k].size(); ++i)
+        if (made[k][i] == kind && (still[k].empty() || still[k][i] != kind)) made[k][i] = Kind::finite;
+  }
+  return made;
+}
+
+Kinds made_by_source(const Node& node, const Array& array) {
+  Kinds made = kinds_of({array});
+  const Range range = range_of(array);
+  const bool one_sign = range.positive_infinities == 0 || range.negative_infinities == 0;
+  const bool is_mask = range.zeros > 0 && range.zeros == range.finite() && range.nans == 0 && one_sign;
+  if (node.op == &constant_op() || is_mask)
+    for (Kind& kind : made[0])
+      if (kind != Kind::nan) kind = Kind::finite;
+  return made;
+}
+
+void mend(std::vector<Array>& arrays, const Kinds& marked) {
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    if (marked[k].empty()) continue;
+    arrays[k] = arrays[k].clone();
+    visit_floats(arrays[k], [&](auto* elements) {
+      using T = std::remove_pointer_t<decltype(elements)>;
+      for (std::size_t i = 0; i < marked[k].size(); ++i)
+        if (marked[k][i] != Kind::finite) elements[i] = static_cast<T>(1.0F);
+    });
+  }
+}
+
+}  // namespace xtape

@@ -1,0 +1,516 @@
+// Faults in programs half of which have masks of -inf: the call and the line are named right in all, the time steps and
+// the infinity that a failure comes from are named, and no literal is blamed.
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+
+#include "play.hpp"
+#include "xtape/inspect.hpp"
+#include "xtape/model.hpp"
+#include "xtape/scan.hpp"
+
+using namespace xtape;
+
+namespace {
+using Numbers = xt::xarray<float>;
+using Steps = std::pair<Vars, Vars>;
+
+/// What a fault records: its outputs, the call that is at fault, and what the failure's text says of it.
+struct Recorded {
+  Vars outputs;
+  std::string op;
+  int line = 0;
+  std::string says;
+};
+
+struct Fault {
+  std::string name;
+  Numbers x;  ///< Fed to the input "x".
+  std::function<Recorded(const Var& x)> record;
+  bool backward = false;
+};
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+/// `y`, which is recorded in this line, is at fault.
+#define AT_FAULT(y, op)              \
+  const Var at_fault = (y);          \
+  const std::string fault_op = (op); \
+  const int fault_line = __LINE__
+
+const Numbers small{{1.F, 2.F, 3.F, 4.F}, {4.F, 3.F, 2.F, 1.F}};
+
+/// True at the first columns.
+Var first_columns(const Var& x, std::int64_t count) {
+  return iota(x.tape(), {x.shape().back()}) < count;
+}
+Var behind_mask(const Var& x) {
+  return masked_fill(x, first_columns(x, 2), -inf);
+}
+/// The input "mask", which is 0 and -inf: the first two columns are masked, and the whole first row.
+Var mask_input(const Var& x) {
+  return x.tape().input("mask", x.shape());
+}
+
+const std::vector<Fault>& faults() {
+  static const std::vector<Fault> list = {
+      {"the target is masked", small,
+       [](const Var& x) {
+         const Var targets = x.tape().constant(xt::xarray<std::int64_t>{3, 1});
+         const Var logits = behind_mask(x);
+         AT_FAULT(cross_entropy(logits, targets).first, "cross_entropy");
+         return Recorded{{at_fault, grad(at_fault, {x})[0]},
+                         fault_op,
+                         fault_line,
+                         " masked_fill [1, 1]  at masked_faults_test.cpp"};
+       }},
+      {"exponentials overflow", Numbers{100.F, 1.F},
+       [](const Var& x) {
+         AT_FAULT(exp(x), "exp");
+         return Recorded{{sum(at_fault * 3)}, fault_op, fault_line, "inf in"};
+       }},
+      {"exponentials overflow behind a mask", small,
+       [](const Var& x) {
+         const Var scaled = behind_mask(x) * 50;
+         AT_FAULT(exp(scaled), "exp");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"a probability that rounds to 1", Numbers{40.F, 1.F},
+       [](const Var& x) {
+         const Var rest = 1 - sigmoid(x);
+         AT_FAULT(log(rest), "log");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "-inf in"};
+       }},
+      {"softmax by hand overflows behind a mask", small,
+       [](const Var& x) {
+         const Var scaled = behind_mask(x) * 50;
+         AT_FAULT(exp(scaled), "exp");
+         const Var p = at_fault / sum(at_fault, {1}, true);
+         const Var loss = sum(square(p));
+         return Recorded{{loss, grad(loss, {x})[0]}, fault_op, fault_line, "inf in"};
+       }},
+      {"the length of a long vector", Numbers{1e20F, 1.F},
+       [](const Var& x) {
+         AT_FAULT(square(x), "square");
+         return Recorded{{sqrt(sum(at_fault))}, fault_op, fault_line, "inf in"};
+       }},
+      {"an overflow in the forward pass after masked attention", small,
+       [](const Var& x) {
+         const Var scores = masked_fill(einsum("id,jd->ij", x, x), iota(x.tape(), {2}) > 0, -inf);
+         const Var mixed = einsum("ij,jd->id", softmax(scores), x) * 1e30;
+         AT_FAULT(square(mixed), "square");
+         const Var loss = sum(at_fault);
+         return Recorded{{loss, grad(loss, {x})[0]}, fault_op, fault_line, "inf in"};
+       }},
+      {"expm1 overflows", Numbers{-200.F, 200.F},
+       [](const Var& x) {
+         AT_FAULT(expm1(x), "expm1");
+         return Recorded{{mean(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"exponentials overflow beside an additive mask", Numbers{{1.F, 2.F, 3.F}, {3.F, 2.F, 4.F}},
+       [](const Var& x) {
+         const Var scores = (x + mask_input(x)) * 50;
+         AT_FAULT(exp(scores), "exp");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"power of a negative number", Numbers{-2.F, 2.F},
+       [](const Var& x) {
+         AT_FAULT(pow(x, 1.7), "pow");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "NaN in"};
+       }},
+      {"softmax by hand of a row that an additive mask hides", Numbers{{1.F, 2.F, 3.F}, {3.F, 2.F, 1.F}},
+       [](const Var& x) {
+         const Var scores = x + mask_input(x);
+         const Var largest = max(scores, {1}, true);
+         AT_FAULT(scores - largest, "sub");
+         const Var weights = exp(at_fault);
+         return Recorded{
+             {sum(weights / sum(weights, {1}, true))}, fault_op, fault_line, "from -inf in #1 input 'mask'"};
+       }},
+      {"a running sum overflows", Numbers{3e38F, 1e38F, 1.F},
+       [](const Var& x) {
+         AT_FAULT(cumsum(x, 0), "cumsum");
+         return Recorded{{mean(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"log of the probability of a masked class", small,
+       [](const Var& x) {
+         const Var classes = x.tape().constant(xt::xarray<std::int64_t>{2, 0});
+         const Var p = gather(softmax(behind_mask(x)), expand_dims(classes, 1), 1);
+         AT_FAULT(log(p), "log");
+         return Recorded{{-mean(at_fault)}, fault_op, fault_line, "-inf in"};
+       }},
+      {"direction of a vector of zeros", Numbers{{0.F, 0.F}, {3.F, 4.F}},
+       [](const Var& x) {
+         const Var length = sqrt(sum(square(x), {1}, true));
+         AT_FAULT(x / length, "div");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "NaN in"};
+       }},
+      {"distance to the largest element of a row that is masked entirely", small,
+       [](const Var& x) {
+         const Var largest = max(masked_fill(x, x > 0, -inf), {1}, true);
+         AT_FAULT(x - largest, "sub");
+         return Recorded{{mean(at_fault)}, fault_op, fault_line, "masked_fill"};
+       }},
+      {"a temperature of 0", Numbers{1.F, 2.F},
+       [](const Var& x) {
+         AT_FAULT(x / 0.0, "div");
+         return Recorded{{sum(softmax(at_fault))}, fault_op, fault_line, "inf in"};
+       }},
+      {"a temperature of 0 before a mask", small,
+       [](const Var& x) {
+         const Var temperature = mean(x) - mean(x);
+         AT_FAULT(x / temperature, "div");
+         return Recorded{{sum(softmax(behind_mask(at_fault)) * x)}, fault_op, fault_line, "inf in"};
+       }},
+      {"slope of a circle at its end, backward", Numbers{1.F, 0.5F},
+       [](const Var& x) {
+         const Var rest = 1 - square(x);
+         AT_FAULT(sqrt(rest), "div");
+         const Var loss = sum(at_fault);
+         return Recorded{{loss, grad(loss, {x})[0]}, fault_op, fault_line, "in the backward pass"};
+       },
+       true},
+      {"entropy whose masked terms are hidden by where, backward", small,
+       [](const Var& x) {
+         const Var p = softmax(behind_mask(x));
+         AT_FAULT(log(p), "log");
+         const Var loss = sum(where(p > 0, p * at_fault, 0));
+         return Recorded{{loss, grad(loss, {x})[0]}, fault_op, fault_line, "-inf in"};
+       }},
+      {"a check of one's own in a scan", Numbers{{1.F, 2.F, 3.F, 4.F, 5.F, 6.F}},
+       [](const Var& x) {
+         int line = 0;
+         const auto cell = [&](const Vars& slice, const Vars& state) {
+           const Var next = state[0] + slice[0];
+           line = __LINE__ + 1;
+           return Steps{{}, {watch(next, next < 9)}};
+         };
+         return Recorded{{sum(scan(cell, {x}, {zeros(x.tape(), {1})}).states[0])}, "watch", line, "at time step 3"};
+       }},
+      {"a state overflows beside masked scores", Numbers{{1.F, -1.F, 2.F, -2.F, 3.F, 1.F}},
+       [](const Var& x) {
+         int line = 0;
+         const Var scores = masked_fill(x, x < 0, -inf);
+         const auto cell = [&](const Vars& slice, const Vars& state) {
+           const Var larger = state[0] + exp(slice[0]);
+           line = __LINE__ + 1;
+           const Var next = larger * larger * 1e5;
+           return Steps{{}, {next}};
+         };
+         return Recorded{{sum(scan(cell, {scores}, {ones(x.tape(), {1})}).states[0])}, "mul", line, "at time step 2"};
+       }},
+      {"root of a negative number in a reverse scan", Numbers{{1.F, -2.F, 3.F, 4.F, 5.F, 6.F}},
+       [](const Var& x) {
+         int line = 0;
+         const auto cell = [&](const Vars& slice, const Vars& state) {
+           const Var mixed = slice[0] + 0.01 * state[0];
+           line = __LINE__ + 1;
+           return Steps{{}, {sqrt(mixed)}};
+         };
+         const ScanOptions reverse{.axis = 1, .reverse = true, .valid = {}};
+         return Recorded{
+             {sum(scan(cell, {x}, {ones(x.tape(), {1})}, reverse).states[0])}, "sqrt", line, "at time step 1"};
+       }},
+      {"a running logsumexp that begins with masked positions", Numbers{{1.F, 2.F, 3.F, -4.F, -5.F}},
+       [](const Var& x) {
+         int line = 0;
+         const Var scores = masked_fill(x, x < 0, -inf);
+         const auto cell = [&](const Vars& slice, const Vars& state) {
+           const Var largest = maximum(state[0], slice[0]);
+           line = __LINE__ + 1;
+           const Var before = exp(state[0] - largest);
+           return Steps{{}, {largest + log(before + exp(slice[0] - largest))}};
+         };
+         const ScanOptions reverse{.axis = 1, .reverse = true, .valid = {}};
+         const Var first = full(x.tape(), {1}, -inf, Dtype::float32);
+         return Recorded{{sum(scan(cell, {scores}, {first}, reverse).states[0])}, "sub", line, "at time step 4"};
+       }},
+      {"division by 0 in a scan within a scan", Numbers{{{1.F, 2.F, 4.F}, {1.F, 2.F, 0.F}, {1.F, 1.F, 1.F}}},
+       [](const Var& x) {
+         int line = 0;
+         const auto inner = [&](const Vars& slice, const Vars& state) {
+           const Var sum = state[0] + 1;
+           line = __LINE__ + 1;
+           return Steps{{}, {sum / slice[0]}};
+         };
+         const auto outer = [&](const Vars& slice, const Vars& state) {
+           return Steps{{}, scan(inner, {slice[0]}, {state[0]}).states};
+         };
+         return Recorded{{sum(scan(outer, {x}, {ones(x.tape(), {1})}).states[0])},
+                         "div",
+                         line,
+                         "at time step 1, step 2 of the scan within"};
+       }},
+      {"exponentials overflow behind a mask in a checkpoint", small,
+       [](const Var& x) {
+         int line = 0;
+         const auto layer = [&](const Vars& in) {
+           const Var scaled = behind_mask(in[0]) * 50;
+           line = __LINE__ + 1;
+           return Vars{exp(scaled) * 2};
+         };
+         const Var loss = mean(checkpoint(layer, {x})[0]);
+         return Recorded{{loss, grad(loss, {x})[0]}, "exp", line, "checkpoint: exp"};
+       }},
+      {"root of 0 in a checkpoint, backward", Numbers{0.F, 1.F},
+       [](const Var& x) {
+         int line = 0;
+         const auto layer = [&](const Vars& in) {
+           const Var squares = square(in[0]);
+           line = __LINE__ + 1;
+           return Vars{sqrt(squares)};
+         };
+         const Var loss = mean(checkpoint(layer, {x})[0]);
+         return Recorded{{loss, grad(loss, {x})[0]}, "div", line, "checkpoint: div"};
+       },
+       true},
+      {"scores of causal attention overflow", Numbers{{1e20F, 2e20F}, {3e20F, 1.F}},
+       [](const Var& x) {
+         AT_FAULT(einsum("id,jd->ij", x, x), "einsum");
+         const Var positions = iota(x.tape(), {2});
+         const Var mixed =
+             einsum("ij,jd->id", softmax(masked_fill(at_fault, expand_dims(positions, 1) < positions, -inf)), x);
+         return Recorded{{sum(mixed), grad(sum(mixed), {x})[0]}, fault_op, fault_line, "inf in"};
+       }},
+      {"an own RMS norm overflows", Numbers{{1e25F, 1.F}, {1.F, 2.F}},
+       [](const Var& x) {
+         AT_FAULT(square(x), "square");
+         return Recorded{
+             {sum(x * rsqrt(mean(at_fault, {1}, true) + 1e-5)) + sum(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"label smoothing over masked classes", small,
+       [](const Var& x) {
+         const Var targets = x.tape().constant(xt::xarray<std::int64_t>{3, 2});
+         const Var logits = behind_mask(x);
+         AT_FAULT(cross_entropy(logits, targets, -100, 0.1).first, "cross_entropy");
+         return Recorded{{at_fault}, fault_op, fault_line, "masked_fill [0, 0]"};
+       }},
+      {"divergence from a distribution with a 0", Numbers{0.5F, 0.5F},
+       [](const Var& x) {
+         const Var q = x - x.tape().constant(Numbers{0.5F, 0.F});
+         AT_FAULT(x / q, "div");
+         return Recorded{{sum(x * log(at_fault))}, fault_op, fault_line, "inf in"};
+       }},
+      {"divergence of two masked distributions", small,
+       [](const Var& x) {
+         const Var p = softmax(behind_mask(x)), q = softmax(behind_mask(x * 2));
+         AT_FAULT(p / q, "div");
+         return Recorded{{sum(p * log(at_fault))}, fault_op, fault_line, "NaN in"};
+       }},
+      {"log of a dead relu", Numbers{-1.F, 2.F},
+       [](const Var& x) {
+         const Var y = relu(x);
+         AT_FAULT(log(y), "log");
+         return Recorded{{mean(at_fault)}, fault_op, fault_line, "-inf in"};
+       }},
+      {"exponentials overflow beside a mask that is a logarithm", small,
+       [](const Var& x) {
+         const Var keep = cast(~first_columns(x, 2), Dtype::float32);
+         const Var scores = x * 50 + log(keep);
+         AT_FAULT(exp(scores), "exp");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"NaN in a weight", Numbers{1.F, 2.F},
+       [](const Var& x) {
+         const int line = __LINE__ + 1;
+         const Var weight = x.tape().parameter("weight", ArrayView(Numbers{1.F, nan}));
+         return Recorded{{sum(x * weight)}, "parameter", line, "NaN in #1 parameter 'weight'"};
+       }},
+      {"root of 0 beside a mask that is a parameter", Numbers{{0.F, 1.F, 2.F}, {1.F, 2.F, 3.F}},
+       [](const Var& x) {
+         const Var mask = x.tape().parameter("mask", ArrayView(Numbers{{-inf, 0.F, 0.F}, {0.F, -inf, 0.F}}));
+         const Var p = softmax(x + mask);
+         AT_FAULT(rsqrt(x), "rsqrt");
+         return Recorded{{sum(p * at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"NaN in a constant", Numbers{1.F, 2.F},
+       [](const Var& x) {
+         const int line = __LINE__ + 1;
+         const Var scale = x.tape().constant(Numbers{nan, 1.F});
+         return Recorded{{sum(x * scale)}, "constant", line, "NaN in #1 constant"};
+       }},
+      {"a mask with the wrong sign", small,
+       [](const Var& x) {
+         const Var masked = behind_mask(x);
+         AT_FAULT(-masked, "neg");
+         return Recorded{{sum(softmax(at_fault) * x)}, fault_op, fault_line, " masked_fill [0, 0]"};
+       }},
+      {"a product of large factors", Numbers{1.F, 2.F},
+       [](const Var& x) {
+         const Var large = x * 1e38;
+         AT_FAULT(large * large, "mul");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+      {"masked scores are added up", small,
+       [](const Var& x) {
+         const Var masked = behind_mask(x) * 2;
+         AT_FAULT(sum(masked), "sum");
+         return Recorded{
+             {at_fault, grad(at_fault, {x})[0]}, fault_op, fault_line, "; no call makes it of finite numbers"};
+       }},
+      {"exponentials overflow in float64", Numbers{800.F, 1.F},
+       [](const Var& x) {
+         const Var wide = cast(x, Dtype::float64);
+         AT_FAULT(exp(wide), "exp");
+         return Recorded{{mean(at_fault)}, fault_op, fault_line, "inf in"};
+       }},
+  };
+  return list;
+}
+}  // namespace
+
+TEST_CASE("masked faults: call and line are named, and the capsule fails in the same way") {
+  CHECK(faults().size() == 40);
+  for (const Fault& fault : faults()) {
+    CAPTURE(fault.name);
+    Tape tape;
+    const Var x = tape.input("x", Shape(fault.x.shape().begin(), fault.x.shape().end()));
+    const Recorded recorded = fault.record(x);
+    Store fed;
+    fed.add("x", Array(ArrayView(fault.x)));
+    fed.add("mask", Array(ArrayView(Numbers{{-inf, -inf, -inf}, {-inf, -inf, 0.F}})));
+    const std::optional<Capsule> capsule = find_failure({tape, recorded.outputs, fed, {}});
+    REQUIRE(capsule);
+    const Failure& failure = capsule->failure;
+    const std::string text = to_string(failure);
+    CAPTURE(text);
+    CHECK(failure.op == recorded.op);
+    CHECK(failure.backward == fault.backward);
+    CHECK(text.find(recorded.says) != std::string::npos);
+    const std::string& place = failure.error ? failure.what : failure.site;
+    CHECK(place.find("masked_faults_test.cpp, line " + std::to_string(recorded.line)) != std::string::npos);
+    CHECK((failure.passed_on || capsule->tape.size() <= 20));
+    const Replay again = replay(*capsule);
+    CHECK(again.fails);
+    CHECK(again.same_bits);
+  }
+}
+
+TEST_CASE("masked faults: a masked target in a definition") {
+  const Model model = Model::parse(R"json({
+  "xtape": 2, "name": "faulty", "hyper": {"vocab_size": 6},
+  "blocks": {"table": {
+    "weights": {"weight": {"shape": ["vocab_size", "vocab_size"], "init": "ones"}},
+    "inputs": {"tokens": "int [n]"},
+    "result": "take(weight, tokens)"
+  }},
+  "model": {
+    "modules": {"table": {"block": "table"}},
+    "functions": {"loss": {
+      "inputs": {"tokens": "int [n]", "targets": "int [n]"},
+      "do": [
+        "logits = masked_fill(table(tokens), iota((vocab_size,)) < 3, -inf)",
+        "total, count = cross_entropy(logits, targets)"
+      ],
+      "result": "total / count"
+    }}
+  }
+})json",
+                                   {}, "faulty.json");
+  Tape tape;
+  const NamedVars inputs = model.inputs(tape, "loss", {{"n", 5}});
+  const Var loss = model.record(tape, "loss", inputs)[0].value;
+  Vars outputs{loss};
+  for (const Var& gradient : grad(loss, {tape.parameter(model.weights(), "table.weight")})) outputs.push_back(gradient);
+  Store fed;
+  fed.add("tokens", Array(ArrayView(xt::xarray<std::int64_t>{5, 4, 3, 5, 4})));
+  fed.add("targets", Array(ArrayView(xt::xarray<std::int64_t>{5, 4, 3, 5, 1})));
+  const std::optional<Capsule> capsule = find_failure({tape, outputs, fed, {}});
+  REQUIRE(capsule);
+  const std::string text = to_string(capsule->failure);
+  CAPTURE(text);
+  CHECK(capsule->failure.op == "cross_entropy");
+  CHECK(text.find("line 14), from -inf in #") != std::string::npos);
+  CHECK(text.find("masked_fill [4, 1]  at loss (faulty.json, function 'loss', line 13)") != std::string::npos);
+}
+
+TEST_CASE("masked faults: no literal is a cause beside another operand") {
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  const Var p = sigmoid(x), rest = 1 - p;
+  Store fed;
+  fed.add("x", Array(ArrayView(Numbers{40.F, 1.F})));
+  const std::optional<Capsule> capsule = find_failure({tape, {sum(log(rest))}, fed, {}});
+  REQUIRE(capsule);
+  const std::vector<Cause>& causes = capsule->failure.causes;
+  REQUIRE(causes.size() >= 2);
+  CHECK(causes[0].node.find(" sub") != std::string::npos);
+  CHECK(causes[0].element == std::vector<std::int64_t>{0});
+  CHECK(causes[0].number == "0");
+  for (const Cause& cause : causes) CHECK(cause.node.find("constant") == std::string::npos);
+}
+
+TEST_CASE("masked faults: the same call at several time steps is one cause") {
+  Tape tape;
+  const Var x = tape.input("x", {1, 40});
+  const auto cell = [](const Vars& slice, const Vars& state) {
+    const Var grown = state[0] * 20;
+    return Steps{{}, {grown + slice[0]}};
+  };
+  Store fed;
+  fed.add("x", Array(ArrayView(Numbers(xt::ones<float>({1, 40})))));
+  for (const bool reverse : {false, true}) {
+    CAPTURE(reverse);
+    const ScanOptions options{.axis = 1, .reverse = reverse, .valid = {}};
+    const Var last = scan(cell, {x}, {ones(tape, {1})}, options).states[0];
+    const std::optional<Capsule> capsule = find_failure({tape, {sum(last)}, fed, {}});
+    REQUIRE(capsule);
+    const Failure& failure = capsule->failure;
+    CAPTURE(to_string(failure));
+    CHECK(failure.op == "mul");
+    const std::int64_t step = reverse ? 10 : 29;  // 20 to the power of 30 is the first above 3.4e38
+    CHECK(failure.time_steps == std::vector<std::int64_t>{step});
+    int sums = 0;
+    for (const Cause& cause : failure.causes) {
+      if (cause.node.find(": add") == std::string::npos) continue;
+      ++sums;
+      CHECK(cause.time_steps.size() >= 5);
+      CHECK(cause.time_steps.front() == (reverse ? step + 1 : step - 1));
+      CHECK(cause.time_steps[1] == (reverse ? step + 2 : step - 2));
+      CHECK(to_string(cause).find(", at time steps " + std::to_string(cause.time_steps.front()) + " to ") !=
+            std::string::npos);
+    }
+    CHECK(sums == 1);
+  }
+}
+
+TEST_CASE("masked faults: a capsule keeps what the failure says") {
+  Tape tape;
+  const Var x = tape.input("x", {2, 4});
+  const auto cell = [](const Vars& slice, const Vars& state) {
+    return Steps{{}, {state[0] + log(masked_fill(slice[0], slice[0] < 0, -inf) - 2)}};
+  };
+  Store fed;
+  fed.add("x", Array(ArrayView(Numbers{{3.F, 2.F, 5.F, 6.F}, {3.F, 4.F, 5.F, 6.F}})));
+  const std::optional<Capsule> capsule =
+      find_failure({tape, {sum(scan(cell, {x}, {zeros(tape, {2})}).states[0])}, fed, {}});
+  REQUIRE(capsule);
+  const Failure& failure = capsule->failure;
+  CHECK(failure.op == "log");
+  CHECK(failure.time_steps == std::vector<std::int64_t>{1});
+  const std::string folder = "masked_faults_capsule";
+  capsule->save(folder);
+  const Failure again = Capsule::load(folder).failure;
+  std::filesystem::remove_all(folder);
+  CHECK(to_string(again) == to_string(failure));
+  CHECK(again.time_steps == failure.time_steps);
+  REQUIRE(again.causes.size() == failure.causes.size());
+  for (std::size_t i = 0; i < again.causes.size(); ++i) {
+    CHECK(to_string(again.causes[i]) == to_string(failure.causes[i]));
+    CHECK(again.causes[i].element == failure.causes[i].element);
+  }
+}
+
+TEST_CASE("masked faults: a second output that fails is no backward pass") {
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  const Var first = sum(x), second = sum(log(x));
+  Store fed;
+  fed.add("x", Array(ArrayView(Numbers{0.F, 1.F})));
+  const std::optional<Capsule> capsule = find_failure({tape, {first, second}, fed, {}});
+  REQUIRE(capsule);
+  CHECK(capsule->failure.op == "log");
+  CHECK_FALSE(capsule->failure.backward);
+}
