@@ -49,6 +49,11 @@ class Interpreter {
   /// Whether `name` has a value in `environment`, apart from weights and modules.
   bool knows(const std::string& name, const Environment& environment) const;
 
+  /// What modules returned and lines assigned in their last application, in the order of recording: arrays of the tape,
+  /// not those inside scans and checkpoints. The names are paths: "h.0.attn" is what the module returned ("h.0.attn.1"
+  /// the second of several results), "h.0.attn.scores" what a line of it assigned, "loss.p" a line of a function.
+  NamedVars values() const;
+
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
   Value call_function(const Function& function, const Arguments& arguments);
 
@@ -99,7 +104,9 @@ class Interpreter {
   const Module* root_;
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
-  std::map<const Module*, Values> applied_;  ///< The locals of each module's last application.
+  std::map<const Module*, Values> applied_;    ///< The locals of each module's last application.
+  std::map<const Module*, Value> returned_;    ///< The result of each module's last application.
+  std::map<const Function*, Values> called_;   ///< The locals of each function's last call.
 };
 
 /// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the

@@ -145,7 +145,7 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
       vars);
   applied_ = applied;  // values assigned inside the checkpoint are not kept
   std::size_t next = 0;
-  return replace_vars(result, outputs, next);
+  return returned_[&module] = replace_vars(result, outputs, next);
 }
 
 Value Interpreter::apply_block(const Module& module, const Arguments& arguments) {
@@ -159,7 +159,7 @@ Value Interpreter::apply_block(const Module& module, const Arguments& arguments)
   }
   Value result = compute(module.block->computation, environment, module.scope);
   applied_[&module] = std::move(environment.locals);
-  return result;
+  return returned_[&module] = std::move(result);
 }
 
 Value Interpreter::call_function(const Function& function, const Arguments& arguments) {
@@ -175,6 +175,7 @@ Value Interpreter::call_function(const Function& function, const Arguments& argu
   try {
     Value result = compute(function.computation, environment, scope);
     calling_.pop_back();
+    called_[&function] = std::move(environment.locals);
     return result;
   } catch (...) {
     calling_.pop_back();

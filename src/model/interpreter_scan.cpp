@@ -85,7 +85,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
     applied_ = applied;  // values assigned inside belong to a single step
     Tuple results(scanned.outputs.begin(), scanned.outputs.end());
     results.insert(results.end(), scanned.states.begin(), scanned.states.end());
-    return results.size() == 1 ? results[0] : Value(results);
+    return returned_[&module] = results.size() == 1 ? results[0] : Value(results);
   });
 }
 

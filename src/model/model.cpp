@@ -230,14 +230,15 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
   return vars;
 }
 
-NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs) const {
+NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs, NamedVars* values) const {
   tape.set_default_dtype(dtype());
   tape.set_ops(*data_->context.ops);
   const model::Function& found = data_->function(function);
   const std::size_t size = tape.size();
   model::Value value;
+  model::Interpreter interpreter(data_->context, tape, data_->root.get());
   try {
-    value = model::Interpreter(data_->context, tape, data_->root.get()).call_function(found, arguments_of(inputs));
+    value = interpreter.call_function(found, arguments_of(inputs));
   } catch (const DefinitionError&) {
     tape.truncate(size);
     throw;
@@ -266,6 +267,7 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
     }
     vars.add(names[i], *var);
   }
+  if (values != nullptr) *values = interpreter.values();
   return vars;
 }
 
