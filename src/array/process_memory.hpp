@@ -6,7 +6,7 @@
 
 namespace xtape {
 
-/// A size for messages: "3 bytes", "1.50 MiB".
+/// A size for messages: "1 byte", "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);
 
 /// The largest number of bytes that this process can use: the memory of the machine with its swap, or a limit of the
