@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <stdexcept>
 #include <unordered_map>
 
 namespace xtape {
@@ -26,7 +25,7 @@ void check(int code, const std::string& what) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw std::runtime_error(what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+  throw CommunicationError(what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
 }
 
 /// The number of processes that the launcher has started, from its environment; 0 if it does not tell.
@@ -51,7 +50,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &size_);
     if (size_ == 1 && launched() > 1)
-      throw std::runtime_error("the launcher has started " + std::to_string(launched()) +
+      throw CommunicationError("the launcher has started " + std::to_string(launched()) +
                                " processes, but MPI connects this one to no other: the launcher belongs to another "
                                "implementation of MPI than the library xtape-mpi, which has " +
                                library());
@@ -123,7 +122,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       const std::size_t rounded = (bytes + 64) / 64 * 64;
       auto* own = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
       if (own == nullptr)
-        throw std::runtime_error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
+        throw Error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
       std::fill_n(own, rounded, std::byte{0});
       parts[static_cast<std::size_t>(rank_)] = {own, [](std::byte* p) { std::free(p); }};
       return parts;
@@ -189,8 +188,8 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
 
   [[noreturn]] void give_up(int rank) const {
     const std::string seconds = std::to_string(static_cast<long>(options_.timeout)) + " s";
-    if (rank < 0) throw std::runtime_error("some rank has not answered for " + seconds);
-    throw std::runtime_error(name(rank) + " has not answered for " + seconds);
+    if (rank < 0) throw CommunicationError("some rank has not answered for " + seconds);
+    throw CommunicationError(name(rank) + " has not answered for " + seconds);
   }
 
   /// Throws if the process of a rank of this host has died. The launcher ends all ranks then, but does not tell why.
@@ -200,7 +199,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       const std::string text((std::istreambuf_iterator<char>(status)), std::istreambuf_iterator<char>());
       const std::size_t state = text.rfind(") ");
       const bool dead = state == std::string::npos || text[state + 2] == 'Z' || text[state + 2] == 'X';
-      if (dead) throw std::runtime_error(name(near_ranks_[i]) + " has died");
+      if (dead) throw CommunicationError(name(near_ranks_[i]) + " has died");
     }
   }
 
