@@ -1,6 +1,7 @@
 /// Arrays: dtype, shape, layout, a non-owning view, and an array that owns its memory.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -49,7 +50,8 @@ constexpr Dtype dtype_of() {
                                             : Dtype::int64;
 }
 
-/// Up to max_rank integers, without an allocation: sizes, strides or axes. operator[] and back() do not check indices.
+/// Up to max_rank integers, without an allocation: sizes, strides or axes. operator[] requires i < size(), back() an axis;
+/// debug builds assert it.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 10;
@@ -66,10 +68,16 @@ class Shape {
 
   std::size_t size() const { return rank_; }
   bool empty() const { return rank_ == 0; }
-  std::int64_t& operator[](std::size_t i) { return sizes_[i]; }
-  std::int64_t operator[](std::size_t i) const { return sizes_[i]; }
-  std::int64_t back() const { return sizes_[rank_ - 1]; }
-  std::int64_t& back() { return sizes_[rank_ - 1]; }
+  std::int64_t& operator[](std::size_t i) {
+    assert(i < rank_);
+    return sizes_[i];
+  }
+  std::int64_t operator[](std::size_t i) const {
+    assert(i < rank_);
+    return sizes_[i];
+  }
+  std::int64_t back() const { return (*this)[rank_ - 1]; }
+  std::int64_t& back() { return (*this)[rank_ - 1]; }
   std::int64_t* begin() { return sizes_; }
   std::int64_t* end() { return sizes_ + rank_; }
   const std::int64_t* begin() const { return sizes_; }
@@ -139,9 +147,11 @@ bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// A non-owning view of an array, contiguous or strided; the memory must outlive the view. Plays read feeds and return
-/// outputs as views. Converts from Array and from xtensor containers and adaptors. Elements need only their natural
-/// alignment.
+/// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array and from
+/// xtensor containers and adaptors. Elements need only their natural alignment.
+///
+/// A view of a variable does not own its memory, which must outlive the view. A temporary moves into the view that is
+/// made from it: its copies keep it alive, so feeds and lists of named arrays may be made of temporaries.
 class ArrayView {
  public:
   ArrayView() = default;  ///< Views nothing: data() is null.
@@ -149,15 +159,21 @@ class ArrayView {
   /// axis.
   ArrayView(const void* data, Dtype dtype, const Layout& layout);
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
+  ArrayView(Array&& array);                                        // NOLINT: converts by intent
 
   /// From an xtensor container or adaptor: anything with data(), shape(), strides() and data_offset().
-  template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
-            class = decltype(std::declval<const E&>().strides())>
-  ArrayView(const E& e)  // NOLINT: converts by intent
-      : data_(e.data()), dtype_(dtype_of<T>()) {
-    layout_.shape = Shape(e.shape().begin(), e.shape().end());
-    layout_.strides = Strides(e.strides().begin(), e.strides().end());
-    layout_.offset = static_cast<std::int64_t>(e.data_offset());
+  template <class E, class C = std::remove_reference_t<E>,
+            class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const C&>().data())>>,
+            class = decltype(std::declval<const C&>().strides())>
+  ArrayView(E&& e)  // NOLINT: converts by intent
+      : dtype_(dtype_of<T>()) {
+    if constexpr (std::is_lvalue_reference<E>::value) {
+      look_at(e);
+    } else {
+      auto kept = std::make_shared<std::remove_const_t<C>>(std::forward<E>(e));
+      look_at(*kept);
+      owner_ = std::move(kept);
+    }
   }
 
   const void* data() const { return data_; }  ///< The address of offset 0, which need not be that of an element.
@@ -166,13 +182,13 @@ class ArrayView {
   const Layout& layout() const { return layout_; }
 
   /// A pointer to the first element; the others follow by layout().strides. Throws DtypeError unless T is the view's
-  /// element type.
+  /// element type, Error if data() is null but the shape has elements.
   template <class T>
   const T* as() const {
     require(dtype_of<T>());
     return static_cast<const T*>(data_) + layout_.offset;
   }
-  /// A copy as an xtensor array. Throws DtypeError unless T is the view's element type.
+  /// A copy as an xtensor array. Throws as `as`.
   template <class T>
   xt::xarray<T> to() const {
     require(dtype_of<T>());
@@ -180,15 +196,25 @@ class ArrayView {
     copy_to(copy.data());
     return copy;
   }
-  /// Writes the elements in row-major order to `destination`, which must not overlap the viewed memory.
+  /// Writes the elements in row-major order to `destination`, which must not overlap the viewed memory. Throws Error if
+  /// either is null and there are elements.
   void copy_to(void* destination) const;
 
  private:
   void require(Dtype dtype) const;
+  void require_memory() const;
+  template <class E>
+  void look_at(const E& e) {
+    data_ = e.data();
+    layout_.shape = Shape(e.shape().begin(), e.shape().end());
+    layout_.strides = Strides(e.strides().begin(), e.strides().end());
+    layout_.offset = static_cast<std::int64_t>(e.data_offset());
+  }
 
   const void* data_ = nullptr;
   Dtype dtype_ = Dtype::float32;
   Layout layout_;
+  std::shared_ptr<const void> owner_;  // of a temporary; else null
 };
 
 /// A handle to a dense row-major array that owns its memory, aligned to 64 bytes; from 2 MiB on, to huge pages, which
@@ -196,14 +222,14 @@ class ArrayView {
 /// elements is not synchronised.
 class Array {
  public:
-  Array() = default;  ///< Empty: no memory, data() is null, false as a bool.
+  Array() = default;  ///< Empty, as after a move: no memory, data() is null, false as a bool.
   /// Zeros. Throws ShapeError as checked_bytes does, Error if the system refuses the memory.
   Array(Dtype dtype, const Shape& shape);
   explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws as the constructor above.
 
-  /// A handle on the caller's `memory`, which must hold such an array and be aligned to 64 bytes.
-  Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape)
-      : bytes_(std::move(memory)), dtype_(dtype), shape_(shape) {}
+  /// A handle on the caller's `memory`, which must hold such an array. Throws Error if it is null or not aligned to 64
+  /// bytes, ShapeError as checked_bytes does.
+  Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape);
 
   explicit operator bool() const { return bytes_ != nullptr; }
   Dtype dtype() const { return dtype_; }
@@ -212,28 +238,35 @@ class Array {
   std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype_); }
   void* data() { return bytes_.get(); }
   const void* data() const { return bytes_.get(); }
+  // The following throw Error if the array is empty.
+
   /// The first element, and a copy as an xtensor array. Both throw DtypeError unless T is the array's element type.
   template <class T>
   T* as() {
-    return const_cast<T*>(ArrayView(*this).as<T>());
+    return const_cast<T*>(std::as_const(*this).as<T>());
   }
   template <class T>
   const T* as() const {
+    require_memory();
     return ArrayView(*this).as<T>();
   }
   template <class T>
   xt::xarray<T> to() const {
+    require_memory();
     return ArrayView(*this).to<T>();
   }
   /// Overwrites the elements, for all handles. Throws ShapeError or DtypeError unless `values` has this array's shape
   /// and dtype.
   void assign(const ArrayView& values);
-  Array clone() const { return Array(ArrayView(*this)); }  ///< A copy with its own memory.
+  Array clone() const;  ///< A copy with its own memory.
   /// A handle on the same memory under another shape, with the first elements. Throws ShapeError if `shape` has more
   /// elements than there are, or a negative size.
   Array first(const Shape& shape) const;
 
  private:
+  friend class ArrayView;
+  void require_memory() const;
+
   std::shared_ptr<std::byte> bytes_;
   Dtype dtype_ = Dtype::float32;
   Shape shape_;

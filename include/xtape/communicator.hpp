@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "xtape/error.hpp"
+
 namespace xtape {
 
 /// A group of processes ("ranks") that send bytes to each other. For one thread at a time.
 ///
-/// Functions throw std::runtime_error if a rank cannot be reached or does not answer in time; the message names it and
+/// Functions throw CommunicationError if a rank cannot be reached or does not answer in time; the message names it and
 /// its host.
 class Communicator {
  public:

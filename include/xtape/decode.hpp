@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "xtape/model.hpp"
+#include "xtape/owner.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/text.hpp"
 #include "xtape/tokenizers.hpp"
@@ -81,7 +82,7 @@ class TextStream {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// How hypotheses of different lengths are compared: score = log_probability / penalty. The penalty, for L tokens with
@@ -152,7 +153,7 @@ class Searcher {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 }  // namespace xtape

@@ -14,6 +14,7 @@
 #include "xtape/communicator.hpp"
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
+#include "xtape/owner.hpp"
 
 namespace xtape {
 
@@ -33,7 +34,7 @@ struct DistributedOptions {
 /// read each other's gradients in place.
 ///
 /// All ranks make the same calls in the same order, except that each plays its own shards. If a call throws
-/// std::runtime_error on one rank, the others cannot go on.
+/// CommunicationError on one rank, the others cannot go on.
 class DistributedOptimizer {
  public:
   /// Trains the weights of `model` named `trained`, which take the values that they have on rank 0, and moves them to
@@ -82,7 +83,7 @@ class DistributedOptimizer {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 }  // namespace xtape

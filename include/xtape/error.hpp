@@ -1,4 +1,4 @@
-/// The exceptions that xtape throws. Unless its documentation says otherwise, a call that throws leaves the tape, the
+/// The exceptions that xtape throws: all derive from Error, except std::bad_alloc. Unless its documentation says otherwise, a call that throws leaves the tape, the
 /// store and the file that it worked on unchanged.
 #pragma once
 
@@ -51,7 +51,8 @@ class DtypeError : public Error {
   using Error::Error;
 };
 
-/// A var that is empty, stale, or belongs to another tape.
+/// A var that is empty, stale, or belongs to another tape; a number that no node or value of the tape has; an object that
+/// was moved from.
 class HandleError : public Error {
  public:
   using Error::Error;
@@ -59,6 +60,12 @@ class HandleError : public Error {
 
 /// A mistake in a definition, recipe or expression. The text has file, block, line and a caret.
 class DefinitionError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A process of a distributed training that cannot be reached, or does not answer in time.
+class CommunicationError : public Error {
  public:
   using Error::Error;
 };

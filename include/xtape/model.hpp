@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "xtape/op.hpp"
+#include "xtape/owner.hpp"
 #include "xtape/player.hpp"
 #include "xtape/tape.hpp"
 
@@ -201,7 +202,7 @@ class Model {
   struct Data;
   void narrow_weights(Dtype dtype, bool convert);
   explicit Model(std::unique_ptr<Data> data);
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// The path of the definition `name`: the file of that path if there is one, else (for a name without a directory) the

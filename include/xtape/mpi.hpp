@@ -19,7 +19,7 @@ struct MpiOptions {
 };
 
 /// The ranks of MPI_COMM_WORLD. Initialises MPI if necessary, and then finalises it with the last copy of the pointer.
-/// Throws std::runtime_error if the launcher has started several processes that MPI does not connect: then it belongs
+/// Throws CommunicationError if the launcher has started several processes that MPI does not connect: then it belongs
 /// to another implementation of MPI than the library.
 std::shared_ptr<Communicator> mpi_communicator(const MpiOptions& options = {});
 

@@ -36,10 +36,15 @@ class Named {
   Named(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) add(entry.name, entry.value);
   }
-  /// From values that convert to T. Views made from arrays do not keep the arrays alive.
+  /// From values that convert to T. Views made from the arrays of a variable do not keep the arrays alive; those of a
+  /// temporary move into the views.
   template <class U, class = std::enable_if_t<std::is_convertible<const U&, T>::value>>
   Named(const Named<U>& other) {  // NOLINT: converts by intent
     for (const auto& entry : other) add(entry.name, entry.value);
+  }
+  template <class U, class = std::enable_if_t<std::is_convertible<U, T>::value && !std::is_same<U, T>::value>>
+  Named(Named<U>&& other) {  // NOLINT: converts by intent
+    for (auto& entry : other.entries_) add(entry.name, std::move(entry.value));
   }
 
   /// Adds a value and returns a copy of it. Throws Error if the name exists.
@@ -77,7 +82,13 @@ class Named {
 
   std::size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  const Entry& operator[](std::size_t index) const { return entries_[index]; }  ///< In the order of addition.
+  /// In the order of addition. Throws Error if there are fewer.
+  const Entry& operator[](std::size_t index) const {
+    if (index >= entries_.size())
+      throw Error("there is no " + std::string(kind_of_value<T>) + " " + std::to_string(index) + ": the list has " +
+                  std::to_string(entries_.size()));
+    return entries_[index];
+  }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
   std::vector<std::string> names() const {
@@ -96,6 +107,9 @@ class Named {
   friend bool operator!=(const Named& a, const Named& b) { return !(a == b); }
 
  private:
+  template <class U>
+  friend class Named;
+
   std::vector<Entry> entries_;
   std::map<std::string, std::size_t> index_;  // name -> index in entries_
 };

@@ -134,7 +134,8 @@ struct Op {
 
 /// Runs the shape rule, appends one node, and returns all its outputs: the last step of `apply`, for Op::record. Inputs
 /// must be promoted and attributes complete. Throws DtypeError if inputs that promote together have different dtypes,
-/// ShapeError if no array can have an output's type, HandleError for stale inputs, and what the shape rule throws.
+/// ShapeError if no array can have an output's type, HandleError for stale inputs and inputs of another tape, Error for
+/// sources and a wrong number of inputs, and what the shape rule throws.
 Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
                  std::shared_ptr<const Tape> body = nullptr);
 

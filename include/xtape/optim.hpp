@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/owner.hpp"
 
 namespace xtape {
 
@@ -57,7 +58,7 @@ class Optimizer {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// The learning rate by step; the first step is 1. During warm-up it rises linearly, rate * step / warmup; with noam, to

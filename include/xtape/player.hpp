@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "xtape/owner.hpp"
 #include "xtape/precision.hpp"
 #include "xtape/tape.hpp"
 #include "xtape/trace.hpp"
@@ -75,9 +76,10 @@ struct Digest {
   std::uint64_t hash = 0;
 };
 
-/// The array that is fed to an input. It is read during the play only.
+/// The array that is fed to an input. It is read during the play only. A temporary moves into the feed (see ArrayView);
+/// a variable must live until the play.
 struct Feed {
-  Feed(const Var& var, const ArrayView& values) : var(var), values(values) {}
+  Feed(const Var& var, ArrayView values) : var(var), values(std::move(values)) {}
   Var var;
   ArrayView values;
 };
@@ -154,33 +156,40 @@ class MemoryError : public Error {
 /// carries may play at once.
 class Player {
  public:
-  /// Throws Error without outputs and carries, for an input carried twice, or if the plan needs more memory than the
+  /// Throws Error without outputs and carries, for an input carried twice, for memory of a carry that is also that of
+  /// another carry or of a parameter, for an op whose kernel is empty, or if the plan needs more memory than the
   /// process can have (naming the op of the largest buffer); MemoryError if it needs more than PlayerOptions::memory;
   /// HandleError for stale vars and vars of another tape; ShapeError if the types of a carry differ.
   Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
-  Player(Player&&) noexcept;
+  Player(Player&&) noexcept;  ///< Using the player that was moved from throws HandleError.
   Player& operator=(Player&&) noexcept;
   ~Player();
 
   /// Computes the outputs, without allocating. Needs one feed, of the input's shape and dtype, for each input that the
   /// outputs depend on, except carried ones; feeds of other inputs are ignored. Feeds are copied. `step` is the
-  /// random step: with the same seed and step, random ops draw the same numbers.
+  /// random step: with the same seed and step, random ops draw the same numbers. Without it, a play takes the step
+  /// after that of the last play, so that each draws its own.
   ///
   /// Throws DtypeError or ShapeError for a feed of another type, and Error for a feed that is missing, given twice or
   /// carried, before anything is computed. Errors in the values (an index out of range) are found while computing; they
   /// name the op and its site, and leave outputs and carried states unspecified.
-  void play(std::initializer_list<Feed> feeds = {}, std::uint64_t step = 0) { play(feeds.begin(), feeds.size(), step); }
-  void play(const std::vector<Feed>& feeds, std::uint64_t step = 0) { play(feeds.data(), feeds.size(), step); }
+  void play(std::initializer_list<Feed> feeds = {}) { play(feeds.begin(), feeds.size(), step()); }
+  void play(std::initializer_list<Feed> feeds, std::uint64_t step) { play(feeds.begin(), feeds.size(), step); }
+  void play(const std::vector<Feed>& feeds) { play(feeds.data(), feeds.size(), step()); }
+  void play(const std::vector<Feed>& feeds, std::uint64_t step) { play(feeds.data(), feeds.size(), step); }
   void play(const Feed* feeds, std::size_t count, std::uint64_t step);
   /// The same, and calls after(i) after each step i of the plan, so that outputs can be used before the play ends (see
   /// final_steps). An exception that `after` throws ends the play.
   void play(const std::vector<Feed>& feeds, std::uint64_t step, const std::function<void(std::int64_t)>& after);
+  std::uint64_t step() const;         ///< The random step of the next play without one; at first 0.
+  void set_step(std::uint64_t step);  ///< Plays from here on draw again what they drew from `step` on.
   /// Per output, the step of the plan after which its value is final. Throws as `view` does for other vars.
   std::vector<std::int64_t> final_steps(const Vars& outputs) const;
   /// Makes later plays write `outputs` to `memory`, one array for each, of its type; views of earlier plays stay valid
   /// and unchanged. The player's own memory for them is freed. An output that shares its memory with another output or
   /// a carry stays where it is. Returns per output whether it has moved. Throws ShapeError or DtypeError for arrays of
-  /// other types, and as `view` does.
+  /// other types, Error for an output given twice, for an empty array and for memory that the player reads or writes
+  /// elsewhere, and as `view` does; then nothing moves.
   std::vector<bool> move_outputs(const Vars& outputs, const std::vector<Array>& memory);
 
   /// An output of the last play: a dense view, valid until the next play or the end of the player. An output that is
@@ -218,7 +227,7 @@ class Player {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// The value of `var`, played once with Passes::reference(), for exploring and debugging. Random ops draw with seed and

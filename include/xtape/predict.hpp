@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "xtape/model.hpp"
+#include "xtape/owner.hpp"
 
 namespace xtape {
 
@@ -68,7 +69,7 @@ class Predictor {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 }  // namespace xtape

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/owner.hpp"
 
 namespace xtape {
 
@@ -31,6 +32,7 @@ class ArrayFile {
   };
   const std::string& path() const;
   const std::vector<Entry>& entries() const;  ///< In the order of the header.
+  // These throw Error if there is no such entry.
   Array read(std::size_t entry) const;        ///< The array of entries()[entry], in new memory.
   /// The same into `into`; ShapeError unless it has the array's dtype and shape. It may be float32 or float64 for an
   /// array of bfloat16. Both throw FileError, which names file
@@ -42,7 +44,7 @@ class ArrayFile {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// All arrays of a safetensors file. Throws as ArrayFile does.
@@ -64,7 +66,7 @@ class ArrayWriter {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// Writes the arrays of `store` to a new file next to `path`, flushes it to disk and renames it to `path`, so that a

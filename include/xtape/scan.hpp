@@ -41,7 +41,7 @@ using Cell = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars&
 ///
 /// Throws ShapeError if the inputs differ in length along the axis, a next state's type is not the state's, an output
 /// has fewer axes than `axis`, or `valid` does not fit; DtypeError if `valid` is not bool; HandleError for vars of
-/// another tape; Error if there is no input, the cell returns a wrong number of states or nothing at all, uses `cache`,
+/// another tape; Error if there is no cell or no input, the cell returns a wrong number of states or nothing at all, uses `cache`,
 /// or draws with `categorical`. Then nothing stays recorded.
 Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options = {},
              Caller caller = Caller::here());

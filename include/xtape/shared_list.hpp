@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "xtape/error.hpp"
 
 namespace xtape {
 
@@ -43,7 +46,12 @@ class SharedList {
   auto begin() const { return get().begin(); }
   auto end() const { return get().end(); }
   const T& operator[](std::size_t index) const { return get()[index]; }
-  const T& at(std::size_t index) const { return get().at(index); }
+  /// Throws Error if there are fewer elements.
+  const T& at(std::size_t index) const {
+    if (index >= size())
+      throw Error("there is no element " + std::to_string(index) + ": the list has " + std::to_string(size()));
+    return get()[index];
+  }
 
   friend bool operator==(const SharedList& a, const SharedList& b) {
     return a.items_ == b.items_ || a.get() == b.get();

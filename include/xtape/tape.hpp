@@ -196,12 +196,14 @@ class Operand {
   Caller caller_;
 };
 
-/// A handle on an append-only list of nodes, which lives as long as one of its handles or players. Copying or moving a
-/// handle does not affect vars. While a thread records on a tape, no other may use it; different tapes are independent.
+/// A handle on an append-only list of nodes, which lives as long as one of its handles or players. Copying a handle does
+/// not affect vars; there is no moving: a handle always has its list. While a thread records on a tape, no other may use it; different tapes are independent.
 class Tape {
  public:
   Tape();                    ///< In mode train.
   explicit Tape(Mode mode);  ///< The mode never changes.
+  Tape(const Tape&) = default;
+  Tape& operator=(const Tape&) = default;
 
   /// An input: a value that is fed at every play; without `dtype`, of the tape's default dtype. Throws Error if the
   /// tape has an input of that name, ShapeError if no array can have that shape.
@@ -232,7 +234,7 @@ class Tape {
   const OpTable* ops() const;
   void set_ops(const OpTable& table);
   std::size_t size() const;  ///< Nodes.
-  // These throw std::out_of_range if there is no such node or value. For references see Var.
+  // These throw HandleError if there is no such node or value. For references see Var.
   const Node& node(std::size_t index) const;
   const ValueType& type(ValueId id) const;
   Var var(ValueId id) const;
@@ -243,13 +245,14 @@ class Tape {
   /// second past or capacity < 1, ShapeError if `past` has another type.
   void set_past(const Var& tokens, const Var& past, std::int64_t capacity);
   /// The past of x: the var given to set_past if x depends on its tokens; else empty. Takes time linear in the number
-  /// of nodes that x depends on.
+  /// of nodes that x depends on. Throws HandleError if x is of another tape.
   Var past_of(const Var& x) const;
   std::int64_t capacity() const;  ///< Positions per row of caches; 0 without a past.
   /// The states of the caches recorded so far, in this order. A player of the tape needs them as
   /// PlayerOptions::carries.
   std::vector<Carry> states() const;
-  void add_state(const Var& input, const Var& output);  ///< For ops that record caches.
+  /// For ops that record caches. Throws HandleError for vars of another tape, Error if `input` is not an input.
+  void add_state(const Var& input, const Var& output);
 
   /// Changes how nodes are recorded until it is destroyed. Guards must be destroyed in reverse order.
   class [[nodiscard]] Guard {
@@ -266,9 +269,10 @@ class Tape {
     bool fused_before_;
   };
   /// Nodes recorded while the guard lives get sites on `line` of `scope`. If the scope has a `where`, errors give this
-  /// location instead of the program's line.
+  /// location instead of the program's line. Throws Error if `scope` is null.
   Guard in_scope(std::shared_ptr<const Scope> scope, std::int32_t line);
-  /// Nodes recorded while the guard lives get exactly this site: for nodes that replace the node of that site.
+  /// Nodes recorded while the guard lives get exactly this site: for nodes that replace the node of that site. A site
+  /// without a scope gets an empty one.
   Guard in_site(const Site& site);
 
   /// Writes the tape to the folder `path`: the nodes to tape.json, the arrays of constants and parameters to
@@ -297,9 +301,10 @@ class Tape {
   /// An empty tape with this tape's mode, default dtype and ops.
   Tape blank() const;
 
-  /// Appends `node` and sets its serial and, unless it has one, its site. Checks only that its inputs are earlier nodes
-  /// (else HandleError) and that arrays can have its output types (else ShapeError, which names the op and its
-  /// operands).
+  /// Appends `node` and sets its serial and, unless it has one, its site. Throws Error without an op, for a wrong number
+  /// of inputs and for a source that `input`, `parameter` or `constant` could not have recorded; HandleError unless its
+  /// inputs are values of earlier nodes; ShapeError, which names the op and its operands, if no array can have an output
+  /// type. The attributes, the dtypes of inputs and the output types must be as `apply` records them.
   ValueId append(Node node);
   /// Nodes recorded while the guard lives belong to a call of `op` (null: each to a call of its own op) from `caller`,
   /// unless an outer guard has assigned them to another call already.
@@ -308,14 +313,16 @@ class Tape {
   Guard out_of_call();
   /// Nodes recorded while the guard lives are marked as `fused`.
   Guard in_fused_call();
-  /// Removes the nodes from index `size` on; their vars become stale.
+  /// Removes the nodes from index `size` on, if any; their vars become stale.
   void truncate(std::size_t size);
   /// Moves the nodes from index `size` on into a body with these results, and returns it with the vars of this tape
   /// that its inputs stand for: the values of earlier nodes that the body uses. Sources stay on this tape; constants of
-  /// rank 0 are copied. The vars of moved nodes become stale.
+  /// rank 0 are copied. The vars of moved nodes become stale. Throws HandleError if the tape has fewer nodes, or for
+  /// results of another tape; then nothing changes.
   std::pair<std::shared_ptr<const Tape>, Vars> enclose(std::size_t size, const Vars& results);
   /// The results of a body, and its input nodes in order.
   const std::vector<ValueId>& results() const;
+  /// Throws HandleError if there is no such value.
   void set_results(std::vector<ValueId> results);
   std::vector<ValueId> inputs() const;
 
@@ -340,7 +347,8 @@ struct SavedTape {
 bool is_saved_tape(const std::string& path);
 
 /// Records the nodes of `body` on `tape`, with `inputs` (one per input of the body) in place of its inputs, and returns
-/// its results. The nodes keep their sites.
+/// its results. The nodes keep their sites. Throws Error unless there are as many inputs, of the same types, and the
+/// tapes differ; HandleError for inputs of another tape.
 Vars inline_body(Tape tape, const Tape& body, const Vars& inputs);
 
 /// Prints a readable line for each node: index, name, op, attributes, inputs, dtype, shape.
@@ -365,8 +373,8 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
 /// Calls `function` on `inputs` and encloses what it records as the body of one node, whose results it returns. Values
 /// inside the body are not kept for the backward pass but computed again there, with the same random numbers (Chen et
 /// al., 2016). Other vars that `function` uses become inputs of the node; other vars that it makes become stale. On a
-/// tape with a past it is just function(inputs). Throws Error without inputs or results, HandleError for vars of
-/// another tape; then nothing stays recorded.
+/// tape with a past it is just function(inputs). Throws Error without a function, inputs or results, HandleError for
+/// vars of another tape; then nothing stays recorded.
 Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, Caller caller = Caller::here());
 
 }  // namespace xtape

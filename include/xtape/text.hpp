@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/owner.hpp"
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {
@@ -164,7 +165,7 @@ class RowBatches : public Batches {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// The fields of a file by column: table[column][row].

@@ -18,6 +18,7 @@
 #include "xtape/inspect.hpp"
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
+#include "xtape/owner.hpp"
 #include "xtape/profile.hpp"
 #include "xtape/text.hpp"
 #include "xtape/tokenizers.hpp"
@@ -154,7 +155,7 @@ class Trainer {
 
  private:
   struct Data;
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// A change to a recipe: a dotted key ("optimizer.weight_decay", "hyper.n_layer") and the text of its value, read as
@@ -348,7 +349,7 @@ class Run {
  private:
   struct Data;
   explicit Run(std::unique_ptr<Data> data);
-  std::unique_ptr<Data> data_;
+  Owner<Data> data_;
 };
 
 /// Trainer::profile of a new model of the recipe; writes no run. Records the updates in `trace`, unless it is null.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "nearest.hpp"
 #include "process_memory.hpp"
@@ -243,9 +244,13 @@ ArrayView::ArrayView(const void* data, Dtype dtype, const Layout& layout)
 ArrayView::ArrayView(const Array& array)
     : ArrayView(array.data(), array.dtype(), Layout::dense(array.shape())) {}
 
+ArrayView::ArrayView(Array&& array) : ArrayView(std::as_const(array)) { owner_ = std::move(array.bytes_); }
+
 void ArrayView::copy_to(void* destination) const {
   const std::size_t bytes = static_cast<std::size_t>(count_of(shape())) * size_of(dtype_);
   if (bytes == 0) return;
+  require_memory();
+  if (destination == nullptr) throw Error("copy_to: the destination of " + std::to_string(bytes) + " bytes is null");
   if (layout_.contiguous()) {
     std::memcpy(destination,
                 static_cast<const char*>(data_) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)), bytes);
@@ -260,8 +265,15 @@ void ArrayView::copy_to(void* destination) const {
 }
 
 void ArrayView::require(Dtype dtype) const {
+  require_memory();
   if (dtype != dtype_)
     throw DtypeError(std::string("the array holds ") + name_of(dtype_) + ", not " + name_of(dtype));
+}
+
+void ArrayView::require_memory() const {
+  if (data_ == nullptr && count_of(shape()) != 0)
+    throw Error(std::string("a view without memory: data() is null, but its type is ") + name_of(dtype_) + " " +
+                to_string(shape()));
 }
 
 Array::Array(Dtype dtype, const Shape& shape)
@@ -269,7 +281,25 @@ Array::Array(Dtype dtype, const Shape& shape)
 
 Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) { values.copy_to(bytes_.get()); }
 
+Array::Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape)
+    : bytes_(std::move(memory)), dtype_(dtype), shape_(shape) {
+  checked_bytes(dtype, shape);
+  require_memory();
+  if (reinterpret_cast<std::uintptr_t>(bytes_.get()) % 64 != 0)
+    throw Error("the memory of an array must be aligned to 64 bytes");
+}
+
+void Array::require_memory() const {
+  if (!bytes_) throw Error("the array is empty: it has no memory");
+}
+
+Array Array::clone() const {
+  require_memory();
+  return Array(ArrayView(*this));
+}
+
 Array Array::first(const Shape& shape) const {
+  require_memory();
   if (checked_bytes(dtype_, shape) > static_cast<std::int64_t>(bytes()))
     throw ShapeError("an array of shape " + to_string(shape_) + " has fewer elements than shape " + to_string(shape));
   Array part = *this;
@@ -278,6 +308,7 @@ Array Array::first(const Shape& shape) const {
 }
 
 void Array::assign(const ArrayView& values) {
+  require_memory();
   if (values.dtype() != dtype_)
     throw DtypeError(std::string("cannot assign ") + name_of(values.dtype()) + " values to an array of " +
                      name_of(dtype_));

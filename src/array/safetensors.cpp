@@ -72,6 +72,13 @@ struct ArrayFile::Data {
       throw FileError("'" + path + "' is damaged: array '" + array.name +
                       "' does not have the checksum that was saved with it");
   }
+
+  const Described& array(std::size_t entry) const {
+    if (entry >= header.arrays.size())
+      throw Error("'" + path + "' has no array " + std::to_string(entry) + ": it has " +
+                  std::to_string(header.arrays.size()));
+    return header.arrays[entry];
+  }
 };
 
 ArrayFile::ArrayFile(const std::string& path) : data_(std::make_unique<Data>(path)) {}
@@ -87,19 +94,20 @@ const std::vector<ArrayFile::Entry>& ArrayFile::entries() const {
 }
 
 Array ArrayFile::read(std::size_t entry) const {
-  const Described& described = data_->header.arrays.at(entry);
+  const Described& described = data_->array(entry);
   Array array(described.stored->dtype, described.shape);
   read(entry, array);
   return array;
 }
 
 void ArrayFile::read(std::size_t entry, Array& into) const {
-  const Described& described = data_->header.arrays.at(entry);
+  const Described& described = data_->array(entry);
   const Conversion widen = widening(described.stored->dtype, into.dtype());
   if ((into.dtype() != described.stored->dtype && widen == nullptr) || into.shape() != described.shape)
     throw ShapeError("'" + described.name + "' of '" + data_->path + "' is " + name_of(described.stored->dtype) + " " +
                      to_string(described.shape) + ", and cannot be read into " + name_of(into.dtype()) + " " +
                      to_string(into.shape()));
+  if (!into) throw Error("'" + described.name + "' of '" + data_->path + "' cannot be read into an empty array");
   auto* to = static_cast<std::byte*>(into.data());
   const Conversion convert = widen != nullptr ? widen : described.stored->convert;
   if (convert == nullptr) return data_->read_pieces(described, to, [](auto...) {});
@@ -110,7 +118,7 @@ void ArrayFile::read(std::size_t entry, Array& into) const {
 }
 
 void ArrayFile::check(std::size_t entry) const {
-  const Described& described = data_->header.arrays.at(entry);
+  const Described& described = data_->array(entry);
   if (described.checksum) data_->read_pieces(described, nullptr, [](auto...) {});
 }
 

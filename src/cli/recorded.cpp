@@ -55,7 +55,7 @@ void add_gradients(RecordedTape& recorded) {
       if (is_floating(var.dtype())) by.add(name, var);
   Vars vars;
   for (const auto& each : by) vars.push_back(each.value);
-  const Vars found = grad(value, vars);
+  const Vars found = grad(value, vars, {.materialize_grads = true});
   for (std::size_t i = 0; i < by.size(); ++i) recorded.outputs.add("grad." + by[i].name, found[i]);
 }
 

@@ -17,7 +17,7 @@ NextToken::NextToken(Model& model, std::int64_t rows, std::int64_t columns, Mode
 }
 
 void NextToken::play() {
-  function_->player.play(feeds_);
+  function_->player.play(feeds_, 0);
   result_ = function_->player.view(function_->results[0].value);
 }
 

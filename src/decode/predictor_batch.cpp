@@ -59,7 +59,7 @@ void Predictor::Data::begin(std::int64_t rows, const NamedArrays& fixed, std::in
   past.clear();
   if (!fixed.empty()) {
     FixedPlayers::Function& known = fixed_player(rows);
-    known.player.play(feeds_of(known.inputs, fixed));
+    known.player.play(feeds_of(known.inputs, fixed), 0);
     store_boundary(known, repeat);
   }
   past.assign(static_cast<std::size_t>(rows * repeat), 0);

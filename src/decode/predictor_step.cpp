@@ -99,7 +99,7 @@ const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vecto
   StepPlayers::Function& known = step_player(columns);
   tokens.copy_to(known.notes.tokens.data());
   std::copy(past.begin(), past.end(), known.notes.past.as<std::int64_t>());
-  known.player.play(known.notes.feeds);
+  known.player.play(known.notes.feeds, 0);
   result = known.player.view(known.results[0].value);
   past.swap(next_past);
   return result;

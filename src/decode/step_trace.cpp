@@ -149,7 +149,7 @@ class Values {
  public:
   Values(const Recording& recording, const std::vector<bool>& looked, const std::vector<Feed>& feeds)
       : player_(recording.tape, outputs(recording, looked), without_passes()) {
-    player_.play(feeds);
+    player_.play(feeds, 0);
   }
   std::vector<double> of(const Var& var) const { return numbers_of(player_.view(var)); }
   Array copy_of(const Var& var) const { return Array(player_.view(var)); }

@@ -66,7 +66,7 @@ class ReplayedSteps : public TargetSteps {
     const Batch batch = {{"source", together(sources_, static_cast<std::int64_t>(sources_[0].size()))},
                          {"tokens", together(targets_, columns)}};
     const auto function = model_.player("logits", Mode::predict, data_sizes(model_, "logits", batch));
-    function->player.play(feeds_of(function->inputs, batch));
+    function->player.play(feeds_of(function->inputs, batch), 0);
     return rows_of(function->player.view(function->results[0].value), rows, length - 1);
   }
 

@@ -8,7 +8,6 @@
 
 #include "calls.hpp"
 #include "fusions.hpp"
-#include "reached_gradients.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -161,7 +160,9 @@ class Sweep {
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       call.outputs.push_back(tape_.var({index, static_cast<std::int32_t>(i)}));
-    call.grad = [](const Vars& outputs, const Vars& inputs, const Vars& given) { return grad(outputs, inputs, given); };
+    call.grad = [](const Vars& outputs, const Vars& inputs, const Vars& given) {
+      return grad(outputs, inputs, given, {.materialize_grads = true});
+    };
 
     const auto in_site = tape_.in_site(node.site);
     Vars gradients;
@@ -225,7 +226,7 @@ class Sweep {
   std::map<std::uint64_t, Var> wanted_;
 };
 
-void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
+void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const GradOptions& options) {
   if (outputs.empty()) throw Error("grad: needs at least one output");
   if (!cotangents.empty() && cotangents.size() != outputs.size())
     throw Error("grad: got " + std::to_string(cotangents.size()) + " cotangents for " + std::to_string(outputs.size()) +
@@ -238,6 +239,10 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
   };
   for (const Var& output : outputs) check(output, "output");
   for (const Var& input : inputs) check(input, "input");
+  for (const Var& output : outputs)
+    if (cotangents.empty() && !options.sum_outputs && count_of(output.shape()) != 1)
+      throw ShapeError("grad: an output without cotangent must have one element, got " + to_string(output.type()) +
+                       ": take its sum or mean, give cotangents, or set GradOptions::sum_outputs");
   for (std::size_t i = 0; i < cotangents.size(); ++i) {
     if (cotangents[i].tape() != tape) throw HandleError("grad: a cotangent is of another tape");
     if (cotangents[i].type() != outputs[i].type())
@@ -246,21 +251,37 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
   }
 }
 
-/// As grad, but with an empty var for an input that no gradient reaches.
-Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const Caller& caller) {
-  check_arguments(outputs, inputs, cotangents);
-  Tape tape = outputs[0].tape();
-  const auto in_call = tape.in_call(nullptr, caller);
+/// The value for messages: "'w', float32 (2, 3)", "the result of tanh, float32 (2,)".
+std::string described(const Var& var) {
+  const Node& node = var.node();
+  return (node.name.empty() ? "the result of " + node.op->name : "'" + node.name + "'") + ", " + to_string(var.type());
+}
+
+/// One gradient per input; an empty var for an input that no gradient reaches.
+Vars swept(Tape tape, const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
+  std::size_t begin = tape.size();
+  for (const Var& input : inputs) begin = std::min(begin, static_cast<std::size_t>(input.id().node));
+  Vars seeds = cotangents;
+  if (seeds.empty())
+    for (const Var& output : outputs) seeds.push_back(ones_like(output));
+  Sweep sweep(tape, begin);
+  sweep.fuse();
+  return sweep.run(outputs, inputs, seeds);
+}
+
+Vars recorded(Tape tape, const Vars& outputs, const Vars& inputs, const Vars& cotangents, const GradOptions& options) {
   const std::size_t size = tape.size();
   try {
-    std::size_t begin = size;
-    for (const Var& input : inputs) begin = std::min(begin, static_cast<std::size_t>(input.id().node));
-    Vars seeds = cotangents;
-    if (seeds.empty())
-      for (const Var& output : outputs) seeds.push_back(ones_like(output));
-    Sweep sweep(tape, begin);
-    sweep.fuse();
-    return sweep.run(outputs, inputs, seeds);
+    Vars gradients = swept(tape, outputs, inputs, cotangents);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!gradients[i].empty()) continue;
+      if (options.materialize_grads)
+        gradients[i] = zeros_like(inputs[i]);
+      else if (!options.allow_unused)
+        throw Error("grad: no gradient reaches input " + std::to_string(i) + " (" + described(inputs[i]) +
+                    "): leave it out, or set GradOptions::allow_unused or materialize_grads");
+    }
+    return gradients;
   } catch (...) {
     tape.truncate(size);
     throw;
@@ -269,23 +290,17 @@ Vars record_gradients(const Vars& outputs, const Vars& inputs, const Vars& cotan
 
 }  // namespace
 
-Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents, Caller caller) {
+Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const GradOptions& options, Caller caller) {
   return at_place(caller, [&] {
-    Vars gradients = record_gradients(outputs, inputs, cotangents, caller);
+    check_arguments(outputs, inputs, cotangents, options);
     Tape tape = outputs[0].tape();
     const auto in_call = tape.in_call(nullptr, caller);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (gradients[i].empty()) gradients[i] = zeros_like(inputs[i]);
-    return gradients;
+    return recorded(tape, outputs, inputs, cotangents, options);
   });
 }
 
-Vars reached_gradients(const Var& output, const Vars& inputs) {
-  return record_gradients({output}, inputs, {}, Caller::here());
-}
-
-Vars grad(const Var& output, const Vars& inputs, Caller caller) {
-  return grad(Vars{output}, inputs, {}, caller);
+Vars grad(const Var& output, const Vars& inputs, const GradOptions& options, Caller caller) {
+  return grad(Vars{output}, inputs, {}, options, caller);
 }
 
 }  // namespace xtape

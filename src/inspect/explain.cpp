@@ -108,7 +108,7 @@ class Flow {
         const Var output = tape_.var({user, static_cast<std::int32_t>(k)});
         if (is_floating(output.dtype())) values.push_back(output);
       }
-    const Vars gradients = grad(loss_, values);
+    const Vars gradients = grad(loss_, values, {.materialize_grads = true});
     std::map<Key, Var> gradient_of;
     for (std::size_t i = 0; i < values.size(); ++i) {
       gradient_of[key_of(values[i].id())] = gradients[i];
@@ -139,7 +139,7 @@ class Flow {
     const std::int32_t index = tape_.append(std::move(copy)).node;
     Vars of_copy;
     for (const std::int32_t output : outputs) of_copy.push_back(tape_.var({index, output}));
-    return grad(of_copy, {stand_in}, cotangents)[0];
+    return grad(of_copy, {stand_in}, cotangents, {.materialize_grads = true})[0];
   }
 
   void play() {

@@ -60,7 +60,7 @@ NamedSizes Model::sizes(const std::string& function, const NamedArrays& arrays,
 
 Store Model::play(const std::string& function, const NamedArrays& arrays, Mode mode) {
   const auto playable = player(function, mode, sizes(function, arrays));
-  playable->player.play(feeds_of(playable->inputs, arrays));
+  playable->player.play(feeds_of(playable->inputs, arrays), 0);
   Store results;
   for (const auto& [name, var] : playable->results) results.add(name, Array(playable->player.view(var)));
   return results;

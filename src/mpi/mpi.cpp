@@ -15,7 +15,6 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -35,7 +34,7 @@ void check(int code, const std::string& what) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw std::runtime_error(what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+  throw CommunicationError(what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
 }
 
 /// Watches a call of MPI that waits for all ranks and that nothing else can end; see MpiOptions::late.
@@ -98,7 +97,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &size_);
     if (size_ == 1 && launched() > 1)
-      throw std::runtime_error("the launcher has started " + std::to_string(launched()) +
+      throw CommunicationError("the launcher has started " + std::to_string(launched()) +
                                " processes, but MPI connects this one to no other: the launcher belongs to another "
                                "implementation of MPI than the library xtape-mpi, which has " +
                                library());
@@ -171,7 +170,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       const std::size_t rounded = (bytes + 64) / 64 * 64;
       auto* own = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
       if (own == nullptr)
-        throw std::runtime_error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
+        throw Error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
       std::fill_n(own, rounded, std::byte{0});
       parts[static_cast<std::size_t>(rank_)] = {own, [](std::byte* p) { std::free(p); }};
       return parts;
@@ -238,7 +237,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
   };
 
   [[noreturn]] void give_up(int rank) const {
-    throw std::runtime_error((rank < 0 ? "some rank" : name(rank)) + " has not answered for " + seconds_text(options_));
+    throw CommunicationError((rank < 0 ? "some rank" : name(rank)) + " has not answered for " + seconds_text(options_));
   }
 
   /// Throws if the process of a rank of this host has died. The launcher ends all ranks then, but does not tell why.
@@ -248,7 +247,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       const std::string text((std::istreambuf_iterator<char>(status)), std::istreambuf_iterator<char>());
       const std::size_t state = text.rfind(") ");
       const bool dead = state == std::string::npos || text[state + 2] == 'Z' || text[state + 2] == 'X';
-      if (dead) throw std::runtime_error(name(near_ranks_[i]) + " has died");
+      if (dead) throw CommunicationError(name(near_ranks_[i]) + " has died");
     }
   }
 

@@ -180,8 +180,13 @@ Vars naming(const Op& op, const Caller& caller, const Body& body) {
 
 Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
                  std::shared_ptr<const Tape> body) {
+  if (op.is_source()) throw Error("is a source, which the tape records: Tape::input, parameter, constant");
+  check_arity(op, inputs.size());
   Call call{op, attributes, {}, {}, body.get(), {}};
-  for (const Var& input : inputs) call.inputs.push_back(input.type());
+  for (const Var& input : inputs) {
+    if (input.tape() != tape) throw HandleError("an input is of another tape");
+    call.inputs.push_back(input.type());
+  }
   check_one_dtype(call);
   Node node;
   node.op = &op;

@@ -268,6 +268,7 @@ Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs
 }  // namespace
 
 Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options, Caller caller) {
+  if (!cell) throw Error("scan: the cell is empty");
   if (inputs.empty()) throw Error("scan: needs at least one input, whose size along the axis is the number of steps");
   Tape tape = inputs[0].tape();
   const auto check = [&](const Var& var) {

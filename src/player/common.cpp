@@ -1,6 +1,8 @@
 // Merges equal calls on equal inputs.
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <string_view>
 #include <unordered_map>
 
 #include "passes.hpp"
@@ -12,27 +14,41 @@ void mix(std::uint64_t& hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
 }
 
-/// A hash of the call without its inputs.
+constexpr std::size_t most_compared = 1024;  // bytes of constants that do not share memory
+
+std::uint64_t hash_of_constant(const Array& array) {
+  if (array.bytes() > most_compared) return reinterpret_cast<std::uintptr_t>(array.data());
+  return std::hash<std::string_view>()({static_cast<const char*>(array.data()), array.bytes()});
+}
+
+/// A hash of the call without its inputs. Calls that differ have different hashes, nearly always: thousands of
+/// different literals would else be compared with each other.
 std::uint64_t hash_of(const Node& node, std::int32_t region) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.op);
   mix(hash, static_cast<std::uint64_t>(region));
   mix(hash, hash_of(node.attributes));
+  if (node.op->random) mix(hash, node.site.key);
+  if (node.op == &constant_op()) mix(hash, hash_of_constant(node.storage));
   return hash;
 }
 
-/// Whether two constants share memory, or are at most 1024 bytes and equal.
+/// Whether a node may be equal to another one.
+bool may_repeat(const Node& node) {
+  return !node.body && (!node.op->is_source() || node.op == &constant_op());
+}
+
+/// Whether two constants share memory, or are small and equal.
 bool equal_constants(const Array& a, const Array& b) {
   if (a.data() == b.data()) return true;
-  return a.bytes() <= 1024 && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+  return a.bytes() <= most_compared && a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
 /// Whether two calls give the same results if their inputs are the same.
 bool equal_calls(const Node& a, const Node& b) {
-  if (a.op != b.op || a.outputs != b.outputs || !(a.attributes == b.attributes) || a.body || b.body) return false;
+  if (a.op != b.op || a.outputs != b.outputs || !(a.attributes == b.attributes)) return false;
   if (a.op->random && a.site.key != b.site.key) return false;
-  if (a.op == &constant_op()) return equal_constants(a.storage, b.storage);
-  return !a.op->is_source();
+  return a.op != &constant_op() || equal_constants(a.storage, b.storage);
 }
 }  // namespace
 
@@ -46,6 +62,8 @@ std::vector<std::int32_t> first_equals(const Program& program) {
   const auto now = [&](ValueId id) { return ValueId{first[static_cast<std::size_t>(id.node)], id.output}; };
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
+    first[i] = static_cast<std::int32_t>(i);
+    if (!may_repeat(node)) continue;
     const auto region_of = [&](std::size_t at) { return tape.node(at).op == &constant_op() ? 0 : program.regions[at]; };
     const auto same = [&](std::int32_t other) {
       const auto at = static_cast<std::size_t>(other);
@@ -59,8 +77,10 @@ std::vector<std::int32_t> first_equals(const Program& program) {
       mix(hash, (static_cast<std::uint64_t>(now(id).node) << 8) + static_cast<std::uint64_t>(id.output));
     const auto [begin, end] = seen.equal_range(hash);
     const auto twin = std::find_if(begin, end, [&](const auto& each) { return same(each.second); });
-    first[i] = twin == end ? static_cast<std::int32_t>(i) : twin->second;
-    if (twin == end) seen.emplace(hash, first[i]);
+    if (twin == end)
+      seen.emplace(hash, first[i]);
+    else
+      first[i] = twin->second;
   }
   return first;
 }

@@ -39,9 +39,11 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
     values.emplace_back(point);
     inputs.push_back(tape.input(std::to_string(inputs.size()), values.back().shape(), Dtype::float64));
   }
+  if (!function) throw Error("gradcheck: the function is empty");
+  const GradOptions zeros{.materialize_grads = true};
   Var scalar = with_random_cotangents(tape, function(inputs), random);
-  if (options.second) scalar = with_random_cotangents(tape, grad(scalar, inputs), random);
-  const Vars gradients = grad(scalar, inputs);
+  if (options.second) scalar = with_random_cotangents(tape, grad(scalar, inputs, zeros), random);
+  const Vars gradients = grad(scalar, inputs, zeros);
 
   std::vector<Feed> feeds;  // views of `values`, which are changed in place below
   for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i], ArrayView(values[i]));
@@ -49,7 +51,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
   PlayerOptions plain;
   plain.passes = Passes::reference();
   Player differences(tape, {scalar}, plain);
-  recorded.play(feeds);
+  recorded.play(feeds, 0);
 
   GradcheckReport report;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -59,7 +61,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
       const double before = element;
       const auto value_at = [&](double moved) {
         element = moved;
-        differences.play(feeds);
+        differences.play(feeds, 0);
         return differences.scalar(scalar);
       };
       const double difference =

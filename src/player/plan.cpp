@@ -206,6 +206,7 @@ class Planner {
     step.kernel = tiled   ? make_elementwise(call)
                   : steps ? make_stepped(call, options_, step.cost)
                           : node.op->lowering.kernel(call);
+    if (!step.kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
     if (step.kernel.scratch_bytes > 0) {
       step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel.scratch_bytes);
       places_.buffers.back().scratch = true;

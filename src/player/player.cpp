@@ -10,6 +10,7 @@
 #include "budget.hpp"
 #include "hasher.hpp"
 #include "memory.hpp"
+#include "overlap.hpp"
 #include "passes.hpp"
 #include "plan.hpp"
 #include "ready.hpp"
@@ -65,6 +66,7 @@ struct Player::Data {
   std::optional<Hasher> hasher;  // if options.digests is set
   std::optional<Plan> plan;      // made at the first call of plan()
   bool played = false;
+  std::uint64_t next_step = 0;   // the random step of a play that is given none
 
   void* address(const BufferRef& ref) {
     Buffer& buffer = planned.buffers[static_cast<std::size_t>(ref.buffer)];
@@ -132,6 +134,15 @@ struct Player::Data {
       if (after) after(static_cast<std::int64_t>(i));
     }
     if (options.profile) ++measured;
+  }
+
+  void play(const Feed* feeds, std::size_t count, std::uint64_t step,
+            const std::function<void(std::int64_t)>& after) {
+    feed_all(feeds, count);
+    const SingleThreadedBlas guard;
+    run_steps(step, after);
+    played = true;
+    next_step = step + 1;
   }
 
   /// Whether the output is a dense array that fills a buffer of its own.
@@ -228,7 +239,8 @@ struct Player::Data {
   }
 };
 
-Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options) : data_(new Data{}) {
+Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options)
+    : data_(std::make_unique<Data>()) {
   data_->tape = tape;
   data_->rules = &ops_of(tape);
   data_->outputs = outputs;
@@ -238,6 +250,7 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   const SingleThreadedBlas guard;  // folding constants plays too
   const Program program = optimised(tape, outputs, options);
   data_->planned = xtape::plan(program, options, data_->threads);
+  check_overlaps(data_->planned.buffers, memory_of(data_->planned.buffers));
   data_->ready_steps();
 }
 
@@ -254,17 +267,19 @@ Player& Player::operator=(Player&&) noexcept = default;
 Player::~Player() = default;
 
 void Player::play(const Feed* feeds, std::size_t count, std::uint64_t step) {
-  data_->feed_all(feeds, count);
-  const SingleThreadedBlas guard;
-  data_->run_steps(step, {});
-  data_->played = true;
+  if (feeds == nullptr && count > 0) throw Error("play: the feeds are null");
+  data_->play(feeds, count, step, {});
 }
 
 void Player::play(const std::vector<Feed>& feeds, std::uint64_t step, const std::function<void(std::int64_t)>& after) {
-  data_->feed_all(feeds.data(), feeds.size());
-  const SingleThreadedBlas guard;
-  data_->run_steps(step, after);
-  data_->played = true;
+  data_->play(feeds.data(), feeds.size(), step, after);
+}
+
+std::uint64_t Player::step() const {
+  return data_->next_step;
+}
+void Player::set_step(std::uint64_t step) {
+  data_->next_step = step;
 }
 
 std::vector<std::int64_t> Player::final_steps(const Vars& outputs) const {
@@ -293,11 +308,20 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
     if (memory[i].shape() != output.layout.shape) throw ShapeError(mismatch());
     planned.push_back(&output);
   }
+  std::vector<Buffer>& buffers = data_->planned.buffers;
+  std::vector<const Array*> held = memory_of(buffers);
   std::vector<bool> moved;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!memory[i]) throw Error("move_outputs: array " + std::to_string(i) + " is empty");
+    if (std::find(planned.begin(), planned.begin() + static_cast<std::ptrdiff_t>(i), planned[i]) !=
+        planned.begin() + static_cast<std::ptrdiff_t>(i))
+      throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
     moved.push_back(data_->is_alone(*planned[i]));
-    if (moved[i]) data_->planned.buffers[static_cast<std::size_t>(planned[i]->buffer)].array = memory[i];
+    if (moved[i]) held[static_cast<std::size_t>(planned[i]->buffer)] = &memory[i];
   }
+  check_overlaps(buffers, held);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (moved[i]) buffers[static_cast<std::size_t>(planned[i]->buffer)].array = memory[i];
   data_->find_outputs();
   return moved;
 }

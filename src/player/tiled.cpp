@@ -125,7 +125,9 @@ TileFunction tile_of(const KernelCall& fused, const Tape& body, const Node& node
   for (const ValueType& type : call.outputs) made.out.push_back(Layout::dense(type.shape));
   made.threads = fused.threads;
   made.seed = fused.seed;
-  return node.op->lowering.tile(made);
+  TileFunction tile = node.op->lowering.tile(made);
+  if (!tile) throw Error(node.op->name + ": its lowering gives an empty tile function");
+  return tile;
 }
 
 /// A body that contains only the call.

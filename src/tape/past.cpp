@@ -1,6 +1,6 @@
 // The past of the rows of a tape in mode predict, and the states that hold it.
 #include "tape_data.hpp"
-#include "xtape/tape.hpp"
+#include "xtape/op.hpp"
 
 namespace xtape {
 
@@ -19,6 +19,7 @@ void Tape::set_past(const Var& tokens, const Var& past, std::int64_t capacity) {
 }
 
 Var Tape::past_of(const Var& x) const {
+  if (x.tape() != *this) throw HandleError("past_of: the var is of another tape");
   if (data_->past < 0) return {};
   std::vector<bool> seen(size(), false);
   std::vector<std::int32_t> open{x.id().node};
@@ -44,6 +45,8 @@ std::vector<Carry> Tape::states() const {
 }
 
 void Tape::add_state(const Var& input, const Var& output) {
+  if (input.tape() != *this || output.tape() != *this) throw HandleError("add_state: a var is of another tape");
+  if (input.node().op != &input_op()) throw Error("add_state: a state begins at an input, not at " + input.node().op->name);
   data_->states.emplace_back(input.id(), output.id());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calls.hpp"
+#include "check_call.hpp"
 #include "tape_data.hpp"
 #include "xtape/op.hpp"
 
@@ -166,9 +167,20 @@ Tape Tape::blank() const {
 const OpTable* Tape::ops() const { return data_->ops; }
 void Tape::set_ops(const OpTable& table) { data_->ops = &table; }
 std::size_t Tape::size() const { return data_->nodes.size(); }
-const Node& Tape::node(std::size_t index) const { return data_->nodes.at(index); }
+
+const Node& Tape::node(std::size_t index) const {
+  if (index >= size())
+    throw HandleError("the tape has no node " + std::to_string(index) + ": it has " + std::to_string(size()));
+  return data_->nodes[index];
+}
+
 const ValueType& Tape::type(ValueId id) const {
-  return node(static_cast<std::size_t>(id.node)).outputs.at(static_cast<std::size_t>(id.output));
+  if (id.node < 0) throw HandleError("the tape has no node " + std::to_string(id.node));
+  const Node& node = this->node(static_cast<std::size_t>(id.node));
+  if (id.output < 0 || static_cast<std::size_t>(id.output) >= node.outputs.size())
+    throw HandleError("node " + std::to_string(id.node) + ", " + node.op->name + ", has no output " +
+                      std::to_string(id.output) + ": it has " + std::to_string(node.outputs.size()));
+  return node.outputs[static_cast<std::size_t>(id.output)];
 }
 
 Var Tape::var(ValueId id) const {
@@ -181,7 +193,11 @@ Var Tape::var(ValueId id) const {
 }
 
 const std::vector<ValueId>& Tape::results() const { return data_->results; }
-void Tape::set_results(std::vector<ValueId> results) { data_->results = std::move(results); }
+
+void Tape::set_results(std::vector<ValueId> results) {
+  for (const ValueId result : results) type(result);  // checks that there is such a value
+  data_->results = std::move(results);
+}
 
 std::vector<ValueId> Tape::inputs() const {
   std::vector<ValueId> ids;
@@ -205,10 +221,40 @@ void check_outputs(const Tape& tape, const Node& node) {
 }
 }  // namespace
 
+namespace {
+/// Throws Error unless the source is complete.
+void check_source(const Node& node) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(node.op->name + (node.name.empty() ? "" : " '" + node.name + "'") + ": " + why);
+  };
+  if (node.outputs.size() != 1 || !node.inputs.empty()) refuse("a source has one output and no inputs");
+  if (node.op == &input_op()) return;
+  if (!node.storage) refuse("the array is empty");
+  const ValueType held{node.storage.dtype(), node.storage.shape()};
+  if (held != node.outputs[0]) refuse("its array is " + to_string(held) + ", its output " + to_string(node.outputs[0]));
+}
+
+void check_inputs(const Node& node) {
+  try {
+    check_arity(*node.op, node.inputs.size());
+  } catch (Error& error) {
+    error.name_op(node.op->name);
+    throw;
+  }
+}
+}  // namespace
+
 ValueId Tape::append(Node node) {
+  if (node.op == nullptr) throw Error("append: the node has no op");
   const auto index = static_cast<std::int32_t>(size());
-  for (const ValueId& input : node.inputs)
+  for (const ValueId& input : node.inputs) {
     if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that precede it");
+    type(input);  // checks that the node has this output
+  }
+  if (node.op->is_source())
+    check_source(node);
+  else
+    check_inputs(node);
   check_outputs(*this, node);
   const std::size_t counted_before = std::min(data_->counted.size(), data_->enclosed_from);
   if (!node.site.scope) node.site = next_site(*data_, *node.op);
@@ -264,6 +310,11 @@ bool is_literal(const Node& node) { return node.op == &constant_op() && node.out
 }  // namespace
 
 std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {
+  if (size > this->size())
+    throw HandleError("enclose: the tape has no node " + std::to_string(size) + ": it has " +
+                      std::to_string(this->size()));
+  for (const Var& result : results)
+    if (result.tape() != *this) throw HandleError("enclose: a result is of another tape");
   auto body = std::make_shared<Tape>(blank());
   std::vector<Node> region(data_->nodes.begin() + static_cast<std::ptrdiff_t>(size), data_->nodes.end());
   std::vector<ValueId> result_ids;
@@ -344,14 +395,37 @@ Tape::Guard Tape::out_of_call() {
 }
 
 Tape::Guard Tape::in_scope(std::shared_ptr<const Scope> scope, std::int32_t line) {
+  if (!scope) throw Error("in_scope: the scope is null");
   return Guard(data_, Site{std::move(scope), line, 0, 0}, false, data_->fused);
 }
 
-Tape::Guard Tape::in_site(const Site& site) { return Guard(data_, site, true, data_->fused); }
+Tape::Guard Tape::in_site(const Site& site) {
+  Site complete = site;
+  if (!complete.scope) complete.scope = std::make_shared<const Scope>();
+  return Guard(data_, std::move(complete), true, data_->fused);
+}
 
 Tape::Guard Tape::in_fused_call() { return Guard(data_, data_->site, data_->site_is_fixed, true); }
 
+namespace {
+/// Throws Error unless `inputs` can take the places of the body's inputs on `tape`.
+void check_inlining(const Tape& tape, const Tape& body, const Vars& inputs) {
+  if (tape == body) throw Error("inline_body: a tape cannot be recorded on itself");
+  const std::vector<ValueId> places = body.inputs();
+  if (places.size() != inputs.size())
+    throw Error("inline_body: the body has " + std::to_string(places.size()) + " inputs, got " +
+                std::to_string(inputs.size()));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (inputs[i].tape() != tape) throw HandleError("inline_body: an input is of another tape");
+    if (inputs[i].type() != body.type(places[i]))
+      throw ShapeError("inline_body: input " + std::to_string(i) + " of the body is " +
+                       to_string(body.type(places[i])) + ", got " + to_string(inputs[i].type()));
+  }
+}
+}  // namespace
+
 Vars inline_body(Tape tape, const Tape& body, const Vars& inputs) {
+  check_inlining(tape, body, inputs);
   std::vector<std::int32_t> placed(body.size(), -1);
   std::vector<ValueId> given;
   std::size_t next_input = 0;
@@ -362,7 +436,7 @@ Vars inline_body(Tape tape, const Tape& body, const Vars& inputs) {
   for (std::size_t i = 0; i < body.size(); ++i) {
     Node node = body.node(i);
     if (node.op == &input_op()) {
-      given.push_back(inputs.at(next_input++).id());
+      given.push_back(inputs[next_input++].id());
       placed[i] = -1 - static_cast<std::int32_t>(given.size());  // -2 - position in `given`
       continue;
     }

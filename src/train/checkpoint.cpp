@@ -89,6 +89,8 @@ void set_aside_after(const std::string& directory, std::int64_t step) {
 void load_last(const std::vector<std::string>& found, const std::function<void(const std::string&)>& load) {
   try {
     load(found.back());
+  } catch (const CommunicationError&) {
+    throw;  // the checkpoint may be intact
   } catch (const Error& error) {
     for (auto each = found.rbegin() + 1; each != found.rend(); ++each) {
       try {

@@ -34,7 +34,7 @@ Evaluator::Sums Evaluator::play(const Batch& batch, bool continues) {
   auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
                                    [&](const FunctionKey& key) { return record(key.sizes); });
   const std::vector<CarriedState>& states = measuring.notes.states;
-  measuring.player.play(feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr));
+  measuring.player.play(feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr), 0);
   keep(measuring.player, states, left_);
   Sums sums{};
   for (std::size_t i = 0; i < functions.size(); ++i) {

@@ -154,6 +154,8 @@ struct Trainer::Data {
   std::vector<double> played() {
     try {
       return plays.play(state.cursor, [&] { between(); });
+    } catch (const CommunicationError&) {
+      throw;  // no call has failed
     } catch (const Error& error) {
       if (options.capsule.empty()) throw;
       const std::optional<Capsule> found = plays.find_failure(state.cursor);

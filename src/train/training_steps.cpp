@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "reached_gradients.hpp"
+#include "xtape/grad.hpp"
 
 namespace xtape::train {
 
@@ -24,7 +24,7 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
   const RecordedLoss recorded = record_loss(model, tape, sizes);
   Vars by;
   for (const std::string& name : trained) by.push_back(model.weight(tape, name));
-  const Vars gradients = reached_gradients(recorded.loss.sum, by);
+  const Vars gradients = grad(recorded.loss.sum, by, {.allow_unused = true});
   if (std::all_of(gradients.begin(), gradients.end(), [](const Var& gradient) { return gradient.empty(); }))
     throw DefinitionError("function 'loss' of model '" + model.name() + "' does not depend on any trained weight");
   NamedVars results = recorded.results;

@@ -77,7 +77,7 @@ struct Shard {
     count = results[1].value;
     Vars weights;
     for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
-    gradients = grad(loss, weights);
+    gradients = grad(loss, weights, {.materialize_grads = true});
     std::mt19937_64 generator(0);
     for (const auto& input : inputs)
       fed.push_back(bench::random_tokens(input.value.shape(), workload.vocabulary, generator));

@@ -22,7 +22,7 @@ struct TrainingStep {
     const xtape::Var loss = results[0].value / cast(results[1].value, xtape::Dtype::float32);
     xtape::Vars weights;
     for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
-    outputs = grad(loss, weights);
+    outputs = grad(loss, weights, {.materialize_grads = true});
     outputs.push_back(loss);
     std::mt19937_64 generator(0);
     for (const auto& input : inputs) fed.push_back(random_tokens(input.value.shape(), w.vocabulary, generator));

@@ -100,7 +100,7 @@ void run(const Workload& w, const Words& words) {
   const Var loss = results[0].value / cast(results[1].value, Dtype::float32);
   Vars weights;
   for (const auto& weight : model.weights(tape)) weights.push_back(weight.value);
-  const Vars gradients = grad(loss, weights);
+  const Vars gradients = grad(loss, weights, {.materialize_grads = true});
   Vars outputs = gradients;
   outputs.push_back(loss);
   PlayerOptions options;

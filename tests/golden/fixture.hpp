@@ -69,7 +69,7 @@ struct Recorded {
     weights = model.weights(tape);
     Vars vars;
     for (const auto& weight : weights) vars.push_back(weight.value);
-    gradients = grad(loss, vars);
+    gradients = grad(loss, vars, {.materialize_grads = true});
   }
   Vars outputs() const {
     Vars all = gradients;

@@ -110,7 +110,7 @@ void check(const Kind& kind, bool is_both, const PlayerOptions& options) {
   }
   Vars outputs;
   for (const auto& each : by) outputs.push_back(each.value);
-  outputs = grad(total, outputs);
+  outputs = grad(total, outputs, {.materialize_grads = true});
   for (const auto& each : results) outputs.push_back(each.value);
 
   Player player(tape, outputs, options);

@@ -45,14 +45,25 @@ TEST_CASE("the gradients of all uses of a value are summed") {
   CHECK(at(grad(y, {x})[0], {{x, 0.7}}) == doctest::Approx(2 * 0.7 + std::cos(0.7) + 1));
 }
 
-TEST_CASE("an input that the outputs do not depend on gets zeros of its type") {
+TEST_CASE("an input that no gradient reaches is an error, or gets an empty var or zeros of its type by option") {
   Tape tape;
   const Var x = tape.input("x", {2}, Dtype::float64);
   const Var other = tape.input("other", {3, 2}, Dtype::float64);
   const Var stopped = tape.input("stopped", {2}, Dtype::float64);
   const Var later = sum(x * stop_gradient(stopped));
   const Var after = tape.input("after", {1}, Dtype::float64);
-  const Vars gradients = grad(later, {other, stopped, after});
+  const std::size_t size = tape.size();
+  CHECK_THROWS_WITH_AS(grad(later, {x, other}),
+                       "grad: no gradient reaches input 1 ('other', float64 (3, 2)): leave it out, or set "
+                       "GradOptions::allow_unused or materialize_grads",
+                       Error);
+  CHECK_THROWS_AS(grad(later, {stopped}), Error);
+  CHECK_THROWS_AS(grad(later, {after}), Error);
+  CHECK(tape.size() == size);
+  const Vars found = grad(later, {x, other, stopped, after}, {.allow_unused = true});
+  CHECK(found[0].type() == x.type());
+  for (std::size_t i = 1; i < found.size(); ++i) CHECK(found[i].empty());
+  const Vars gradients = grad(later, {other, stopped, after}, {.materialize_grads = true});
   CHECK(gradients[0].type() == other.type());
   for (const Var& gradient : gradients)
     for (double value : value<double>(gradient)) CHECK(value == 0);
@@ -82,6 +93,24 @@ TEST_CASE("many outputs, each with its cotangent") {
   const Vars gradients = grad({a, b}, {x}, {tape.constant(3.0, Dtype::float64), a});
   CHECK(at(gradients[0], {{x, 1.5}}) == doctest::Approx(3 * 2 * 1.5 + 1.5 * 1.5 * std::exp(1.5)));
   CHECK(at(grad({a, a}, {x})[0], {{x, 1.5}}) == doctest::Approx(2 * 2 * 1.5));
+}
+
+TEST_CASE("an output of several elements needs a cotangent, or the option that sums them") {
+  Tape tape;
+  const Var x = tape.parameter("x", xt::xarray<float>{3, -2});
+  const Var y = x * x, one = sum(y, {0}, true);
+  const std::size_t size = tape.size();
+  CHECK_THROWS_WITH_AS(grad(y, {x}),
+                       "grad: an output without cotangent must have one element, got float32 (2,): take its sum or "
+                       "mean, give cotangents, or set GradOptions::sum_outputs",
+                       ShapeError);
+  CHECK_THROWS_AS(grad({one, y}, {x}), ShapeError);
+  CHECK_THROWS_AS(grad(slice(x, {0}, {0}, {1}), {x}), ShapeError);
+  tape.truncate(size);
+  const xt::xarray<float> slope{6, -4};
+  CHECK(evaluate(grad(one, {x})[0]).to<float>() == slope);
+  CHECK(evaluate(grad(y, {x}, {.sum_outputs = true})[0]).to<float>() == slope);
+  CHECK(evaluate(grad({one, y}, {x}, {}, {.sum_outputs = true})[0]).to<float>() == 2 * slope);
 }
 
 TEST_CASE("gradients with respect to intermediate values and to the output itself") {
@@ -166,10 +195,10 @@ TEST_CASE("a failed grad leaves the tape unchanged") {
   }
   Tape tape;
   const Var x = tape.input("x", {2});
-  CHECK_THROWS_WITH_AS(grad(apply(wrong_type, {x})[0], {x}),
+  CHECK_THROWS_WITH_AS(grad(apply(wrong_type, {x})[0], {x}, {.sum_outputs = true}),
                        "wrong_type: its gradient rule gave float32 () for input 0, which is float32 (2,)", Error);
-  CHECK_THROWS_WITH_AS(grad(apply(wrong_count, {x})[0], {x}), "wrong_count: its gradient rule gave 2 vars for 1 inputs",
-                       Error);
+  CHECK_THROWS_WITH_AS(grad(apply(wrong_count, {x})[0], {x}, {.sum_outputs = true}),
+                       "wrong_count: its gradient rule gave 2 vars for 1 inputs", Error);
 }
 
 TEST_CASE("the gradient of a chain of 100,000 nodes") {

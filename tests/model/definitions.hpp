@@ -39,7 +39,7 @@ inline Vars mean_loss_and_gradients(const Model& model, Tape& tape, const NamedV
   const Var loss = results[0].value / cast(results[1].value, results[0].value.dtype());
   Vars weights;
   for (const auto& each : model.weights(tape)) weights.push_back(each.value);
-  Vars outputs = grad(loss, weights);
+  Vars outputs = grad(loss, weights, {.materialize_grads = true});
   outputs.insert(outputs.begin(), loss);
   return outputs;
 }

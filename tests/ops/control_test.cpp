@@ -9,7 +9,7 @@ TEST_CASE("op stop_gradient: the value passes, the gradient does not") {
   const Var y = x * stop_gradient(x);
   CHECK(fast(y).to<float>() == xt::xarray<float>{4, 9});
   CHECK(fast(grad(sum(y), {x})[0]).to<float>() == xt::xarray<float>{2, 3});
-  CHECK(fast(grad(sum(stop_gradient(x)), {x})[0]).to<float>() == xt::xarray<float>{0, 0});
+  CHECK(fast(grad(sum(stop_gradient(x)), {x}, {.materialize_grads = true})[0]).to<float>() == xt::xarray<float>{0, 0});
 }
 
 TEST_CASE("op watch: x where the condition holds, an error with line and index elsewhere") {

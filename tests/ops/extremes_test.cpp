@@ -145,7 +145,8 @@ Recorded recorded(const Op& op, const Types& types, const Attributes& attributes
   for (const Var& input : made.inputs)
     if (is_floating(input.dtype())) wanted.push_back(input);
   if (!outputs.empty() && !wanted.empty())
-    for (const Var& gradient : grad(outputs, wanted)) made.results.push_back(gradient);
+    for (const Var& gradient : grad(outputs, wanted, {}, {.materialize_grads = true, .sum_outputs = true}))
+      made.results.push_back(gradient);
   return made;
 }
 

@@ -100,8 +100,8 @@ inline std::vector<Doubles> played_with(const Recording& record, const std::vect
   Player player(tape, outputs, options);
   std::vector<Feed> feeds;
   for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i], values[i]);
-  player.play(feeds);
-  player.play(feeds);  // a second play must not depend on the first
+  player.play(feeds, 0);
+  player.play(feeds, 0);  // a second play must not depend on the first
   std::vector<Doubles> results;
   for (const Var& output : outputs) results.push_back(as_doubles(player.view(output)));
   return results;

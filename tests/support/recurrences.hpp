@@ -92,7 +92,7 @@ inline Vars with_gradients(Recurrence model, Steps steps, const Vars& v, const S
   Var loss = sum(sin(results[0]));
   for (std::size_t i = 1; i < results.size(); ++i)
     loss = loss + sum(square(results[i])) * (0.5 + static_cast<double>(i));
-  for (const Var& gradient : grad(loss, v)) results.push_back(gradient);
+  for (const Var& gradient : grad(loss, v, {.materialize_grads = true})) results.push_back(gradient);
   return results;
 }
 

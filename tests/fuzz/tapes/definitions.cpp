@@ -56,8 +56,8 @@ Check same_as_definition() {
             reference.threads = 1;
             reference.passes = Passes::reference();
             Player of_program(subject.tape, direct, reference), of_definition(tape, parsed, reference);
-            of_program.play(subject.feeds(0));
-            of_definition.play(feeds);
+            of_program.play(subject.feeds(0), 0);
+            of_definition.play(feeds, 0);
             for (std::size_t k = 0; k < direct.size(); ++k) {
               const Array x(of_definition.view(parsed[k])), y(of_program.view(direct[k]));
               if (x.dtype() != y.dtype() || x.shape() != y.shape())

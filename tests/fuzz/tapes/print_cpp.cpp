@@ -95,7 +95,7 @@ class Printer {
     } else if (step.op == "grad") {
       const std::size_t outputs = size("outputs"), inputs = outputs + size("inputs");
       out_ << "grad(" << vars(step.operands, 0, outputs) << ", " << vars(step.operands, outputs, inputs) << ", "
-           << vars(step.operands, inputs, count) << ")";
+           << vars(step.operands, inputs, count) << ", {.materialize_grads = true})";
     } else if (step.op == "checkpoint") {
       out_ << "checkpoint([&](const Vars& in) {\n";
       body(step.body[0], step.body[0].arguments.size(), indent + "  ");

@@ -68,7 +68,8 @@ Vars Recorder::recorded(const Step& step) {
     const Vars vars = vars_of(step.operands);
     const auto outputs = vars.begin() + step.attributes.get<std::int64_t>("outputs");
     const auto inputs = outputs + step.attributes.get<std::int64_t>("inputs");
-    return grad(Vars(vars.begin(), outputs), Vars(outputs, inputs), Vars(inputs, vars.end()));
+    return grad(Vars(vars.begin(), outputs), Vars(outputs, inputs), Vars(inputs, vars.end()),
+                {.materialize_grads = true});
   }
   std::vector<Operand> operands;
   for (const Term& term : step.operands) {

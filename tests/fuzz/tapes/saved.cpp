@@ -60,7 +60,8 @@ void record_gradients(Subject& subject) {
       by.push_back(subject.tape.var({static_cast<std::int32_t>(i), 0}));
   }
   if (outputs.empty() || by.empty()) return;
-  for (const Var& gradient : grad(outputs, by, {})) subject.give(gradient);
+  for (const Var& gradient : grad(outputs, by, {}, {.materialize_grads = true, .sum_outputs = true}))
+    subject.give(gradient);
 }
 
 /// Whether gradients can be recorded: an op of a user may have none.

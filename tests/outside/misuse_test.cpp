@@ -1,0 +1,387 @@
+// What public functions do with arguments that no correct program passes: objects that were moved from, empty and null
+// ones, those of another tape, and numbers out of range. A table: each call throws an Error of a text, or works.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+#include <xtape/xtape.hpp>
+
+using namespace xtape;
+
+namespace {
+struct Row {
+  std::string function;
+  std::string argument;  // "moved", "empty", "null", "foreign", or what is wrong
+  std::string error;     // a part of the text; empty: the call works
+  std::function<void()> call;
+};
+
+/// What the calls are made with.
+struct World {
+  Tape tape, other;
+  Var x, y, foreign;
+  Array three{Dtype::float32, {3}};
+  xt::xarray<float> values{1, 2, 3};
+  ArrayView null{nullptr, Dtype::float32, Layout::dense({3})};
+
+  World() {
+    x = tape.input("x", {3});
+    y = tanh(x);
+    foreign = other.input("z", {3});
+  }
+  Player player() const { return Player(tape, {y}); }
+  std::shared_ptr<Player> played() const {
+    auto made = std::make_shared<Player>(tape, Vars{y});
+    made->play({{x, values}});
+    return made;
+  }
+};
+
+template <class T>
+T moved_from(T object) {
+  const T taken = std::move(object);
+  return object;  // NOLINT: this is the point
+}
+
+Node node_of(const Op& op, std::vector<ValueId> inputs, std::vector<ValueType> outputs) {
+  Node node;
+  node.op = &op;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  return node;
+}
+
+/// An op whose lowering gives functions that are empty.
+Op empty_op(bool tile) {
+  Op op;
+  op.name = tile ? "no_tile" : "no_kernel";
+  op.doc = "Nothing.";
+  op.inputs = {{"x", Accept::floating}};
+  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  if (tile)
+    op.lowering.tile = [](const KernelCall&) { return TileFunction(); };
+  else
+    op.lowering.kernel = [](const KernelCall&) { return Kernel(); };
+  return op;
+}
+
+std::vector<Row> rows_of_arrays(World& w) {
+  const Array empty;
+  return {
+      {"Array::Array", "null", "the array is empty", [] { Array(nullptr, Dtype::float32, {3}); }},
+      {"Array::Array", "no alignment", "aligned to 64 bytes",
+       [&w] {
+         Array(std::shared_ptr<std::byte>(std::make_shared<Array>(w.three), static_cast<std::byte*>(w.three.data()) + 4),
+               Dtype::float32, {1});
+       }},
+      {"Array::Array", "null view", "a view without memory", [&w] { Array{w.null}; }},
+      {"Array::Array", "empty view", "a view without memory", [] { Array{ArrayView()}; }},
+      {"Array::Array", "negative size", "must not be negative", [] { Array(Dtype::int8, {-1}); }},
+      {"Array::as", "empty", "the array is empty", [empty] { static_cast<void>(empty.as<float>()); }},
+      {"Array::as", "moved", "the array is empty", [&w] { moved_from(w.three.clone()).as<float>(); }},
+      {"Array::to", "empty", "the array is empty", [empty] { empty.to<float>(); }},
+      {"Array::to", "moved", "the array is empty", [&w] { moved_from(w.three.clone()).to<float>(); }},
+      {"Array::clone", "empty", "the array is empty", [empty] { empty.clone(); }},
+      {"Array::clone", "moved", "the array is empty", [&w] { moved_from(w.three.clone()).clone(); }},
+      {"Array::first", "empty", "the array is empty", [empty] { empty.first({}); }},
+      {"Array::assign", "empty", "the array is empty", [&w] { Array().assign(w.three); }},
+      {"Array::assign", "null", "a view without memory", [&w] { w.three.assign(w.null); }},
+      {"Array::data", "empty", "", [] { CHECK(Array().data() == nullptr); }},
+      {"ArrayView::ArrayView", "strides missing", "needs a stride for each axis",
+       [&w] { ArrayView(w.values.data(), Dtype::float32, Layout{{3}, {}, 0}); }},
+      {"ArrayView::as", "null", "a view without memory", [&w] { w.null.as<float>(); }},
+      {"ArrayView::to", "null", "a view without memory", [&w] { w.null.to<float>(); }},
+      {"ArrayView::to", "empty", "a view without memory", [] { ArrayView().to<float>(); }},
+      {"ArrayView::copy_to", "null", "the destination of 12 bytes is null", [&w] { ArrayView(w.values).copy_to(nullptr); }},
+      {"ArrayView::copy_to", "null view", "a view without memory", [&w] { w.null.copy_to(w.three.data()); }},
+      {"Shape::erase", "out of range", "has no axis 1", [] { Shape{2}.erase(1); }},
+      {"Shape::insert", "out of range", "has no axis 3", [] { Shape{2}.insert(3, 1); }},
+      {"Shape::push_back", "too many", "at most 10 axes", [] { Shape::filled(10, 1).push_back(1); }},
+      {"Shape::filled", "too many", "at most 10 axes", [] { Shape::filled(11, 1); }},
+      {"Named::at", "unknown", "'w'", [] { Store().at("w"); }},
+      {"Named::operator[]", "out of range", "there is no array 0", [] { Store()[0]; }},
+      {"SharedList::at", "out of range", "there is no element 2", [] { SharedList<int>({1, 2}).at(2); }},
+      {"dtype_named", "unknown", "unknown dtype", [] { dtype_named("float"); }},
+      {"normal_axis", "out of range", "out of range", [] { normal_axis(2, 2); }},
+  };
+}
+
+std::vector<Row> rows_of_tapes(World& w) {
+  return {
+      {"Tape::input", "moved", "", [&w] { moved_from(w.tape.blank()).input("a", {1}); }},
+      {"Tape::size", "moved", "", [&w] { CHECK(moved_from(w.tape).size() == w.tape.size()); }},
+      {"Tape::inputs", "moved", "", [&w] { CHECK(moved_from(w.tape).inputs().size() == 1); }},
+      {"Tape::input", "negative size", "must not be negative", [&w] { w.tape.input("b", {-1}); }},
+      {"Tape::input", "a name twice", "already has an input named 'x'", [&w] { w.tape.input("x", {1}); }},
+      {"Tape::parameter", "null", "a view without memory", [&w] { w.tape.parameter("w", w.null); }},
+      {"Tape::parameter", "empty", "the array is empty", [&w] { w.tape.parameter("w", Array()); }},
+      {"Tape::parameter", "unknown", "'w'", [&w] { w.tape.parameter(Store(), "w"); }},
+      {"Tape::constant", "null", "a view without memory", [&w] { w.tape.constant(w.null); }},
+      {"Tape::constant", "empty", "a view without memory", [&w] { w.tape.constant(ArrayView()); }},
+      {"Tape::set_default_dtype", "an integer", "float32 or float64", [&w] { w.tape.set_default_dtype(Dtype::int8); }},
+      {"Tape::node", "out of range", "the tape has no node 2", [&w] { w.tape.node(2); }},
+      {"Tape::type", "negative", "the tape has no node -1", [&w] { w.tape.type({-1, 0}); }},
+      {"Tape::type", "no such output", "has no output 1", [&w] { w.tape.type({1, 1}); }},
+      {"Tape::var", "out of range", "the tape has no node 2", [&w] { w.tape.var({2, 0}); }},
+      {"Tape::var", "negative", "has no output -1", [&w] { w.tape.var({1, -1}); }},
+      {"Tape::set_past", "another mode", "mode predict", [&w] { w.tape.set_past(w.x, w.x, 1); }},
+      {"Tape::set_past", "foreign", "must be of this tape",
+       [&w] { Tape(Mode::predict).set_past(w.x, w.x, 1); }},
+      {"Tape::past_of", "foreign", "of another tape", [&w] { w.tape.past_of(w.foreign); }},
+      {"Tape::past_of", "empty", "an empty var", [&w] { w.tape.past_of(Var()); }},
+      {"Tape::add_state", "foreign", "of another tape", [&w] { w.tape.add_state(w.x, w.foreign); }},
+      {"Tape::add_state", "no input", "begins at an input", [&w] { w.tape.add_state(w.y, w.y); }},
+      {"Tape::in_scope", "null", "the scope is null", [&w] { const auto guard = w.tape.in_scope(nullptr, 1); }},
+      {"Tape::in_site", "no scope", "",
+       [&w] {
+         const auto guard = w.tape.in_site(Site());
+         CHECK(sum(w.x).node().site.scope != nullptr);
+       }},
+      {"Tape::in_call", "null", "", [&w] { const auto guard = w.tape.in_call(nullptr, {}); }},
+      {"Tape::save", "foreign", "", [&w] { CHECK_THROWS_AS(w.tape.save("never", {{"z", w.foreign}}), HandleError); }},
+      {"Tape::load", "no such folder", "", [] { CHECK_THROWS_AS(Tape::load("/nowhere/at/all"), FileError); }},
+      {"Tape::append", "no op", "has no op", [&w] { w.tape.append(Node()); }},
+      {"Tape::append", "no such node", "nodes that precede it",
+       [&w] { w.tape.append(node_of(*w.y.node().op, {{9, 0}}, {{Dtype::float32, {3}}})); }},
+      {"Tape::append", "no such output", "has no output 4",
+       [&w] { w.tape.append(node_of(*w.y.node().op, {{0, 4}}, {{Dtype::float32, {3}}})); }},
+      {"Tape::append", "no operand", "tanh: takes (x), got 0 operands",
+       [&w] { w.tape.append(node_of(*w.y.node().op, {}, {{Dtype::float32, {3}}})); }},
+      {"Tape::append", "a negative size", "must not be negative",
+       [&w] { w.tape.append(node_of(*w.y.node().op, {{0, 0}}, {{Dtype::float32, {-3}}})); }},
+      {"Tape::append", "a constant without array", "the array is empty",
+       [&w] { w.tape.append(node_of(constant_op(), {}, {{Dtype::float32, {3}}})); }},
+      {"Tape::append", "an input with an operand", "one output and no inputs",
+       [&w] { w.tape.append(node_of(input_op(), {{0, 0}}, {{Dtype::float32, {3}}})); }},
+      {"Tape::truncate", "out of range", "", [&w] { w.tape.truncate(1000); }},
+      {"Tape::enclose", "out of range", "the tape has no node 1000", [&w] { w.tape.enclose(1000, {w.y}); }},
+      {"Tape::enclose", "foreign", "of another tape", [&w] { w.tape.enclose(1, {w.foreign}); }},
+      {"Tape::enclose", "empty", "an empty var", [&w] { w.tape.enclose(1, {Var()}); }},
+      {"Tape::set_results", "out of range", "the tape has no node 7", [&w] { w.tape.set_results({{7, 0}}); }},
+      {"inline_body", "itself", "cannot be recorded on itself", [&w] { inline_body(w.tape, w.tape, {w.x}); }},
+      {"inline_body", "too few", "has 1 inputs, got 0", [&w] { inline_body(w.tape, w.other, {}); }},
+      {"inline_body", "foreign", "of another tape", [&w] { inline_body(w.tape, w.other, {w.foreign}); }},
+      {"inline_body", "another type", "input 0 of the body is float32 (3,), got float32 ()",
+       [&w] { inline_body(w.tape, w.other, {sum(w.x)}); }},
+      {"Var::type", "empty", "an empty var", [] { static_cast<void>(Var().type()); }},
+      {"Var::node", "empty", "an empty var", [] { static_cast<void>(Var().node()); }},
+      {"Var::id", "moved", "", [&w] { CHECK_THROWS_AS(moved_from(w.x).id(), HandleError); }},
+      {"Var::tape", "stale", "its tape is gone", [] {
+         Var stale;
+         stale = Tape().input("x", {1});
+         stale.tape();
+       }},
+      {"Var::size", "out of range", "axis 1 is out of range", [&w] { w.x.size(1); }},
+      {"apply", "foreign", "different tapes", [&w] { w.x + w.foreign; }},
+      {"apply", "empty", "an empty var", [&w] { w.x + Var(); }},
+      {"apply", "a source", "is a source", [&w] { apply(w.tape, input_op(), {}); }},
+      {"record_call", "a source", "is a source", [&w] { record_call(w.tape, constant_op(), {}, {}); }},
+      {"record_call", "foreign", "of another tape", [&w] { record_call(w.tape, *w.y.node().op, {w.foreign}, {}); }},
+      {"record_call", "no operand", "got 0 operands", [&w] { record_call(w.tape, *w.y.node().op, {}, {}); }},
+      {"checkpoint", "empty", "the function is empty", [&w] { checkpoint({}, {w.x}); }},
+      {"checkpoint", "no input", "at least one input", [] { checkpoint([](const Vars& v) { return v; }, {}); }},
+      {"scan", "empty", "the cell is empty", [&w] { scan({}, {w.x}, {}); }},
+      {"grad", "no output", "at least one output", [&w] { grad(Vars{}, {w.x}); }},
+      {"grad", "foreign", "of another tape", [&w] { grad(sum(w.y), {w.foreign}); }},
+      {"grad", "empty", "an empty var", [&w] { grad(sum(w.y), {Var()}); }},
+      {"grad", "an array", "must have one element", [&w] { grad(w.y, {w.x}); }},
+      {"grad", "unused", "no gradient reaches input 0", [&w] { grad(sum(w.x), {w.y}); }},
+      {"gradcheck", "empty", "the function is empty", [] { gradcheck({}, std::vector<ArrayView>{}); }},
+  };
+}
+
+std::vector<Row> rows_of_players(World& w) {
+  static const Op no_kernel = empty_op(false), no_tile = empty_op(true);
+  const std::string gone = "the object was moved from";
+  const auto moved = [&w] {
+    auto player = std::make_shared<Player>(w.player());
+    Player taken = std::move(*player);
+    return player;
+  };
+  return {
+      {"Player::Player", "nothing to play", "", [&w] { CHECK_THROWS_AS(Player(w.tape, {}), Error); }},
+      {"Player::Player", "foreign", "", [&w] { CHECK_THROWS_AS(Player(w.tape, {w.foreign}), HandleError); }},
+      {"Player::Player", "empty", "an empty var", [&w] { Player(w.tape, {Var()}); }},
+      {"Player::Player", "an empty kernel", "no_kernel: its lowering gives a kernel without a function",
+       [&w] { Player(w.tape, apply(no_kernel, {w.x})); }},
+      {"Player::Player", "an empty tile function", "no_tile: its lowering gives an empty tile function",
+       [&w] { Player(w.tape, apply(no_tile, {w.x})); }},
+      {"Player::Player", "two carries in one memory", "is also that of",
+       [&w] {
+         const Var a = w.tape.input("a", {3}), b = w.tape.input("b", {3});
+         PlayerOptions options;
+         options.carries = {{a, a + 1, w.three}, {b, b * a, w.three}};
+         Player(w.tape, {}, options);
+       }},
+      {"Player::play", "moved", gone, [=] { moved()->play(); }},
+      {"Player::play", "null", "the feeds are null", [&w] { w.player().play(nullptr, 1, 0); }},
+      {"Player::play", "null view", "a view without memory", [&w] { w.player().play({{w.x, w.null}}); }},
+      {"Player::play", "foreign", "belongs to another tape", [&w] { w.player().play({{w.foreign, w.values}}); }},
+      {"Player::play", "empty", "an empty var", [&w] { w.player().play({{Var(), w.values}}); }},
+      {"Player::play", "no input", "only inputs can be fed", [&w] { w.player().play({{w.y, w.values}}); }},
+      {"Player::play", "no feed", "is not fed", [&w] { w.player().play(); }},
+      {"Player::step", "moved", gone, [=] { static_cast<void>(moved()->step()); }},
+      {"Player::set_step", "moved", gone, [=] { moved()->set_step(1); }},
+      {"Player::final_steps", "moved", gone, [=] { moved()->final_steps({w.y}); }},
+      {"Player::final_steps", "foreign", "another tape", [&w] { w.player().final_steps({w.foreign}); }},
+      {"Player::move_outputs", "moved", gone, [=] { moved()->move_outputs({w.y}, {w.three}); }},
+      {"Player::move_outputs", "empty", "is empty",
+       [&w] {
+         const Var total = sum(w.y);
+         Player(w.tape, {total}).move_outputs({total}, {Array()});
+       }},
+      {"Player::move_outputs", "twice", "output 1 is given twice",
+       [&w] { w.player().move_outputs({w.y, w.y}, {w.three, w.three.clone()}); }},
+      {"Player::move_outputs", "two in one memory", "is also that of",
+       [&w] {
+         const Var z = exp(w.x);
+         Player(w.tape, {w.y, z}).move_outputs({w.y, z}, {w.three, w.three});
+       }},
+      {"Player::move_outputs", "the memory of a parameter", "is also that of parameter 'p'",
+       [&w] {
+         const Var z = exp(w.tape.parameter("p", w.three));
+         Player(w.tape, {z}).move_outputs({z}, {w.three});
+       }},
+      {"Player::view", "moved", gone, [=] { moved()->view(w.y); }},
+      {"Player::view", "foreign", "another tape", [&w] { w.played()->view(w.foreign); }},
+      {"Player::view", "empty", "an empty var", [&w] { w.played()->view(Var()); }},
+      {"Player::view", "before a play", "has not played yet", [&w] { w.player().view(w.y); }},
+      {"Player::value", "moved", gone, [=] { moved()->value<float>(w.y); }},
+      {"Player::scalar", "an array", "not one element", [&w] { w.played()->scalar(w.y); }},
+      {"Player::carried", "moved", gone, [=] { moved()->carried(w.x); }},
+      {"Player::carried", "foreign", "another tape", [&w] { w.player().carried(w.foreign); }},
+      {"Player::carried", "not carried", "is not the input of a carry", [&w] { w.player().carried(w.x); }},
+      {"Player::plan", "moved", gone, [=] { moved()->plan(); }},
+      {"Player::seconds", "moved", gone, [=] { moved()->seconds(); }},
+      {"Player::measured", "moved", gone, [=] { static_cast<void>(moved()->measured()); }},
+      {"Player::forget_seconds", "moved", gone, [=] { moved()->forget_seconds(); }},
+      {"Player::threads", "moved", gone, [=] { static_cast<void>(moved()->threads()); }},
+      {"Player::digests", "moved", gone, [=] { moved()->digests(); }},
+      {"Player::digests", "without the option", "without PlayerOptions::digests", [&w] { w.played()->digests(); }},
+      {"Player::tape", "moved", gone, [=] { moved()->tape(); }},
+      {"Player::outputs", "moved", gone, [=] { moved()->outputs(); }},
+      {"Player::options", "moved", gone, [=] { moved()->options(); }},
+      {"evaluate", "empty", "an empty var", [] { evaluate(Var()); }},
+      {"value", "an input", "is not fed", [&w] { value<float>(w.x); }},
+      {"OpTable::add", "empty", "an op needs a name", [] { OpTable().add(Op()); }},
+      {"OpTable::at", "unknown", "unknown op 'no'", [] { builtin_ops().at("no"); }},
+  };
+}
+
+std::string outcome(const Row& row) {
+  try {
+    row.call();
+    return "works";
+  } catch (const Error& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("not an Error: ") + error.what();
+  }
+}
+
+/// The functions that a class of a header declares, as "CLASS::NAME".
+std::set<std::string> functions_of(const std::string& header, const std::string& name) {
+  std::ifstream file(std::string(XTAPE_SOURCE_ROOT) + "/include/xtape/" + header);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t begin = text.find("\nclass " + name + " {");
+  REQUIRE(begin != std::string::npos);
+  const std::string body = text.substr(begin, text.find("\n};", begin) - begin);
+  const std::regex declaration("\n  (?:\\[\\[\\w+\\]\\] )?(?:static )?(?:const )?[A-Z_a-z:<>, 0-9]+[&*]? ([a-z_]+)\\(");
+  std::set<std::string> found;
+  const std::string open = body.substr(0, body.find("\n private:"));
+  for (std::sregex_iterator at(open.begin(), open.end(), declaration), end; at != end; ++at)
+    found.insert(name + "::" + (*at)[1].str());
+  return found;
+}
+}  // namespace
+
+TEST_CASE("misuse of a public function is an Error, or works as the table says") {
+  std::set<std::string> seen;
+  for (const auto& rows_of : {rows_of_arrays, rows_of_tapes, rows_of_players}) {
+    World listed;
+    const std::size_t count = rows_of(listed).size();
+    for (std::size_t i = 0; i < count; ++i) {
+      World w;  // of its own: a row may change it
+      const Row row = rows_of(w)[i];
+      const std::string called = row.function + " (" + row.argument + ")";
+      CAPTURE(called);
+      CHECK(seen.insert(called).second);
+      const std::string found = outcome(row);
+      CAPTURE(found);
+      if (row.error.empty())
+        CHECK(found == "works");
+      else
+        CHECK(found.find(row.error) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("the table has every function of tapes, vars and players that can be misused") {
+  // Functions that take nothing, and give something of any tape.
+  const std::set<std::string> harmless = {
+      "Tape::mode",     "Tape::default_dtype", "Tape::ops",   "Tape::set_ops",       "Tape::capacity", "Tape::states",
+      "Tape::to_dot",   "Tape::blank",         "Tape::out_of_call", "Tape::in_fused_call", "Tape::results",
+      "Var::empty",     "Var::bool",           "Var::shape",  "Var::dtype",          "Var::rank"};
+  World w;
+  std::set<std::string> listed;
+  for (const auto& rows_of : {rows_of_arrays, rows_of_tapes, rows_of_players})
+    for (const Row& row : rows_of(w)) listed.insert(row.function);
+  std::string missing;
+  std::size_t count = 0;
+  for (const auto& [header, name] : std::vector<std::pair<std::string, std::string>>{
+           {"tape.hpp", "Tape"}, {"tape.hpp", "Var"}, {"player.hpp", "Player"}})
+    for (const std::string& function : functions_of(header, name)) {
+      ++count;
+      if (listed.count(function) == 0 && harmless.count(function) == 0) missing += function + " ";
+    }
+  CHECK(missing == "");
+  CHECK(count > 50);
+}
+
+TEST_CASE("temporaries move into feeds and lists of named arrays") {
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  const Var y = x * 2;
+  Player player(tape, {y});
+  const std::vector<Feed> feeds = {{x, xt::xarray<float>{1, 2}}};
+  const NamedArrays named = Store{{"x", Array(xt::xarray<float>{3, 4})}};
+  const std::vector<Array> others(64, Array(Dtype::float32, {2}));  // would take the memory of freed arrays
+  player.play(feeds);
+  CHECK(player.value<float>(y) == xt::xarray<float>{2, 4});
+  player.play({{x, named.at("x")}});
+  CHECK(player.value<float>(y) == xt::xarray<float>{6, 8});
+  const Array held(xt::xarray<float>{5, 6});
+  CHECK(ArrayView(held).data() == held.data());
+}
+
+TEST_CASE("plays without a step count on; a step, or set_step, draws again") {
+  Tape tape;
+  const Var y = uniform(tape, {16});
+  Player player(tape, {y});
+  std::vector<xt::xarray<float>> drawn;
+  const auto play = [&](const std::function<void()>& how) {
+    how();
+    drawn.push_back(player.value<float>(y));
+  };
+  for (int i = 0; i < 3; ++i) play([&] { player.play(); });
+  CHECK(player.step() == 3);
+  CHECK(drawn[0] != drawn[1]);
+  CHECK(drawn[1] != drawn[2]);
+  play([&] { player.play({}, 1); });
+  CHECK(drawn[3] == drawn[1]);
+  play([&] { player.play(); });
+  CHECK(drawn[4] == drawn[2]);
+  player.set_step(0);
+  play([&] { player.play(); });
+  CHECK(drawn[5] == drawn[0]);
+  CHECK_THROWS_AS(player.play({{Var(), drawn[0]}}), Error);
+  CHECK(player.step() == 1);
+  Player second(tape, {y});  // has a stream of its own
+  second.play();
+  CHECK(second.value<float>(y) == drawn[0]);
+}
