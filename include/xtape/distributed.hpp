@@ -62,7 +62,8 @@ class DistributedOptimizer {
   /// After the plays: the sums over all shards, by the tree, of numbers that each shard has: `values` are those of this
   /// rank's shards, one shard after the other; a rank without shards gives those of one, which do not count.
   std::vector<double> sum(const std::vector<double>& values);
-  /// Then, unless the update is given up: updates the weights, as Optimizer::update does.
+  /// Then, unless the update is given up: updates the weights, as Optimizer::update does. Throws as it does, on all
+  /// ranks.
   double update(double rate, double scale = 1, double clip = 0);
   /// Seconds spent waiting for other ranks since the last call.
   double take_waited();

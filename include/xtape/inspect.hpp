@@ -28,6 +28,19 @@ struct RecordedPlay {
 /// feeds and states, so that the player may go on.
 RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
 
+/// Writes a play as a whole into the folder `path`: a saved tape (Tape::save) whose outputs have the names `outputs`, the
+/// arrays of its inputs, and seed, step and precision. It plays the same bits anywhere, under the same instruction set.
+/// Replaces a saved play there, but nothing else. Throws FileError, and Error unless there is a name for each output.
+void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs, const std::string& path);
+struct SavedPlay {
+  RecordedPlay play;
+  NamedVars outputs;  ///< Of the play, in its order.
+};
+/// Throws FileError, with file and line, if the folder is not a saved play.
+SavedPlay load_play(const std::string& path);
+/// Whether `path` is a folder that save_play wrote, judged by its names.
+bool is_saved_play(const std::string& path);
+
 /// What numbers an array has. Of booleans, true counts as 1.
 struct Range {
   double min = 0, max = 0;  ///< Of the finite elements; 0 if there are none.

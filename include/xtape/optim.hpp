@@ -34,6 +34,13 @@ struct OptimizerOptions {
   bool decay_all = false;   ///< Decay all arrays; else only those of rank 2 or more (no biases, no norms).
 };
 
+/// An update that would make a weight or moment infinite or NaN. The message names it, the element and its gradient.
+/// Nothing has changed.
+class UpdateError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Updates the arrays of a store from their gradients. Its own state is a store too. For one thread at a time.
 class Optimizer {
  public:
@@ -49,7 +56,8 @@ class Optimizer {
   /// dtype; a weight with an empty view (ArrayView()) and its moments stay unchanged, without decay. Returns the global
   /// norm of the scaled gradients before clipping; if it is not finite, nothing is changed. Does not allocate; gives
   /// the same bits for any number of threads. Throws Error, DtypeError or ShapeError for gradients that do not fit,
-  /// Error for a rate that is not finite.
+  /// Error for a rate that is not finite, UpdateError if a weight or moment would overflow. (Adam's second moment is of
+  /// squares: in float32 it overflows from gradients of 1e19 on.)
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
   /// The moments, named by kind and weight ("first.h.0.attn.c_attn.weight"), and "updates", the number of updates,
   /// int64 [1]. Kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). To continue from a

@@ -48,6 +48,23 @@ struct Evaluation {
   std::optional<double> bleu;         ///< Of greedy answers, if the recipe asks for it.
 };
 
+/// What a module returns in a play, and the gradient of the mean loss by it; of absolute values. A number that the
+/// module has nothing for is empty.
+struct ModuleStatistics {
+  std::string module;                   ///< "h.0.attn".
+  double largest = 0, mean = 0;         ///< Of the first result of floats.
+  double zeros = 0;                     ///< The share of its elements that are 0.
+  std::optional<double> gradient_largest, gradient_mean, gradient_zeros;
+  std::optional<double> saturated;      ///< The share of results of its own tanh and sigmoid beyond 0.99 of the range.
+  std::optional<double> masked_rows;    ///< The share of rows of its own softmax in which all is masked.
+};
+/// A value inside a training step.
+struct WatchedValue {
+  std::string name;  ///< "h.0.attn.scores", as Model::record names it.
+  std::string type;
+  Range range;
+};
+
 /// How a Trainer trains.
 struct TrainerOptions {
   OptimizerOptions optimizer;
@@ -68,17 +85,23 @@ struct TrainerOptions {
   /// and evaluations then compute values again instead of keeping them (PlayerOptions::memory), with the same bits.
   std::size_t memory = 0;
   std::shared_ptr<Trace> trace = {};  ///< Not null: Trainer::profile records the updates that it measures in it.
-  /// The folder to which a failed update writes a capsule (inspect.hpp); "": none.
-  std::string capsule;
+  /// The folders to which a failed update or evaluation writes a capsule, and the play that fails as a whole
+  /// (inspect.hpp); "": none.
+  std::string capsule, failed_play;
   /// Patterns of weight names, in which `*` matches anything; at most one of the lists may be given. Weights that match
   /// `frozen`, or do not match `trainable`, stay unchanged: they have no gradients and no moments.
   std::vector<std::string> frozen, trainable;
 };
 
-/// A training that cannot continue: a loss or gradient that is not finite, or an update without targets.
+/// A training or evaluation that cannot continue: a number that is not finite, or an update without targets.
 class TrainingError : public Error {
  public:
   using Error::Error;
+};
+/// An evaluation whose results are not finite. The updates before it are good.
+class EvaluationError : public TrainingError {
+ public:
+  using TrainingError::TrainingError;
 };
 
 /// Trains a model: plays the gradients of its function `loss`, which returns (sum of losses, count of targets), and
@@ -102,13 +125,21 @@ class Trainer {
   const Store& trained() const;  ///< The weights that are not frozen.
   /// The names of the trained weights that never change, because the loss does not depend on them differentiably.
   std::vector<std::string> without_gradient() const;
-  /// Makes one update. Throws TrainingError if the loss or the gradients are not finite, which names the first op at
-  /// fault and its line in the definition, or if no target counts; weights, moments and states are then unchanged.
+  /// Makes one update. Throws TrainingError if the loss, a carried state or the gradients are not finite, which names
+  /// the first op at fault and its line in the definition, if a weight or moment would overflow, or if no target counts;
+  /// weights, moments and states are then unchanged.
   StepReport update();
   /// The first play of the next update: the sum of the losses, the count of targets, further results and the gradients
   /// of the sum, of the first micro-batch and shard.
   RecordedPlay next_play();
-  /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts.
+  /// Statistics of every module that is applied outside scans and checkpoints, in the first play of the next update, in
+  /// the order of the definition. Plays it once more, without effect on the training.
+  std::vector<ModuleStatistics> statistics();
+  /// The same for values named as Model::record does. Throws DefinitionError, with the nearest name, if there is no such
+  /// value.
+  std::vector<WatchedValue> watched(const std::vector<std::string>& names);
+  /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts, and
+  /// EvaluationError, which names the op and its line as update() does, if a loss or carried state is not finite.
   Evaluation evaluate();
   /// The mean loss over `count` batches of random validation rows, as papers often report it.
   double sampled_loss(std::int64_t count);
@@ -117,6 +148,9 @@ class Trainer {
   struct Callbacks {
     std::function<void(const StepReport&)> step;        ///< After every update.
     std::function<void(const Evaluation&)> evaluation;  ///< After every evaluation.
+    /// Before updates, on rank 0: what FitOptions::statistics_every and watch_every ask for, with the update's number.
+    std::function<void(std::int64_t step, const std::vector<ModuleStatistics>&)> statistics;
+    std::function<void(std::int64_t step, const std::vector<WatchedValue>&)> watched;
     std::function<bool()> stop;  ///< Called after every update and its evaluation; returning true ends the training.
     std::function<bool()> save;  ///< Of Run::train: called after every update; returning true writes a checkpoint.
     /// Also called within updates and evaluations, between plays; returning true ends the training at once. An
@@ -129,6 +163,10 @@ class Trainer {
     std::int64_t evaluate_every = 0;  ///< Updates between evaluations. There is always one after the last update.
     bool evaluate_epochs = false;     ///< Also evaluate after every epoch.
     std::int64_t patience = 0;        ///< Stop after so many evaluations in a row without a better loss. 0: never.
+    std::int64_t statistics_every = 0;  ///< Updates between statistics, from the first on; also of one that fails. 0: no
+                                        ///< statistics.
+    std::int64_t watch_every = 1;       ///< Updates between reports of watched values, from the first on; also of one …
+    std::vector<std::string> watch = {};  ///< … that fails. Their names, as for `watched`.
   };
   /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended it before that.
   /// Throws Error if steps and epochs are both 0, or epochs are asked for and the data has none; and as update().
@@ -325,8 +363,8 @@ class Run {
 
   /// Trains to the end of the recipe, writing metrics and checkpoints, the last one when it stops. Returns false if a
   /// callback stopped it before. Throws TrainingError if an update fails; the last good checkpoint remains. Throws
-  /// FileError if the run cannot be written, has been moved or deleted, or another process trains it or has trained it
-  /// further.
+  /// EvaluationError if an evaluation fails, after writing a checkpoint of the updates before it. Throws FileError if
+  /// the run cannot be written, has been moved or deleted, or another process trains it or has trained it further.
   bool train(const Trainer::Callbacks& callbacks = {});
   /// As Trainer::evaluate, with the recipe's other measures and without planning a training step, on the validation or
   /// the test split. Throws Error if there is no test split.
@@ -357,7 +395,8 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::s
 /// Trainer::next_play of a new model of the recipe; writes no run.
 RecordedPlay first_play(const Recipe& recipe);
 
-/// Evaluates `model` on the whole validation split of `batches`. Throws Error if no target counts.
+/// Evaluates `model` on the whole validation split of `batches`. Throws Error if no target counts, and
+/// EvaluationError, which names the op and its line, if a loss or carried state is not finite.
 Evaluation evaluate(Model& model, const Batches& batches);
 
 /// How to cut a text that is longer than a model's context: windows of `context` >= 2 tokens, each starting `stride`

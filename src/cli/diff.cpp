@@ -21,8 +21,9 @@ bool same(const CLI::App& command, const DiffArguments& arguments) {
     const auto is_one = [&](Kind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
     return is_one(ours) && is_one(theirs);
   };
-  if (both({Kind::tape, Kind::capsule})) return same_tapes(Tape::load(first), Tape::load(second));
-  if (both({Kind::run, Kind::recipe})) return same_trainings(arguments);
+  if (both({Kind::play})) return same_plays(first, second);
+  if (both({Kind::tape, Kind::capsule, Kind::play})) return same_tapes(Tape::load(first), Tape::load(second));
+  if (both({Kind::run, Kind::recipe, Kind::play})) return same_trainings(arguments);
   if (both({Kind::digests})) return same_digests(first, second);
   if (both({Kind::definition})) throw WrongInput("two definitions need --tape FUNCTION --with SIZES");
   throw WrongInput("'" + first + "' is " + kind_text(ours) + " and '" + second + "' is " + kind_text(theirs) +

@@ -22,9 +22,11 @@ bool same_tapes(const SavedTape& first, const SavedTape& second);
 SavedTape tape_of_definition(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
 /// The first play and the arrays of the second file.
 bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);
+/// Two saved plays: their tapes, the arrays of their inputs, and their draws.
+bool same_plays(const std::string& first, const std::string& second);
 /// Two files of digests.
 bool same_digests(const std::string& first, const std::string& second);
-/// The updates that two recipes or runs play; of two runs also their losses and weights.
+/// The updates that two recipes or runs play, or a saved play; of two runs also their losses and weights.
 bool same_trainings(const DiffArguments& arguments);
 
 }  // namespace xtape::cli

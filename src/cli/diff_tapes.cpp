@@ -81,16 +81,25 @@ void print(const Mismatch& found) {
 }
 }  // namespace
 
-bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) {
+namespace {
+/// The first play of the arguments, and the names of its outputs, if they have any.
+SavedPlay named_play(const CLI::App& command, const DiffArguments& arguments) {
   const std::string& first = arguments.first.what;
-  std::optional<SavedTape> tape;
-  if (!arguments.recorded.function.empty())
-    tape = tape_of_definition(command, arguments, first);
-  else if (is_saved_tape(first) && !is_capsule(first))
-    tape = Tape::load(first);
-  const RecordedPlay play = tape ? play_of(*tape, arguments.first) : play_of(arguments.first);
-  const ReferenceComparison found =
-      compare(play, tape ? tape->outputs : NamedVars(), load_arrays(arguments.second), arguments.tolerance);
+  const bool function = !arguments.recorded.function.empty();
+  if (function || (is_saved_tape(first) && !is_capsule(first) && !is_saved_play(first))) {
+    const SavedTape tape = function ? tape_of_definition(command, arguments, first) : Tape::load(first);
+    return {play_of(tape, arguments.first), tape.outputs};
+  }
+  if (!is_saved_play(first)) return {play_of(arguments.first), {}};
+  SavedPlay saved = load_play(first);
+  set_options(arguments.first, saved.play);
+  return saved;
+}
+}  // namespace
+
+bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) {
+  const auto [play, outputs] = named_play(command, arguments);
+  const ReferenceComparison found = compare(play, outputs, load_arrays(arguments.second), arguments.tolerance);
   if (found.matched.empty() && found.mismatched.empty())
     throw WrongInput("the tape has no module, weight or output named as an array of '" + arguments.second +
                      "', such as '" + (found.unknown.empty() ? "" : found.unknown[0]) + "'");

@@ -22,6 +22,7 @@ Kind kind_of_json(const std::string& path) {
 
 Kind kind_of(const std::string& path) {
   if (is_capsule(path)) return Kind::capsule;
+  if (is_saved_play(path)) return Kind::play;
   if (is_saved_tape(path)) return Kind::tape;
   if (is_plain_file(path + "/recipe.json")) return Kind::run;
   if (is_folder(path)) throw WrongInput("'" + path + "' is neither a run nor a saved tape");
@@ -31,15 +32,17 @@ Kind kind_of(const std::string& path) {
 }
 
 std::string kind_text(Kind kind) {
-  static const std::array<const char*, 7> names = {"a recipe",     "a run",   "a capsule", "a saved tape",
-                                                   "a definition", "digests", "arrays"};
+  static const std::array<const char*, 8> names = {"a recipe",     "a run",        "a capsule", "a saved play",
+                                                   "a saved tape", "a definition", "digests",   "arrays"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
   command
-      .add_option("PLAY", arguments.what,
-                  "A recipe, whose first update is played; a run, whose next one is; a capsule or a saved tape")
+      .add_option(
+          "PLAY", arguments.what,
+          "A recipe, whose first update is played; a run, whose next one is; a capsule, the folder failed_play of "
+          "a run, or a saved tape")
       ->required();
   add_settings(command, arguments.set);
   if (plays) {
@@ -93,6 +96,8 @@ RecordedPlay named_play(const PlayArguments& arguments, bool plays) {
   switch (kind) {
     case Kind::capsule:
       return recorded_play(Capsule::load(arguments.what));
+    case Kind::play:
+      return load_play(arguments.what).play;
     case Kind::tape:
       return play_of(Tape::load(arguments.what), arguments, plays);
     case Kind::run:
@@ -100,8 +105,8 @@ RecordedPlay named_play(const PlayArguments& arguments, bool plays) {
     case Kind::recipe:
       return first_play(Recipe::load(arguments.what, parse_settings(arguments.set)));
     default:
-      throw WrongInput("a recipe, a run, a capsule or a saved tape can be played; '" + arguments.what + "' is " +
-                       kind_text(kind));
+      throw WrongInput("a recipe, a run, a capsule, a saved play or a saved tape can be played; '" + arguments.what +
+                       "' is " + kind_text(kind));
   }
 }
 }  // namespace

@@ -12,13 +12,13 @@
 namespace xtape::cli {
 
 /// What a path names, judged by the names in a folder and the keys of a JSON file.
-enum class Kind : std::uint8_t { recipe, run, capsule, tape, definition, digests, arrays };
+enum class Kind : std::uint8_t { recipe, run, capsule, play, tape, definition, digests, arrays };
 /// Throws WrongInput if there is nothing of these kinds, FileError if it cannot be read.
 Kind kind_of(const std::string& path);
 std::string kind_text(Kind kind);  ///< "a recipe", "a saved tape".
 
 struct PlayArguments {
-  std::string what;                         ///< A recipe, a run, a capsule or a saved tape.
+  std::string what;                         ///< A recipe, a run, a capsule, a saved play or a saved tape.
   std::string in;                           ///< Of a saved tape: the file with its inputs.
   std::vector<std::string> set;             ///< Settings of a recipe or run.
   std::optional<std::uint64_t> seed, step;  ///< Of the random numbers of a saved tape.

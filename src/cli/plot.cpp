@@ -10,6 +10,7 @@
 #include "gnuplot.hpp"
 #include "metrics.hpp"
 #include "nearest.hpp"
+#include "statistics_picture.hpp"
 
 namespace xtape::cli {
 namespace {
@@ -19,6 +20,7 @@ struct PlotArguments {
   std::string out;
   std::string metric = "loss";
   bool log = false;
+  bool statistics = false;
 };
 
 struct Point {
@@ -102,13 +104,19 @@ std::string name_of(const std::string& run) {
   throw WrongInput(run + " has no metric '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + list);
 }
 
-Curves curves_of(const std::string& run, const PlotArguments& arguments) {
+/// The lines of the run's metrics.
+std::vector<train::Measured> lines_of(const std::string& run) {
   const std::filesystem::path file = std::filesystem::path(run) / "metrics.jsonl";
   if (!path_exists(file.string()))
     throw WrongInput(run + (path_exists(run + "/recipe.json") ? " has no metrics: it has not been trained yet"
                                                               : " is not a run: it has no metrics.jsonl"));
-  const std::vector<train::Measured> lines = train::read_metrics(file.string());
+  std::vector<train::Measured> lines = train::read_metrics(file.string());
   if (lines.empty()) throw WrongInput(run + " has no metrics: no update has been recorded");
+  return lines;
+}
+
+Curves curves_of(const std::string& run, const PlotArguments& arguments) {
+  const std::vector<train::Measured> lines = lines_of(run);
   Curves curves{name_of(run), {}, {}, {}};
   const std::int64_t best = best_step(lines);
   for (const train::Measured& line : lines) {
@@ -210,6 +218,11 @@ class Drawing {
 };
 
 void plot(const PlotArguments& arguments) {
+  if (arguments.statistics) {
+    if (arguments.runs.size() != 1) throw WrongInput("--statistics draws one run");
+    const std::string& run = arguments.runs[0];
+    return draw_statistics(as_wrong_input([&] { return lines_of(run); }), run, arguments.out);
+  }
   std::vector<Curves> all = as_wrong_input([&] {
     std::vector<Curves> read;
     for (const std::string& run : arguments.runs) read.push_back(curves_of(run, arguments));
@@ -237,6 +250,8 @@ void add_plot(CLI::App& program) {
                    "measured it: perplexity, accuracy, bleu, exact_match")
       ->capture_default_str();
   command->add_flag("--log", arguments->log, "Use a logarithmic scale");
+  command->add_flag("--statistics", arguments->statistics,
+                    "Draw the statistics of modules instead, of a run that recorded them");
   command->callback([arguments] { plot(*arguments); });
 }
 

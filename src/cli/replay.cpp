@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "durable.hpp"
 #include "instruction_set.hpp"
 #include "visit.hpp"
 #include "xtape/inspect.hpp"
@@ -20,6 +21,7 @@ struct ReplayArguments {
   std::string dtype;  ///< float64; empty: the dtypes of the capsule.
   int threads = 0;
   bool reference = false;
+  bool whole = false;
 };
 
 /// Starts the program again with kernels for this instruction set, which is chosen when the program is loaded.
@@ -27,6 +29,7 @@ struct ReplayArguments {
   std::vector<std::string> words{"xtape", "replay", arguments.capsule, "--threads", std::to_string(arguments.threads)};
   if (!arguments.dtype.empty()) words.insert(words.end(), {"--dtype", arguments.dtype});
   if (arguments.reference) words.push_back("--reference");
+  if (arguments.whole) words.push_back("--whole");
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -100,11 +103,58 @@ void print(const Capsule& capsule, const Replay& replay) {
   for (const Cause& cause : failure.causes) std::cout << "  " << to_string(cause) << '\n';
 }
 
+/// The folder of the whole play: the argument, or failed_play beside the capsule that it names.
+std::string whole_play(const std::string& path) {
+  if (is_saved_play(path)) return path;
+  const std::string beside = path_in(folder_of(path), "failed_play");
+  if (!is_capsule(path)) throw WrongInput("'" + path + "' is neither a capsule nor a saved play");
+  if (!is_saved_play(beside))
+    throw WrongInput("there is no '" + beside + "', the play that '" + path + "' is cut from");
+  return beside;
+}
+
+/// Plays the whole play again, and searches it for its failure.
+void run_whole(const ReplayArguments& arguments) {
+  auto [play, names] = as_wrong_input([&] { return load_play(whole_play(arguments.capsule)); });
+  play.options.threads = arguments.threads;
+  if (arguments.reference) play.options.passes = Passes::reference();
+  if (!arguments.dtype.empty()) {
+    WidenedTape wide = in_float64(play.tape, play.outputs);
+    Store inputs;
+    for (const Store::Entry& input : play.inputs) inputs.add(input.name, in_float64(input.value));
+    play.tape = wide.tape;
+    play.outputs = wide.vars;
+    play.inputs = inputs;
+  }
+  Player player(play.tape, play.outputs, play.options);
+  std::vector<Feed> feeds;
+  for (const ValueId input : play.tape.inputs())
+    if (const Var var = play.tape.var(input); play.inputs.has(var.node().name))
+      feeds.emplace_back(var, *play.inputs.find(var.node().name));
+  std::size_t failing = 0;
+  try {
+    player.play(feeds, play.step);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Range range = range_of(player.view(play.outputs[i]));
+      if (range.all_finite()) continue;
+      ++failing;
+      std::cout << names[i].name << ": " << to_string(range) << '\n';
+    }
+    std::cout << failing << " of " << names.size() << " outputs are not finite\n";
+  } catch (const Error& error) {
+    failing = 1;
+    std::cout << error.what() << '\n';
+  }
+  if (failing == 0) return;
+  if (const std::optional<Capsule> found = find_failure(play)) print(*found, replay(*found));
+}
+
 void run(const ReplayArguments& arguments) {
   if (!arguments.isa.empty()) {
     check_isa(arguments.isa);
     if (arguments.isa != name_of(instruction_set())) restart(arguments);
   }
+  if (arguments.whole || is_saved_play(arguments.capsule)) return run_whole(arguments);
   const Capsule capsule = as_wrong_input([&] { return Capsule::load(arguments.capsule); });
   ReplayOptions options;
   options.threads = arguments.threads;
@@ -133,7 +183,10 @@ void add_replay(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("replay", "Play a failure capsule again, and say where the failure came from");
   const auto arguments = std::make_shared<ReplayArguments>();
-  command->add_option("CAPSULE", arguments->capsule, "The folder of a capsule")->required();
+  command->add_option("CAPSULE", arguments->capsule, "The folder of a capsule, or of the whole play that failed")
+      ->required();
+  command->add_flag("--whole", arguments->whole,
+                    "Play the whole play that the capsule is cut from, the folder failed_play beside it");
   command->add_option("--dtype", arguments->dtype, "float64 computes all floats as float64")
       ->check(CLI::IsMember({"float64"}));
   command->add_option("--isa", arguments->isa,

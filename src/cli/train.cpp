@@ -32,6 +32,9 @@ struct TrainArguments {
   std::optional<std::int64_t> seed;
   std::optional<std::int64_t> threads;
   double minutes = 0;
+  bool statistics = false;
+  std::vector<std::string> watch;
+  std::optional<std::int64_t> watch_every;
   bool resume = false;
   RankArguments ranks;
 };
@@ -51,6 +54,9 @@ std::vector<Setting> settings_of(const TrainArguments& arguments) {
   std::vector<Setting> settings = parse_settings(arguments.set);
   if (arguments.seed) settings.push_back({"seed", std::to_string(*arguments.seed)});
   if (!arguments.from.empty()) settings.push_back({"from", arguments.from});
+  if (arguments.statistics) settings.push_back({"statistics_every", "100"});
+  if (!arguments.watch.empty()) settings.push_back({"watch", Json(arguments.watch).dump()});
+  if (arguments.watch_every) settings.push_back({"watch_every", std::to_string(*arguments.watch_every)});
   if (arguments.threads) settings.push_back({"threads", std::to_string(*arguments.threads)});
   return settings;
 }
@@ -161,6 +167,11 @@ void train(const TrainArguments& arguments) {
     last = evaluation;
     if (is_first_rank()) progress.note(sentence(evaluation));
   };
+  callbacks.watched = [&](std::int64_t step, const std::vector<WatchedValue>& values) {
+    for (const WatchedValue& value : values)
+      progress.note("update " + std::to_string(step) + "  " + value.name + " " + value.type + ": " +
+                    to_string(value.range));
+  };
   callbacks.interrupt = interrupted;
   callbacks.save = save_requested;
   callbacks.stop = time_is_over;
@@ -196,6 +207,15 @@ void add_train(CLI::App& program) {
       ->check(CLI::PositiveNumber);
   command->add_option("--minutes", arguments->minutes, "Stop after this time, and write a checkpoint")
       ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--watch", arguments->watch,
+                   "Print the range of a value of the training step: what a module returns, such as h.0.attn, or what "
+                   "one of its lines assigns, such as h.0.attn.scores")
+      ->allow_extra_args(false);
+  command->add_option("--watch-every", arguments->watch_every, "The updates between its prints (default: 1)")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--statistics", arguments->statistics,
+                    "Record statistics of all modules every 100 updates: short for --set statistics_every=100");
   auto* from =
       command->add_option("--from", arguments->from, "Start from the model of this folder: short for --set from=…");
   auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")->excludes(from);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -228,7 +229,9 @@ double DistributedOptimizer::update(double rate, double scale, double clip) {
   }
   const double norm = train::norm_of(d.square_sums, scale);
   if (!std::isfinite(norm)) return norm;
-  d.optimizer().update(d.of_piece, rate, train::clipped(scale, clip, norm));
+  const double scaled = train::clipped(scale, clip, norm);
+  train::check_update(d.optimizer(), d.of_piece, train::norm_of(d.square_sums, scaled), rate, scaled, &d.group);
+  d.optimizer().update(d.of_piece, rate, scaled);
   d.weights.exchange(layout);
   return norm;
 }
@@ -312,6 +315,8 @@ void DistributedOptimizer::load(const std::string& path) {
       });
     }
   d.optimizer().updates().assign(file.read(entry_of.at("updates")));
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  d.optimizer().set_bounds({unknown, unknown, unknown, unknown});
 }
 
 }  // namespace xtape

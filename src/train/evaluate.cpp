@@ -1,5 +1,6 @@
 #include "evaluate.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace xtape {
@@ -37,6 +38,7 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, Rank
       std::memcpy(&of_item[i], bytes_of(i).data() + at, sizeof(Sums));
       at += sizeof(Sums);
     }
+    evaluator.check(of_item[i], i, group);
     evaluator.add(of_item[i]);
   }
 }
@@ -62,11 +64,13 @@ Evaluation evaluate(Model& model, const Batches& batches) {
 
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count) {
   train::Evaluator evaluator(model);
+  train::RankGroup alone(nullptr);
   Batch batch = batches.blank();
-  for (std::int64_t index = 0; index < count; ++index) {
-    batches.validation_sample(static_cast<std::uint64_t>(index), batch);
-    evaluator.add(batch);
-  }
+  train::add_shared(evaluator, std::vector<int>(static_cast<std::size_t>(std::max<std::int64_t>(0, count)), 0), alone,
+                    [&](std::size_t i) {
+                      batches.validation_sample(i, batch);
+                      return evaluator.play(batch);
+                    });
   return evaluator.measured().loss;
 }
 

@@ -11,7 +11,7 @@ struct Interruption {};
 
 /// Adds up the sums of some items, in their order, which the ranks of the group share: play(i) computes those of item
 /// i, and is called in order for the items of this rank. ranks[i] is the rank that plays item i, or -1: every rank
-/// does.
+/// does. Throws EvaluationError if the sums of an item are not finite.
 void add_shared(Evaluator& evaluator, const std::vector<int>& ranks, RankGroup& group,
                 const std::function<Evaluator::Sums(std::size_t)>& play);
 

@@ -13,6 +13,11 @@ Evaluator::Evaluator(Model& model, const PlayerOptions& playing, std::function<v
   has_[loss] = true;  // required: if it is missing, recording it throws the error
 }
 
+void Evaluator::restart() {
+  sums_.fill(0);
+  failed_.reset();
+}
+
 Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const {
   Tape tape(Mode::eval);
   const RecordedLoss recorded = record_loss(model_, tape, sizes);
@@ -34,19 +39,42 @@ Evaluator::Sums Evaluator::play(const Batch& batch, bool continues) {
   auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
                                    [&](const FunctionKey& key) { return record(key.sizes); });
   const std::vector<CarriedState>& states = measuring.notes.states;
-  measuring.player.play(feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr), 0);
-  keep(measuring.player, states, left_);
+  const std::vector<Feed> feeds = feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr);
+  try {
+    measuring.player.play(feeds, 0);
+  } catch (const Error& error) {
+    if (folders.capsule.empty()) throw;
+    const FailedPlay failed = failed_play(measuring, feeds, 0);
+    if (!failed.capsule) throw;
+    throw TrainingError(error.what() + save_failure(failed, folders));
+  }
   Sums sums{};
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!has_[i]) continue;
     sums[2 * i] = measuring.player.scalar(measuring.notes.results[i].sum);
     sums[2 * i + 1] = measuring.player.scalar(measuring.notes.results[i].count);
   }
+  for (const CarriedState& state : states) sums[not_finite_states] += is_finite(measuring.player, state) ? 0 : 1;
+  if (not_finite(sums) != nullptr && !failed_) failed_ = failed_play(measuring, feeds, 0);
+  keep(measuring.player, states, left_);
   return sums;
+}
+
+const char* Evaluator::not_finite(const Sums& sums) {
+  for (std::size_t i = 0; i < functions.size(); ++i)
+    if (!std::isfinite(sums[2 * i]) || !std::isfinite(sums[2 * i + 1])) return functions[i];
+  return sums[not_finite_states] > 0 ? "carried state" : nullptr;
 }
 
 void Evaluator::add(const Sums& sums) {
   for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] += sums[i];
+}
+
+void Evaluator::check(const Sums& sums, std::size_t item, RankGroup& group) const {
+  if (const char* what = not_finite(sums))
+    throw EvaluationError(
+        not_finite_text(std::string(what) + " of " + name + ", in its batch " + std::to_string(item + 1) + ",", failed_,
+                        group, folders));
 }
 
 Evaluation Evaluator::measured() const {

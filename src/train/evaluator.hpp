@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "failed_play.hpp"
 #include "function_cache.hpp"
 #include "loss.hpp"
 #include "xtape/train.hpp"
@@ -19,18 +20,26 @@ class Evaluator {
   Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room = {});
   /// Forgets the plan that was used least recently. Returns whether there was one.
   bool drop() { return measuring_.drop(); }
-  void restart() { sums_.fill(0); }
-  /// The sum and the count of each measure.
-  using Sums = std::array<double, 6>;
+  void restart();
+  /// The sum and the count of each measure, and the number of carried states that are not finite.
+  using Sums = std::array<double, 7>;
   /// Plays a batch. If `continues`, its rows continue those of the batch before and it starts from that batch's states;
   /// otherwise it starts from zeros.
   Sums play(const Batch& batch, bool continues = false);
   void add(const Sums& sums);  ///< Adds the sums of a batch.
-  void add(const Batch& batch) { add(play(batch)); }
+  /// Throws EvaluationError, which names the call at fault, unless the sums of batch `item` are finite. All ranks of the
+  /// group call it with the same sums; one of them has played the batch.
+  void check(const Sums& sums, std::size_t item, RankGroup& group) const;
   /// The means over all batches since the restart. Throws Error if no target counted.
   Evaluation measured() const;
 
+  std::string name = "the evaluation";  ///< For errors.
+  FailureFolders folders;               ///< Where a batch that fails is written.
+
  private:
+  /// What is not finite; null if all is.
+  static const char* not_finite(const Sums& sums);
+  static constexpr std::size_t not_finite_states = 6;
   enum Measure : std::size_t { loss, plain_loss, accuracy };
   static constexpr std::array<const char*, 3> functions = {"loss", "plain_loss", "accuracy"};
   struct Measured {
@@ -43,7 +52,8 @@ class Evaluator {
   std::array<bool, 3> has_{};
   Measuring measuring_;
   Sums sums_{};
-  Store left_;  // carried states that the last batch left
+  Store left_;                        // carried states that the last batch left
+  std::optional<FailedPlay> failed_;  // the first since the restart
 };
 
 }  // namespace xtape::train

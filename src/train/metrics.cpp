@@ -1,5 +1,6 @@
 #include "metrics.hpp"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -9,6 +10,8 @@
 namespace xtape::train {
 
 namespace {
+constexpr const char* statistics_key = "statistics";
+
 /// The measurement of a line; null if the line is not one.
 Json measurement(const std::string& line) {
   try {
@@ -41,6 +44,13 @@ std::vector<Measured> read_metrics(const std::string& path) {
     one.step = json["step"];
     for (const auto& [key, value] : json.items())
       if (key != "step" && value.is_number()) one.numbers.emplace_back(key, value.get<double>());
+    if (!json.contains(statistics_key) || !json[statistics_key].is_object()) continue;
+    for (const auto& [module, numbers] : json[statistics_key].items()) {
+      auto& of_module = one.statistics.emplace_back(module, std::vector<std::pair<std::string, double>>()).second;
+      if (!numbers.is_object()) continue;
+      for (const auto& [key, value] : numbers.items())
+        of_module.emplace_back(key, value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
+    }
   }
   return measured;
 }
@@ -88,6 +98,22 @@ void Metrics::add(const Evaluation& evaluation) {
   if (evaluation.bleu) line["bleu"] = *evaluation.bleu;
   if (evaluation.exact_match) line["exact_match"] = *evaluation.exact_match;
   write(line.dump());
+}
+
+void Metrics::add(std::int64_t step, const std::vector<ModuleStatistics>& statistics) {
+  Json modules = Json::object();
+  for (const ModuleStatistics& each : statistics) {
+    Json& of = modules[each.module] = {{"largest", each.largest}, {"mean", each.mean}, {"zeros", each.zeros}};
+    const auto add = [&](const char* key, const std::optional<double>& value) {
+      if (value) of[key] = *value;
+    };
+    add("gradient_largest", each.gradient_largest);
+    add("gradient_mean", each.gradient_mean);
+    add("gradient_zeros", each.gradient_zeros);
+    add("saturated", each.saturated);
+    add("masked_rows", each.masked_rows);
+  }
+  write(Json{{"step", step}, {statistics_key, modules}}.dump());
 }
 
 }  // namespace xtape::train

@@ -1,4 +1,4 @@
-/// metrics.jsonl: one JSON object per line, for an update or an evaluation.
+/// metrics.jsonl: one JSON object per line, for an update, an evaluation or statistics of modules.
 #pragma once
 
 #include <string>
@@ -15,6 +15,8 @@ struct Measured {
   std::int64_t step = 0;
   std::vector<std::pair<std::string, double>> numbers;  ///< By key, without values that were not finite.
   const double* find(const std::string& key) const;     ///< Null if there is no number of that key.
+  /// Of a line of statistics: the numbers by module, by key; NaN if a number was not finite.
+  std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> statistics;
 };
 
 /// The lines of a metrics file, without a last line that is cut off, as it may be while a run is trained. Throws
@@ -29,6 +31,7 @@ class Metrics {
   Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated = -1);
   void add(const StepReport& report);
   void add(const Evaluation& evaluation);
+  void add(std::int64_t step, const std::vector<ModuleStatistics>& statistics);
   void flush() { file_.flush(); }  ///< Waits until all lines are on the disk.
 
  private:

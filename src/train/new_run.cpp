@@ -5,6 +5,7 @@
 #include "durable.hpp"
 #include "json_text.hpp"
 #include "loss.hpp"
+#include "observed_steps.hpp"
 #include "run_model.hpp"
 
 namespace xtape::train {
@@ -34,6 +35,7 @@ void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches
                const std::string& directory) {
   const Model model = new_model(recipe, tokenizers, batches.columns(), false);
   check_loss(model, batches);
+  check_watched(model, batches.blank(), recipe.fit.watch);
   // Nothing is written before here, so that errors in the recipe leave no directory.
   const std::string beside = directory + ".writing";
   // An earlier try is recognised by its lock, which is the first file written, and by having no metrics, which are

@@ -59,7 +59,10 @@ double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, d
   d.find(gradients);
   d.pieces.square_sums(d.gradients, d.square_sums);
   const double norm = train::norm_of(d.square_sums, scale);
-  if (std::isfinite(norm)) d.pieces.update(d.gradients, rate, train::clipped(scale, clip, norm));
+  if (!std::isfinite(norm)) return norm;
+  const double scaled = train::clipped(scale, clip, norm);
+  train::check_update(d.pieces, d.gradients, train::norm_of(d.square_sums, scaled), rate, scaled, nullptr);
+  d.pieces.update(d.gradients, rate, scaled);
   return norm;
 }
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "for_pieces.hpp"
 #include "kernels.hpp"
 #include "thread_count.hpp"
-#include "threads.hpp"
 
 namespace xtape::train {
 
@@ -32,22 +33,6 @@ std::vector<std::string> kinds_of(const OptimizerOptions& options) {
   if (options.kind != Kind::sgd) return {"first", "second"};
   if (options.momentum != 0) return {"velocity"};
   return {};
-}
-
-/// Calls f(index, T{}) in parallel for every piece with a gradient; T is the element type of its weight.
-template <class F>
-void for_pieces(const PieceOptimizer& optimizer, const PieceGradients& gradients, const F& f) {
-  const auto count = static_cast<std::int64_t>(optimizer.pieces().size());
-  parallel_for(optimizer.threads(), count, 1, [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t i = begin; i < finish; ++i) {
-      const auto index = static_cast<std::size_t>(i);
-      if (gradients[index] == nullptr) continue;
-      if (optimizer.dtype(optimizer.pieces()[index]) == Dtype::float64)
-        f(index, double{});
-      else
-        f(index, float{});
-    }
-  });
 }
 }  // namespace
 
@@ -82,6 +67,8 @@ PieceOptimizer::PieceOptimizer(const Store& weights, const OptimizerOptions& opt
       pieces_(pieces_of(weights)),
       kinds_(kinds_of(options)),
       updates_(Dtype::int64, {1}) {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  bounds_ = {unknown, unknown, unknown, unknown};
   check(options);
   for (const std::string& kind : kinds_) allocate(kind, owned);
   state_.add("updates", updates_);
@@ -127,8 +114,8 @@ double PieceOptimizer::decay_of(const Piece& piece) const {
   return options_.decay_all || weights_[piece.weight].value.shape().size() >= 2 ? options_.weight_decay : 0;
 }
 
-void PieceOptimizer::update(const PieceGradients& gradients, double rate, double scale) {
-  const double count = static_cast<double>(++*updates_.as<std::int64_t>());
+AdamStep PieceOptimizer::adam_step(double rate, double scale) const {
+  const auto count = static_cast<double>(*updates_.as<std::int64_t>() + 1);  // with the update to come
   AdamStep adam;
   adam.rate = rate;
   adam.scale = scale;
@@ -137,26 +124,40 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
   adam.epsilon = options_.epsilon;
   adam.correction1 = 1 - std::pow(options_.beta1, count);
   adam.correction2 = 1 - std::pow(options_.beta2, count);
+  return adam;
+}
+
+template <class T>
+void PieceOptimizer::update_piece(const Piece& piece, T* weight, const T* gradient, T* first, T* second,
+                                  const AdamStep& adam) const {
+  const double decay = decay_of(piece);
+  if (options_.kind == Kind::sgd) {
+    kernels().of<T>().sgd_update(weight, gradient, first, piece.count,
+                                 {adam.rate, adam.scale, options_.momentum, options_.nesterov, decay});
+    return;
+  }
+  AdamStep own = adam;
+  if (options_.kind == Kind::adam)
+    own.decay = decay;
+  else
+    own.shrink = 1 - adam.rate * decay;
+  kernels().of<T>().adam_update(weight, gradient, first, second, piece.count, own);
+}
+template void PieceOptimizer::update_piece(const Piece&, float*, const float*, float*, float*, const AdamStep&) const;
+template void PieceOptimizer::update_piece(const Piece&, double*, const double*, double*, double*,
+                                           const AdamStep&) const;
+
+void PieceOptimizer::update(const PieceGradients& gradients, double rate, double scale) {
+  const AdamStep adam = adam_step(rate, scale);
+  ++*updates_.as<std::int64_t>();
   for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
-    const Piece& piece = pieces_[index];
-    Array array = weights_[piece.weight].value;
-    T* weight = array.as<T>() + piece.begin;
-    const T* gradient = static_cast<const T*>(gradients[index]);
-    const double decay = decay_of(piece);
-    if (options_.kind == Kind::sgd) {
-      T* velocity = kinds_.empty() ? nullptr : static_cast<T*>(moment(0, index));
-      kernels().of<T>().sgd_update(weight, gradient, velocity, piece.count,
-                                   {rate, scale, options_.momentum, options_.nesterov, decay});
-      return;
-    }
-    AdamStep own = adam;
-    if (options_.kind == Kind::adam)
-      own.decay = decay;
-    else
-      own.shrink = 1 - rate * decay;
-    kernels().of<T>().adam_update(weight, gradient, static_cast<T*>(moment(0, index)),
-                                  static_cast<T*>(moment(1, index)), piece.count, own);
+    Array array = weights_[pieces_[index].weight].value;
+    const auto moment_at = [&](std::size_t kind) {
+      return kind < kinds_.size() ? static_cast<T*>(moment(kind, index)) : nullptr;
+    };
+    update_piece(pieces_[index], array.as<T>() + pieces_[index].begin, static_cast<const T*>(gradients[index]),
+                 moment_at(0), moment_at(1), adam);
   });
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "rank_group.hpp"
+#include "update.hpp"
 #include "xtape/optim.hpp"
 
 namespace xtape::train {
@@ -30,6 +32,14 @@ double norm_of(const std::vector<double>& square_sums, double scale);
 /// `scale`, reduced so that a norm above `clip` becomes `clip`; 0: no clipping.
 double clipped(double scale, double clip, double norm);
 
+/// How large weights and moments are: the largest absolute values, or numbers above them.
+struct Magnitudes {
+  double weight = 0;
+  double first = 0;   ///< Of first moments or velocities.
+  double second = 0;  ///< Of second moments.
+  double ratio = 0;   ///< Of a first moment to the root of its second moment, apart from tiny first moments.
+};
+
 class PieceOptimizer {
  public:
   /// `owned`: per piece, whether this process updates it and holds its moments; empty: all. Throws Error if an option
@@ -46,6 +56,16 @@ class PieceOptimizer {
   /// gradient of a piece, in any thread.
   void square_sums(const PieceGradients& gradients, std::vector<double>& sums,
                    const std::function<void(std::size_t)>& before = {}) const;
+  /// Whether an update by scaled gradients of this norm keeps weights and moments finite, judged by bounds on both. It
+  /// needs no pass over them, and `true` is certain. The update must follow: the bounds become those after it.
+  bool stays_finite(double norm, double rate, double scale);
+  Magnitudes magnitudes() const;  ///< Of the owned pieces: a pass over them.
+  /// Sets the bounds that stays_finite uses; at first they are infinite.
+  void set_bounds(const Magnitudes& bounds) { bounds_ = bounds; }
+  /// Makes the update on copies. Returns a sentence that names the first weight or moment that it would make NaN or
+  /// infinite; "" if there is none.
+  std::string overflow(const PieceGradients& gradients, double rate, double scale) const;
+
   /// One update by the gradients times `scale`.
   void update(const PieceGradients& gradients, double rate, double scale);
 
@@ -60,6 +80,10 @@ class PieceOptimizer {
  private:
   void allocate(const std::string& kind, const std::vector<bool>& owned);
   double decay_of(const Piece& piece) const;
+  AdamStep adam_step(double rate, double scale) const;
+  /// The update of one piece, whose arrays are at these places; `adam` is that of all pieces.
+  template <class T>
+  void update_piece(const Piece& piece, T* weight, const T* gradient, T* first, T* second, const AdamStep& adam) const;
 
   OptimizerOptions options_;
   int threads_;
@@ -70,6 +94,13 @@ class PieceOptimizer {
   std::vector<Array> memory_;                // of moments, if only some pieces are owned
   Array updates_;
   Store state_;
+  Magnitudes bounds_;
 };
+
+/// Throws UpdateError if the update would make a weight or moment NaN or infinite; nothing has changed then. Costs
+/// nothing unless the bounds do not rule it out. `norm` is that of the gradients times `scale`. All ranks of `group` call
+/// it with the same numbers; null: this process alone.
+void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,
+                  RankGroup* group);
 
 }  // namespace xtape::train

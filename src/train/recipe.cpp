@@ -145,6 +145,9 @@ void read_lengths(Section& root, Recipe& recipe) {
   root.read("patience", recipe.fit.patience);
   if (recipe.fit.patience > 0 && recipe.fit.evaluate_every == 0 && !recipe.fit.evaluate_epochs)
     root.fail("patience", "needs evaluations before the last update: give 'evaluate_every'");
+  root.read("statistics_every", recipe.fit.statistics_every);
+  root.read("watch", recipe.fit.watch);
+  root.read("watch_every", recipe.fit.watch_every, {.low = 1});
   const Json& keep = root.value("keep");
   if (keep == "all") {
     recipe.keep = 0;

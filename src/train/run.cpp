@@ -63,6 +63,7 @@ struct Run::Data {
     return *texts;
   }
   std::string checkpoints() const { return directory + "/" + train::checkpoints_folder; }
+  train::FailureFolders failures() const { return {directory + "/capsule", directory + "/failed_play"}; }
   bool is_first() const { return group.rank() == 0; }
   void acquire() {
     if (lock || !is_first()) return;
@@ -74,6 +75,7 @@ struct Run::Data {
 
   Evaluation evaluated(const Batches& on) {
     train::Evaluator evaluator(*model);
+    evaluator.folders = failures();
     return train::evaluate(evaluator, on, group);
   }
 
@@ -144,7 +146,8 @@ struct Run::Data {
   Trainer continued() {
     if (group.size() > 1) train::check_agreement(group, the_texts());
     TrainerOptions options = recipe.trainer;
-    options.capsule = directory + "/capsule";
+    options.capsule = failures().capsule;
+    options.failed_play = failures().play;
     Trainer made(*model, the_batches(), options);
     const std::vector<std::string> found = train::checkpoints(checkpoints());
     if (resume) {
@@ -335,6 +338,11 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (metrics) metrics->add(report);
     if (callbacks.step) callbacks.step(report);
   };
+  own.statistics = [&](std::int64_t step, const std::vector<ModuleStatistics>& statistics) {
+    if (metrics) metrics->add(step, statistics);
+    if (callbacks.statistics) callbacks.statistics(step, statistics);
+  };
+  own.watched = callbacks.watched;
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
@@ -358,8 +366,18 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     return callbacks.stop && callbacks.stop();
   };
   own.interrupt = callbacks.interrupt;
-  // If an update fails, nothing is written, so the last good checkpoint remains the last one.
-  const bool finished = the_trainer.fit(d.recipe.fit, own);
+  bool finished = false;
+  try {
+    // If an update fails, nothing is written, so the last good checkpoint remains the last one.
+    finished = the_trainer.fit(d.recipe.fit, own);
+  } catch (const EvaluationError& error) {  // the updates before it are good
+    try {
+      d.save(metrics);
+    } catch (const Error& also) {
+      throw EvaluationError(error.what() + std::string("\n") + also.what());
+    }
+    throw;
+  }
   d.save(metrics);
   return finished;
 }

@@ -5,14 +5,6 @@
 
 namespace xtape::train {
 
-namespace {
-/// The random step of a shard's play. With one shard it is the cursor.
-std::uint64_t draw_of(std::uint64_t cursor, std::int64_t shard) {
-  constexpr int cursor_bits = 44;
-  return cursor + (static_cast<std::uint64_t>(shard) << cursor_bits);
-}
-}  // namespace
-
 ShardPlays::ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
                        DistributedOptimizer& optimizer)
     : model_(model),
@@ -20,7 +12,8 @@ ShardPlays::ShardPlays(Model& model, const Batches& batches, const TrainerOption
       options_(options),
       steps_(steps),
       optimizer_(optimizer),
-      batch_(batches.blank()) {
+      batch_(batches.blank()),
+      states_(carried_names(model, "loss")) {
   if (options.shards > 1) axes_ = row_axes(model, "loss");
   const auto own = static_cast<std::size_t>(optimizer.last_shard() - optimizer.first_shard());
   carried_.resize(own);
@@ -51,10 +44,18 @@ Batch ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
   return options_.shards == 1 ? batch : shard_of(batch, shard, options_.shards);
 }
 
+std::uint64_t ShardPlays::draw_of(std::uint64_t cursor, std::int64_t shard) {
+  constexpr int cursor_bits = 44;
+  return cursor + (static_cast<std::uint64_t>(shard) << cursor_bits);
+}
+
+const Store* ShardPlays::before(std::uint64_t cursor, std::size_t own, bool first) const {
+  return !continues(cursor) ? nullptr : first ? &carried_[own] : &left_[own];
+}
+
 std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const Batch& batch, std::uint64_t cursor, std::size_t own,
                                     bool first) const {
-  const Store* before = !continues(cursor) ? nullptr : first ? &carried_[own] : &left_[own];
-  return feeds_of(step.inputs, batch, step.notes.states, before);
+  return feeds_of(step.inputs, batch, step.notes.states, before(cursor, own, first));
 }
 
 template <class Visit>
@@ -87,16 +88,18 @@ std::vector<double> ShardPlays::play(std::uint64_t cursor, const std::function<v
   optimizer_.begin(present);
   std::vector<double> results;
   for (std::int64_t shard = optimizer_.first_shard(); shard < std::min(present, optimizer_.last_shard()); ++shard) {
-    double sum = 0, count = 0;
+    std::vector<double> of_shard(2 + states_.size(), 0);
     for_micro_batches(shard, cursor, [&](std::size_t own, std::uint64_t at, const Batch& batch, bool first, bool last) {
       between();
       TrainingStep& step = steps_.of(batch);
       optimizer_.play(step.player, step.notes.gradients, feeds(step, batch, at, own, first), draw_of(at, shard), last);
       keep(step.player, step.notes.states, left_[own]);
-      sum += step.player.scalar(step.notes.loss.sum);
-      count += step.player.scalar(step.notes.loss.count);
+      of_shard[0] += step.player.scalar(step.notes.loss.sum);
+      of_shard[1] += step.player.scalar(step.notes.loss.count);
+      for (std::size_t i = 0; i < states_.size(); ++i)
+        if (!is_finite(step.player, step.notes.states[i])) of_shard[2 + i] = 1;
     });
-    results.insert(results.end(), {sum, count});
+    results.insert(results.end(), of_shard.begin(), of_shard.end());
   }
   return results;
 }
@@ -108,15 +111,16 @@ RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
   return recorded_play(step.player, feeds(step, batch, cursor, 0, true), draw_of(cursor, shard));
 }
 
-std::optional<Capsule> ShardPlays::find_failure(std::uint64_t cursor) {
-  std::optional<Capsule> found;
+std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
+  std::optional<FailedPlay> found;
   for (std::int64_t shard = optimizer_.first_shard(); shard < optimizer_.last_shard(); ++shard)
     for_micro_batches(shard, cursor, [&](std::size_t own, std::uint64_t at, const Batch& batch, bool first, bool) {
-      if (found) return;
+      if (found && found->capsule) return;
       TrainingStep& step = steps_.of(batch);
       const std::vector<Feed> fed = feeds(step, batch, at, own, first);
-      found = xtape::find_failure(recorded_play(step.player, fed, draw_of(at, shard)));
-      if (found) return;
+      FailedPlay play = failed_play(step, fed, draw_of(at, shard));
+      if (!found || play.capsule) found = std::move(play);
+      if (found->capsule) return;
       step.player.play(fed, draw_of(at, shard));  // computes the states that the next one starts from
       keep(step.player, step.notes.states, left_[own]);
     });

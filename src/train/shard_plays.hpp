@@ -4,10 +4,10 @@
 #include <functional>
 
 #include "batch_shards.hpp"
-#include "rank_group.hpp"
+#include "failed_play.hpp"
+#include "observed_steps.hpp"
 #include "training_steps.hpp"
 #include "xtape/distributed.hpp"
-#include "xtape/inspect.hpp"
 
 namespace xtape::train {
 
@@ -18,15 +18,28 @@ class ShardPlays {
   ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
              DistributedOptimizer& optimizer);
 
-  /// Plays the own shards of the update whose first micro-batch is at `cursor`, and returns the sum of losses and the
-  /// count of targets of each. Calls `between` before every play.
+  /// Plays the own shards of the update whose first micro-batch is at `cursor`, and returns the results of each: the sum
+  /// of losses, the count of targets, and for each carried state 1 if it is not finite, else 0. Calls `between` before
+  /// every play.
   std::vector<double> play(std::uint64_t cursor, const std::function<void()>& between);
+  /// The names of the carried states.
+  const std::vector<std::string>& states() const { return states_; }
   /// The update has succeeded: the next one continues from the states that it left.
   void advance() { std::swap(carried_, left_); }
   /// The first play of the update whose first micro-batch is at `cursor`.
   RecordedPlay first_play(std::uint64_t cursor);
-  /// Plays the update again without summing gradients, and returns what makes it fail, if anything does.
-  std::optional<Capsule> find_failure(std::uint64_t cursor);
+  /// Plays an observed step on the batch of the first play of the update, with its states and random numbers.
+  template <class MakeStep>
+  const ObservedSteps::Function& observe(std::uint64_t cursor, const MakeStep& step_of) {
+    const std::int64_t shard = optimizer_.first_shard();
+    const Batch batch = shard_at(cursor, shard);
+    ObservedSteps::Function& step = step_of(batch);
+    step.player.play(feeds_of(step.inputs, batch, step.notes.states, before(cursor, 0, true)), draw_of(cursor, shard));
+    return step;
+  }
+  /// Plays the update again without summing gradients, and returns the first play that fails. If none does, the first
+  /// play, without a capsule; nothing if this rank has no plays.
+  std::optional<FailedPlay> find_failure(std::uint64_t cursor);
   /// The training step of a shard of this batch, of the largest batch without an argument.
   TrainingStep& largest_step();
 
@@ -43,6 +56,10 @@ class ShardPlays {
   const Batch& batch_at(std::uint64_t cursor);
   Batch shard_at(std::uint64_t cursor, std::int64_t shard);
   std::int64_t rows_at(std::uint64_t cursor) { return rows_of(batch_at(cursor)); }
+  /// The random step of a shard's play. With one shard it is the cursor.
+  static std::uint64_t draw_of(std::uint64_t cursor, std::int64_t shard);
+  /// The states that a play of the own shard starts from; null: zeros.
+  const Store* before(std::uint64_t cursor, std::size_t own, bool first) const;
   std::vector<Feed> feeds(const TrainingStep& step, const Batch& batch, std::uint64_t cursor, std::size_t own,
                           bool first) const;
   /// Calls visit(own index, cursor, the shard's batch, whether it is the first and the last of the shard) for every
@@ -57,6 +74,7 @@ class ShardPlays {
   DistributedOptimizer& optimizer_;
   Batch batch_;
   std::uint64_t batch_cursor_ = ~std::uint64_t{0};  // of the batch in batch_
+  std::vector<std::string> states_;                 // the names of carried states
   std::vector<std::size_t> axes_;                   // of rows, by carried state
   // Per own shard:
   std::vector<Store> carried_;  // the states that the next update starts from

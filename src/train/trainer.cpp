@@ -60,6 +60,7 @@ struct Trainer::Data {
   train::State state;
   Plan plan;  // what plan() returned last
   std::optional<train::Evaluator> evaluator;
+  std::optional<train::ObservedSteps> observed;
   std::function<bool()> interrupt;  // the callback of fit(), while it runs
   bool interrupted = false;         // on this rank; all ranks decide together
   double optimizer_seconds = 0;     // of all updates since the trainer was made, or the last profile began
@@ -150,7 +151,32 @@ struct Trainer::Data {
     }
   }
 
-  /// Plays the update. If a call throws, saves a capsule and adds a sentence about it to the error.
+  train::ObservedSteps& observing() {
+    if (!observed) observed.emplace(model, steps.playing());
+    return *observed;
+  }
+
+  /// Makes the observations that are due before the next update, or the others if the update fails.
+  void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
+    if (group.rank() != 0) return;
+    const std::int64_t number = state.step + 1;
+    const auto due = [&](std::int64_t every) { return every > 0 && (state.step % every == 0) != failed; };
+    if (callbacks.statistics && due(fit.statistics_every)) callbacks.statistics(number, statistics());
+    if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every)) callbacks.watched(number, watched(fit.watch));
+  }
+  std::vector<ModuleStatistics> statistics() {
+    return train::ObservedSteps::statistics_of(plays.observe(
+        state.cursor, [&](const Batch& batch) -> auto& { return observing().statistics(batch); }));
+  }
+  std::vector<WatchedValue> watched(const std::vector<std::string>& names) {
+    return train::ObservedSteps::values_of(plays.observe(
+        state.cursor, [&](const Batch& batch) -> auto& { return observing().watched(batch, names); }));
+  }
+
+  /// Where failures are written.
+  train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
+
+  /// Plays the update. If a call throws, saves the play and adds a sentence about it to the error.
   std::vector<double> played() {
     try {
       return plays.play(state.cursor, [&] { between(); });
@@ -158,21 +184,10 @@ struct Trainer::Data {
       throw;  // no call has failed
     } catch (const Error& error) {
       if (options.capsule.empty()) throw;
-      const std::optional<Capsule> found = plays.find_failure(state.cursor);
-      if (!found) throw;
-      throw TrainingError(error.what() + save_capsule(*found));
+      const std::optional<train::FailedPlay> found = plays.find_failure(state.cursor);
+      if (!found || !found->capsule) throw;
+      throw TrainingError(error.what() + train::save_failure(*found, folders()));
     }
-  }
-
-  /// Saves a capsule of the failure, and returns a sentence about it for the error.
-  std::string save_capsule(const Capsule& capsule) {
-    if (options.capsule.empty()) return "";
-    try {
-      capsule.save(options.capsule);
-    } catch (const Error& error) {
-      return std::string("\n") + error.what();
-    }
-    return "\n'" + options.capsule + "' has what is needed to play it again: xtape replay " + options.capsule;
   }
 
   /// A schedule whose end is given in epochs ends with the update that completes them.
@@ -188,16 +203,17 @@ struct Trainer::Data {
 
   /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
-    const std::optional<Capsule> own = plays.find_failure(state.cursor);
-    const std::vector<std::string> of_rank = group.all_gather(own ? to_string(own->failure) : "");
-    const auto first = std::find_if(of_rank.begin(), of_rank.end(), [](const auto& text) { return !text.empty(); });
-    const bool is_own = own && first - of_rank.begin() == group.rank();
-    std::string culprit;
-    for (int rank = group.size() - 1; rank >= 0; --rank)
-      if (const std::string& found = of_rank[static_cast<std::size_t>(rank)]; !found.empty())
-        culprit = ": " + found + (group.size() > 1 ? ", on " + group.name(rank) : "");
-    if (is_own) culprit += save_capsule(*own);
-    throw TrainingError("the " + what + " of update " + std::to_string(state.step + 1) + " is not finite" + culprit);
+    const std::string update = " of update " + std::to_string(state.step + 1);
+    throw TrainingError(train::not_finite_text(what + update, plays.find_failure(state.cursor), group, folders()));
+  }
+
+  /// No call is at fault: rank 0 saves its play, where the gradients come from.
+  [[noreturn]] void overflows(const UpdateError& error) {
+    std::string text = error.what();
+    if (group.rank() == 0)
+      if (const std::optional<train::FailedPlay> play = plays.find_failure(state.cursor))
+        text += train::save_failure(*play, folders());
+    throw TrainingError(text);
   }
 };
 
@@ -241,20 +257,29 @@ StepReport Trainer::update() {
   d.optimizer.take_waited();
   std::vector<double> results = d.played();
   // Every rank with shards tells the others whether it is interrupted.
-  if (results.empty()) results = {0, 0};
+  const std::size_t each = 2 + d.plays.states().size();
+  if (results.empty()) results.assign(each, 0);
   std::vector<double> with_interruption;
-  for (std::size_t i = 0; i < results.size(); i += 2)
-    with_interruption.insert(with_interruption.end(), {results[i], results[i + 1], d.interrupted ? 1.0 : 0.0});
+  for (auto shard = results.begin(); shard != results.end(); shard += static_cast<std::ptrdiff_t>(each)) {
+    with_interruption.push_back(d.interrupted ? 1.0 : 0.0);
+    with_interruption.insert(with_interruption.end(), shard, shard + static_cast<std::ptrdiff_t>(each));
+  }
   const std::vector<double> sums = d.optimizer.sum(with_interruption);
-  if (sums[2] > 0) d.stop_here();
-  const double sum = sums[0], count = sums[1];
+  if (sums[0] > 0) d.stop_here();
+  const double sum = sums[1], count = sums[2];
   if (!std::isfinite(sum)) d.not_finite("loss");
+  for (std::size_t i = 0; i < d.plays.states().size(); ++i)
+    if (sums[3 + i] > 0) d.not_finite("carried state '" + d.plays.states()[i] + "'");
   if (count == 0) throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   const Clock::time_point computed = Clock::now();
   const double updating = Trace::now();
-  report.norm = d.optimizer.update(report.rate, 1 / count, d.options.clip);
+  try {
+    report.norm = d.optimizer.update(report.rate, 1 / count, d.options.clip);
+  } catch (const UpdateError& error) {
+    d.overflows(error);
+  }
   if (d.options.trace) d.options.trace->add("optimizer", updating);
   d.optimizer_seconds += seconds_since(computed);
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
@@ -296,6 +321,8 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 Evaluation Trainer::evaluate() {
   Data& d = *data_;
   if (!d.evaluator) d.evaluator.emplace(d.new_evaluator());
+  d.evaluator->name = "the evaluation after update " + std::to_string(step());
+  d.evaluator->folders = d.folders();
   Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
   if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();
@@ -319,6 +346,14 @@ RecordedPlay Trainer::next_play() {
   return data_->plays.first_play(data_->state.cursor);
 }
 
+std::vector<ModuleStatistics> Trainer::statistics() {
+  return data_->statistics();
+}
+
+std::vector<WatchedValue> Trainer::watched(const std::vector<std::string>& names) {
+  return data_->watched(names);
+}
+
 std::int64_t Trainer::evaluated_step() const {
   return data_->state.evaluated;
 }
@@ -331,6 +366,18 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     const Evaluation evaluation = evaluate();
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
     data_->note(evaluation);  // after the callback, which may measure more and be interrupted
+  };
+  const auto observed_update = [&] {
+    data_->observe(options, callbacks, false);
+    try {
+      return update();
+    } catch (const TrainingError&) {
+      try {
+        data_->observe(options, callbacks, true);
+      } catch (const Error&) {  // the play throws: the update's own error says more
+      }
+      throw;
+    }
   };
   const auto ended = [&] {
     return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
@@ -347,7 +394,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     if (data_->state.evaluation_due) report_evaluation();
     while (!ended()) {
       const std::int64_t epoch_before = epoch();
-      const StepReport report = update();
+      const StepReport report = observed_update();
       if (callbacks.step) callbacks.step(report);
       data_->state.evaluation_due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
                                     (options.evaluate_epochs && epoch() > epoch_before);

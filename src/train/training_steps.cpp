@@ -29,7 +29,7 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
     throw DefinitionError("function 'loss' of model '" + model.name() + "' does not depend on any trained weight");
   NamedVars results = recorded.results;
   for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (!gradients[i].empty()) results.add("gradient of " + trained[i], gradients[i]);
+    if (!gradients[i].empty()) results.add("grad." + trained[i], gradients[i]);
   return {tape, recorded.inputs, results, {recorded.loss, recorded.states, gradients}};
 }
 }  // namespace

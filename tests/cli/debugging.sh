@@ -43,6 +43,60 @@ cp -r run/capsule nameless
 sed -i 's/^"outputs": .*/"outputs": {}/' nameless/tape.json
 expect 2 "" "a capsule has outputs" replay nameless
 
+# The whole play that the capsule is cut from.
+expect 0 "^[1-9][0-9]* of [0-9]+ outputs are not finite$" "" replay run/capsule --whole
+holds "the search finds the call again" grep -q -E "^-inf in #[0-9]+ log " out
+expect 0 "^-inf in #[0-9]+ log " "" replay run/failed_play --threads 3
+expect 0 "^-inf in #[0-9]+ log " "" replay run/failed_play --dtype float64
+expect 0 "^-inf in #[0-9]+ log " "" replay run/capsule --whole --reference
+expect 0 "outputs are not finite$" "" replay run/capsule --whole --isa baseline
+expect 0 "^0 of 7 weights have no gradient$" "" explain run/failed_play
+expect 0 "^the way to the loss" "" explain run/failed_play --weight key.weight
+expect 0 "added" "" shadow run/failed_play --top 3
+expect 0 "" "" diff run/failed_play run/failed_play
+expect 0 "^the tapes of an update are the same$" "" diff run/failed_play run
+expect 0 "^#[0-9]+ log" "" show run/failed_play
+expect 0 "^loss.0: float32 \(\) -?nan" "" run run/failed_play --in run/failed_play/inputs.safetensors
+cp -r run/failed_play other_play
+sed -i 's/"step": "0/"step": "1/' other_play/play.json
+expect 1 "^the same tapes and inputs; the random numbers differ" "differ$" diff run/failed_play other_play
+expect 2 "" "is a saved play, which takes no --seed" shadow run/failed_play --seed 3
+expect 2 "" "which takes no --in" shadow run/failed_play --in run/failed_play/inputs.safetensors
+cp -r run/capsule lonely
+expect 2 "" "there is no './failed_play', the play that 'lonely' is cut from" replay lonely --whole
+expect 2 "" "is neither a capsule nor a saved play" replay run --whole
+
+# A number that is not finite in an evaluation alone.
+sed 's/"total + penalty \* entropy, count"/"total if training else total + log(-total), count"/; s/"entropy = .*",/"entropy = 0",/' entropy.json >evaluated.json
+sed 's/entropy.json/evaluated.json/' entropy_recipe.json >evaluated_recipe.json
+expect 1 "" "^xtape: the loss of the evaluation after update 20, in its batch 1, is not finite: NaN in #[0-9]+ log .*, line [0-9]+\)" \
+  train evaluated_recipe.json --out evaluated
+holds "the updates before it are kept" test -d evaluated/checkpoints/00000020
+expect 0 "the same bits$" "" replay evaluated/capsule
+expect 0 "outputs are not finite$" "" replay evaluated/capsule --whole
+expect 0 "^7 arrays match, 0 differ" "" diff evaluated/failed_play evaluated/checkpoints/00000020/weights.safetensors
+expect 1 "" "the loss of the evaluation, in its batch 1, is not finite: NaN in" eval evaluated
+expect 1 "" "the loss of the evaluation after update 20, in its batch 1" train evaluated --resume
+
+# A moment of the optimiser that would overflow.
+sed 's/log(p)/log(maximum(p, 1e-9))/' entropy.json >mended.json
+sed 's/"total + penalty \* entropy, count"/"1e25 * total, count"/' mended.json >large.json
+expect 1 "" "update 1 would make the second moment of '[a-z.]+' inf at \[[0-9, ]+\], where it is 0 and the gradient" \
+  train evaluated_recipe.json --out overflow --set definition=large.json
+expect 0 "^0 of [0-9]+ outputs are not finite$" "" replay overflow/failed_play
+
+# Watched values and statistics.
+expect 0 "watched: step 4 " "^update 3  loss.scores float32 \(4, 16, 16\): -?[0-9.e-]+ … [0-9.e-]+$" \
+  train evaluated_recipe.json --out watched --set definition=mended.json --set steps=4 --watch loss.scores --watch query --watch-every 2
+holds "every second update" [ "$(grep -c "loss.scores" err)" = 2 -a "$(grep -c "^update [13]  query float32" err)" = 2 ]
+expect 2 "" "computes no 'loss.score'; did you mean 'loss.scores'" \
+  train evaluated_recipe.json --out unwatched --set definition=mended.json --watch loss.score
+holds "a wrong name leaves no run" test ! -e unwatched
+expect 0 "observed: step 4 " "run observed" train evaluated_recipe.json --out observed --set definition=mended.json --set steps=4 --statistics
+holds "the statistics are in the metrics" [ "$(grep -c '"statistics":{"embedding":{"largest":' observed/metrics.jsonl)" = 1 ]
+losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1/metrics.jsonl"; }
+holds "they change no loss" same "$(losses watched)" "$(losses observed)"
+
 # An error in an op gives a capsule too.
 sed 's/"x = embedding(tokens)"/"x = embedding(tokens + 1)"/; s/ + penalty \* entropy//' entropy.json >range.json
 sed 's/entropy.json/range.json/' entropy_recipe.json >range_recipe.json

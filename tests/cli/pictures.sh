@@ -35,7 +35,20 @@ data='{"kind": "parallel", "folder": ".", "source": "train.src", "target": "trai
   "validation_target": "words.src"}'
 expect 0 "^odd: step 4 " "step 4 of 4" train "$recipe" --out odd "${small[@]}" --set data="$data"
 
+expect 0 "^observed: step 4 " "step 4 of 4" train "$recipe" --out observed "${small[@]}" --set data="$data" --set statistics_every=2
+
 needs gnuplot command -v gnuplot
+expect 0 "" "" plot observed --statistics --out statistics.svg
+holds "the picture of statistics is valid" sound statistics.svg
+holds "modules and kinds are named" shows statistics.svg "largest value" "largest gradient" "share of zeros" "share of masked rows" \
+  update encoder.0.self_attention
+holds "modules are named once" [ "$(how_often statistics.svg encoder.0.self_attention)" = 1 ]
+sed 's/"largest":[^,]*/"largest":null/' observed/metrics.jsonl >spoilt.jsonl
+cp -r observed spoilt && mv spoilt.jsonl spoilt/metrics.jsonl
+expect 0 "" "" plot spoilt --statistics --out spoilt.svg
+holds "numbers that are not finite are red" grep -q -i "d7301f\|215, *48, *31" spoilt.svg
+expect 2 "" "odd has no statistics of modules: train with --statistics" plot odd --statistics --out none.svg
+expect 2 "" "--statistics draws one run" plot odd observed --statistics --out none.svg
 expect 0 " arena$" "" plan odd --out plan.svg
 holds "what lives when is drawn" shows plan.svg step "MiB of the arena" "backward part" "No step runs again."
 holds "the largest buffers are named" grep -q -E "1: .*[a-z_]+.*, [0-9.]+ (bytes|KiB|MiB), steps [0-9]+ to [0-9]+" plan.svg

@@ -364,6 +364,28 @@ TEST_CASE("a loss that is not finite ends all ranks with one message, which name
   CHECK(messages[2] == messages[0]);
 }
 
+TEST_CASE("an update that would overflow ends all ranks with one message, and changes nothing") {
+  std::vector<std::string> messages(3);
+  run_ranks({0, 1, 1}, [&](const std::shared_ptr<Communicator>& communicator) {
+    Training training(communicator, 3, 1, 6);
+    const std::string large =
+        recurrent::with(R"("result": "total, count")", R"("result": "total * 1e24, count")", tiny::definition);
+    training.model = Model::parse(large, {.hyper = {}, .seed = 5}, "tiny.json");
+    training.options.clip = 0;
+    Trainer trainer = training.trainer();
+    const Store before = recurrent::copy_of(training.model.weights());
+    for (int again = 0; again < 2; ++again) try {
+        trainer.update();
+      } catch (const TrainingError& error) {
+        messages[static_cast<std::size_t>(communicator->rank())] = error.what();
+      }
+    CHECK(recurrent::same_weights(training.model.weights(), before));
+  });
+  CHECK(messages[0].find("update 1 would make the second moment of '") == 0);
+  CHECK(messages[1] == messages[0]);
+  CHECK(messages[2] == messages[0]);
+}
+
 TEST_CASE("errors of shards and ranks") {
   const auto message = [](const std::vector<int>& hosts, std::int64_t shards) -> std::string {
     try {

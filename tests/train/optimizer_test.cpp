@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -7,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "source_root.hpp"
+#include "xtape/inspect.hpp"
 #include "xtape/optim.hpp"
 
 using namespace xtape;
@@ -167,6 +169,97 @@ TEST_CASE("non-finite gradients change nothing") {
   CHECK(std::isinf(optimizer.update({gradient}, 1e-2)));
   CHECK(std::memcmp(w.data(), before.data(), w.bytes()) == 0);
   CHECK(*optimizer.state().at("updates").as<std::int64_t>() == 0);
+}
+
+namespace {
+struct Overflowing {
+  const char* about;
+  OptimizerOptions::Kind kind;
+  double gradient, rate;
+  const char* message;
+};
+}  // namespace
+
+TEST_CASE("an update that would overflow names weight, element and gradient, and changes nothing") {
+  using Kind = OptimizerOptions::Kind;
+  const std::vector<Overflowing> cases = {
+      {"the second moment", Kind::adam, 1e25, 1e-3,
+       "update 3 would make the second moment of 'w' inf at [1, 0], where it is 0.001999 and the gradient 1e+25 "
+       "(float32)"},
+      {"the same, decoupled decay", Kind::adamw, -1e25, 1e-3, "the second moment of 'w' inf at [1, 0], where it is"},
+      {"the weight", Kind::sgd, 1e20, 1e20, "the value of 'w' -inf at [1, 0], where it is -2"},
+      {"the weight, by a rate beyond float32", Kind::adam, 1, 1e39, "the value of 'b' -inf at [0], where it is"},
+  };
+  for (const Overflowing& each : cases) {
+    CAPTURE(each.about);
+    for (const int threads : {1, 3}) {
+      Store weights;
+      const Array b = weights.add("b", filled({2}, 0)), w = weights.add("w", filled({2, 3}, 0));
+      OptimizerOptions options;
+      options.kind = each.kind;
+      Optimizer optimizer(weights, options, threads);
+      Array of_b = filled({2}, 0), of_w = filled({2, 3}, 0);
+      std::fill_n(of_b.as<float>(), 2, 1.0F);
+      std::fill_n(of_w.as<float>(), 6, 1.0F);
+      for (int i = 0; i < 2; ++i) optimizer.update({of_b, of_w}, each.kind == Kind::sgd ? 1 : 1e-3);
+      Store before;
+      for (const Store::Entry& entry : weights) before.add(entry.name, entry.value.clone());
+      for (const Store::Entry& entry : optimizer.state()) before.add(entry.name, entry.value.clone());
+      of_w.as<float>()[3] = static_cast<float>(each.gradient);
+      for (int again = 0; again < 2; ++again) {
+        std::string message;
+        try {
+          optimizer.update({of_b, of_w}, each.rate);
+        } catch (const UpdateError& error) {
+          message = error.what();
+        }
+        CHECK_MESSAGE(message.find(each.message) != std::string::npos, message);
+      }
+      const auto same = [&](const Store::Entry& entry) {
+        return std::memcmp(entry.value.data(), before.at(entry.name).data(), entry.value.bytes()) == 0;
+      };
+      CHECK(std::all_of(weights.begin(), weights.end(), same));
+      CHECK(std::all_of(optimizer.state().begin(), optimizer.state().end(), same));
+    }
+  }
+}
+
+TEST_CASE("a moment that is infinite already is found, and large gradients that do not overflow are no error") {
+  Store weights;
+  const Array w = weights.add("w", filled({2, 3}, 1));
+  Optimizer optimizer(weights, {});
+  Array second = optimizer.state().at("second.w");
+  second.as<float>()[2] = std::numeric_limits<float>::infinity();
+  CHECK_THROWS_WITH_AS(
+      optimizer.update({filled({2, 3}, 1)}, 0.1),
+      "update 1 would make the second moment of 'w' inf at [0, 2], where it is inf and the gradient -6 (float32)",
+      UpdateError);
+  second.as<float>()[2] = 0;
+  optimizer.update({filled({2, 3}, 1e18F)}, 0.1);  // near the limit: checked on copies
+  optimizer.update({filled({2, 3}, 1)}, 0.1);
+  CHECK(range_of(second).magnitude() > 1e34);
+  CHECK(range_of(w).all_finite());
+  CHECK(*optimizer.state().at("updates").as<std::int64_t>() == 2);
+  Store small;
+  small.add("w", filled({2, 3}, 1));
+  OptimizerOptions momentum;
+  momentum.kind = OptimizerOptions::Kind::sgd;
+  momentum.momentum = 0.9;
+  Optimizer of_small(small, momentum);
+  Array large(Dtype::float32, {2, 3});
+  large.as<float>()[1] = 3e38F;
+  of_small.update({large}, 1e-38);
+  CHECK_THROWS_WITH_AS(
+      of_small.update({large}, 1e-38),
+      "update 2 would make the velocity of 'w' inf at [0, 1], where it is 3e+38 and the gradient 3e+38 (float32)",
+      UpdateError);
+  Store wide;
+  wide.add("w", Array(Dtype::float64, {2}));
+  Optimizer of_wide(wide, {});
+  Array gradient(Dtype::float64, {2});
+  gradient.as<double>()[1] = 1e25;
+  of_wide.update({gradient}, 0.1);
+  CHECK(of_wide.state().at("second.w").as<double>()[1] == doctest::Approx(1e47));
 }
 
 TEST_CASE("an optimiser with restored state continues with the same bits") {

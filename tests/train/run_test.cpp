@@ -111,9 +111,10 @@ TEST_CASE("a run before its first checkpoint continues from the start") {
 
 TEST_CASE("a non-finite loss ends a run and keeps the last good checkpoint") {
   const tiny::Directory directory;
-  const Recipe recipe = tiny::load(
-      directory, {Setting::parse("schedule={\"kind\": \"constant\", \"rate\": 3e38}"), Setting::parse("clip=0"),
-                  Setting::parse("optimizer.weight_decay=0"), Setting::parse("checkpoint_every=1")});
+  const Recipe recipe =
+      tiny::load(directory, {Setting::parse("schedule={\"kind\": \"constant\", \"rate\": 1e36}"),
+                             Setting::parse("clip=0"), Setting::parse("hyper.slope=100"),
+                             Setting::parse("optimizer.weight_decay=0"), Setting::parse("checkpoint_every=1")});
   Run run = Run::create(recipe, directory / "run");
   CHECK_THROWS_WITH_AS(run.train(), doctest::Contains("of update 2 is not finite: "), TrainingError);
   const std::string checkpoint = last_checkpoint(directory / "run");

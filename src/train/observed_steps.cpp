@@ -1,0 +1,172 @@
+#include "observed_steps.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "nearest.hpp"
+#include "reached_gradients.hpp"
+#include "xtape/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::train {
+
+namespace {
+using Recording = FunctionCache<ObservedNotes>::Recording;
+
+PlayerOptions unmeasured(PlayerOptions options) {
+  options.profile = false;
+  options.trace = nullptr;
+  return options;
+}
+
+/// What the module returns: the first array of floats among its results; nothing if there is none.
+std::optional<Var> result_of(const NamedVars& values, const std::string& module) {
+  for (const std::string& name : {module, module + ".0"})
+    if (const Var* value = values.find(name); value != nullptr && is_floating(value->dtype())) return *value;
+  return std::nullopt;
+}
+
+Var share(const Var& condition) {
+  return mean(cast(condition, Dtype::float32));
+}
+
+/// Whether the elements of a result of a bounded function are so near a bound that the slope is below a fiftieth of the
+/// largest: |tanh| > 0.99; the same for sigmoid, which is tanh shifted and scaled.
+std::optional<Var> saturated(const Var& result, const Op& op) {
+  constexpr double bound = 0.99;
+  if (op.name == "tanh") return share(abs(result) > bound);
+  if (op.name == "sigmoid") return share(abs(result * 2 - 1) > bound);
+  return std::nullopt;
+}
+
+/// Which rows of scores have nothing to attend to: no score is above the numbers that masks use.
+std::optional<Var> masked_rows(const Tape& tape, const Node& node) {
+  constexpr double masked = -1e9;
+  if (node.op->name != "softmax" && node.op->name != "log_softmax") return std::nullopt;
+  const auto* axis = node.attributes.find("axis");
+  if (axis == nullptr || std::get_if<std::int64_t>(axis) == nullptr) return std::nullopt;
+  return share(max(tape.var(node.inputs[0]), {std::get<std::int64_t>(*axis)}) <= masked);
+}
+
+/// The mean of several shares; empty if there are none.
+Var mean_of(const Vars& shares) {
+  if (shares.empty()) return {};
+  Var sum = shares[0];
+  for (std::size_t i = 1; i < shares.size(); ++i) sum = sum + shares[i];
+  return sum / static_cast<double>(shares.size());
+}
+
+/// The statistics of the calls that the module itself records, without those of its modules.
+void note_calls(Tape tape, std::size_t end, ModuleNotes& notes) {
+  Vars near_bounds, without_keys;
+  for (std::size_t i = 0; i < end; ++i) {
+    const Node node = tape.node(i);
+    if (node.site.scope->path != notes.module) continue;
+    const Var result = tape.var({static_cast<std::int32_t>(i), 0});
+    if (const auto found = saturated(result, *node.op)) near_bounds.push_back(*found);
+    if (const auto found = masked_rows(tape, node)) without_keys.push_back(*found);
+  }
+  notes.saturated = mean_of(near_bounds);
+  notes.masked_rows = mean_of(without_keys);
+}
+
+Recording with_statistics(const Model& model, const NamedSizes& sizes) {
+  Tape tape(Mode::train);
+  NamedVars values;
+  const RecordedLoss recorded = record_loss(model, tape, sizes, &values);
+  const std::size_t end = tape.size();
+  ObservedNotes notes{recorded.loss, recorded.states, {}};
+  Vars returned;
+  for (const ModuleSummary& module : model.modules()) {
+    if (module.path.empty()) continue;
+    const std::optional<Var> result = result_of(values, module.path);
+    if (!result) continue;
+    returned.push_back(*result);
+    notes.modules.push_back({module.path, {}, {}, {}, {}, {}, {}, {}, {}});
+  }
+  const Vars gradients = returned.empty() ? Vars() : reached_gradients(recorded.loss.sum, returned);
+  NamedVars results{{"count", recorded.loss.count}};
+  const auto keep = [&](const std::string& name, const Var& var) {
+    if (!var.empty()) results.add(name, var);
+    return var;
+  };
+  for (std::size_t i = 0; i < returned.size(); ++i) {
+    ModuleNotes& of = notes.modules[i];
+    const auto measure = [&](const Var& values_of, const std::string& what, Var& largest, Var& mean_size, Var& zeros) {
+      const Var size = abs(values_of);
+      largest = keep(of.module + what + " largest", max(size));
+      mean_size = keep(of.module + what + " mean", mean(size));
+      zeros = keep(of.module + what + " zeros", share(equal(values_of, 0)));
+    };
+    measure(returned[i], "", of.largest, of.mean, of.zeros);
+    if (!gradients[i].empty())
+      measure(gradients[i], " gradient", of.gradient_largest, of.gradient_mean, of.gradient_zeros);
+    note_calls(tape, end, of);
+    keep(of.module + " saturated", of.saturated);
+    keep(of.module + " masked rows", of.masked_rows);
+  }
+  return {tape, recorded.inputs, results, notes};
+}
+
+Recording with_values(const Model& model, const NamedSizes& sizes, const std::vector<std::string>& names) {
+  Tape tape(Mode::train);
+  NamedVars values;
+  const RecordedLoss recorded = record_loss(model, tape, sizes, &values);
+  NamedVars results;
+  for (const std::string& name : names) {
+    if (!values.has(name))
+      throw DefinitionError("the training step of model '" + model.name() + "' computes no '" + name + "'" +
+                            did_you_mean(name, values.names()) +
+                            ": a watched value is what a module returns, such as 'h.0.attn', or what one of its lines "
+                            "assigns, such as 'h.0.attn.scores', outside scans and checkpoints");
+    results.set(name, values.at(name));
+  }
+  return {tape, recorded.inputs, results, {recorded.loss, recorded.states, {}}};
+}
+}  // namespace
+
+void check_watched(const Model& model, const Batch& batch, const std::vector<std::string>& names) {
+  if (!names.empty()) with_values(model, loss_sizes(model, batch), names);
+}
+
+ObservedSteps::ObservedSteps(const Model& model, const PlayerOptions& playing)
+    : model_(model), steps_(64, unmeasured(playing)) {}
+
+ObservedSteps::Function& ObservedSteps::statistics(const Batch& batch) {
+  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "statistics"},
+                    [&](const FunctionKey& key) { return with_statistics(model_, key.sizes); });
+}
+
+ObservedSteps::Function& ObservedSteps::watched(const Batch& batch, const std::vector<std::string>& names) {
+  std::string key = "watched";
+  for (const std::string& name : names) key += " " + name;
+  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), key},
+                    [&](const FunctionKey& of) { return with_values(model_, of.sizes, names); });
+}
+
+std::vector<ModuleStatistics> ObservedSteps::statistics_of(const Function& step) {
+  const double count = step.player.scalar(step.notes.loss.count);
+  const auto number = [&](const Var& var) -> std::optional<double> {
+    return var.empty() ? std::nullopt : std::optional(step.player.scalar(var));
+  };
+  const auto of_mean = [&](const Var& var) {  // of the mean loss
+    std::optional<double> value = number(var);
+    if (value) *value /= count;
+    return value;
+  };
+  std::vector<ModuleStatistics> all;
+  for (const ModuleNotes& each : step.notes.modules)
+    all.push_back({each.module, step.player.scalar(each.largest), step.player.scalar(each.mean),
+                   step.player.scalar(each.zeros), of_mean(each.gradient_largest), of_mean(each.gradient_mean),
+                   number(each.gradient_zeros), number(each.saturated), number(each.masked_rows)});
+  return all;
+}
+
+std::vector<WatchedValue> ObservedSteps::values_of(const Function& step) {
+  std::vector<WatchedValue> values;
+  for (const auto& [name, var] : step.results)
+    values.push_back({name, to_string(var.type()), range_of(step.player.view(var))});
+  return values;
+}
+
+}  // namespace xtape::train
