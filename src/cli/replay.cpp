@@ -9,6 +9,7 @@
 
 #include "commands.hpp"
 #include "instruction_set.hpp"
+#include "run_options.hpp"
 #include "visit.hpp"
 #include "xtape/inspect.hpp"
 
@@ -126,9 +127,7 @@ void add_replay(CLI::App& program) {
   command->add_option("--dtype", arguments->dtype, "float64 computes all floats as float64")
       ->check(CLI::IsMember({"float64"}));
   command->add_option("--isa", arguments->isa, "The instruction set of the kernels, as XTAPE_ISA");
-  command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  add_threads(*command, arguments->threads);
   command->add_flag("--reference", arguments->reference, "Compute by the definitions of the ops, not by their kernels");
   command->callback([arguments] { run(*arguments); });
 }

@@ -159,7 +159,7 @@ struct Run::Data {
   }
 
   /// Saves a checkpoint of the trainer's step, unless it exists, after flushing the metrics up to it.
-  void save(std::optional<train::Metrics>& metrics) {
+  void save(std::optional<train::Metrics>& metrics, const Trainer::Callbacks& callbacks) {
     if (lock) lock->check();
     if (trainer->step() == saved) return;
     if (metrics) metrics->flush();
@@ -170,7 +170,8 @@ struct Run::Data {
       throw;
     }
     saved = trainer->step();
-    if (is_first()) train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step());
+    if (is_first())
+      train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step(), callbacks.warning);
   }
 };
 
@@ -306,6 +307,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (metrics) metrics->add(report);
     if (callbacks.step) callbacks.step(report);
   };
+  own.part = callbacks.part;
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
@@ -325,13 +327,13 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     epoch = the_trainer.epoch();
     const bool due = (every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs);
     const bool asked = d.group.any(callbacks.save && callbacks.save());
-    if (due || asked) d.save(metrics);
+    if (due || asked) d.save(metrics, callbacks);
     return callbacks.stop && callbacks.stop();
   };
   own.interrupt = callbacks.interrupt;
   // If an update fails, nothing is written, so the last good checkpoint remains the last one.
   const bool finished = the_trainer.fit(d.recipe.fit, own);
-  d.save(metrics);
+  d.save(metrics, callbacks);
   return finished;
 }
 

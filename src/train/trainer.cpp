@@ -46,9 +46,10 @@ struct Trainer::Data {
   train::State state;
   Plan plan;  // what plan() returned last
   std::optional<train::Evaluator> evaluator;
-  std::function<bool()> interrupt;  // the callback of fit(), while it runs
-  bool interrupted = false;         // on this rank; all ranks decide together
-  double optimizer_seconds = 0;     // of all updates since the trainer was made, or the last profile began
+  std::function<bool()> interrupt;              // the callbacks of fit(), while it runs
+  std::function<void(const UpdatePart&)> part;  // …
+  bool interrupted = false;                     // on this rank; all ranks decide together
+  double optimizer_seconds = 0;  // of all updates since the trainer was made, or the last profile began
 
   /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
   void keep_to_memory() {
@@ -111,8 +112,14 @@ struct Trainer::Data {
 
   /// Plays the update. If a call throws, saves a capsule and adds a sentence about it to the error.
   std::vector<double> played() {
+    const std::int64_t shards = std::max<std::int64_t>(1, optimizer.last_shard() - optimizer.first_shard());
+    UpdatePart done{state.step + 1, 0, options.accumulate * shards};
     try {
-      return plays.play(state.cursor, [&] { between(); });
+      return plays.play(state.cursor, [&] {
+        between();
+        if (part && done.plays > 0) part(done);
+        ++done.plays;
+      });
     } catch (const Error& error) {
       if (options.capsule.empty()) throw;
       const std::optional<Capsule> found = plays.find_failure(state.cursor);
@@ -280,12 +287,18 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
            (options.patience > 0 && data_->state.stale >= options.patience);
   };
-  struct Asked {
-    Asked(std::function<bool()>& place, const std::function<bool()>& interrupt) : of(place) { of = interrupt; }
-    ~Asked() { of = nullptr; }
-    std::function<bool()>& of;
+  struct Called {  // set until fit() returns
+    Called(Data& place, const Callbacks& callbacks) : of(place) {
+      of.interrupt = callbacks.interrupt;
+      of.part = callbacks.part;
+    }
+    ~Called() {
+      of.interrupt = nullptr;
+      of.part = nullptr;
+    }
+    Data& of;
   };
-  const Asked asked(data_->interrupt, callbacks.interrupt);  // set until fit() returns
+  const Called called(*data_, callbacks);
   const auto asked_to_stop = [&] { return callbacks.stop && callbacks.stop(); };
   try {
     if (data_->state.evaluation_due) report_evaluation();
