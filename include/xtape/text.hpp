@@ -23,13 +23,26 @@ inline constexpr std::int32_t ignored_target = -1;
 /// The most tokens that a batch may have, padding included.
 inline constexpr std::int64_t most_batch_tokens = std::int64_t{1} << 31;
 
-/// The contents of a file. Throws FileError, with the path and the system's reason.
-std::string read_text(const std::string& path);
+/// The most bytes of a line, unless an option says otherwise.
+inline constexpr std::int64_t usual_max_line = std::int64_t{16} << 20;
 
-/// The lines of a file, plain or compressed by gzip, without their ends (LF or CR LF). Throws FileError, with the path
-/// and the reason, also for compressed files that are truncated, damaged, or more than 64 MiB and 200 times the packed
-/// size.
-std::vector<std::string> read_lines(const std::string& path);
+/// How files of texts are read.
+struct ReadOptions {
+  std::int64_t max_line = 0;  ///< The most bytes of a line, without its end; 0: any number.
+};
+
+/// The contents of a file. Throws FileError, with the path and the reason, also for a line that is too long, and for a
+/// text that is larger than the memory that is left.
+std::string read_text(const std::string& path, const ReadOptions& options = {});
+
+/// The lines of a file, plain or compressed by gzip, without their ends (LF or CR LF). Throws FileError as read_text
+/// does, also for compressed files that are truncated, damaged, or more than 64 MiB and 200 times the packed size.
+std::vector<std::string> read_lines(const std::string& path, const ReadOptions& options = {});
+
+/// From now on read_text and read_lines call `tell` while they read a file that is not a regular one, such as a pipe or a
+/// device: with a sentence that names it and says how much has come, after `seconds`, then each time after twice as
+/// long. Another thread calls it. An empty `tell` ends this. For one thread at a time.
+void watch_inputs(std::function<void(const std::string& sentence)> tell, double seconds = 5);
 
 /// Rows of tokens as an array for inputs "int [b, t]": int64 [rows, length of the longest row, rounded up to a multiple
 /// of `multiple`], padded on the right with `pad`. Throws Error unless 1 <= multiple <= most_batch_tokens.
@@ -176,6 +189,7 @@ struct TableOptions {
   bool more = false;            ///< Whether lines may have more fields, which are ignored.
   char delimiter = '\t';        ///< Between fields. Unless it is a tab, fields may be quoted as in CSV.
   std::int64_t skip_lines = 0;  ///< To skip at the beginning: a header.
+  ReadOptions reading = {};
 };
 /// Reads a file with a row per line, plain or compressed by gzip. Throws FileError, with the line if one is wrong.
 TableTexts read_table(const std::string& path, const TableOptions& options = {});
@@ -187,9 +201,9 @@ struct PairTexts {
 };
 /// From a file of lines source<TAB>target; further fields are ignored. Throws FileError, with the line if it has no
 /// tab.
-PairTexts read_pairs(const std::string& path);
+PairTexts read_pairs(const std::string& path, const ReadOptions& options = {});
 /// From two files. Throws FileError, and Error if they differ in the number of lines.
-PairTexts read_pairs(const std::string& source, const std::string& target);
+PairTexts read_pairs(const std::string& source, const std::string& target, const ReadOptions& options = {});
 
 /// The text's tokens between the start and end tokens. Throws Error if the tokenizer has none, and as encode.
 Tokens framed(const Tokenizer& tokenizer, const std::string& text);

@@ -65,6 +65,13 @@ struct WatchedValue {
   Range range;
 };
 
+/// How far an update is that consists of several plays: of micro-batches and shards.
+struct UpdatePart {
+  std::int64_t step = 0;   ///< The number of the update, from 1.
+  std::int64_t plays = 0;  ///< So many plays are done, on this rank …
+  std::int64_t all = 0;    ///< … of about so many: shards without rows are not played.
+};
+
 /// How a Trainer trains.
 struct TrainerOptions {
   OptimizerOptions optimizer;
@@ -147,6 +154,7 @@ class Trainer {
   /// With several ranks, true from `stop`, `save` or `interrupt` on one of them counts for all.
   struct Callbacks {
     std::function<void(const StepReport&)> step;        ///< After every update.
+    std::function<void(const UpdatePart&)> part;        ///< After every play of an update but the last.
     std::function<void(const Evaluation&)> evaluation;  ///< After every evaluation.
     /// Before updates, on rank 0: what FitOptions::statistics_every and watch_every ask for, with the update's number.
     std::function<void(std::int64_t step, const std::vector<ModuleStatistics>&)> statistics;
@@ -156,6 +164,9 @@ class Trainer {
     /// Also called within updates and evaluations, between plays; returning true ends the training at once. An
     /// unfinished update has no effect; an unfinished evaluation is made again when the training continues.
     std::function<bool()> interrupt;
+    /// Of Run::train: called with a sentence about something that went wrong and does no harm, such as an old
+    /// checkpoint that cannot be removed.
+    std::function<void(const std::string& sentence)> warning;
   };
   struct FitOptions {
     std::int64_t steps = 0;           ///< The most updates in total, also counting those before a resume. 0: no limit.
@@ -240,6 +251,7 @@ struct Recipe {
     std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
     std::vector<Column> columns;                      ///< For "table"; columns without a name are skipped.
     TableOptions table;                               ///< For "table".
+    ReadOptions reading;                              ///< Of all files.
     std::int64_t max_length = 0;                      ///< Rows with a text of more tokens do not train; 0: all do.
     /// The most tokens of a row, recorded in a run's recipe; 0: found in the data.
     std::int64_t longest_row = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "lines.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::cli {
@@ -15,6 +16,7 @@ struct BleuArguments {
   std::string hypotheses;
   std::string references;
   BleuOptions options;
+  ReadOptions reading;
 };
 
 /// Prints one line in the format of sacreBLEU.
@@ -42,9 +44,11 @@ void add_bleu(CLI::App& program) {
       ->add_option("--tokenize", arguments->options.tokenize, "The tokenization: 13a, or none (split at white space)")
       ->capture_default_str();
   command->add_flag("--lowercase", arguments->options.lowercase, "Ignore case");
+  add_max_line(*command, arguments->reading.max_line);
   command->callback([arguments] {
     print(as_wrong_input([&] {
-      return corpus_bleu(read_lines(arguments->hypotheses), read_lines(arguments->references), arguments->options);
+      return corpus_bleu(read_lines(arguments->hypotheses, arguments->reading),
+                         read_lines(arguments->references, arguments->reading), arguments->options);
     }));
   });
 }

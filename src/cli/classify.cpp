@@ -18,6 +18,7 @@ constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of 
 struct ClassifyArguments {
   std::string run;
   std::string checkpoint = "last";
+  std::int64_t max_line = 0;
 };
 
 /// The name of the input for texts.
@@ -53,7 +54,7 @@ void classify_lines(const ClassifyArguments& arguments) {
   const std::string input = text_input(run, arguments.run);
   catch_interrupt();
   std::cout.precision(4);
-  InputLines lines;
+  InputLines lines(arguments.max_line);
   std::int64_t number = 0;
   for (std::vector<std::string> read; !(read = lines.next(texts_at_once)).empty();) {
     std::vector<Tokens> texts;
@@ -79,6 +80,7 @@ void add_classify(CLI::App& program) {
   const auto arguments = std::make_shared<ClassifyArguments>();
   command->add_option("RUN", arguments->run, "A run directory")->required();
   add_checkpoint(*command, arguments->checkpoint);
+  add_max_line(*command, arguments->max_line);
   command->callback([arguments] { classify_lines(*arguments); });
 }
 

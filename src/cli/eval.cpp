@@ -1,11 +1,10 @@
 /// xtape eval: evaluates a run's model on its validation split, or any language model on a text.
 #include <cmath>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "commands.hpp"
+#include "lines.hpp"
 #include "ranks.hpp"
 #include "run_options.hpp"
 #include "text_model.hpp"
@@ -22,6 +21,7 @@ struct EvalArguments {
   std::string source;
   std::string target;
   std::string text;
+  ReadOptions reading;
   std::int64_t context = 0;
   std::int64_t stride = 0;
   bool test = false;
@@ -30,17 +30,10 @@ struct EvalArguments {
   RankArguments ranks;
 };
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) throw WrongInput("cannot read '" + path + "'");
-  return text;
-}
-
 /// Evaluates on a text of any length, in windows.
 void evaluate_on_text(const EvalArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
-  const std::string text = text_of(arguments.text);
+  const std::string text = read_text(arguments.text, arguments.reading);
   TextModel opened(arguments.run, arguments.checkpoint, arguments.inference);
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
@@ -71,7 +64,7 @@ void evaluate(const EvalArguments& arguments) {
     return opened;
   });
   const Evaluation evaluation = arguments.source.empty() ? run.evaluate(arguments.test) : as_wrong_input([&] {
-    return run.evaluate(read_lines(arguments.source), read_lines(arguments.target));
+    return run.evaluate(read_lines(arguments.source, arguments.reading), read_lines(arguments.target, arguments.reading));
   });
   if (!is_first_rank()) return;
   std::cout.precision(6);
@@ -110,6 +103,7 @@ void add_eval(CLI::App& program) {
       ->needs(text)
       ->check(CLI::PositiveNumber);
   text->excludes(source)->excludes(target);
+  add_max_line(*command, arguments->reading.max_line);
   add_inference(*command, arguments->inference);
   add_ranks(*command, arguments->ranks);
   add_settings(*command, arguments->set);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "lines.hpp"
 #include "run_options.hpp"
 #include "text_model.hpp"
 #include "xtape/decode.hpp"
@@ -23,6 +24,7 @@ struct GenerateArguments {
   std::string checkpoint = "last";
   std::vector<std::string> prompts;
   std::string prompts_file;
+  ReadOptions reading;
   std::vector<std::string> stops;
   bool timings = false;
   InferenceArguments inference;
@@ -111,7 +113,8 @@ void print_many(TextModel& opened, const std::vector<std::string>& prompts, cons
 
 void generate_texts(GenerateArguments arguments) {
   if (!arguments.prompts_file.empty())
-    for (const std::string& line : as_wrong_input([&] { return read_lines(arguments.prompts_file); }))
+    for (const std::string& line :
+         as_wrong_input([&] { return read_lines(arguments.prompts_file, arguments.reading); }))
       arguments.prompts.push_back(line);
   if (arguments.prompts.empty()) throw WrongInput("there is no prompt: use --prompt TEXT or --prompts FILE");
   for (const std::string& stop : arguments.stops)
@@ -142,6 +145,7 @@ void add_generate(CLI::App& program) {
   add_inference(*command, arguments->inference);
   command->add_option("--prompt", arguments->prompts, "A text to continue; can be repeated")->allow_extra_args(false);
   command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one per line, plain or .gz");
+  add_max_line(*command, arguments->reading.max_line);
   command->add_option("--tokens", options.tokens, "The maximum number of tokens to generate")
       ->required()
       ->check(CLI::NonNegativeNumber);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "commands.hpp"
+#include "xtape/text.hpp"
 
 namespace xtape::cli {
 
@@ -30,15 +31,37 @@ void add(std::vector<std::string>& lines, std::string line) {
 }
 }  // namespace
 
-/// Moves whole lines from pending_ to `lines`. Returns whether `lines` has `most` lines.
+void add_max_line(CLI::App& command, std::int64_t& max_line) {
+  max_line = usual_max_line;
+  command.add_option("--max-line", max_line, "The most bytes of a line of the input; 0: any number")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+}
+
+/// Whether the next line has at least `length` bytes and is therefore too long. Throws WrongInput if it is the first of
+/// a call: lines before it are returned first.
+bool InputLines::is_too_long(std::size_t length, bool first) const {
+  if (max_line_ == 0 || length <= static_cast<std::size_t>(max_line_)) return false;
+  if (!first) return true;
+  throw WrongInput("line " + std::to_string(taken_ + 1) + " of the standard input has " + std::to_string(length) +
+                   " bytes or more, and --max-line allows " + std::to_string(max_line_) + " (0: any number)");
+}
+
+/// Moves whole lines from pending_ to `lines`. Returns whether no more are to be added.
 bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
-  while (lines.size() < most) {
+  constexpr std::size_t most_bytes = std::size_t{16} << 20;  // of all lines of a call, before the last one
+  std::size_t bytes = 0;
+  for (const std::string& line : lines) bytes += line.size();
+  while (lines.size() < most && bytes < most_bytes) {
     const std::size_t end = pending_.find('\n', std::max(at_, looked_));
+    if (is_too_long(std::min(end, pending_.size()) - at_, lines.empty())) return true;
     if (end == std::string::npos) break;
+    bytes += end - at_;
+    ++taken_;
     add(lines, pending_.substr(at_, end - at_));
     at_ = end + 1;
   }
-  if (lines.size() == most) return true;
+  if (lines.size() == most || bytes >= most_bytes) return true;
   pending_.erase(0, at_);
   at_ = 0;
   looked_ = pending_.size();

@@ -2,16 +2,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <new>
 
 #include "all_commands.hpp"
 #include "blas_core.hpp"
+#include "characters.hpp"
 #include "instruction_set.hpp"
 #include "nearest.hpp"
+#include "process_memory.hpp"
 #include "ranks.hpp"
 #include "terminal.hpp"
+#include "xtape/text.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -56,6 +60,7 @@ int run(int count, char** arguments) {
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "Print the help of every command");
   add_commands(program);
+  watch_inputs([](const std::string& sentence) { std::fputs((escaped(sentence) + "\n").c_str(), stderr); });
   try {
     restart_with_fitting_blas(arguments);
     program.parse(count, arguments);
@@ -75,8 +80,9 @@ int run(int count, char** arguments) {
     if (is_first_rank()) std::cerr << "xtape: " << interruption.what() << '\n';
     return exit_code(interruption);
   } catch (const std::bad_alloc&) {
-    end_all_ranks("not enough memory", work_failed, false);
-    std::cerr << "xtape: not enough memory\n";
+    const std::string message = "out of memory: " + memory_left_text();
+    end_all_ranks(message, work_failed, false);
+    std::cerr << "xtape: " << message << '\n';
     return work_failed;
   } catch (const std::exception& error) {
     std::cout.flush();

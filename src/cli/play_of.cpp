@@ -50,9 +50,7 @@ void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
     command.add_option("--seed", arguments.seed, "Of a saved tape: the seed of random ops");
     command.add_option("--step", arguments.step, "Of a saved tape: the random step");
   }
-  command.add_option("--threads", arguments.threads, "The number of threads (0: all cores)")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  add_threads(command, arguments.threads);
   command.add_option("--precision", arguments.precision, "Round the factors of products to this precision")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
 }

@@ -204,8 +204,7 @@ void add_profile(CLI::App& program) {
   command->add_option("--steps", arguments->steps, "The number of updates to measure, after as many to warm up")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)")
-      ->check(CLI::PositiveNumber);
+  add_threads(*command, arguments->threads);
   command->add_flag("--sites", arguments->sites, "Group by modules of the definition instead of ops");
   command->add_option("--ranks", arguments->ranks, "Predict the time on this many equal hosts, with one rank each")
       ->check(CLI::PositiveNumber);

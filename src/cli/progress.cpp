@@ -20,7 +20,7 @@ std::string clock_time(double seconds) {
 }  // namespace
 
 Progress::Progress(std::int64_t steps, int ranks)
-    : steps_(steps), terminal_(isatty(STDERR_FILENO) == 1), ranks_(ranks) {}
+    : steps_(steps), terminal_(isatty(STDERR_FILENO) == 1), ranks_(ranks), quiet_(terminal_ ? 0.1 : 10) {}
 
 Progress::~Progress() {
   clear();
@@ -51,9 +51,22 @@ void Progress::step(const StepReport& report) {
   std::fprintf(stderr, "  %s left%s", clock_time(left).c_str(), terminal_ ? "" : "\n");
   std::fflush(stderr);
   shown_ = terminal_;
-  last_ = now;
+  last_ = last_line_ = now;
   tokens_ = 0;
   seconds_ = waiting_ = 0;
+}
+
+void Progress::part(const UpdatePart& part) {
+  const Clock::time_point now = Clock::now();
+  if (std::chrono::duration<double>(now - last_line_).count() < quiet_) return;
+  clear();
+  std::fprintf(stderr, "step %lld of %lld: play %lld of %lld%s", static_cast<long long>(part.step),
+               static_cast<long long>(steps_), static_cast<long long>(part.plays), static_cast<long long>(part.all),
+               terminal_ ? "" : "\n");
+  std::fflush(stderr);
+  shown_ = terminal_;
+  last_line_ = now;
+  if (!terminal_) quiet_ *= 2;  // a log stays short
 }
 
 void Progress::note(const std::string& text) {

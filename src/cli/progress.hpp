@@ -18,6 +18,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step(const StepReport& report);
+  /// Tells how far an update is, if it takes long.
+  void part(const UpdatePart& part);
   /// Prints a line that is not overwritten.
   void note(const std::string& text);
 
@@ -29,8 +31,10 @@ class Progress {
   bool shown_ = false;  // whether the terminal's progress line is shown
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = start_;
+  Clock::time_point last_line_ = start_;
   std::int64_t first_step_ = -1;
   int ranks_;
+  double quiet_;  // seconds without a line after which part() prints one
   // Since `last_`:
   std::int64_t tokens_ = 0;
   double seconds_ = 0, waiting_ = 0;

@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "durable.hpp"
 #include "instruction_set.hpp"
+#include "run_options.hpp"
 #include "visit.hpp"
 #include "xtape/inspect.hpp"
 
@@ -191,9 +192,7 @@ void add_replay(CLI::App& program) {
       ->check(CLI::IsMember({"float64"}));
   command->add_option("--isa", arguments->isa,
                       "The instruction set of the kernels: one that the processor has and XTAPE_ISA allows");
-  command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  add_threads(*command, arguments->threads);
   command->add_flag("--reference", arguments->reference, "Compute by the definitions of the ops, not by their kernels");
   command->callback([arguments] { run(*arguments); });
 }

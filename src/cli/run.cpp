@@ -6,6 +6,7 @@
 #include "digests.hpp"
 #include "nearest.hpp"
 #include "recorded.hpp"
+#include "run_options.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -144,9 +145,7 @@ void add_run(CLI::App& program) {
       ->add_option("--step", arguments->step,
                    "The random step: with the same seed and step, the same numbers are drawn")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "The number of threads (0: all cores)")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  add_threads(*command, arguments->threads);
   command->add_option("--digests", arguments->digests, "Write the hashes of all values to this file, for xtape diff");
   command->add_flag("--unfused", arguments->unfused, "Play every call by itself, so that each has a digest");
   command->add_option("--capsule", arguments->capsule,

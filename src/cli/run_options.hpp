@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "thread_count.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -14,6 +15,13 @@ namespace xtape::cli {
 inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
   command.add_option("--set", set, "Change the recipe: key=value, such as optimizer.weight_decay=0 or hyper.n_layer=6")
       ->allow_extra_args(false);
+}
+
+/// Adds --threads. 0, the default, means all cores.
+template <class Number>
+CLI::Option* add_threads(CLI::App& command, Number& threads) {
+  return command.add_option("--threads", threads, "The number of threads (default: all cores)")
+      ->check(CLI::Range(0, most_threads));
 }
 
 /// Adds --checkpoint last|best|average:N|STEP.

@@ -16,6 +16,7 @@ struct TokenizeArguments {
   bool pieces = false;
   bool detokenize = false;
   bool target = false;
+  std::int64_t max_line = 0;
 };
 
 Tokens numbers_of(const std::string& line) {
@@ -60,7 +61,7 @@ void tokenize(const TokenizeArguments& arguments) {
   const auto found = as_wrong_input([&] { return tokenizer_of(arguments); });
   const Tokenizer& tokenizer = *found;
   catch_interrupt();
-  InputLines input;
+  InputLines input(arguments.max_line);
   std::int64_t number = 0;
   for (std::vector<std::string> lines; !(lines = input.next(1000)).empty();) {
     for (const std::string& line : lines) {
@@ -88,6 +89,7 @@ void add_tokenize(CLI::App& program) {
   command->add_flag("--detokenize", arguments->detokenize, "Read numbers and write text")->excludes(pieces);
   command->add_flag("--target", arguments->target,
                     "Use the target's tokenizer (default: the source's, if they differ)");
+  add_max_line(*command, arguments->max_line);
   command->callback([arguments] { tokenize(*arguments); });
 }
 

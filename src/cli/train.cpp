@@ -131,6 +131,13 @@ void warn_of_weights(const std::vector<std::string>& names) {
   std::cerr << (names.size() > most ? ", …" : "") << " (xtape explain says why)" << std::endl;
 }
 
+/// Warns if an update reads the data more than once. Epochs without batches are those of data that is drawn at random.
+void warn_of_long_updates(std::int64_t accumulate, std::int64_t epoch) {
+  if (epoch == 0 || accumulate <= epoch) return;
+  std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has " << epoch
+            << ": an update reads all data several times" << std::endl;
+}
+
 void train(const TrainArguments& arguments) {
   ignore_closed_pipes();
   catch_save_request();
@@ -149,7 +156,10 @@ void train(const TrainArguments& arguments) {
               << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
               << run.trainer().step() << " of " << steps_of(run)
               << (rank_count > 1 ? ", " + std::to_string(rank_count) + " ranks" : "") << std::endl;
-  if (is_first_rank()) warn_of_weights(run.trainer().without_gradient());
+  if (is_first_rank()) {
+    warn_of_weights(run.trainer().without_gradient());
+    warn_of_long_updates(run.recipe().trainer.accumulate, run.batches().epoch_batches());
+  }
   catch_interrupt();
   Progress progress(steps_of(run), rank_count);
   using Clock = std::chrono::steady_clock;
@@ -163,6 +173,9 @@ void train(const TrainArguments& arguments) {
   callbacks.step = [&](const StepReport& report) {
     if (is_first_rank()) progress.step(report);
   };
+  callbacks.part = [&](const UpdatePart& part) {
+    if (is_first_rank()) progress.part(part);
+  };
   callbacks.evaluation = [&](const Evaluation& evaluation) {
     last = evaluation;
     if (is_first_rank()) progress.note(sentence(evaluation));
@@ -173,6 +186,7 @@ void train(const TrainArguments& arguments) {
                     to_string(value.range));
   };
   callbacks.interrupt = interrupted;
+  callbacks.warning = [&](const std::string& sentence) { progress.note("warning: " + sentence); };
   callbacks.save = save_requested;
   callbacks.stop = time_is_over;
   bool finished = false;
@@ -203,8 +217,7 @@ void add_train(CLI::App& program) {
   command->add_option("--out", arguments->out, "The run directory (default: runs/NAME-DATE)");
   add_settings(*command, arguments->set);
   command->add_option("--seed", arguments->seed, "The seed of the initial weights, the data order and dropout");
-  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)")
-      ->check(CLI::PositiveNumber);
+  add_threads(*command, arguments->threads);
   command->add_option("--minutes", arguments->minutes, "Stop after this time, and write a checkpoint")
       ->check(CLI::NonNegativeNumber);
   command

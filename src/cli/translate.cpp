@@ -25,6 +25,7 @@ struct TranslateArguments {
   std::int64_t n_best = 1;
   std::int64_t batch = 64;
   std::int64_t threads = 0;
+  std::int64_t max_line = 0;
   bool uncached = false;
   InferenceArguments inference;
   RankArguments ranks;
@@ -75,7 +76,7 @@ void translate(const TranslateArguments& arguments) {
   PairModel model(arguments.run, arguments.checkpoint, arguments.threads, arguments.inference, communicator);
   const SearchOptions options = options_of(arguments, model.search_options());
   catch_interrupt();
-  InputLines input;
+  InputLines input(arguments.max_line);
   std::int64_t number = 0;
   for (std::vector<std::string> lines;;) {
     lines = is_first_rank() ? input.next(lines_at_once) : std::vector<std::string>();
@@ -114,9 +115,9 @@ void add_translate(CLI::App& program) {
   command->add_option("--batch", arguments->batch, "The number of sentences that are translated together")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", arguments->threads, "The number of threads (default: all cores)")
-      ->check(CLI::PositiveNumber);
+  add_threads(*command, arguments->threads);
   command->add_flag("--uncached", arguments->uncached, "Do not cache keys, values and states: slow, for measurements");
+  add_max_line(*command, arguments->max_line);
   add_inference(*command, arguments->inference);
   add_ranks(*command, arguments->ranks);
   command->callback([arguments] { translate(*arguments); });

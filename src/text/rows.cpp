@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "process_memory.hpp"
 #include "utf8.hpp"
 #include "xtape/text.hpp"
 
@@ -60,6 +61,13 @@ Cell cell_of(const ColumnTexts& column, std::size_t row) {
     cell.numbers.push_back(number_of(column.texts[i][row]));
   return cell;
 }
+/// The memory of the cells, if each byte of a text becomes a token.
+std::size_t most_bytes_of(const std::vector<ColumnTexts>& columns) {
+  std::size_t bytes = 0;
+  for (const ColumnTexts& column : columns)
+    for (const std::string& text : *column.texts) bytes += sizeof(Cell) + text.size() * sizeof(Tokens::value_type);
+  return bytes;
+}
 }  // namespace
 
 PromptSplit split_prompt(const std::string& text, const std::string& prompt_end) {
@@ -94,6 +102,7 @@ Tokens prompt_of(const Tokenizer& tokenizer, const std::string& text) {
 
 DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place) {
   DataRows made;
+  require_memory_left(most_bytes_of(columns), "the tokens of " + std::to_string(columns.at(0).texts->size()) + " rows");
   for (const ColumnTexts& each : columns) {
     made.columns.push_back(each.column);
     if (each.tokenizer != nullptr) made.columns.back().pad = each.tokenizer->pad();

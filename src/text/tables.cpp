@@ -31,7 +31,7 @@ std::vector<std::string> fields_of(const std::string& line, char delimiter, std:
 }  // namespace
 
 TableTexts read_table(const std::string& path, const TableOptions& options) {
-  const std::vector<std::string> lines = read_lines(path);
+  const std::vector<std::string> lines = read_lines(path, options.reading);
   TableTexts table(options.columns);
   for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
     std::vector<std::string> fields;
@@ -51,13 +51,13 @@ TableTexts read_table(const std::string& path, const TableOptions& options) {
   return table;
 }
 
-PairTexts read_pairs(const std::string& path) {
-  TableTexts table = read_table(path, {.columns = 2, .more = true});
+PairTexts read_pairs(const std::string& path, const ReadOptions& options) {
+  TableTexts table = read_table(path, {.columns = 2, .more = true, .reading = options});
   return {std::move(table[0]), std::move(table[1])};
 }
 
-PairTexts read_pairs(const std::string& source, const std::string& target) {
-  PairTexts pairs = {read_lines(source), read_lines(target)};
+PairTexts read_pairs(const std::string& source, const std::string& target, const ReadOptions& options) {
+  PairTexts pairs = {read_lines(source, options), read_lines(target, options)};
   if (pairs.source.size() != pairs.target.size())
     throw Error(source + " has " + std::to_string(pairs.source.size()) + " lines and " + target + " " +
                 std::to_string(pairs.target.size()) + ": line i of one must translate line i of the other");

@@ -62,16 +62,25 @@ std::vector<std::string> checkpoints(const std::string& directory) {
   return found;
 }
 
-void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best) {
+void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best,
+                            const std::function<void(const std::string& sentence)>& warn) {
+  const auto report = [&](const std::string& path, const std::string& why) {
+    if (!why.empty() && warn)
+      warn("cannot remove '" + path + "': " + why + "; the next checkpoint that is written tries again");
+  };
   for (const std::string& name : names_in(directory))
-    if (fs::path(name).extension() == unfinished) remove_if_possible((fs::path(directory) / name).string());
+    if (fs::path(name).extension() == unfinished) {
+      const std::string path = (fs::path(directory) / name).string();
+      report(path, try_to_remove(path));
+    }
   if (keep == 0) return;
   const std::vector<std::string> found = checkpoints(directory);
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < found.size(); ++i) {
     if (best >= 0 && step_of_checkpoint(found[i]) == best) continue;
     // Renamed first, so that a partially removed directory does not count as a checkpoint.
     const std::string away = found[i] + unfinished;
-    if (std::rename(found[i].c_str(), away.c_str()) == 0) remove_if_possible(away);
+    const std::string why = try_to_rename(found[i], away);
+    report(why.empty() ? away : found[i], why.empty() ? try_to_remove(away) : why);
   }
 }
 

@@ -46,8 +46,9 @@ std::string checkpoint_name(std::int64_t step);            ///< "00000250".
 std::int64_t step_of_checkpoint(const std::string& path);  ///< From its name; -1 if it is not a checkpoint's name.
 
 /// Removes incomplete checkpoints of crashes, and all checkpoints except the last `keep` ones and that of step `best`.
-/// `keep` 0 keeps all checkpoints.
-void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best);
+/// `keep` 0 keeps all checkpoints. What cannot be removed stays, with a call of `warn`, for the next call.
+void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best,
+                            const std::function<void(const std::string& sentence)>& warn = {});
 
 /// Renames the checkpoints of steps after `step` ("00000250.set-aside"), so that they no longer count as checkpoints.
 void set_aside_after(const std::string& directory, std::int64_t step);

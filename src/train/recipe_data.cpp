@@ -135,6 +135,7 @@ bool read_no_more(const Section& section, Data& data) {
 
 Recipe::Data read_data(Section section) {
   Data data;
+  data.reading.max_line = usual_max_line;
   section.need("kind");
   section.read("kind", data.kind);
   if (read_no_more(section, data)) return data;
@@ -142,6 +143,8 @@ Recipe::Data read_data(Section section) {
   if (data.kind != "text" && data.kind != "documents" && data.kind != "pairs" && data.kind != "table")
     section.fail("kind", R"(must be "text", "documents", "pairs" or "table", not ")" + data.kind + "\"");
   read_all_files(section, data);
+  section.read("max_line", data.reading.max_line);
+  data.table.reading = data.reading;
   if (data.kind == "text") text_data(section, data);
   if (data.kind == "documents") document_data(section, data);
   if (data.kind == "table") table_data(section, data);

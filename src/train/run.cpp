@@ -190,7 +190,7 @@ struct Run::Data {
   }
 
   /// Saves a checkpoint of the trainer's step, unless it exists, after flushing the metrics up to it.
-  void save(std::optional<train::Metrics>& metrics) {
+  void save(std::optional<train::Metrics>& metrics, const Trainer::Callbacks& callbacks) {
     if (lock) lock->check();
     if (trainer->step() == saved) return;
     if (metrics) metrics->flush();
@@ -201,7 +201,8 @@ struct Run::Data {
       throw;
     }
     saved = trainer->step();
-    if (is_first()) train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step());
+    if (is_first())
+      train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step(), callbacks.warning);
   }
 };
 
@@ -343,6 +344,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (callbacks.statistics) callbacks.statistics(step, statistics);
   };
   own.watched = callbacks.watched;
+  own.part = callbacks.part;
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
@@ -362,7 +364,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     epoch = the_trainer.epoch();
     const bool due = (every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs);
     const bool asked = d.group.any(callbacks.save && callbacks.save());
-    if (due || asked) d.save(metrics);
+    if (due || asked) d.save(metrics, callbacks);
     return callbacks.stop && callbacks.stop();
   };
   own.interrupt = callbacks.interrupt;
@@ -372,13 +374,13 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     finished = the_trainer.fit(d.recipe.fit, own);
   } catch (const EvaluationError& error) {  // the updates before it are good
     try {
-      d.save(metrics);
+      d.save(metrics, callbacks);
     } catch (const Error& also) {
       throw EvaluationError(error.what() + std::string("\n") + also.what());
     }
     throw;
   }
-  d.save(metrics);
+  d.save(metrics, callbacks);
   return finished;
 }
 

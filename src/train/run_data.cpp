@@ -7,6 +7,7 @@
 #include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
+#include "process_memory.hpp"
 
 namespace xtape::train {
 
@@ -31,7 +32,7 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std:
   if (settings.kind == "words")
     return std::make_shared<WordTokenizer>(
         settings.vocabulary.empty() ? WordTokenizer(lines, settings.words)
-                                    : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary), settings.words));
+                                    : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words));
   return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe.data.has_rows());
 }
 }  // namespace
@@ -56,14 +57,15 @@ Texts::Texts(const Recipe& recipe) {
 Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& files) {
   Split split;
   split.files = files;
-  if (data.kind == "text") split.text = read_text(files[0]);
-  if (data.kind == "documents") split.columns = {split_documents(read_text(files[0]), data.separator)};
+  if (data.kind == "text") split.text = read_text(files[0], data.reading);
+  if (data.kind == "documents") split.columns = {split_documents(read_text(files[0], data.reading), data.separator)};
   if (data.kind == "table") {
     split.columns = read_table(files[0], data.table);
     split.first += static_cast<std::size_t>(data.table.skip_lines);
   }
   if (data.has_pairs()) {
-    PairTexts pairs = files.size() == 1 ? read_pairs(files[0]) : read_pairs(files[0], files[1]);
+    PairTexts pairs = files.size() == 1 ? read_pairs(files[0], data.reading)
+                                        : read_pairs(files[0], files[1], data.reading);
     split.columns = {std::move(pairs.source), std::move(pairs.target)};
   }
   return split;
@@ -164,6 +166,8 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
   const Split& other = evaluated(on_test);
   if (recipe.data.kind == "text") {
     const Tokenizer& tokenizer = *tokenizers.target;
+    require_memory_left(sizeof(Tokens::value_type) * (training_.text.size() + other.text.size()),
+                        "a token for each byte of " + training_.files[0]);
     const TextBatchesOptions options = {recipe.batch_size, recipe.data.block_size, recipe.trainer.seed,
                                         recipe.data.consecutive};
     return std::make_unique<TextBatches>(tokenizer.encode(training_.text), tokenizer.encode(other.text), options);

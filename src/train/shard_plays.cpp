@@ -80,9 +80,12 @@ void ShardPlays::for_micro_batches(std::int64_t shard, std::uint64_t cursor, con
 std::vector<double> ShardPlays::play(std::uint64_t cursor, const std::function<void()>& between) {
   std::int64_t present = options_.shards;  // the shards that have rows
   if (present > 1) {
+    // Epochs have batches of the same sizes, and two of them hold a whole one wherever they begin. Without epochs all
+    // batches have the same size.
+    const std::int64_t different = std::max<std::int64_t>(1, 2 * batches_.epoch_batches());
     std::int64_t rows = 0;
-    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(options_.accumulate); ++i)
-      rows = std::max(rows, rows_at(cursor + i));
+    for (std::int64_t i = 0; i < std::min(options_.accumulate, different); ++i)
+      rows = std::max(rows, rows_at(cursor + static_cast<std::uint64_t>(i)));
     present = std::min(present, rows);
   }
   optimizer_.begin(present);

@@ -5,9 +5,9 @@
 #include "budget.hpp"
 #include "checkpoint.hpp"
 #include "evaluate.hpp"
-#include "training_memory.hpp"
 #include "shard_plays.hpp"
 #include "trained_weights.hpp"
+#include "training_memory.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/train.hpp"
 
@@ -61,9 +61,10 @@ struct Trainer::Data {
   Plan plan;  // what plan() returned last
   std::optional<train::Evaluator> evaluator;
   std::optional<train::ObservedSteps> observed;
-  std::function<bool()> interrupt;  // the callback of fit(), while it runs
-  bool interrupted = false;         // on this rank; all ranks decide together
-  double optimizer_seconds = 0;     // of all updates since the trainer was made, or the last profile began
+  std::function<bool()> interrupt;              // the callbacks of fit(), while it runs
+  std::function<void(const UpdatePart&)> part;  // …
+  bool interrupted = false;                     // on this rank; all ranks decide together
+  double optimizer_seconds = 0;  // of all updates since the trainer was made, or the last profile began
 
   /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
   void keep_to_memory() {
@@ -178,8 +179,14 @@ struct Trainer::Data {
 
   /// Plays the update. If a call throws, saves the play and adds a sentence about it to the error.
   std::vector<double> played() {
+    const std::int64_t shards = std::max<std::int64_t>(1, optimizer.last_shard() - optimizer.first_shard());
+    UpdatePart done{state.step + 1, 0, options.accumulate * shards};
     try {
-      return plays.play(state.cursor, [&] { between(); });
+      return plays.play(state.cursor, [&] {
+        between();
+        if (part && done.plays > 0) part(done);
+        ++done.plays;
+      });
     } catch (const CommunicationError&) {
       throw;  // no call has failed
     } catch (const Error& error) {
@@ -383,12 +390,18 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
            (options.patience > 0 && data_->state.stale >= options.patience);
   };
-  struct Asked {
-    Asked(std::function<bool()>& place, const std::function<bool()>& interrupt) : of(place) { of = interrupt; }
-    ~Asked() { of = nullptr; }
-    std::function<bool()>& of;
+  struct Called {  // set until fit() returns
+    Called(Data& place, const Callbacks& callbacks) : of(place) {
+      of.interrupt = callbacks.interrupt;
+      of.part = callbacks.part;
+    }
+    ~Called() {
+      of.interrupt = nullptr;
+      of.part = nullptr;
+    }
+    Data& of;
   };
-  const Asked asked(data_->interrupt, callbacks.interrupt);  // set until fit() returns
+  const Called called(*data_, callbacks);
   const auto asked_to_stop = [&] { return callbacks.stop && callbacks.stop(); };
   try {
     if (data_->state.evaluation_due) report_evaluation();

@@ -54,7 +54,7 @@ holds "the evaluation is still due" grep -q '"evaluation_due": true' evaluating/
 
 # A second signal ends the program at once. Here it cannot go on after the first one: nobody reads the pipe, which holds
 # less than it prints for a thousand lines, and only then it looks for signals.
-for _ in $(seq 1000); do printf '1+2=3 %.0s' $(seq 300); echo; done >sums.txt
+for _ in $(seq 1000); do printf '1+2=3%.0s' $(seq 300); echo; done >sums.txt
 mkfifo unread && exec 3<>unread
 "$xtape" tokenize byINT <sums.txt >unread 2>err &
 tokenizing=$!

@@ -1,6 +1,15 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include <fstream>
+#include <mutex>
+
+#include "needs.hpp"
 #include "temporary_file.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
@@ -88,4 +97,93 @@ TEST_CASE("a compressed file that unpacks to far too much text is an error befor
   std::string repeated;
   for (int i = 0; i < 10000; ++i) repeated += std::string(1023, 'a') + "\n";
   CHECK(lines_of("repeated.gz", compressed(repeated)).size() == 10000);  // the limit does not apply to small files
+}
+
+TEST_CASE("a line that is longer than allowed is an error that names file, line and length") {
+  const std::string text = "short\n" + std::string(1000, 'a') + "\nend";
+  const TemporaryFile file("long.txt", text);
+  CHECK(read_text(file.path(), {.max_line = 1000}) == text);
+  CHECK(read_lines(file.path(), {.max_line = 1000}).size() == 3);
+  const std::string expected = "cannot read " + file.path() + ": line 2 has 1000 bytes, and max_line allows 999";
+  CHECK_THROWS_WITH_AS(read_text(file.path(), {.max_line = 999}), doctest::Contains(expected.c_str()), FileError);
+  CHECK_THROWS_WITH_AS(read_lines(file.path(), {.max_line = 999}), doctest::Contains(expected.c_str()), FileError);
+  CHECK_THROWS_WITH_AS(read_table(file.path(), {.columns = 1, .reading = {.max_line = 999}}),
+                       doctest::Contains(expected.c_str()), FileError);
+  CHECK_THROWS_WITH_AS(read_pairs(file.path(), file.path(), {.max_line = 999}), doctest::Contains(expected.c_str()),
+                       FileError);
+  const TemporaryFile packed("packed.gz", compressed(text));
+  CHECK_THROWS_WITH_AS(read_lines(packed.path(), {.max_line = 999}), doctest::Contains("line 2 has 1000 bytes"),
+                       FileError);
+  CHECK_THROWS_WITH_AS(read_text(file.path(), {.max_line = -1}), "max_line must not be negative, got -1", Error);
+  // The lengths count across the pieces in which a file is read.
+  const TemporaryFile large("large.txt", std::string(700000, 'b') + "\n" + std::string(500000, 'c'));
+  CHECK(read_lines(large.path(), {.max_line = 700000}).size() == 2);
+  CHECK_THROWS_WITH_AS(read_lines(large.path(), {.max_line = 699999}), doctest::Contains(": line 1 has "), FileError);
+}
+
+TEST_CASE("a line that never ends is an error") {
+  for (const char* device : {"/dev/zero", "/dev/full"}) {
+    CHECK_THROWS_WITH_AS(read_text(device, {.max_line = 1 << 20}), doctest::Contains("line 1 has "), FileError);
+    CHECK_THROWS_WITH_AS(read_lines(device, {.max_line = 1 << 20}), doctest::Contains(" bytes or more"), FileError);
+  }
+}
+
+TEST_CASE("a device that never ends is an error before it fills the memory" * needs_no_sanitizer()) {
+  const TemporaryFile said("said.txt", "");
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    struct rlimit limit {};
+    limit.rlim_cur = limit.rlim_max = rlim_t{1} << 30;
+    setrlimit(RLIMIT_DATA, &limit);
+    for (const char* device : {"/dev/zero", "/dev/urandom"}) {
+      try {
+        read_text(device);
+      } catch (const FileError& error) {
+        std::ofstream(said.path(), std::ios::app) << error.what() << '\n';
+      }
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  const Lines messages = read_lines(said.path());
+  REQUIRE(messages.size() == 2);
+  CHECK(messages[0].find("cannot read /dev/zero: out of memory: its text takes ") == 0);
+  CHECK(messages[0].find(" are left (ulimit -d: 1.00 GiB)") != std::string::npos);
+  CHECK(messages[1].find("cannot read /dev/urandom: out of memory: ") == 0);
+}
+
+TEST_CASE("a pipe that is slow is named while it is read") {
+  const TemporaryFile place("slow.fifo");
+  std::remove(place.path().c_str());
+  REQUIRE(mkfifo(place.path().c_str(), 0600) == 0);
+  std::mutex mutex;
+  Lines told;
+  int pipe = -1;
+  bool closed = false;
+  // Writes only after it was told that nothing has come, and ends the pipe only after it was told of the five bytes.
+  watch_inputs(
+      [&](const std::string& sentence) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        told.push_back(sentence);
+        if (pipe < 0) {
+          pipe = open(place.path().c_str(), O_WRONLY);
+          [[maybe_unused]] const ssize_t written = write(pipe, "hello", 5);
+        } else if (!closed && sentence.find("5 bytes so far") != std::string::npos) {
+          closed = close(pipe) == 0;
+        }
+      },
+      0.001);
+  const std::string text = read_text(place.path());
+  watch_inputs({});
+  CHECK(text == "hello");
+  REQUIRE(told.size() >= 2);
+  CHECK(told.front() == "reading " + place.path() + ", a pipe: nothing has come so far");
+  CHECK(told.back() == "reading " + place.path() + ", a pipe: 5 bytes so far");
+  // A regular file ends, and nothing is told of it.
+  watch_inputs([&](const std::string&) { CHECK(false); }, 0);
+  CHECK(read_text(TemporaryFile("plain.txt", "text").path()) == "text");
+  watch_inputs({});
 }
