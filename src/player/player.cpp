@@ -313,11 +313,12 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
   std::vector<bool> moved;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!memory[i]) throw Error("move_outputs: array " + std::to_string(i) + " is empty");
-    if (std::find(planned.begin(), planned.begin() + static_cast<std::ptrdiff_t>(i), planned[i]) !=
-        planned.begin() + static_cast<std::ptrdiff_t>(i))
-      throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
     moved.push_back(data_->is_alone(*planned[i]));
-    if (moved[i]) held[static_cast<std::size_t>(planned[i]->buffer)] = &memory[i];
+    if (!moved[i]) continue;
+    const Array*& place = held[static_cast<std::size_t>(planned[i]->buffer)];
+    if (place != &buffers[static_cast<std::size_t>(planned[i]->buffer)].array)
+      throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
+    place = &memory[i];
   }
   check_overlaps(buffers, held);
   for (std::size_t i = 0; i < outputs.size(); ++i)

@@ -298,12 +298,12 @@ TEST_CASE("a shared arena serves players in turn") {
   Player first(a.tape, {a.loss}, options);
   Player second(b.tape, {b.loss, b.dx, b.dw}, options);  // needs more: the arena grows while the first player uses it
   const Matrix x = counting(64, 1000);
-  first.play({{a.x, x}});
+  first.play({{a.x, x}}, 0);
   const float loss = first.value<float>(a.loss)();
-  second.play({{b.x, x}});
+  second.play({{b.x, x}}, 0);
   CHECK(second.value<float>(b.loss)() == loss);
   CHECK(first.value<float>(a.loss)() == loss);
-  first.play({{a.x, x}});
+  first.play({{a.x, x}}, 0);
   CHECK(first.value<float>(a.loss)() == loss);
 }
 
