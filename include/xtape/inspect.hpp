@@ -28,9 +28,10 @@ struct RecordedPlay {
 /// feeds and states, so that the player may go on.
 RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
 
-/// Writes a play as a whole into the folder `path`: a saved tape (Tape::save) whose outputs have the names `outputs`, the
-/// arrays of its inputs, and seed, step and precision. It plays the same bits anywhere, under the same instruction set.
-/// Replaces a saved play there, but nothing else. Throws FileError, and Error unless there is a name for each output.
+/// Writes a play as a whole into the folder `path`: a saved tape (Tape::save) whose outputs have the names `outputs`,
+/// the arrays of its inputs, and seed, step and precision. It plays the same bits anywhere, under the same instruction
+/// set. Replaces a saved play there, but nothing else. Throws FileError, and Error unless there is a name for each
+/// output.
 void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs, const std::string& path);
 struct SavedPlay {
   RecordedPlay play;

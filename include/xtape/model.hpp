@@ -161,8 +161,8 @@ class Model {
   /// block and line, if a line of the definition fails for these shapes; then nothing stays recorded.
   ///
   /// `values`, unless null, becomes the arrays inside, in the order of recording: "h.0.attn" is what the module returns
-  /// ("h.0.attn.1" the second of several results), "h.0.attn.scores" what one of its lines assigns, "loss.p" what a line
-  /// of a function assigns, each in the last application. Values inside scans and checkpoints are not among them.
+  /// ("h.0.attn.1" the second of several results), "h.0.attn.scores" what one of its lines assigns, "loss.p" what a
+  /// line of a function assigns, each in the last application. Values inside scans and checkpoints are not among them.
   NamedVars record(Tape& tape, const std::string& function, const NamedVars& inputs, NamedVars* values = nullptr) const;
   /// The var of a weight on `tape`, the same that recorded functions use: for gradients with respect to it. Throws
   /// Error, with the nearest name, if there is no such weight.

@@ -51,12 +51,12 @@ struct Evaluation {
 /// What a module returns in a play, and the gradient of the mean loss by it; of absolute values. A number that the
 /// module has nothing for is empty.
 struct ModuleStatistics {
-  std::string module;                   ///< "h.0.attn".
-  double largest = 0, mean = 0;         ///< Of the first result of floats.
-  double zeros = 0;                     ///< The share of its elements that are 0.
+  std::string module;            ///< "h.0.attn".
+  double largest = 0, mean = 0;  ///< Of the first result of floats.
+  double zeros = 0;              ///< The share of its elements that are 0.
   std::optional<double> gradient_largest, gradient_mean, gradient_zeros;
-  std::optional<double> saturated;      ///< The share of results of its own tanh and sigmoid beyond 0.99 of the range.
-  std::optional<double> masked_rows;    ///< The share of rows of its own softmax in which all is masked.
+  std::optional<double> saturated;    ///< The share of results of its own tanh and sigmoid beyond 0.99 of the range.
+  std::optional<double> masked_rows;  ///< The share of rows of its own softmax in which all is masked.
 };
 /// A value inside a training step.
 struct WatchedValue {
@@ -133,8 +133,8 @@ class Trainer {
   /// The names of the trained weights that never change, because the loss does not depend on them differentiably.
   std::vector<std::string> without_gradient() const;
   /// Makes one update. Throws TrainingError if the loss, a carried state or the gradients are not finite, which names
-  /// the first op at fault and its line in the definition, if a weight or moment would overflow, or if no target counts;
-  /// weights, moments and states are then unchanged.
+  /// the first op at fault and its line in the definition, if a weight or moment would overflow, or if no target
+  /// counts; weights, moments and states are then unchanged.
   StepReport update();
   /// The first play of the next update: the sum of the losses, the count of targets, further results and the gradients
   /// of the sum, of the first micro-batch and shard.
@@ -142,11 +142,11 @@ class Trainer {
   /// Statistics of every module that is applied outside scans and checkpoints, in the first play of the next update, in
   /// the order of the definition. Plays it once more, without effect on the training.
   std::vector<ModuleStatistics> statistics();
-  /// The same for values named as Model::record does. Throws DefinitionError, with the nearest name, if there is no such
-  /// value.
+  /// The same for values named as Model::record does. Throws DefinitionError, with the nearest name, if there is no
+  /// such value.
   std::vector<WatchedValue> watched(const std::vector<std::string>& names);
-  /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts, and
-  /// EvaluationError, which names the op and its line as update() does, if a loss or carried state is not finite.
+  /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts, and EvaluationError,
+  /// which names the op and its line as update() does, if a loss or carried state is not finite.
   Evaluation evaluate();
   /// The mean loss over `count` batches of random validation rows, as papers often report it.
   double sampled_loss(std::int64_t count);
@@ -174,10 +174,9 @@ class Trainer {
     std::int64_t evaluate_every = 0;  ///< Updates between evaluations. There is always one after the last update.
     bool evaluate_epochs = false;     ///< Also evaluate after every epoch.
     std::int64_t patience = 0;        ///< Stop after so many evaluations in a row without a better loss. 0: never.
-    std::int64_t statistics_every = 0;  ///< Updates between statistics, from the first on; also of one that fails. 0: no
-                                        ///< statistics.
-    std::int64_t watch_every = 1;       ///< Updates between reports of watched values, from the first on; also of one …
-    std::vector<std::string> watch = {};  ///< … that fails. Their names, as for `watched`.
+    std::int64_t statistics_every = 0;    ///< Updates between statistics, from the first on. 0: none.
+    std::int64_t watch_every = 1;         ///< Updates between reports of watched values, from the first on.
+    std::vector<std::string> watch = {};  ///< Their names, as for `watched`. An update that fails is observed too.
   };
   /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended it before that.
   /// Throws Error if steps and epochs are both 0, or epochs are asked for and the data has none; and as update().

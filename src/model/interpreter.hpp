@@ -104,9 +104,9 @@ class Interpreter {
   const Module* root_;
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
-  std::map<const Module*, Values> applied_;    ///< The locals of each module's last application.
-  std::map<const Module*, Value> returned_;    ///< The result of each module's last application.
-  std::map<const Function*, Values> called_;   ///< The locals of each function's last call.
+  std::map<const Module*, Values> applied_;   ///< The locals of each module's last application.
+  std::map<const Module*, Value> returned_;   ///< The result of each module's last application.
+  std::map<const Function*, Values> called_;  ///< The locals of each function's last call.
 };
 
 /// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the

@@ -27,8 +27,8 @@ class Evaluator {
   /// otherwise it starts from zeros.
   Sums play(const Batch& batch, bool continues = false);
   void add(const Sums& sums);  ///< Adds the sums of a batch.
-  /// Throws EvaluationError, which names the call at fault, unless the sums of batch `item` are finite. All ranks of the
-  /// group call it with the same sums; one of them has played the batch.
+  /// Throws EvaluationError, which names the call at fault, unless the sums of batch `item` are finite. All ranks of
+  /// the group call it with the same sums; one of them has played the batch.
   void check(const Sums& sums, std::size_t item, RankGroup& group) const;
   /// The means over all batches since the restart. Throws Error if no target counted.
   Evaluation measured() const;

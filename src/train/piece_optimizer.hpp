@@ -98,8 +98,8 @@ class PieceOptimizer {
 };
 
 /// Throws UpdateError if the update would make a weight or moment NaN or infinite; nothing has changed then. Costs
-/// nothing unless the bounds do not rule it out. `norm` is that of the gradients times `scale`. All ranks of `group` call
-/// it with the same numbers; null: this process alone.
+/// nothing unless the bounds do not rule it out. `norm` is that of the gradients times `scale`. All ranks of `group`
+/// call it with the same numbers; null: this process alone.
 void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,
                   RankGroup* group);
 

@@ -18,9 +18,9 @@ class ShardPlays {
   ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
              DistributedOptimizer& optimizer);
 
-  /// Plays the own shards of the update whose first micro-batch is at `cursor`, and returns the results of each: the sum
-  /// of losses, the count of targets, and for each carried state 1 if it is not finite, else 0. Calls `between` before
-  /// every play.
+  /// Plays the own shards of the update whose first micro-batch is at `cursor`, and returns the results of each: the
+  /// sum of losses, the count of targets, and for each carried state 1 if it is not finite, else 0. Calls `between`
+  /// before every play.
   std::vector<double> play(std::uint64_t cursor, const std::function<void()>& between);
   /// The names of the carried states.
   const std::vector<std::string>& states() const { return states_; }
