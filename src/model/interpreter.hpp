@@ -8,6 +8,7 @@
 
 #include "module.hpp"
 #include "visible_names.hpp"
+#include "xtape/model.hpp"
 
 namespace xtape::model {
 
@@ -52,6 +53,8 @@ class Interpreter {
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
   Value call_function(const Function& function, const Arguments& arguments);
 
+  RecordedLines recorded_lines() const;  ///< Of the functions recorded so far.
+
  private:
   /// A line being evaluated, and the environment it is evaluated in.
   struct At {
@@ -75,7 +78,7 @@ class Interpreter {
   Value scan_module(const Expression& expression, const At& at);
   Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
   Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
-  Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments);
+  Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at);
   Value apply_block(const Module& module, const Arguments& arguments);
   Arguments arguments_of(const Expression& expression, const At& at);
   Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);
@@ -100,6 +103,7 @@ class Interpreter {
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
   std::map<const Module*, Values> applied_;  ///< The locals of each module's last application.
+  std::map<std::string, std::vector<std::string>> application_lines_;  ///< As in RecordedLines.
 };
 
 /// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the

@@ -164,6 +164,9 @@ const Hyper& Model::hyper() const {
 Dtype Model::dtype() const {
   return data_->context.dtype;
 }
+const OpTable* Model::ops() const {
+  return data_->context.ops;
+}
 const Store& Model::weights() const {
   return data_->context.store;
 }
@@ -231,13 +234,20 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
 }
 
 NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs) const {
+  RecordedLines lines;
+  return record(tape, function, inputs, lines);
+}
+
+NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs, RecordedLines& lines) const {
   tape.set_default_dtype(dtype());
   tape.set_ops(*data_->context.ops);
   const model::Function& found = data_->function(function);
   const std::size_t size = tape.size();
   model::Value value;
   try {
-    value = model::Interpreter(data_->context, tape, data_->root.get()).call_function(found, arguments_of(inputs));
+    model::Interpreter interpreter(data_->context, tape, data_->root.get());
+    value = interpreter.call_function(found, arguments_of(inputs));
+    lines = interpreter.recorded_lines();
   } catch (const DefinitionError&) {
     tape.truncate(size);
     throw;
