@@ -6,6 +6,7 @@
 #error "this layer of xtape may not see the model layer"
 #endif
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,16 @@ Dtype stored_weights(const std::string& folder);
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition = "");
 
 /// Writes config.json and model.safetensors to `folder`, creating it if necessary. `like`, if not empty, is a folder
-/// whose other config keys and tokenizer files are copied. Weights that are stored as bfloat16 or int8 are written so;
-/// other programs read bfloat16. Throws DefinitionError if the definition has no entry
-/// "hugging_face" or the config cannot express a hyper-parameter's value, and FileError.
-void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "");
+/// whose other config keys and tokenizer files are copied. Weights are merged as blocks say (Model::exported_weights).
+/// Those that are stored as bfloat16 or int8 are written so, and all are stored as `weights` if it is given, as by
+/// Model::store_weights_as; other programs read bfloat16.
+///
+/// The folder is read back before it takes its place, with the definition that is named like its model_type (if there is
+/// none, with that of `model`): its weights must be those that the definition has, and its logits on random tokens must
+/// be those of `model`. If they are not, FileError says what differs, and nothing is written. Throws DefinitionError if
+/// the definition has no entry "hugging_face" or the config cannot express a hyper-parameter's value, and FileError.
+void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "",
+                       std::optional<Dtype> weights = std::nullopt);
 
 /// Copies everything except the weights, if present, to the folder `to`, creating it if necessary: config.json,
 /// generation_config.json and the tokenizer's files. Throws FileError.

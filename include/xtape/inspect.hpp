@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -162,6 +163,9 @@ struct NodeError {
   std::int64_t flipped = 0;  ///< Of outputs that are not floats: elements that differ in float64.
   /// Elements that are finite in only one of the play and the play in float64. They do not count in the errors.
   std::int64_t overflows = 0;
+  /// Of a call inside a scan: the step that adds most, in the order of playing, whose error this is, and the number of
+  /// steps; -1 outside scans.
+  std::int64_t time_step = -1, time_steps = 0;
   double rms = 0;          ///< The root mean square of the values in float64; 0 of a view of exact values.
   double operand_rms = 0;  ///< The largest rms of the operands; of a view, that of its operand.
   /// What the node adds: the error that it makes, and the growth of the error that it inherits. A difference of nearly
@@ -169,8 +173,8 @@ struct NodeError {
   double added() const { return std::max(made, inherited - of_operands); }
 };
 /// Plays node by node, and beside it in float64, in which the play goes the same way: integers and booleans are those
-/// of the play itself. Returns the errors of all values but sources and those that nothing needs, in the order of
-/// playing. Keeps the error of each value beside it, as float32, so it needs about twice the memory of the play.
+/// of the play itself. Scans are opened: their calls are judged step by step. Returns the errors of all values but
+/// sources and those that nothing needs, in the order of playing. Keeps the error of each value beside it, as float32, so it needs about twice the memory of the play.
 ///
 /// `rounded` has arrays for parameters by name, such as those of weights that are stored as int8: the play uses these,
 /// and the play in float64 those of the tape. Returns their errors too.
@@ -204,6 +208,8 @@ struct GradientFlow {
 GradientFlow explain_gradient(const RecordedPlay& play, const Var& value);
 /// The parameters of floats whose gradient is missing because the first output does not depend on them differentiably.
 std::vector<std::string> parameters_without_gradient(const RecordedPlay& play);
+/// The other parameters of floats, if all elements of their gradient are 0 in this play.
+std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play);
 
 /// An array of a reference that a play does not match.
 struct Mismatch {
@@ -218,8 +224,11 @@ struct Mismatch {
   std::vector<std::int64_t> element;  ///< Where that is; empty if types differ.
   double ours = 0, theirs = 0;        ///< This element in the play and in the reference.
   bool transposed = false;            ///< The reference's transpose matches.
-  /// The calls that compute the value from values that match: "#11 einsum, h.0.attn (…, line 12)".
+  /// The calls that compute the value from values that match, line by line: "#11 einsum, #12 div, h.0.attn (…, line 12)".
   std::vector<std::string> calls;
+  /// The lines that apply the modules of the value, of the values that match, and those that contain them. A mistake
+  /// between modules, such as a forgotten residual connection, is on one of them.
+  std::vector<std::string> applied;
 };
 /// The comparison of a play with arrays from elsewhere.
 struct ReferenceComparison {
@@ -230,9 +239,10 @@ struct ReferenceComparison {
 /// Compares a play with `reference`: activations by the path of the module that returns them (its last value of that
 /// shape), parameters by name, and outputs by the names that `outputs` gives them, such as "grad.h.0.attn.weight".
 /// Arrays of other float widths are compared as float64. Values match if the relative difference is at most
-/// `tolerance`.
+/// `tolerance`. `applied` are the lines that apply modules, by their paths.
 ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
-                            double tolerance = 1e-4);
+                            double tolerance = 1e-4,
+                            const std::map<std::string, std::vector<std::string>>& applied = {});
 
 /// The array as float64 if it is float32 or bfloat16, else itself.
 Array in_float64(const Array& array);

@@ -7,6 +7,7 @@
 #endif
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +80,16 @@ struct Signature {
   std::vector<std::string> results;
 };
 
+/// What a recording tells beside its results.
+struct RecordedLines {
+  /// The arrays inside, in the order of recording: "h.0.attn" is what the module returns ("h.0.attn.1" the second of
+  /// several results), "h.0.attn.scores" what one of its lines assigns, "loss.p" what a line of a function assigns, each
+  /// in the last application. Values inside scans and checkpoints are not among them.
+  NamedVars values;
+  /// By the path of a module, the lines that applied it.
+  std::map<std::string, std::vector<std::string>> applied;
+};
+
 /// Identifies a recording of a function of a model.
 struct FunctionKey {
   std::string function;
@@ -132,6 +143,7 @@ class Model {
   const std::string& about() const;
   const Hyper& hyper() const;
   Dtype dtype() const;
+  const OpTable* ops() const;  ///< The ops that its expressions may call.
   /// The weights by path, such as "h.0.attn.c_attn.weight". Tapes share these arrays: every play reads the present
   /// elements. The arrays outlive the model as long as a handle or tape has them.
   const Store& weights() const;
@@ -145,6 +157,10 @@ class Model {
   /// Tapes and players that were made before keep the old arrays. Throws DtypeError for another dtype, or if the
   /// weights are stored as the other one; Error if a weight that becomes int8 is not finite.
   void store_weights_as(Dtype dtype);
+  /// The weights as programs know them that have no such blocks: "export" of a block gives those of its modules by
+  /// expressions, which merge others into them, such as low-rank adapters (docs/definitions.md). All others are shared
+  /// with weights(). Throws DefinitionError if an expression fails.
+  Store exported_weights() const;
   std::int64_t parameter_count() const;        ///< Elements of all weights.
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.
 
@@ -159,11 +175,9 @@ class Model {
   /// Records `function` on `tape`, in the tape's mode, and returns its results by name. `inputs` are any vars of the
   /// tape, one for each declared input. Throws Error if they do not fit the signature, and DefinitionError, with file,
   /// block and line, if a line of the definition fails for these shapes; then nothing stays recorded.
-  ///
-  /// `values`, unless null, becomes the arrays inside, in the order of recording: "h.0.attn" is what the module returns
-  /// ("h.0.attn.1" the second of several results), "h.0.attn.scores" what one of its lines assigns, "loss.p" what a
-  /// line of a function assigns, each in the last application. Values inside scans and checkpoints are not among them.
-  NamedVars record(Tape& tape, const std::string& function, const NamedVars& inputs, NamedVars* values = nullptr) const;
+  /// `lines`, unless null, becomes what is known of the inside.
+  NamedVars record(Tape& tape, const std::string& function, const NamedVars& inputs,
+                   RecordedLines* lines = nullptr) const;
   /// The var of a weight on `tape`, the same that recorded functions use: for gradients with respect to it. Throws
   /// Error, with the nearest name, if there is no such weight.
   Var weight(Tape& tape, const std::string& name) const;

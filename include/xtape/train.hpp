@@ -393,7 +393,7 @@ class Run {
   /// if there is no such function, a result has another form, or the text is empty.
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target = {});
   /// Writes the model as xtape::save_hugging_face does, with the other files of the folder that the run started from.
-  void save_hugging_face(const std::string& folder) const;
+  void save_hugging_face(const std::string& folder, std::optional<Dtype> weights = std::nullopt) const;
 
  private:
   struct Data;

@@ -1,7 +1,9 @@
 // Parses JSON text and records where values begin.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <unordered_map>
 
 #include "caret.hpp"
@@ -13,7 +15,7 @@ namespace xtape {
 /// it is inside another, and nothing recurses.
 class JsonReader {
  public:
-  explicit JsonReader(JsonText& json) : json_(json), text_(json.text_) {}
+  JsonReader(JsonText& json, JsonNumbers numbers) : json_(json), text_(json.text_), numbers_(numbers) {}
 
   void run() {
     const std::size_t first = text_.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0;
@@ -26,6 +28,7 @@ class JsonReader {
     // The parser would take a NUL for the end of the text.
     if (const std::size_t nul = text_.find('\0'); nul != std::string::npos)
       json_.fail_at(nul, "a NUL byte is not allowed in JSON text");
+    if (numbers_ == JsonNumbers::any) hide_infinities();
     Json::sax_parse(Bytes(this, first), Bytes(this, text_.size()), this);
     note_places();
   }
@@ -36,7 +39,10 @@ class JsonReader {
   bool number_integer(Json::number_integer_t value) { return add_number(value); }
   bool number_unsigned(Json::number_unsigned_t value) { return add_number(value); }
   bool number_float(Json::number_float_t value, const std::string&) { return add_number(value); }
-  bool string(std::string& value) { return add(Json(std::move(value))); }
+  bool string(std::string& value) {
+    const auto hidden = infinities_.find(mark_);
+    return add(hidden == infinities_.end() ? Json(std::move(value)) : Json(hidden->second));
+  }
   bool binary(Json::binary_t&) { return false; }
   bool start_object(std::size_t) { return open(Json::object()); }
   bool start_array(std::size_t) { return open(Json::array()); }
@@ -45,6 +51,7 @@ class JsonReader {
 
   bool key(std::string& key) {
     Level& level = levels_.back();
+    if (infinities_.count(mark_) != 0) json_.fail_at(mark_, "a key in \"\" belongs here, not a number");
     level.key_begin = mark_;
     const auto [first, is_new] = level.keys.emplace(key, mark_);
     if (!is_new)
@@ -94,7 +101,7 @@ class JsonReader {
     using pointer = const char*;
     using reference = const char&;
     Bytes(JsonReader* reader, std::size_t at) : reader_(reader), at_(at) {}
-    reference operator*() const { return reader_->text_[at_]; }
+    reference operator*() const { return reader_->parsed()[at_]; }
     Bytes& operator++() {
       reader_->pass(at_++);
       return *this;
@@ -128,6 +135,32 @@ class JsonReader {
       default:
         mark_ = at;
         marking_ = false;
+    }
+  }
+
+  const std::string& parsed() const { return infinities_.empty() ? text_ : hidden_; }
+
+  /// The parser knows no Infinity and no NaN: it is given a string of the same length in the place of each.
+  void hide_infinities() {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const std::pair<std::string_view, double> words[] = {
+        {"Infinity", infinity}, {"-Infinity", -infinity}, {"NaN", std::numeric_limits<double>::quiet_NaN()}};
+    const auto ends = [&](std::size_t at) {
+      return at >= text_.size() || std::strchr(",]} \t\r\n", text_[at]) != nullptr;
+    };
+    bool quoted = false;
+    for (std::size_t at = 0; at < text_.size(); ++at) {
+      if (text_[at] == '"') quoted = !quoted;
+      if (quoted && text_[at] == '\\') ++at;
+      if (quoted) continue;
+      for (const auto& [word, value] : words)
+        if (text_.compare(at, word.size(), word) == 0 && ends(at + word.size())) {
+          if (infinities_.empty()) hidden_ = text_;
+          infinities_[at] = value;
+          hidden_.replace(at, word.size(), "\"" + std::string(word.size() - 2, '-') + "\"");
+          at += word.size() - 1;
+          break;
+        }
     }
   }
 
@@ -240,15 +273,18 @@ class JsonReader {
 
   JsonText& json_;
   const std::string& text_;
+  JsonNumbers numbers_;
+  std::unordered_map<std::size_t, double> infinities_;  // the numbers that are not finite, by the byte where they begin
+  std::string hidden_;                                  // the text with strings in their place
   std::size_t begin_ = 0, last_ = 0, mark_ = 0;  // bytes: first of the text; last read; first of the current token
   bool marking_ = true;                          // the next token has not begun yet
   std::vector<Level> levels_;
   std::vector<JsonText::Place> begins_;
 };
 
-JsonText::JsonText(std::string text, std::string file, JsonErrors errors)
+JsonText::JsonText(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers)
     : text_(std::move(text)), file_(std::move(file)), errors_(errors) {
-  JsonReader(*this).run();
+  JsonReader(*this, numbers).run();
 }
 
 JsonText::~JsonText() = default;

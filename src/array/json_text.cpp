@@ -1,7 +1,9 @@
 #include "json_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "caret.hpp"
 #include "nearest.hpp"
@@ -54,6 +56,30 @@ void JsonText::fail_at(std::size_t byte, const std::string& message) const {
                                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
   fail(file_ + ", line " + std::to_string(line_at(byte)) + ", column " + std::to_string(characters + 1) + ": " +
        message + "\n" + caret_at(byte));
+}
+
+namespace {
+constexpr const char* mark = "\x01";  // begins the texts that stand for numbers; JSON writes it as \u0001
+
+void hide_infinities(Json& value) {
+  if (value.is_structured())
+    for (Json& each : value) hide_infinities(each);
+  if (!value.is_number_float() || std::isfinite(value.get<double>())) return;
+  const double number = value.get<double>();
+  value = std::string(mark) + (std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
+}
+}  // namespace
+
+std::string indented(const Json& value) {
+  Json hidden = value;
+  hide_infinities(hidden);
+  std::string text = hidden.dump(2) + "\n";
+  constexpr std::string_view begin = "\"\\u0001";
+  for (std::size_t at = 0; (at = text.find(begin, at)) != std::string::npos;) {
+    text.erase(text.find('"', at + 1), 1);
+    text.erase(at, begin.size());
+  }
+  return text;
 }
 
 void JsonNode::fail_at(std::size_t byte, const std::string& message) const {

@@ -16,6 +16,9 @@ using Json = nlohmann::ordered_json;
 /// The exception type for errors in a JSON text: DefinitionError or FileError.
 enum class JsonErrors : std::uint8_t { definition, file };
 
+/// Which numbers a JSON text may have: `any` also reads Infinity, -Infinity and NaN, which Python's json writes.
+enum class JsonNumbers : std::uint8_t { finite, any };
+
 /// A parsed JSON text with the location of each value. Object entries keep the order of the text. A leading byte-order
 /// mark is skipped. Nesting is limited; time and memory are linear in the length of the text.
 class JsonText {
@@ -25,7 +28,7 @@ class JsonText {
   /// `file` names the text in errors. Throws if the text is empty, is not JSON, is not UTF-8, contains NUL bytes,
   /// continues after its value, is nested more than `deepest` deep or has 4 GiB or more; if an object has a key twice;
   /// and if a number is out of range.
-  JsonText(std::string text, std::string file, JsonErrors errors);
+  JsonText(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite);
   ~JsonText();
   JsonText(const JsonText&) = delete;
   JsonText& operator=(const JsonText&) = delete;
@@ -62,6 +65,9 @@ class JsonText {
   std::vector<std::size_t> lines_;  // the byte where each line begins
 };
 
+/// The text of a value, indented, with a line feed at its end. Numbers that are not finite are spelt as JsonNumbers says.
+std::string indented(const Json& value);
+
 /// A value inside a text, which it keeps alive. Every accessor throws, with the value's location and a caret, if the
 /// value has another type.
 class JsonNode {
@@ -69,8 +75,8 @@ class JsonNode {
   JsonNode() = default;
   explicit JsonNode(std::shared_ptr<const JsonText> source) : source_(std::move(source)), value_(&source_->root()) {}
   /// Parses a text. Throws as JsonText does.
-  JsonNode(std::string text, std::string file, JsonErrors errors)
-      : JsonNode(std::make_shared<const JsonText>(std::move(text), std::move(file), errors)) {}
+  JsonNode(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite)
+      : JsonNode(std::make_shared<const JsonText>(std::move(text), std::move(file), errors, numbers)) {}
 
   const Json& json() const { return *value_; }
   const std::shared_ptr<const JsonText>& source() const { return source_; }

@@ -20,6 +20,8 @@ struct DiffArguments {
 bool same_tapes(const SavedTape& first, const SavedTape& second);
 /// The function that the arguments name, of the definition `path`, as a saved tape would be.
 SavedTape tape_of_definition(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
+RecordedTape definition_recorded(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
+SavedTape saved_form(const RecordedTape& recorded);
 /// The first play and the arrays of the second file.
 bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);
 /// Two saved plays: their tapes, the arrays of their inputs, and their draws.

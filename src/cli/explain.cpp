@@ -64,6 +64,9 @@ void run(const ExplainArguments& arguments) {
     const std::vector<std::string> without = as_wrong_input([&] { return parameters_without_gradient(play); });
     std::printf("%zu of %zu weights have no gradient\n", without.size(), parameters.size());
     for (const std::string& name : without) std::printf("  %s\n", name.c_str());
+    const std::vector<std::string> zero = parameters_with_zero_gradient(play);
+    std::printf("%zu have a gradient that is 0 everywhere\n", zero.size());
+    for (const std::string& name : zero) std::printf("  %s\n", name.c_str());
     return;
   }
   const Var* weight = parameters.find(arguments.weight);
@@ -79,7 +82,7 @@ void add_explain(CLI::App& program) {
   CLI::App* command = program.add_subcommand("explain", "Show how the gradient of the loss reaches a weight");
   const auto arguments = std::make_shared<ExplainArguments>();
   add_play(*command, arguments->play);
-  command->add_option("--weight", arguments->weight, "The weight (default: list the weights without gradient)");
+  command->add_option("--weight", arguments->weight, "The weight (default: list the weights without gradient, or with one of zeros)");
   command->add_flag("--all", arguments->all, "Print every step of the way to the loss");
   command->callback([arguments] { run(*arguments); });
 }

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "commands.hpp"
 #include "definition_options.hpp"
@@ -21,15 +22,13 @@ struct ExportArguments {
 
 void write(const ExportArguments& arguments) {
   if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " already exists");
-  if (is_hugging_face(arguments.source)) {
-    Model model = open_folder(arguments.source);
-    if (!arguments.weights.empty()) model.store_weights_as(dtype_named(arguments.weights));
-    save_hugging_face(model, arguments.folder, arguments.source);
-  } else {
-    Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
-    if (!arguments.weights.empty()) run.model().store_weights_as(dtype_named(arguments.weights));
-    run.save_hugging_face(arguments.folder);
-  }
+  std::optional<Dtype> weights;
+  if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
+  if (is_hugging_face(arguments.source))
+    save_hugging_face(open_folder(arguments.source), arguments.folder, arguments.source, weights);
+  else
+    Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint))
+        .save_hugging_face(arguments.folder, weights);
   std::cout << arguments.folder << '\n';
 }
 

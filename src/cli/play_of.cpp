@@ -20,7 +20,20 @@ Kind kind_of_json(const std::string& path) {
 }
 }  // namespace
 
+namespace {
+/// Whether a recipe is named as for `xtape train`: "shakespeare_char".
+bool is_recipe_name(const std::string& name) {
+  if (path_exists(name) || name.find('/') != std::string::npos) return false;
+  try {
+    return kind_of_json(find_definition(name, "recipes")) == Kind::recipe;
+  } catch (const FileError&) {
+    return false;
+  }
+}
+}  // namespace
+
 Kind kind_of(const std::string& path) {
+  if (is_recipe_name(path)) return Kind::recipe;
   if (is_capsule(path)) return Kind::capsule;
   if (is_saved_play(path)) return Kind::play;
   if (is_saved_tape(path)) return Kind::tape;
@@ -62,10 +75,10 @@ void set_options(const PlayArguments& arguments, RecordedPlay& play) {
   play.step = arguments.step.value_or(play.step);
 }
 
-RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool plays) {
+namespace {
+RecordedPlay play_on(const SavedTape& tape, const PlayArguments& arguments, const Store& inputs) {
   if (tape.outputs.empty()) throw WrongInput("the saved tape names no output to play");
-  RecordedPlay play{tape.tape, {}, {}, {}};
-  if (plays) play.inputs = arrays_for(wanted_by(tape.tape, tape.inputs), arguments.in);
+  RecordedPlay play{tape.tape, {}, inputs, {}};
   for (const auto& each : tape.outputs) play.outputs.push_back(each.value);
   play.options.carries = tape.tape.states();
   for (const Carry& state : play.options.carries)
@@ -73,6 +86,15 @@ RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool
       play.inputs.add(state.input.node().name, Array(state.input.dtype(), state.input.shape()));
   set_options(arguments, play);
   return play;
+}
+}  // namespace
+
+RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool plays) {
+  return play_on(tape, arguments, plays ? arrays_for(wanted_by(tape.tape, tape.inputs), arguments.in) : Store());
+}
+
+RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, const Store& inputs) {
+  return play_on(tape, arguments, arrays_among(wanted_by(tape.tape, tape.inputs), inputs, arguments.in));
 }
 
 namespace {

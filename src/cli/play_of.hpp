@@ -32,6 +32,8 @@ void add_play(CLI::App& command, PlayArguments& arguments, bool plays = true);
 RecordedPlay play_of(const PlayArguments& arguments, bool plays = true);
 /// The play of a tape, on the arrays of the file `arguments.in`. Throws WrongInput.
 RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool plays = true);
+/// The same on arrays among `inputs`, which are those of a file.
+RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, const Store& inputs);
 /// Sets threads and precision as the arguments say.
 void set_options(const PlayArguments& arguments, RecordedPlay& play);
 

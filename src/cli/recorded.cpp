@@ -31,15 +31,38 @@ RecordedTape saved_tape(const CLI::App& command, const RecordedOptions& options)
       throw WrongInput("'" + options.definition.definition + "' is a saved tape, which takes no " + name);
   const Store weights = options.weights.empty() ? Store() : load_arrays(options.weights);
   SavedTape saved = Tape::load(options.definition.definition, weights);
-  return {saved.tape, saved.inputs, saved.parameters, saved.outputs};
+  return {saved.tape, saved.inputs, saved.parameters, saved.outputs, {}};
+}
+
+/// Replaces the weights of the model by arrays of their names.
+void take_weights(Model& model, const Store& arrays) {
+  Store taken;
+  std::string missing;
+  for (const auto& [name, weight] : model.weights()) {
+    const Array* array = arrays.find(name);
+    if (array == nullptr) {
+      missing = name;
+      continue;
+    }
+    if (!is_floating(array->dtype()))
+      throw WrongInput("weight '" + name + "' is " + name_of(array->dtype()) + ", not a float");
+    taken.add(name, as_dtype(*array, weight.dtype()));
+  }
+  if (taken.empty()) return;
+  if (!missing.empty())
+    throw WrongInput("the file has " + std::to_string(taken.size()) + " of the model's weights, but not '" + missing + "'");
+  model.use_weights(taken);
 }
 
 RecordedTape recorded_function(const RecordedOptions& options, bool zeros, const MakeInputs& make_inputs) {
-  Model model = load_model(options.definition, options.weights.empty() && !zeros);
-  if (!options.weights.empty()) model.load_weights(options.weights);
-  RecordedTape recorded{Tape(mode_named(options.mode)), {}, {}, {}};
+  Model model = load_model(options.definition, (options.weights.empty() || options.weights_among) && !zeros);
+  if (options.weights_among)
+    take_weights(model, options.weights_among(model.weights()));
+  else if (!options.weights.empty())
+    model.load_weights(options.weights);
+  RecordedTape recorded{Tape(mode_named(options.mode)), {}, {}, {}, {}};
   recorded.inputs = make_inputs(model, recorded.tape);
-  recorded.outputs = model.record(recorded.tape, options.function, recorded.inputs);
+  recorded.outputs = model.record(recorded.tape, options.function, recorded.inputs, &recorded.lines);
   if (options.grad) recorded.weights = model.weights(recorded.tape);
   return recorded;
 }
@@ -80,8 +103,7 @@ Array as_dtype(const Array& array, Dtype dtype) {
   return evaluate(cast(tape.constant(array), dtype));
 }
 
-Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
-  const Store file = path.empty() ? Store() : load_arrays(path);
+Store arrays_among(const std::vector<Wanted>& inputs, const Store& file, const std::string& path) {
   Store arrays;
   for (const Wanted& input : inputs) {
     const Array* array = file.find(input.name);
@@ -90,6 +112,12 @@ Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
                                     : "'" + path + "' has no array '" + input.name + "'");
     if (array != nullptr) arrays.add(input.name, fitting(*array, input));
   }
+  return arrays;
+}
+
+Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
+  const Store file = path.empty() ? Store() : load_arrays(path);
+  Store arrays = arrays_among(inputs, file, path);
   std::vector<std::string> names;
   for (const Wanted& input : inputs) names.push_back(input.name);
   for (const Store::Entry& entry : file)

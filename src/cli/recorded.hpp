@@ -13,6 +13,7 @@ struct RecordedTape {
   NamedVars inputs;
   NamedVars weights;  ///< Of a saved tape, its parameters; of a function, empty until add_gradients.
   NamedVars outputs;
+  RecordedLines lines;  ///< Of a function.
 };
 
 /// What the options of `show` and `run` say about the tape.
@@ -20,6 +21,9 @@ struct RecordedOptions {
   DefinitionOptions definition;
   std::string function, weights, mode = "eval";
   bool grad = false;
+  /// Instead of `weights`: gives arrays, of which those with names of weights are taken. Either all weights are among
+  /// them, or none: then they are initial.
+  std::function<Store(const Store& weights)> weights_among;
 };
 /// Adds DEFINITION, --set, --dtype, --mode, --weights, --seed and --grad.
 void add_recorded(CLI::App& command, RecordedOptions& options);
@@ -45,5 +49,7 @@ bool is_state(const std::vector<Carry>& states, const Var& input);
 /// The arrays for the inputs from a safetensors file, in their order, converted if only their width differs; none for
 /// states that the file does not have. Throws WrongInput if arrays are missing or unknown, or integers do not fit.
 Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path);
+/// The same from arrays of the file `path`, of which others may be among them.
+Store arrays_among(const std::vector<Wanted>& inputs, const Store& file, const std::string& path);
 
 }  // namespace xtape::cli

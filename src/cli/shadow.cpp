@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "gnuplot.hpp"
@@ -22,7 +23,15 @@ struct ShadowArguments {
 };
 
 std::string place(const NodeError& error) {
-  return error.node + " -> " + error.type + (error.site.empty() ? "" : "  at " + error.site);
+  const std::string step = error.time_steps <= 1 ? ""
+                                                 : ", step " + std::to_string(error.time_step) + " of " +
+                                                       std::to_string(error.time_steps);
+  return error.node + step + " -> " + error.type + (error.site.empty() ? "" : "  at " + error.site);
+}
+
+/// What a call may add to the relative error before it is more than the rounding of sums and products.
+double rounding_of(Precision precision) {
+  return precision == Precision::bf16 ? 2e-2 : precision == Precision::bf16x3 ? 1e-4 : 1e-5;
 }
 
 void print(const NodeError& error) {
@@ -48,7 +57,20 @@ void print_counts(const char* title, const std::vector<NodeError>& errors, std::
   }
 }
 
-void print_table(const std::vector<NodeError>& errors, std::size_t top) {
+/// Prints whether the errors are those of rounding alone. `list` is ranked.
+void print_verdict(const std::vector<NodeError>& list, bool overflows, double limit) {
+  const auto above = static_cast<std::size_t>(
+      std::count_if(list.begin(), list.end(), [&](const NodeError& error) { return error.added() > limit; }));
+  if (above == 0 && !overflows)
+    std::printf("all within rounding: no call adds more than %.0e\n", limit);
+  else if (above > 0)
+    std::printf("not within rounding: %zu call%s more than %.0e, most %s\n", above, above == 1 ? " adds" : "s add", limit,
+                place(list[0]).c_str());
+  else
+    std::printf("not within rounding: numbers overflow\n");
+}
+
+void print_table(const std::vector<NodeError>& errors, std::size_t top, std::optional<double> limit) {
   std::vector<NodeError> judged;
   for (const NodeError& error : errors)
     if (!is_zero_but_for_rounding(error)) judged.push_back(error);
@@ -60,6 +82,10 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top) {
   const std::vector<NodeError> list = ranked(judged);
   std::printf("%zu values; the largest relative error is %.2e, that of the first output %.2e\n", errors.size(), worst,
               of_output);
+  if (limit) {
+    const auto overflows = [](const NodeError& error) { return error.overflows > 0; };
+    print_verdict(list, std::any_of(errors.begin(), errors.end(), overflows), *limit);
+  }
   std::printf("    added      made inherited     total\n");
   for (std::size_t i = 0; i < std::min(top, list.size()); ++i) print(list[i]);
   if (judged.size() < errors.size()) std::printf("results that are 0 but for rounding:\n");
@@ -69,19 +95,52 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top) {
   print_counts("choices that differ in float64:", errors, &NodeError::flipped);
 }
 
-/// Draws the error of every value in the order of playing, and what its node adds.
+/// The names of the calls that add most, for their places in the picture: no two lie over each other.
+std::string labels_of(const std::vector<NodeError>& errors, const std::vector<std::size_t>& drawn) {
+  constexpr std::size_t most = 12;
+  const double apart = static_cast<double>(errors.size()) / 40;  // of values: the height of a line of text
+  std::vector<std::size_t> ranking = drawn;
+  std::stable_sort(ranking.begin(), ranking.end(),
+                   [&](std::size_t a, std::size_t b) { return errors[a].added() > errors[b].added(); });
+  std::ostringstream script;
+  std::vector<std::size_t> named;
+  for (const std::size_t i : ranking) {
+    const auto is_near = [&](std::size_t other) {
+      return std::abs(static_cast<double>(i) - static_cast<double>(other)) < apart;
+    };
+    if (named.size() == most || errors[i].added() <= 0) break;
+    if (std::any_of(named.begin(), named.end(), is_near)) continue;
+    named.push_back(i);
+    const std::string module = errors[i].module.empty() ? "" : " (" + errors[i].module + ")";
+    script << "set label " << gnuplot_string(errors[i].node + module) << " at " << i << ','
+           << gnuplot_number(errors[i].total) << " rotate by 90 offset 0,0.5 noenhanced font ',9'\n";
+  }
+  return script.str();
+}
+
+/// Draws the error of every value in the order of playing, and what its node adds. The axes end where the errors do,
+/// with space for the names of the worst above.
 void draw(const std::vector<NodeError>& errors, const std::string& path) {
   std::ostringstream data, script;
-  for (std::size_t i = 0; i < errors.size(); ++i)
-    if (errors[i].total > 0 && std::isfinite(errors[i].total))
-      data << i << ' ' << gnuplot_number(errors[i].total) << ' '
-           << (errors[i].added() > 0 ? gnuplot_number(errors[i].added()) : "NaN") << '\n';
-  script << "$errors << END\n"
-         << data.str() << "END\nset logscale y\nset format y '%g'\nset xlabel 'value, in the order "
-         << "of playing'\nset ylabel 'relative error'\nset key top left\nset grid linecolor rgb '#e4e4e4' linetype 1\n"
+  std::vector<std::size_t> drawn;
+  double least = HUGE_VAL, worst = 0;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!(errors[i].total > 0) || !std::isfinite(errors[i].total)) continue;
+    drawn.push_back(i);
+    least = std::min(least, errors[i].total);
+    worst = std::max(worst, errors[i].total);
+    data << i << ' ' << gnuplot_number(errors[i].total) << ' '
+         << (errors[i].added() > 0 ? gnuplot_number(errors[i].added()) : "NaN") << '\n';
+  }
+  script << "$errors << END\n" << data.str() << "END\nset logscale y\nset format y '%g'\n";
+  if (!drawn.empty())
+    script << "set xrange [-1:" << errors.size() << "]\nset yrange [" << gnuplot_number(least / 2) << ':'
+           << gnuplot_number(worst * std::pow(worst / least, 0.7) * 4) << "]\n";
+  script << labels_of(errors, drawn) << "set xlabel 'value, in the order of playing'\nset ylabel 'relative error'\n"
+         << "set key outside top center horizontal\nset grid linecolor rgb '#e4e4e4' linetype 1\n"
          << "plot $errors using 1:3 with impulses linecolor rgb '#f7cfa6' title 'added by the node', "
          << "$errors using 1:2 with points pointtype 7 pointsize 0.3 linecolor rgb '#1f5fa8' title 'of the value'\n";
-  draw_svg(script.str(), 1000, 480, path);
+  draw_svg(script.str(), 1000, 560, path);
 }
 
 /// The shadow of a run's loss with its weights stored as `dtype`.
@@ -103,9 +162,16 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
 }
 
 void run(const ShadowArguments& arguments) {
-  const std::vector<NodeError> errors =
-      arguments.weights.empty() ? shadow(play_of(arguments.play)) : shadow_of_weights(arguments);
-  print_table(errors, arguments.top);
+  std::vector<NodeError> errors;
+  std::optional<double> limit;  // rounded weights are more than rounding
+  if (arguments.weights.empty()) {
+    const RecordedPlay play = play_of(arguments.play);
+    errors = shadow(play);
+    limit = rounding_of(play.options.precision);
+  } else {
+    errors = shadow_of_weights(arguments);
+  }
+  print_table(errors, arguments.top, limit);
   if (!arguments.out.empty()) draw(errors, arguments.out);
 }
 

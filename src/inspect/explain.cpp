@@ -24,6 +24,41 @@ std::vector<bool> before_loss(const Tape& tape, std::int32_t loss) {
   return found;
 }
 
+/// Whether a gradient can flow through the call: an integer has none.
+bool passes_gradient(const Node& node) {
+  return node.op->differentiable && std::any_of(node.outputs.begin(), node.outputs.end(), [](const ValueType& type) {
+           return is_floating(type.dtype);
+         });
+}
+
+std::string why(const Node& node) {
+  return node.op->name + (node.op->differentiable ? std::string(" to ") + name_of(node.outputs[0].dtype) : "") +
+         " passes no gradient on";
+}
+
+/// Plays floating scalars on the tape of a play, of which `size` nodes were there before.
+std::map<std::int32_t, double> played_numbers(const RecordedPlay& play, const Tape& tape, std::size_t size,
+                                              const Vars& numbers) {
+  PlayerOptions options = for_single_nodes(play.options);
+  options.passes = Passes();
+  options.carries = play.options.carries;
+  for (Carry& carry : options.carries)
+    if (const Array* state = play.inputs.find(carry.input.node().name)) carry.memory = state->clone();
+  Player player(tape, numbers, options);
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < size; ++i) {
+    const Node& input = tape.node(i);
+    const auto is_this = [&](const Carry& carry) { return carry.input.id().node == static_cast<std::int32_t>(i); };
+    if (input.op != &input_op() || std::any_of(options.carries.begin(), options.carries.end(), is_this)) continue;
+    if (const Array* array = play.inputs.find(input.name))
+      feeds.emplace_back(tape.var({static_cast<std::int32_t>(i), 0}), *array);
+  }
+  player.play(feeds, play.step);
+  std::map<std::int32_t, double> results;
+  for (const Var& var : numbers) results[var.id().node] = player.scalar(var);
+  return results;
+}
+
 const Var& loss_of(const RecordedPlay& play) {
   if (play.outputs.empty()) throw Error("a gradient needs an output");
   const Var& loss = play.outputs[0];
@@ -75,19 +110,19 @@ class Flow {
     depends_.assign(static_cast<std::size_t>(last) + 1, false);
     for (std::int32_t i = value_.id().node + 1; i <= last; ++i) {
       const auto reads = [&](ValueId id) {
-        return id == value_.id() || (id.node > value_.id().node && depends_[static_cast<std::size_t>(id.node)]);
+        return is_floating(tape_.type(id).dtype) &&
+               (id == value_.id() || (id.node > value_.id().node && depends_[static_cast<std::size_t>(id.node)]));
       };
       if (!std::any_of(node(i).inputs.begin(), node(i).inputs.end(), reads)) continue;
-      if (!node(i).op->differentiable) {
-        if (needed[static_cast<std::size_t>(i)])
-          cut_.push_back({label({i, 0}), to_string(node(i).site), node(i).op->name + " passes no gradient on"});
+      if (!passes_gradient(node(i))) {
+        if (needed[static_cast<std::size_t>(i)]) cut_.push_back({label({i, 0}), to_string(node(i).site), why(node(i))});
         continue;
       }
       depends_[static_cast<std::size_t>(i)] = true;
       if (!needed[static_cast<std::size_t>(i)]) continue;
       users_.push_back(i);
       for (const ValueId id : node(i).inputs)
-        if (reads(id) && is_floating(tape_.type(id).dtype)) uses_[key_of(id)].push_back({i, {}, 0});
+        if (reads(id)) uses_[key_of(id)].push_back({i, {}, 0});
     }
     for (auto& each : uses_) {
       std::vector<Use>& list = each.second;
@@ -143,22 +178,7 @@ class Flow {
   }
 
   void play() {
-    PlayerOptions options = for_single_nodes(play_.options);
-    options.passes = Passes();
-    options.carries = play_.options.carries;
-    for (Carry& carry : options.carries)
-      if (const Array* state = play_.inputs.find(carry.input.node().name)) carry.memory = state->clone();
-    Player player(tape_, measured_, options);
-    std::vector<Feed> feeds;
-    for (std::size_t i = 0; i < size_; ++i) {
-      const Node& input = tape_.node(i);
-      const auto is_this = [&](const Carry& carry) { return carry.input.id().node == static_cast<std::int32_t>(i); };
-      if (input.op != &input_op() || std::any_of(options.carries.begin(), options.carries.end(), is_this)) continue;
-      if (const Array* array = play_.inputs.find(input.name))
-        feeds.emplace_back(tape_.var({static_cast<std::int32_t>(i), 0}), *array);
-    }
-    player.play(feeds, play_.step);
-    for (const Var& var : measured_) results_[var.id().node] = player.scalar(var);
+    results_ = played_numbers(play_, tape_, size_, measured_);
     for (auto& each : uses_)
       for (Use& use : each.second)
         if (!use.part.empty()) use.norm = std::sqrt(results_.at(use.part.id().node));
@@ -234,20 +254,58 @@ GradientFlow explain_gradient(const RecordedPlay& play, const Var& value) {
   return Flow(play, value).run();
 }
 
-std::vector<std::string> parameters_without_gradient(const RecordedPlay& play) {
+namespace {
+/// The parameters of floats, by name: those whose gradient is missing, and the others.
+struct Parameters {
+  std::vector<std::string> without;
+  NamedVars with;
+};
+
+Parameters parameters_of(const RecordedPlay& play) {
   const Tape& tape = play.tape;
   const std::int32_t loss = loss_of(play).id().node;
   std::vector<bool> reaches(static_cast<std::size_t>(loss) + 1, false);  // differentiably
   reaches.back() = true;
   for (std::size_t i = reaches.size(); i-- > 0;)
-    if (reaches[i] && tape.node(i).op->differentiable)
-      for (const ValueId id : tape.node(i).inputs) reaches[static_cast<std::size_t>(id.node)] = true;
-  std::vector<std::string> names;
+    if (reaches[i] && passes_gradient(tape.node(i)))
+      for (const ValueId id : tape.node(i).inputs)
+        if (is_floating(tape.type(id).dtype)) reaches[static_cast<std::size_t>(id.node)] = true;
+  Parameters found;
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
     if (node.op != &parameter_op() || !is_floating(node.outputs[0].dtype)) continue;
-    if (i >= reaches.size() || !reaches[i]) names.push_back(node.name);
+    if (i >= reaches.size() || !reaches[i])
+      found.without.push_back(node.name);
+    else
+      found.with.set(node.name, tape.var({static_cast<std::int32_t>(i), 0}));
   }
+  return found;
+}
+}  // namespace
+
+std::vector<std::string> parameters_without_gradient(const RecordedPlay& play) {
+  return parameters_of(play).without;
+}
+
+std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play) {
+  const NamedVars parameters = parameters_of(play).with;
+  Tape tape = play.tape;
+  const std::size_t size = tape.size();
+  std::vector<std::string> names;
+  try {
+    Vars vars, counts;  // of elements that are not 0
+    for (const auto& each : parameters) vars.push_back(each.value);
+    for (const Var& gradient : grad(loss_of(play), vars)) counts.push_back(sum(cast(gradient != 0, Dtype::float64)));
+    if (!counts.empty()) {
+      const std::map<std::int32_t, double> played = played_numbers(play, tape, size, counts);
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        if (played.at(counts[i].id().node) == 0) names.push_back(parameters[i].name);
+    }
+  } catch (...) {
+    tape.truncate(size);
+    throw;
+  }
+  tape.truncate(size);
   return names;
 }
 

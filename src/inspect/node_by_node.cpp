@@ -51,6 +51,27 @@ std::int32_t NodeByNode::last_user(ValueId id) const {
   return users.empty() ? -1 : users.back();
 }
 
+Program with_open_bodies(const Program& program) {
+  Program current = program;
+  const auto has_body = [](const Node& node) { return node.body && node.op->expand; };
+  const auto any = [&] {
+    for (std::size_t i = 0; i < current.tape.size(); ++i)
+      if (has_body(current.tape.node(i))) return true;
+    return false;
+  };
+  while (any()) {
+    Rewriter rewriter(current);
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(current.tape.size()); ++i)
+      if (has_body(current.node(i)))
+        expand_node(rewriter, i);
+      else
+        rewriter.keep(i);
+    Program next = rewriter.finish();
+    current = std::move(next);
+  }
+  return current;
+}
+
 std::string label_of(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
   const std::string name = node.name.empty() ? "" : " '" + node.name + "'";

@@ -49,6 +49,9 @@ inline std::pair<std::int32_t, std::int32_t> key_of(ValueId id) {
   return {id.node, id.output};
 }
 
+/// The program with the calls inside in place of those that have a body, such as scans: step by step.
+Program with_open_bodies(const Program& program);
+
 /// The node of the caller's tape that the value comes from: "#12 add", "#3 parameter 'h.0.w'"; of a call in a body that
 /// was recorded in place of its node, "#5 checkpoint: exp".
 std::string label_of(const Program& program, ValueId id);

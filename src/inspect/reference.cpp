@@ -107,37 +107,73 @@ void measure(const Array& ours, const Array& theirs, Mismatch& found) {
     found.element[axis] = at % ours.shape()[axis];
 }
 
-std::string place(const Tape& tape, std::int32_t index) {
+/// What computes a value without passing values that match.
+struct Way {
+  std::vector<std::string> calls;  ///< Line by line.
+  std::set<std::string> modules;   ///< Of the calls, and of the values that match where it begins.
+};
+
+/// Adds a node to the calls: to the last one if that is on the same line.
+void add_call(const Tape& tape, std::int32_t index, const std::string& before, Way& way, std::string& last) {
   const Node& node = tape.node(static_cast<std::size_t>(index));
-  const std::string site = to_string(node.site);
-  return to_string(Origin{index, node.op}) + (site.empty() ? "" : ", " + site);
+  const std::string site = to_string(node.site), name = to_string(Origin{index, node.op});
+  if (!site.empty() && site == last) {
+    std::string& call = way.calls.back();
+    call.insert(call.size() - site.size() - 2, ", " + name);
+  } else {
+    way.calls.push_back(before + name + (site.empty() ? "" : ", " + site));
+  }
+  last = site;
 }
 
-/// The calls that the value depends on without passing values in `known`.
-std::vector<std::string> calls_between(const Tape& tape, const std::set<std::int32_t>& known, std::int32_t index) {
+Way way_between(const Tape& tape, const std::set<std::int32_t>& known, std::int32_t index) {
+  Way way;
   std::set<std::int32_t> found;
   std::vector<std::int32_t> queue{index};
   while (!queue.empty()) {
     const std::int32_t next = queue.back();
     queue.pop_back();
     const Node& node = tape.node(static_cast<std::size_t>(next));
-    if (node.op->is_source() || (next != index && known.count(next) > 0) || !found.insert(next).second) continue;
+    if (node.op->is_source()) continue;
+    way.modules.insert(node.site.scope->path);
+    if ((next != index && known.count(next) > 0) || !found.insert(next).second) continue;
     for (const ValueId id : node.inputs) queue.push_back(id.node);
   }
-  std::vector<std::string> calls;
+  std::string last;
   for (const std::int32_t each : found) {
-    calls.push_back(place(tape, each));
+    add_call(tape, each, "", way, last);
     const Tape* body = tape.node(static_cast<std::size_t>(each)).body.get();
+    std::string last_inside;
     for (std::size_t i = 0; body != nullptr && i < body->size(); ++i)
       if (!body->node(i).op->is_source())
-        calls.push_back("  in its body " + place(*body, static_cast<std::int32_t>(i)));
+        add_call(*body, static_cast<std::int32_t>(i), "  in its body ", way, last_inside);
+    if (body != nullptr) last.clear();
   }
-  return calls;
+  return way;
+}
+
+/// The lines that apply the modules, and those that contain them, without repetition.
+std::vector<std::string> lines_applying(const std::set<std::string>& modules,
+                                        const std::map<std::string, std::vector<std::string>>& applied) {
+  std::set<std::string> paths;
+  for (std::string path : modules)
+    for (;;) {
+      paths.insert(path);
+      const std::size_t dot = path.rfind('.');
+      if (dot == std::string::npos) break;
+      path.resize(dot);
+    }
+  std::vector<std::string> lines;
+  for (const std::string& path : paths)
+    if (const auto found = applied.find(path); found != applied.end())
+      for (const std::string& line : found->second)
+        if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  return lines;
 }
 }  // namespace
 
 ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
-                            double tolerance) {
+                            double tolerance, const std::map<std::string, std::vector<std::string>>& applied) {
   ReferenceComparison result;
   std::vector<Compared> list;
   RecordedPlay all = play;
@@ -187,7 +223,12 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
     found.site = to_string(node.site);
     found.type = to_string(play.tape.type(each.value));
     found.reference_type = to_string(ValueType{theirs.dtype(), theirs.shape()});
-    found.calls = calls_between(play.tape, known, each.value.node);
+    Way way = way_between(play.tape, known, each.value.node);
+    found.calls = std::move(way.calls);
+    std::string module = each.name.starts_with("grad.") ? each.name.substr(5) : each.name;
+    if (module != each.name) module.resize(std::min(module.size(), module.rfind('.')));  // that of the weight
+    way.modules.insert(module);
+    found.applied = lines_applying(way.modules, applied);
     result.mismatched.push_back(std::move(found));
   }
   return result;

@@ -2,7 +2,9 @@
 // player plans their memory together, and one play gives all errors.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "in_float64.hpp"
 #include "node_by_node.hpp"
@@ -28,7 +30,8 @@ class Shadow {
  public:
   Shadow(const RecordedPlay& play, const Store& rounded)
       : plays_(play),
-        program_(plays_.program()),
+        program_(with_open_bodies(plays_.program())),
+        users_(program_.tape),
         rounded_(rounded),
         tape_(program_.tape.blank()),
         values_(program_.tape, Var()),
@@ -65,12 +68,39 @@ class Shadow {
       }
       if (!each.measure.empty()) fill(error, player->view(each.measure));
       known[each.id] = error;
-      errors.push_back(std::move(error));
+      add(std::move(error), each.id, errors);
     }
     return errors;
   }
 
  private:
+  /// Adds an error to the list. Of the steps of a call inside a scan, the list has only the one that adds most.
+  void add(NodeError error, ValueId id, std::vector<NodeError>& errors) const {
+    const Node& node = program_.node(id.node);
+    const std::int32_t region = program_.regions[static_cast<std::size_t>(id.node)];
+    if (region == 0 || !is_inside(id)) return errors.push_back(std::move(error));
+    error.node += ": " + node.op->name;
+    if (error.output >= 0) return errors.push_back(std::move(error));
+    const auto [found, is_new] = first_step_.try_emplace({region, node.op, node.site.key, id.output}, errors.size());
+    if (is_new) {
+      error.time_step = 0;
+      error.time_steps = 1;
+      return errors.push_back(std::move(error));
+    }
+    NodeError& worst = errors[found->second];
+    error.time_step = worst.time_steps;
+    error.time_steps = worst.time_steps + 1;
+    error.flipped += worst.flipped;
+    error.overflows += worst.overflows;
+    if (error.added() > worst.added()) return std::swap(worst, error);
+    worst.time_steps = error.time_steps;
+    worst.flipped = error.flipped;
+    worst.overflows = error.overflows;
+  }
+
+  /// Whether the value comes from a body: its origin is another call.
+  bool is_inside(ValueId id) const { return program_.origins[id].op != program_.node(id.node).op; }
+
   static PlayerOptions options_like(const PlayerOptions& like) {
     PlayerOptions options;
     options.threads = like.threads;
@@ -168,7 +198,7 @@ class Shadow {
     }
     for (std::size_t k = 0; k < of_local.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
-      if (plays_.last_user(id) < 0 && output_of_[id] < 0) continue;
+      if (users_.of(id).empty() && output_of_[id] < 0) continue;
       if (is_floating(values_[id].dtype()))
         measure(id, of_local[k], of_exact[k]);
       else
@@ -218,13 +248,16 @@ class Shadow {
   }
 
   const NodeByNode plays_;
-  const Program& program_;
+  const Program program_;
+  const Users users_;
   const Store& rounded_;
   Tape tape_;                           // of the play and its shadows
   ValueTable<Var> values_, errors_;     // on tape_; an error is what must be added for the value in float64, if any
   ValueTable<std::int64_t> output_of_;  // which output of the play a value is; -1: none
   std::vector<Measured> measured_;
   std::vector<std::pair<Var, Array>> inputs_;
+  /// The index in the list of errors of a call inside a scan: by the scan, op, site and output.
+  mutable std::map<std::tuple<std::int32_t, const Op*, std::uint64_t, std::int32_t>, std::size_t> first_step_;
 };
 }  // namespace
 

@@ -31,6 +31,12 @@ class Checker {
     locals_ = locals;
   }
 
+  /// Checks an expression over the weights, modules and parameters of a block.
+  void expression(const Line& line) {
+    line_ = &line;
+    visit(line.value);
+  }
+
   void computation(const std::vector<Input>& inputs, const Computation& computation) {
     check_sizes(inputs, computation, sizes());
     for (const Input& input : inputs) {
@@ -48,11 +54,6 @@ class Checker {
   }
 
  private:
-  void expression(const Line& line) {
-    line_ = &line;
-    visit(line.value);
-  }
-
   /// The names that have values before an input binds any size.
   Names sizes() const {
     VisibleNames settings = names_;
@@ -144,6 +145,7 @@ void check_file(const Definition& definition, const OpTable& ops, std::set<const
   for (const auto& block : definition.blocks) {
     Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops});
     check_shared(checker, *block);
+    for (const auto& each : block->exports) checker.expression(each.second);
     checker.computation(block->inputs, block->computation);
   }
   if (definition.model == nullptr) return;

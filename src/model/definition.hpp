@@ -85,7 +85,8 @@ struct Block {
   std::vector<ModuleSpec> modules;
   std::vector<Input> inputs;
   Computation computation;
-  Renamed renamed;  ///< Old names of parameters.
+  std::vector<std::pair<std::string, Line>> exports;  ///< Weights that other programs know, by name.
+  Renamed renamed;                                    ///< Old names of parameters.
 };
 
 struct Function {

@@ -279,7 +279,7 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
 }
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
-  only_keys(node, {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "renamed"},
+  only_keys(node, {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "export", "renamed"},
             home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
@@ -292,6 +292,10 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
   block->modules = read_modules(merged({node}, modules_key(home.version)), home);
   block->inputs = read_inputs(node.at("inputs"), false);
   block->computation = read_computation(node);
+  for (const auto& [weight, value] : merged({node}, "export")) {
+    check_name(weight, value);
+    block->exports.emplace_back(weight, parsed(value, false));
+  }
   if (block->computation.results.size() > 1 || !block->computation.results[0].first.empty())
     node.at("result").fail("a block's results have no names: give several as \"a, b\"");
   for (const Parameter& each : block->parameters)

@@ -31,52 +31,53 @@ std::string* find(Overrides& overrides, const std::string& name) {
   return nullptr;
 }
 
-/// A value of the config as the text of an override: numbers and flags as expressions, texts without quotes.
-std::string written(const std::string& key, const JsonNode& node) {
-  if (node.is_string()) return node.text();
-  if (!node.json().is_number() && !node.json().is_boolean())
-    node.fail("'" + key + "' must be a number, a flag or a text, not " + node.json().dump());
-  return node.json().dump();
-}
-
-/// The hyper-parameter's value for `text` in a config; nullopt if the definition has none.
-std::optional<std::string> our_word(const HuggingFaceMapping::Setting& setting, const std::string& text) {
-  if (setting.values.empty()) return text;
-  for (const auto& [theirs, ours] : setting.values)
-    if (theirs == text) return ours;
-  return std::nullopt;
-}
-
 std::string quoted(const std::vector<std::string>& keys) {
   std::string all;
   for (const std::string& key : keys) all += (all.empty() ? "'" : ", '") + key + "'";
   return all;
 }
 
+/// The text of an override for a value in a config.
+std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
+  std::string known;
+  for (const auto& [theirs, ours] : setting.values) {
+    if (model::is_word(node.json(), theirs)) return ours;
+    known += (known.empty() ? "" : ", ") + theirs;
+  }
+  const bool scalar = node.is_string() || node.json().is_number() || node.json().is_boolean();
+  const std::string text = model::to_text(node.json());
+  if (!scalar || text == "NaN")
+    node.fail("'" + key + "' must be a number, a flag or a text, not " + (scalar ? text : node.json().dump()));
+  if (setting.lists_words())
+    node.fail("'" + key + "' is " + node.json().dump() + "; the definition supports " + known);
+  return text;
+}
+
 /// Adds the override of one hyper-parameter: its value in the config, or the value that applies without it.
 void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& setting, const std::string& definition,
                   Overrides& overrides) {
+  const std::string entry = "the entry \"hugging_face\" of " + definition;
+  std::optional<JsonNode> null;
   for (const std::string& key : setting.keys) {
     const std::optional<JsonNode> node = model::find_key(config, key);
     if (!node) continue;
-    const auto word = our_word(setting, written(key, *node));
-    if (!word) {
-      std::string known;
-      for (const auto& [theirs, ours] : setting.values) known += (known.empty() ? "" : ", ") + theirs;
-      node->fail("'" + key + "' is " + node->json().dump() + "; the definition supports " + known);
+    if (!node->is_null() || setting.maps_null()) {
+      overrides.emplace_back(setting.hyper, override_for(setting, key, *node));
+      return;
     }
-    overrides.emplace_back(setting.hyper, *word);
-    return;
+    null = node;
   }
+  const bool default_is_null = setting.missing && setting.missing->is_null();
+  if (null && !default_is_null)
+    null->fail("this is null, and " + entry + " gives '" + setting.hyper +
+               "' no value for null: write \"values\": {\"null\": …}");
   const std::string keys = (setting.keys.size() == 1 ? "the key " : "any of the keys ") + quoted(setting.keys);
   if (!setting.missing)
-    config.fail("it does not have " + keys + " for the hyper-parameter '" + setting.hyper + "' of " + definition +
-                ", whose entry \"hugging_face\" states no default");
-  if (setting.missing->is_null()) return;
+    config.fail("it does not have " + keys + " for the hyper-parameter '" + setting.hyper + "', and " + entry +
+                " states no default");
+  if (default_is_null && !setting.maps_null()) return;
   const JsonNode missing(setting.missing->dump(), definition + ", the default of " + keys, JsonErrors::definition);
-  const auto word = our_word(setting, written(setting.keys[0], missing));
-  if (!word) missing.fail("it is not one of the entry's values");
-  overrides.emplace_back(setting.hyper, *word);
+  overrides.emplace_back(setting.hyper, override_for(setting, setting.keys[0], missing));
 }
 
 bool mentions(const model::Expression& expression, const std::string& name) {
@@ -140,7 +141,7 @@ std::vector<ArrayFile> weight_files(const std::string& folder) {
     files.emplace_back(one);
   } else if (path_exists(index)) {
     std::set<std::string> names;
-    for (const auto& [tensor, file] : JsonNode(read_file(index), index, JsonErrors::file).at("weight_map").entries()) {
+    for (const auto& [tensor, file] : JsonNode(read_file(index), index, JsonErrors::file, JsonNumbers::any).at("weight_map").entries()) {
       if (fs::path(file.text()).has_parent_path() || file.text().empty())
         file.fail("the name of a file in this folder belongs here for '" + tensor + "', not \"" + file.text() + "\"");
       names.insert(file.text());
@@ -211,21 +212,60 @@ bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {
   });
 }
 
+/// A folder, and the definition that opens it.
 struct Folder {
   JsonNode config;
-  std::string path;  ///< Of the definition.
+  std::string path;  ///< Of the definition; with a text, its name in errors.
+  std::string text;  ///< Of the definition; empty: that in the file `path`.
   std::shared_ptr<const model::Definition> definition;
 
   Folder(const std::string& folder, const std::string& given)
       : config(model::read_config(folder)),
         path(definition_for(config, given)),
         definition(model::read_definition(path)) {
+    check();
+  }
+  Folder(const std::string& folder, const std::string& name, const std::string& definition_text)
+      : config(model::read_config(folder)),
+        path(name),
+        text(definition_text),
+        definition(model::parse_definition(text, path)) {
+    check();
+  }
+  const HuggingFaceMapping& mapping() const { return *definition->hugging_face; }
+  Model model(const ModelOptions& options) const {
+    return text.empty() ? Model::load(path, options) : Model::parse(text, options, path);
+  }
+
+ private:
+  void check() const {
     if (!definition->hugging_face)
       throw DefinitionError(path + " has no entry \"hugging_face\": " + config.file() + " cannot be read with it");
     check_config(mapping(), config, path);
   }
-  const HuggingFaceMapping& mapping() const { return *definition->hugging_face; }
 };
+
+/// The model of an opened folder; the arguments are those of open_hugging_face.
+Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
+                 const std::vector<std::string>& initialise) {
+  ModelOptions chosen = options;
+  chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
+  chosen.initialise = options.initialise && !initialise.empty();
+  if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
+    return opened.model(chosen);
+  const std::vector<ArrayFile> files = weight_files(folder);
+  std::vector<model::StoredWeight> stored = tensors_of(files, opened.mapping());
+  settle_ties(opened.mapping(), stored, chosen.hyper);
+  if (!chosen.weights && has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
+  if (chosen.weights == Dtype::int8 && !initialise.empty())
+    throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
+  Model model = opened.model(chosen);
+  name_weights(opened.mapping(), model.weights(), stored);
+  const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
+  model::check_weight_patterns(model, "initialise", initialise);
+  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
+  return model;
+}
 }  // namespace
 
 Dtype stored_weights(const std::string& folder) {
@@ -242,24 +282,12 @@ bool is_hugging_face(const std::string& path) {
 
 Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,
                         const std::vector<std::string>& initialise) {
-  const Folder opened(folder, definition);
-  ModelOptions chosen = options;
-  chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
-  chosen.initialise = options.initialise && !initialise.empty();
-  if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
-    return Model::load(opened.path, chosen);
-  const std::vector<ArrayFile> files = weight_files(folder);
-  std::vector<model::StoredWeight> stored = tensors_of(files, opened.mapping());
-  settle_ties(opened.mapping(), stored, chosen.hyper);
-  if (!chosen.weights && has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
-  if (chosen.weights == Dtype::int8 && !initialise.empty())
-    throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
-  Model model = Model::load(opened.path, chosen);
-  name_weights(opened.mapping(), model.weights(), stored);
-  const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
-  model::check_weight_patterns(model, "initialise", initialise);
-  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
-  return model;
+  return read_model(Folder(folder, definition), folder, options, initialise);
+}
+
+Model model::open_hugging_face_with(const std::string& definition_text, const std::string& name,
+                                    const std::string& folder, const ModelOptions& options) {
+  return read_model(Folder(folder, name, definition_text), folder, options, {});
 }
 
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition) {

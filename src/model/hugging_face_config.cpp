@@ -1,6 +1,8 @@
 #include "hugging_face_config.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace xtape::model {
@@ -86,15 +88,34 @@ void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& 
 
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key) {
   const auto [word, rest] = cut(key);
-  if (!config.has(word) || config.at(word).is_null()) return std::nullopt;
+  if (!config.has(word)) return std::nullopt;
   return rest.empty() ? config.at(word) : find_key(config.at(word), rest);
 }
 
 const Json* find_key(const Json& config, const std::string& key) {
   const auto [word, rest] = cut(key);
   const auto found = config.is_object() ? config.find(word) : config.end();
-  if (found == config.end() || found->is_null()) return nullptr;
+  if (found == config.end()) return nullptr;
   return rest.empty() ? &*found : find_key(*found, rest);
+}
+
+Json word_of(const std::string& text) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [word, value] : {std::pair{"Infinity", infinity}, {"-Infinity", -infinity}})
+    if (text == word) return value;
+  Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_discarded() || parsed.is_structured() ? Json(text) : parsed;
+}
+
+bool is_word(const Json& value, const std::string& text) {
+  return value.is_string() ? value.get_ref<const std::string&>() == text : value == word_of(text);
+}
+
+std::string to_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float() || std::isfinite(value.get<double>())) return value.dump();
+  const double number = value.get<double>();
+  return std::isnan(number) ? "NaN" : number > 0 ? "inf" : "-inf";
 }
 
 void set_key(Json& config, const std::string& key, Json value) {

@@ -1,9 +1,10 @@
-/// The config file of a folder in the format of the Hugging Face Hub.
+/// The files of a folder in the format of the Hugging Face Hub.
 #pragma once
 
 #include <string>
 
 #include "json_text.hpp"
+#include "xtape/model.hpp"
 
 namespace xtape::model {
 
@@ -11,5 +12,9 @@ inline constexpr const char* config_file = "config.json";
 
 /// Reads the config of `folder`. Throws FileError if there is none, and DefinitionError if it is not a JSON object.
 JsonNode read_config(const std::string& folder);
+
+/// Like open_hugging_face, with a definition that is given as text; errors call it `name`.
+Model open_hugging_face_with(const std::string& definition_text, const std::string& name, const std::string& folder,
+                             const ModelOptions& options);
 
 }  // namespace xtape::model

@@ -30,7 +30,11 @@ HuggingFaceMapping::Setting read_setting(const std::string& hyper, const JsonNod
   node.only({"keys", "values", "default"});
   setting.keys = texts(node.at("keys"));
   if (node.has("values"))
-    for (const auto& [theirs, ours] : node.at("values").entries()) setting.values.emplace_back(theirs, ours.text());
+    for (const auto& [theirs, ours] : node.at("values").entries()) {
+      if (!ours.is_string() && !ours.json().is_number() && !ours.json().is_boolean())
+        ours.fail("a text, a number or a flag belongs here: the value of '" + hyper + "'");
+      setting.values.emplace_back(theirs, ours.is_string() ? ours.text() : ours.json().dump());
+    }
   if (node.has("default")) setting.missing = node.at("default").json();
   return setting;
 }
@@ -60,6 +64,14 @@ void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, H
   }
 }
 }  // namespace
+
+bool HuggingFaceMapping::Setting::maps_null() const {
+  return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first == "null"; });
+}
+
+bool HuggingFaceMapping::Setting::lists_words() const {
+  return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first != "null"; });
+}
 
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper) {
   node.only({"about", "model_type", "architecture", "hyper", "fixed", "config", "ignored", "weights"});

@@ -13,17 +13,21 @@
 namespace xtape::model {
 
 struct HuggingFaceMapping {
-  /// A hyper-parameter and the keys of config.json that may hold it: the first key that is present is read. Dots
+  /// A hyper-parameter and the keys of config.json that may hold it: the first key that has a value is read. Dots
   /// separate the keys of nested objects.
   struct Setting {
     std::string hyper;
     std::vector<std::string> keys;
-    /// Pairs of a value in config.json and the hyper-parameter's value for it. Several config values may have the same
-    /// hyper-parameter value; the first one is written. Empty if both have the same values.
+    /// Pairs of a value in config.json and the hyper-parameter's value for it, as texts (see word_of). Several config
+    /// values may have the same hyper-parameter value; the first one is written. Without any but null, all other values
+    /// are those of the hyper-parameter.
     std::vector<std::pair<std::string, std::string>> values;
-    /// The config value that applies if no key is present; null for the definition's default. nullopt if one of the
-    /// keys is required.
+    /// The config value that applies if no key has one. null, unless `values` have it: the definition's default.
+    /// nullopt if one of the keys is required.
     std::optional<Json> missing;
+
+    bool maps_null() const;   ///< Whether null has an entry in `values`: otherwise it is no value.
+    bool lists_words() const;  ///< Whether `values` have more than null: then no other values are allowed.
   };
   /// A weight that may be tied to another one, in which case files may lack it, and the flag that ties the two.
   struct Tie {

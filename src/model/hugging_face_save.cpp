@@ -8,6 +8,7 @@
 #include "files.hpp"
 #include "hugging_face_config.hpp"
 #include "hugging_face_files.hpp"
+#include "read_back.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -43,26 +44,21 @@ Json json_of(const Hyper::Value& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
-/// Whether a value equals `ours`, which a mapping writes as a text for values of any type.
-bool is_word(const Json& value, const std::string& ours) {
-  return (value.is_string() ? value.get<std::string>() : value.dump()) == ours;
-}
-
 /// The config's value for the model's value of a hyper-parameter.
 Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
-  if (setting.values.empty()) return value;
   for (const auto& [theirs, ours] : setting.values)
-    if (is_word(value, ours)) return theirs;
+    if (model::is_word(value, ours)) return model::word_of(theirs);
+  if (!setting.lists_words()) return value;
   throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no value for '" + setting.hyper +
                         "' = " + value.dump() + " of model '" + model.name() + "'");
 }
 
 /// Whether `theirs` is the config's value for the model's `value`.
 bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const Json& value) {
-  if (setting.values.empty()) return theirs == value;
-  return std::any_of(setting.values.begin(), setting.values.end(),
-                     [&](const auto& word) { return theirs == word.first && is_word(value, word.second); });
+  for (const auto& word : setting.values)
+    if (model::is_word(theirs, word.first)) return model::is_word(value, word.second);
+  return !setting.lists_words() && theirs == value;
 }
 
 /// Writes one hyper-parameter under the key that the config has for it, or under the first key, and erases the other
@@ -70,7 +66,10 @@ bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const
 /// one that applies without it.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
-  const auto has = [&](const std::string& key) { return model::find_key(config, key) != nullptr; };
+  const auto has = [&](const std::string& key) {
+    const Json* found = model::find_key(config, key);
+    return found != nullptr && (!found->is_null() || setting.maps_null());
+  };
   const auto there = std::find_if(setting.keys.begin(), setting.keys.end(), has);
   if (there != setting.keys.end() && means(setting, *model::find_key(config, *there), value)) return;
   const std::string key = there != setting.keys.end() ? *there : setting.keys[0];
@@ -108,27 +107,59 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
 JsonNode model::read_config(const std::string& folder) {
   const std::string file = folder + "/" + config_file;
   if (!path_exists(file)) throw FileError(folder + " has no " + config_file + ": it is not a folder of a model");
-  const JsonNode config(read_file(file), file, JsonErrors::definition);
+  const JsonNode config(read_file(file), file, JsonErrors::definition, JsonNumbers::any);
   if (!config.is_object()) config.fail("an object belongs here");
   return config;
 }
 
-void save_hugging_face(const Model& model, const std::string& folder, const std::string& like) {
-  const auto definition = model::parse_definition(model.definition_text(), model.name());
+namespace {
+std::shared_ptr<const model::Definition> mapped_definition(const Model& model) {
+  auto definition = model::parse_definition(model.definition_text(), model.name());
   if (!definition->hugging_face)
     throw DefinitionError("the definition of model '" + model.name() +
                           "' has no entry \"hugging_face\", which it needs to be saved in this format");
+  return definition;
+}
+
+/// Writes the files of `model` to a folder that exists, and returns the model that is in them.
+Model write(const Model& model, const std::string& folder, const std::string& like, const std::string& name) {
+  const auto definition = mapped_definition(model);
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
   Store named;
-  for (const Store::Entry& entry : model.weights()) {
-    const std::string name = model::tensor_name(mapping, entry.name);
-    named.add((model::matches_any(name, mapping.without_prefix) ? "" : mapping.prefix) + name, entry.value);
+  for (const Store::Entry& entry : model.exported_weights()) {
+    const std::string tensor = model::tensor_name(mapping, entry.name);
+    named.add((model::matches_any(tensor, mapping.without_prefix) ? "" : mapping.prefix) + tensor, entry.value);
   }
-  make_folders(folder);
   if (!like.empty()) copy_files(like, folder);
   save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});
-  write_file(folder + "/" + model::config_file, config.dump(2) + "\n");
+  write_file(folder + "/" + model::config_file, indented(config));
+  return model::read_back(model, folder, name, mapping.model_type);
+}
+
+/// Makes the folder with what `fill` writes to a new one, or moves these files into the folder if it exists. If `fill`
+/// throws, nothing has changed.
+void write_files(const std::string& folder, const std::function<void(const std::string& beside)>& fill) {
+  if (!path_exists(folder)) {
+    make_folders(folder_of(folder));
+    return write_folder(folder, fill);
+  }
+  const std::string complete = folder + "/export";
+  write_folder(complete, fill);
+  for (const std::string& name : names_in(complete)) rename_path(path_in(complete, name), path_in(folder, name));
+  remove_if_possible(complete);
+}
+}  // namespace
+
+void save_hugging_face(const Model& model, const std::string& folder, const std::string& like,
+                       std::optional<Dtype> weights) {
+  mapped_definition(model);  // throws before anything is written
+  write_files(folder, [&](const std::string& beside) {
+    Model written = write(model, beside, like, folder);
+    if (!weights || *weights == model.dtype()) return;
+    written.store_weights_as(*weights);
+    write(written, beside, like, folder);
+  });
 }
 
 void copy_hugging_face_files(const std::string& folder, const std::string& to) {

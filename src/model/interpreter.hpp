@@ -8,6 +8,7 @@
 
 #include "module.hpp"
 #include "visible_names.hpp"
+#include "xtape/model.hpp"
 
 namespace xtape::model {
 
@@ -49,13 +50,11 @@ class Interpreter {
   /// Whether `name` has a value in `environment`, apart from weights and modules.
   bool knows(const std::string& name, const Environment& environment) const;
 
-  /// What modules returned and lines assigned in their last application, in the order of recording: arrays of the tape,
-  /// not those inside scans and checkpoints. The names are paths: "h.0.attn" is what the module returned ("h.0.attn.1"
-  /// the second of several results), "h.0.attn.scores" what a line of it assigned, "loss.p" a line of a function.
-  NamedVars values() const;
 
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
   Value call_function(const Function& function, const Arguments& arguments);
+
+  RecordedLines recorded_lines() const;  ///< Of the functions recorded so far.
 
  private:
   /// A line being evaluated, and the environment it is evaluated in.
@@ -80,7 +79,7 @@ class Interpreter {
   Value scan_module(const Expression& expression, const At& at);
   Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
   Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
-  Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments);
+  Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at);
   Value apply_block(const Module& module, const Arguments& arguments);
   Arguments arguments_of(const Expression& expression, const At& at);
   Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);
@@ -107,6 +106,7 @@ class Interpreter {
   std::map<const Module*, Values> applied_;   ///< The locals of each module's last application.
   std::map<const Module*, Value> returned_;   ///< The result of each module's last application.
   std::map<const Function*, Values> called_;  ///< The locals of each function's last call.
+  std::map<std::string, std::vector<std::string>> application_lines_;  ///< As in RecordedLines.
 };
 
 /// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the

@@ -98,7 +98,7 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
     if (!list.repeated || reference.item >= 0) {
       if (!list.items.empty())
         return call_one(*list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference.item))], *list.spec,
-                        arguments);
+                        arguments, at);
       if (arguments.positional.empty())
         throw Error("module '" + list.spec->name + "' is left out and needs an argument");
       return arguments.positional[0].value;
@@ -108,7 +108,7 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
     Value threaded = arguments.positional[0].value;
     Tuple every;
     for (const auto& item : list.items) {
-      threaded = call_one(*item, *list.spec, arguments);
+      threaded = call_one(*item, *list.spec, arguments, at);
       every.push_back(threaded);
       if (const auto* several = threaded.as<Tuple>()) {
         if (several->size() > arguments.positional.size())
@@ -124,7 +124,10 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
   });
 }
 
-Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments) {
+Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at) {
+  std::vector<std::string>& lines = application_lines_[module.path];
+  if (const std::string line = to_string(location_of(at)); std::find(lines.begin(), lines.end(), line) == lines.end())
+    lines.push_back(line);
   Vars vars;
   for (const auto& each : arguments.positional) collect_vars(each.value, vars);
   for (const auto& each : arguments.named) collect_vars(each.value, vars);

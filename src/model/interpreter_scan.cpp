@@ -74,7 +74,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
         for (const Var& var : *vars) step.positional.push_back({var, column});
       for (const Value& value : call.non_sequences) step.positional.push_back({value, column});
       Vars results;
-      collect_vars(call_one(module, *list.spec, step), results);
+      collect_vars(call_one(module, *list.spec, step, at), results);
       if (results.size() < states.size())
         throw Error("scan: the cell gives " + std::to_string(results.size()) + " results, but there are " +
                     std::to_string(states.size()) + " states");

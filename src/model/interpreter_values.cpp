@@ -31,7 +31,7 @@ void add(const std::string& name, const Value& value, const Tape& tape, std::vec
 }
 }  // namespace
 
-NamedVars Interpreter::values() const {
+RecordedLines Interpreter::recorded_lines() const {
   std::vector<NamedValue> found;
   for (const auto& [module, result] : returned_) add(module->path, result, *tape_, found);
   const auto add_locals = [&](const std::string& path, const Values& locals) {
@@ -42,10 +42,10 @@ NamedVars Interpreter::values() const {
   std::sort(found.begin(), found.end(), [](const NamedValue& a, const NamedValue& b) {
     return a.node != b.node ? a.node < b.node : a.name < b.name;
   });
-  NamedVars values;
+  RecordedLines recorded{{}, application_lines_};
   for (const NamedValue& each : found)
-    if (!each.name.empty()) values.set(each.name, each.var);
-  return values;
+    if (!each.name.empty()) recorded.values.set(each.name, each.var);
+  return recorded;
 }
 
 }  // namespace xtape::model

@@ -164,6 +164,9 @@ const Hyper& Model::hyper() const {
 Dtype Model::dtype() const {
   return data_->context.dtype;
 }
+const OpTable* Model::ops() const {
+  return data_->context.ops;
+}
 const Store& Model::weights() const {
   return data_->context.store;
 }
@@ -230,7 +233,7 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
   return vars;
 }
 
-NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs, NamedVars* values) const {
+NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs, RecordedLines* lines) const {
   tape.set_default_dtype(dtype());
   tape.set_ops(*data_->context.ops);
   const model::Function& found = data_->function(function);
@@ -267,7 +270,7 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
     }
     vars.add(names[i], *var);
   }
-  if (values != nullptr) *values = interpreter.values();
+  if (lines != nullptr) *lines = interpreter.recorded_lines();
   return vars;
 }
 

@@ -22,7 +22,7 @@ struct Words {
         special(read(folder + "/special_tokens_map.json")),
         model(read(folder + "/config.json")) {}
   static JsonNode read(const std::string& path) {
-    return path_exists(path) ? JsonNode(read_text(path), path, JsonErrors::file) : JsonNode();
+    return path_exists(path) ? JsonNode(read_text(path), path, JsonErrors::file, JsonNumbers::any) : JsonNode();
   }
 
   /// The number of a special token such as "eos_token": by its text in the first two files, or by "eos_token_id" in

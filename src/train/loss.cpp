@@ -39,9 +39,9 @@ NamedSizes loss_sizes(const Model& model, const Batch& batch) {
   return sizes;
 }
 
-RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, NamedVars* values) {
+RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, RecordedLines* lines) {
   const NamedVars inputs = model.inputs(tape, "loss", sizes);
-  const NamedVars results = model.record(tape, "loss", inputs, values);
+  const NamedVars results = model.record(tape, "loss", inputs, lines);
   return {inputs, results, loss_of(model, results), carried_states(model, "loss", inputs, results)};
 }
 

@@ -23,8 +23,8 @@ struct RecordedLoss {
 };
 /// The sizes of `loss` for batches of this shape. Throws DefinitionError if the batch does not fit its inputs.
 NamedSizes loss_sizes(const Model& model, const Batch& batch);
-/// `values`: as for Model::record.
-RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, NamedVars* values = nullptr);
+/// `lines`: as for Model::record.
+RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, RecordedLines* lines = nullptr);
 
 /// Checks that `loss` can be recorded for the largest batch and for those with the longest rows, which may be other
 /// batches. Throws the errors of recording.

@@ -72,8 +72,9 @@ void note_calls(Tape tape, std::size_t end, ModuleNotes& notes) {
 
 Recording with_statistics(const Model& model, const NamedSizes& sizes) {
   Tape tape(Mode::train);
-  NamedVars values;
-  const RecordedLoss recorded = record_loss(model, tape, sizes, &values);
+  RecordedLines lines;
+  const RecordedLoss recorded = record_loss(model, tape, sizes, &lines);
+  const NamedVars& values = lines.values;
   const std::size_t end = tape.size();
   ObservedNotes notes{recorded.loss, recorded.states, {}};
   Vars returned;
@@ -110,8 +111,9 @@ Recording with_statistics(const Model& model, const NamedSizes& sizes) {
 
 Recording with_values(const Model& model, const NamedSizes& sizes, const std::vector<std::string>& names) {
   Tape tape(Mode::train);
-  NamedVars values;
-  const RecordedLoss recorded = record_loss(model, tape, sizes, &values);
+  RecordedLines lines;
+  const RecordedLoss recorded = record_loss(model, tape, sizes, &lines);
+  const NamedVars& values = lines.values;
   NamedVars results;
   for (const std::string& name : names) {
     if (!values.has(name))

@@ -442,9 +442,9 @@ std::vector<Attention> Run::attention(const std::string& source, const std::opti
   return data_->attention(source, target);
 }
 
-void Run::save_hugging_face(const std::string& folder) const {
+void Run::save_hugging_face(const std::string& folder, std::optional<Dtype> weights) const {
   const std::string words = train::hugging_face_folder(data_->directory);
-  xtape::save_hugging_face(*data_->model, folder, is_hugging_face(words) ? words : "");
+  xtape::save_hugging_face(*data_->model, folder, is_hugging_face(words) ? words : "", weights);
 }
 
 }  // namespace xtape

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -134,6 +135,23 @@ TEST_CASE("a number outside the range of float64 is an error with its location")
         "a.json, line 1, column 7: the number -1e400 is out of range: the largest float64 is 1.8e308\n"
         "    {\"a\": -1e400}\n          ^");
   CHECK(JsonText("9223372036854775807", "a.json", JsonErrors::file).root().get<std::int64_t>() == INT64_MAX);
+}
+
+TEST_CASE("Infinity, -Infinity and NaN are numbers where Python's JSON is read, and nowhere else") {
+  const std::string text = "{\"a\": Infinity, \"b\": [-Infinity,NaN ],\n \"Infinity\": \"NaN, \\\"Infinity\", \"c\": 1}";
+  const JsonNode node(text, "a.json", JsonErrors::file, JsonNumbers::any);
+  CHECK(node.at("a").number() == HUGE_VAL);
+  CHECK(node.at("b").elements()[0].number() == -HUGE_VAL);
+  CHECK(std::isnan(node.at("b").elements()[1].number()));
+  CHECK(node.at("Infinity").text() == "NaN, \"Infinity");
+  CHECK(node.at("b").elements()[0].begin() == text.find("-Infinity"));
+  CHECK(node.at("c").begin() == text.find("1}"));
+  CHECK(indented(node.json()) ==
+        "{\n  \"a\": Infinity,\n  \"b\": [\n    -Infinity,\n    NaN\n  ],\n  \"Infinity\": \"NaN, \\\"Infinity\",\n  "
+        "\"c\": 1\n}\n");
+  CHECK(error_of("[Infinity]").find("this is not a JSON value") != std::string::npos);
+  for (const char* wrong : {"[Infinityx]", "[--Infinity]", "[infinity]", "{NaN: 1}", "[NaNInfinity]"})
+    CHECK_THROWS_AS(JsonText(wrong, "a.json", JsonErrors::file, JsonNumbers::any), FileError);
 }
 
 TEST_CASE("a key that appears twice is an error that names both lines") {

@@ -118,9 +118,15 @@ sed -i 's/log(p)/log(maximum(p, 1e-9))/' entropy.json
 expect 0 "mended: step 20" "run mended" train entropy_recipe.json --out mended
 holds "no capsule without a failure" test ! -e mended/capsule
 expect 0 "the largest relative error" "" shadow mended --top 3
+expect 0 "^all within rounding: no call adds more than 1e-05$" "" shadow mended --top 3
+for i in 0 1 2; do for j in 0 1 2; do for k in 0 1 2; do
+  echo "$i$j$k=$(printf '%s\n' $i $j $k | sort | tr -d '\n')"
+done; done; done >sorted.txt
+expect 0 "^all within rounding" "" shadow sorting --top 1 --set data.text=sorted.txt --set data.held_out=4 --set batch.size=4
 expect 0 "^ *[0-9.e-]+ +([0-9.e-]+) +0\\.00e\\+00 +\\1 +#[0-9]+ parameter '(query|key).weight'" "" shadow mended --weights int8
 expect 2 "" "--weights needs a run" shadow entropy_recipe.json --weights int8
 expect 0 "^0 of 7 weights have no gradient$" "" explain mended
+expect 0 "^0 have a gradient that is 0 everywhere$" "" explain mended
 expect 0 "^the way to the loss" "" explain mended --weight key.weight
 expect 2 "" "no weight .kei.weight.; did you mean 'key.weight'" explain mended --weight kei.weight
 sed -i 's/query(x), key(x)/query(x), stop_gradient(key(x))/' entropy.json
@@ -237,6 +243,42 @@ expect 1 "by inf of its size, most at \[0, 0, 2\]: -?[0-9.]+, in the reference n
 sizes=(--tape loss --with b=2,t=6 --mode train)
 expect 0 "^79 arrays match, 0 differ$" "" diff gpt2 "$golden/gpt2_modules.safetensors" "${gpt2[@]}" --set activation=gelu \
   "${sizes[@]}" --grad --weights weights.safetensors --in "$golden/gpt2_modules_inputs.safetensors"
+# One file with weights, inputs and what modules return, under PyTorch's names.
+python3 - "$golden/lstm_modules.safetensors" "$golden/lstm_modules_inputs.safetensors" lstm.safetensors <<'PYTHON'
+import json, struct, sys
+header, body = {}, b""
+for path in sys.argv[1:3]:
+    data = open(path, "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    for name, entry in json.loads(data[8:8 + size]).items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        header[name] = {**entry, "data_offsets": [len(body), len(body) + end - begin]}
+        body += data[8 + size + begin:8 + size + end]
+text = json.dumps(header).encode()
+open(sys.argv[3], "wb").write(struct.pack("<Q", len(text)) + text + body)
+PYTHON
+cat >lstm.json <<'END'
+{"xtape": 2, "name": "small", "use": ["blocks/linear.json", "blocks/recurrent.json"], "hyper": {"order": "'i_f_g_o'"}, "model": {
+  "modules": {
+    "embedding": {"block": "embedding", "rows": 19, "width": 8},
+    "lstm": {"block": "lstm_cell", "in": 8, "units": 8, "pass": ["order"]},
+    "output": {"block": "linear", "in": 8, "out": 19}
+  },
+  "functions": {"loss": {
+    "inputs": {"tokens": "int [b, t]", "targets": "int [b, t]"},
+    "do": [
+      "y, h, c = scan(lstm, lstm.input(embedding(tokens)), init=(zeros((b, 8)), zeros((b, 8))))",
+      "total, count = cross_entropy(output(y), targets, ignore=-1)"
+    ],
+    "result": "total, count"
+  }}}}
+END
+expect 0 "^17 arrays match, 0 differ$" "" diff lstm.json lstm.safetensors "${sizes[@]}" --grad
+expect 1 "^'lstm' differs" "differ$" diff lstm.json lstm.safetensors "${sizes[@]}" --grad --set order=i_g_f_o
+expect 1 "^  the lines that apply these modules:$" "differ$" diff lstm.json lstm.safetensors "${sizes[@]}" --grad --set order=i_g_f_o
+expect 2 "" "input 't[a-z]+' is not given: --in FILE" diff lstm.json "$golden/lstm_modules.safetensors" "${sizes[@]}"
 sed 's/"y = log(x)"/"y = log(x)", "y = 2 * y"/' logs.json >other_logs.json
 expect 1 "other_logs.json, function 'f', line 3" "differ$" diff logs.json other_logs.json --tape f --with n=3
 expect 0 "" "" diff logs.json other_logs.json --tape g --with n=3

@@ -22,6 +22,16 @@ expect 0 "^9,424 parameters$" "" show folder
 expect 2 "" "folder already exists" export run folder
 expect 0 "^run2: step 1 " "step 0 of 1" train gpt2_finetune --from folder --out run2 "${small[@]}" --set steps=1
 expect 0 "^adapted: step 20 " "of them trained, step 0 of 20" train gpt2_lora_finetune --from "$folders/half" --out adapted "${small[@]}"
+expect 0 "^merged$" "" export adapted merged
+holds "adapters are merged: the names are those of the folder" same \
+  "$(grep -ao '"transformer[^"]*"\|"lm_head[^"]*"' merged/model.safetensors | sort)" \
+  "$(grep -ao '"transformer[^"]*"\|"lm_head[^"]*"' folder/model.safetensors | sort)"
+expect 0 "^merged8$" "" export adapted merged8 --weights int8
+sed '/"export"/d; s/lora_b",$/lora_b"/' "$source/models/gpt2_lora.json" >unmerged.json
+expect 0 "^unmerged: step 1 " "step 0 of 1" train gpt2_lora_finetune --from "$folders/half" --out unmerged "${small[@]}" --set steps=1 \
+  --set definition="$PWD/unmerged.json"
+expect 2 "" "unexpected: transformer.h.0.attn.c_attn.lora_a" export unmerged surplus
+holds "a refused export leaves nothing" [ ! -e surplus -a ! -e surplus.writing ]
 expect 2 "" "missing: h.0.attn.c_attn.lora_a" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
 expect 2 "" "excludes|--resume" train run --from folder --resume
 expect 0 "^again$" "" export "$folders/untied" again

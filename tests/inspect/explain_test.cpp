@@ -81,3 +81,37 @@ TEST_CASE("explain: weights without gradient, and what it refuses") {
   Tape other;
   CHECK_THROWS_AS(explain_gradient({tape, {loss}, {}, {}}, other.input("x", {})), HandleError);
 }
+
+TEST_CASE("explain: a cast to integers passes no gradient on, and ends no explanation") {
+  Tape tape;
+  const Var w = tape.parameter("w", xt::xarray<float>{1, 2, 3}), v = tape.parameter("v", xt::xarray<float>{1, 2, 3});
+  const Var table = tape.parameter("table", xt::xarray<float>{1, 2, 3, 4});
+  const Var rounded = cast(w, Dtype::int64), rows = cast(v, Dtype::int32);
+  const Var loss = sum(w * 2) + sum(cast(rounded, Dtype::float32)) + sum(take(table, rows, 0));
+  const GradientFlow flow = explain_gradient({tape, {loss}, {}, {}}, w);
+  CHECK(flow.norm == doctest::Approx(2 * std::sqrt(3.0)));
+  REQUIRE(flow.cuts.size() == 1);
+  CHECK(flow.cuts[0].why == "cast to int64 passes no gradient on");
+  const GradientFlow none = explain_gradient({tape, {loss}, {}, {}}, v);
+  CHECK(none.norm == 0);
+  CHECK(none.path.empty());
+  REQUIRE(none.cuts.size() == 1);
+  CHECK(none.cuts[0].why == "cast to int32 passes no gradient on");
+  CHECK(parameters_without_gradient({tape, {loss}, {}, {}}) == std::vector<std::string>{"v"});
+}
+
+TEST_CASE("explain: weights whose gradient is all zeros are listed, and not those without one") {
+  Tape tape;
+  const Var w = tape.parameter("w", xt::xarray<float>{1, 2, 3}), dead = tape.parameter("dead", xt::xarray<float>{-1, -2}),
+            tiny = tape.parameter("tiny", xt::xarray<float>{1}), out = tape.parameter("out", xt::xarray<float>{1});
+  tape.parameter("unused", xt::xarray<float>{1});
+  const Var x = tape.input("x", {3});
+  const Var loss = sum(w * x) + sum(relu(dead)) + sum(tiny * 1e-30) + sum(stop_gradient(out));
+  const std::size_t size = tape.size();
+  RecordedPlay play{tape, {loss}, {}, {}};
+  play.inputs.add("x", Array(xt::xarray<float>{0, 0, 1}));
+  CHECK(parameters_with_zero_gradient(play) == std::vector<std::string>{"dead"});
+  play.inputs.set("x", Array(xt::xarray<float>{0, 0, 0}));
+  CHECK(parameters_with_zero_gradient(play) == std::vector<std::string>{"w", "dead"});
+  CHECK(tape.size() == size);
+}

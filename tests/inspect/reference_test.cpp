@@ -79,9 +79,16 @@ Store with_our_names(const Store& reference) {
   return renamed;
 }
 
-/// Compares the function `loss` of the definition, with the weights of `reference`, with all of `reference`.
-ReferenceComparison compared(const std::string& definition, const Hyper& hyper, const std::string& fixture,
-                             const std::string& transposed_weight) {
+/// The function `loss` of a definition, with the weights of a reference.
+struct Port {
+  Model model;
+  RecordedPlay play;
+  NamedVars names;  ///< Of gradients and lines.
+  RecordedLines lines;
+  Store reference;
+};
+Port port_of(const std::string& definition, const Hyper& hyper, const std::string& fixture,
+             const std::string& transposed_weight) {
   const std::string golden = source_root() + "/tests/golden/" + fixture;
   const Store reference = with_our_names(load_arrays(golden + "_modules.safetensors"));
   const Store inputs = load_arrays(golden + "_modules_inputs.safetensors");
@@ -95,15 +102,24 @@ ReferenceComparison compared(const std::string& definition, const Hyper& hyper, 
   }
   Tape tape(Mode::train);
   const NamedVars fed = model.inputs(tape, "loss", {{"b", 2}, {"t", 6}});
-  const NamedVars results = model.record(tape, "loss", fed);
+  RecordedLines lines;
+  const NamedVars results = model.record(tape, "loss", fed, &lines);
   RecordedPlay play{tape, {results[0].value}, inputs, {}};
-  NamedVars outputs;
+  NamedVars outputs = lines.values;
   const NamedVars weights = model.weights(tape);
   Vars by;
   for (const auto& weight : weights) by.push_back(weight.value);
   const Vars gradients = grad(results[0].value, by, {.materialize_grads = true});
   for (std::size_t i = 0; i < by.size(); ++i) outputs.add("grad." + weights[i].name, gradients[i]);
-  return compare(play, outputs, reference);
+  return {std::move(model), play, outputs, lines, reference};
+}
+
+/// Compares it with all of the reference, and with `more`.
+ReferenceComparison compared(const std::string& definition, const Hyper& hyper, const std::string& fixture,
+                             const std::string& transposed_weight, const Store& more = {}) {
+  Port port = port_of(definition, hyper, fixture, transposed_weight);
+  for (const Store::Entry& entry : more) port.reference.add(entry.name, entry.value);
+  return compare(port.play, port.names, port.reference, 1e-4, port.lines.applied);
 }
 
 const Hyper gpt2 = {{"vocab_size", "19"}, {"n_positions", "6"},    {"n_embd", "8"},       {"n_layer", "2"},
@@ -230,4 +246,45 @@ TEST_CASE("references: swapped gates inside a scan are named") {
   CHECK(found.mismatched[0].name == "lstm");
   CHECK(names_line(found.mismatched[0], models, "small.json:scan(lstm"));
   CHECK(names_line(found.mismatched[0], models, "blocks/recurrent.json:c = sigmoid(f + forget_bias)"));
+}
+
+TEST_CASE("references: mistakes between modules are on the lines that apply them") {
+  const std::string right = "x = x + attn(ln_1(x), mask)";
+  for (const char* wrong :
+       {"x = ln_1(x + attn(x, mask))", "x = attn(ln_1(x), mask)", "x = x + attn(stop_gradient(ln_1(x)), mask)"}) {
+    CAPTURE(wrong);
+    const Models models;
+    models.replace("gpt2.json", right, wrong);
+    const ReferenceComparison found = compared(models.path("gpt2.json"), gpt2, "gpt2", "");
+    REQUIRE(!found.mismatched.empty());
+    const Mismatch& first = found.mismatched[0];
+    CAPTURE(first.name);
+    const std::string line = "block 'layer' (module h.";
+    const std::string number = "line " + std::to_string(models.line_of("gpt2.json", wrong));
+    CHECK(std::any_of(first.applied.begin(), first.applied.end(), [&](const std::string& each) {
+      return each.find(line) != std::string::npos && each.ends_with(number);
+    }));
+    CHECK(first.applied.size() <= 6);
+  }
+}
+
+TEST_CASE("references: an array that is named like a line narrows the mistake to this line") {
+  const Models models;
+  Port right = port_of(models.path("gpt2.json"), gpt2, "gpt2", "");
+  Store more;
+  for (const char* name : {"h.0.attn.query", "h.0.attn.key", "h.0.attn.scores"}) {
+    RecordedPlay play = right.play;
+    std::vector<Feed> feeds;
+    for (std::size_t i = 0; i < play.tape.size(); ++i)
+      if (const Array* array = play.inputs.find(play.tape.node(i).name))
+        feeds.emplace_back(play.tape.var({static_cast<std::int32_t>(i), 0}), *array);
+    more.add(name, evaluate(right.lines.values.at(name), feeds));
+  }
+  CHECK(compared(models.path("gpt2.json"), gpt2, "gpt2", "", more).mismatched.empty());
+  const ReferenceComparison found =
+      compared(models.path("gpt2.json"), with({{"scale_by_width", "false"}}), "gpt2", "", more);
+  REQUIRE(!found.mismatched.empty());
+  CHECK(found.mismatched[0].name == "h.0.attn.scores");
+  REQUIRE(found.mismatched[0].calls.size() == 1);
+  CHECK(names_line(found.mismatched[0], models, "gpt2.json:scores = einsum"));
 }

@@ -5,6 +5,7 @@
 
 #include "play.hpp"
 #include "xtape/inspect.hpp"
+#include "xtape/scan.hpp"
 
 using namespace xtape;
 
@@ -340,4 +341,35 @@ TEST_CASE("shadow: caches of a play in mode predict") {
   const std::vector<NodeError> errors = shadow({tape, {sum(all)}, inputs, options});
   CHECK(error_of_output(errors, 0).total < 1e-6);
   CHECK(error_of_output(errors, 0).rms > 0.1);
+}
+
+TEST_CASE("shadow: scans are opened, and the call and the step that cancel are named") {
+  for (const bool with_gradient : {false, true}) {
+    xt::xarray<float> numbers = xt::ones<float>({6, 8});
+    for (std::size_t i = 0; i < 8; ++i) numbers(4, i) = 1e-3F * static_cast<float>(i + 1);
+    Tape tape;
+    const Var xs = tape.parameter("xs", numbers);
+    ScanOptions along_first;
+    along_first.axis = 0;
+    int line = 0;
+    const Scanned scanned = scan(
+        [&](const Vars& inputs, const Vars& states) {
+          const Var shifted = inputs[0] + 1e4;
+          line = __LINE__ + 1;
+          const Var back = shifted - 1e4;
+          const Var next = states[0] * 0.5 + back;
+          return std::make_pair(Vars{next}, Vars{next});
+        },
+        {xs}, {zeros(tape, {8})}, along_first);
+    const Var loss = sum(scanned.outputs[0]);
+    Vars outputs{loss};
+    if (with_gradient) outputs.push_back(grad(loss, {xs})[0]);
+    const std::vector<NodeError> list = ranked(shadow({tape, outputs, {}, {}}));
+    REQUIRE(!list.empty());
+    CHECK(list[0].op == "sub");
+    CHECK(list[0].node.find("scan: sub") != std::string::npos);
+    CHECK(list[0].time_step == 4);
+    CHECK(list[0].time_steps == 6);
+    CHECK(list[0].site.find("line " + std::to_string(line)) != std::string::npos);
+  }
 }

@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
 #include <nlohmann/json.hpp>
 
 #include "folders.hpp"
@@ -25,7 +29,8 @@ const std::string mapping_text = R"json({
     "theta": {"keys": ["rope_parameters.rope_theta", "rope_theta"], "default": 10000.0},
     "factor": {"keys": ["rope_parameters.factor", "rope_scaling.factor"], "default": 1.0},
     "gated": {"keys": "projection", "values": {"relu": "false", "gated-gelu": "true"}, "default": "relu"},
-    "rate": {"keys": "drop", "default": null}
+    "rate": {"keys": "drop", "default": null},
+    "cap": {"keys": "logit_cap", "values": {"null": 0.0}, "default": 30.0}
   },
   "config": {"rope_parameters.rope_type": "default"},
   "ignored": ["summary_*"],
@@ -39,7 +44,7 @@ std::string definition_text(const std::string& entry) {
   return R"json({
   "xtape": 1,
   "name": "small",
-  "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5},
+  "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5, "cap": 1.0},
   "hugging_face": )json" +
          entry + R"json(,
   "blocks": {
@@ -127,11 +132,62 @@ TEST_CASE("what a config leaves out is what the mapping states, or else an error
     const std::string complaint = small.complaint();
     CAPTURE(complaint);
     CHECK(complaint.find(small.folder / "config.json") != std::string::npos);
-    CHECK(complaint.find("the key 'sizes.width' for the hyper-parameter 'width'") != std::string::npos);
+    const bool null = sizes.is_object() && !sizes.empty();
+    CHECK(complaint.find(null ? "gives 'width' no value for null" : "the key 'sizes.width' for the hyper-parameter "
+                                                                    "'width'") != std::string::npos);
   }
   ModelOptions options;  // what the caller gives needs no key
   options.hyper = {{"width", "3"}};
   CHECK(small.open(options).hyper().integer("width") == 3);
+}
+
+TEST_CASE("null in a config is a value: that of the entry's values, or an error") {
+  CHECK(Small(with("/logit_cap", nullptr)).open().hyper().number("cap") == 0);
+  CHECK(Small(with("/logit_cap", 12.5)).open().hyper().number("cap") == 12.5);
+  CHECK(Small(least()).open().hyper().number("cap") == 30);
+  CHECK(Small(with("/drop", nullptr)).open().hyper().number("rate") == 0.5);  // null is its default
+  const std::string refused = Small(with("/rope_theta", nullptr)).complaint();
+  CHECK(refused.find("config.json, line ") != std::string::npos);
+  CHECK(refused.find("this is null, and the entry \"hugging_face\" of ") != std::string::npos);
+  CHECK(refused.find("gives 'theta' no value for null: write \"values\": {\"null\": …}") != std::string::npos);
+  Config fixed = least();
+  fixed["rope_parameters"]["rope_type"] = nullptr;
+  CHECK(Small(fixed).complaint().find("'rope_parameters.rope_type' is null, but ") != std::string::npos);
+  fixed["rope_parameters"] = nullptr;  // an object that is not there
+  CHECK(Small(fixed).complaint() == "");
+}
+
+TEST_CASE("null is written for the value that it stands for, and stays") {
+  const Small small(with("/logit_cap", nullptr));
+  CHECK(small.saved(small.folder.path())["logit_cap"].is_null());
+  ModelOptions options;
+  options.hyper = {{"cap", "0"}};
+  const Small other(with("/logit_cap", 7.0));
+  CHECK(other.saved("", options)["logit_cap"].is_null());
+  CHECK(other.saved(other.folder.path(), options)["logit_cap"].is_null());
+  options.hyper = {{"cap", "8"}};
+  CHECK(small.saved(small.folder.path(), options)["logit_cap"] == 8.0);
+}
+
+TEST_CASE("numbers that are not finite are read and written as Python's json spells them") {
+  const Small small(least());
+  const auto put = [&](const std::string& number) {
+    small.folder.write("config.json", R"({"model_type": "small", "sizes": {"width": 3}, "other": NaN, "logit_cap": )" +
+                                          number + "}");
+  };
+  put("Infinity");
+  CHECK(small.open().hyper().number("cap") == HUGE_VAL);
+  const Folder to;
+  save_hugging_face(small.open(), to.path(), small.folder.path());
+  std::stringstream text;
+  text << std::ifstream(to / "config.json").rdbuf();
+  CHECK(text.str().find("\"logit_cap\": Infinity") != std::string::npos);
+  CHECK(text.str().find("\"other\": NaN") != std::string::npos);
+  CHECK(open_hugging_face(to.path(), {}, small.definition).hyper().number("cap") == HUGE_VAL);
+  put("-Infinity");
+  CHECK(small.open().hyper().number("cap") == -HUGE_VAL);
+  put("NaN");
+  CHECK(small.complaint().find("'logit_cap' must be a number, a flag or a text, not NaN") != std::string::npos);
 }
 
 TEST_CASE("words of a config may be flags, and what is fixed may lie inside an object") {

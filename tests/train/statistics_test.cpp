@@ -101,14 +101,15 @@ struct Reference {
     Tape tape(Mode::train);
     const Shape shape = batch.at("tokens").shape();
     const NamedVars inputs = model.inputs(tape, "loss", {{"b", shape[0]}, {"t", shape[1]}});
-    NamedVars inside;
-    const NamedVars results = model.record(tape, "loss", inputs, &inside);
+    RecordedLines lines;
+    const NamedVars results = model.record(tape, "loss", inputs, &lines);
+    const NamedVars& inside = lines.values;
     PlayerOptions options;
     options.seed = seed;
     Vars outputs, by;
     for (const auto& [name, var] : inside)
       if (var.dtype() == Dtype::float32) by.push_back(var);
-    const Vars found = grad(results[0].value / cast(results[1].value, Dtype::float32), by);
+    const Vars found = grad(results[0].value / cast(results[1].value, Dtype::float32), by, {.materialize_grads = true});
     outputs = by;
     outputs.insert(outputs.end(), found.begin(), found.end());
     Player player(tape, outputs, options);
@@ -126,8 +127,9 @@ struct Reference {
 TEST_CASE("recording a function gives the values inside by the paths of modules and the names of lines") {
   const Model model = model_of();
   Tape tape(Mode::train);
-  NamedVars inside;
-  model.record(tape, "loss", model.inputs(tape, "loss", {{"b", 2}, {"t", 5}}), &inside);
+  RecordedLines lines;
+  model.record(tape, "loss", model.inputs(tape, "loss", {{"b", 2}, {"t", 5}}), &lines);
+  const NamedVars& inside = lines.values;
   for (const char* name : {"in", "mixes.0", "mixes.1", "mixes.0.scores", "mixes.1.weights", "mixes.1.y", "cell.0",
                            "cell.1", "logits.x", "logits.y", "logits.last", "loss.p", "loss.total"})
     CHECK_MESSAGE(inside.has(name), name);

@@ -1,0 +1,157 @@
+#include "read_back.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include "hugging_face_files.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::model {
+
+namespace {
+constexpr double tolerance = 1e-4;  // of logits, in norm: merged weights are rounded once more
+
+/// The sizes of a play that compares, and the number of different tokens.
+struct Trial {
+  std::int64_t length, tokens;
+};
+// From the best comparison to those that models with few positions, or with inputs that are no tokens, can play.
+constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
+
+/// Random numbers for an input: tokens below `tokens`, flags, or normal numbers.
+Array drawn(const ValueType& type, std::int64_t tokens, std::mt19937_64& random) {
+  Array array(type.dtype, type.shape);
+  const auto fill = [&](auto* elements, const auto& draw) {
+    std::generate(elements, elements + array.count(), draw);
+  };
+  const auto token = [&] { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(tokens)); };
+  std::normal_distribution<double> normal;
+  switch (type.dtype) {
+    case Dtype::int64:
+      fill(array.as<std::int64_t>(), token);
+      break;
+    case Dtype::int32:
+      fill(array.as<std::int32_t>(), [&] { return static_cast<std::int32_t>(token()); });
+      break;
+    case Dtype::float32:
+      fill(array.as<float>(), [&] { return static_cast<float>(normal(random)); });
+      break;
+    case Dtype::float64:
+      fill(array.as<double>(), [&] { return normal(random); });
+      break;
+    default:
+      break;  // zeros
+  }
+  return array;
+}
+
+struct Played {
+  Store inputs;
+  Array result;
+};
+
+/// The first result of a function for named sizes: 2 for the first, such as the batch, and about `trial.length` for the
+/// others. `given` are the inputs; without any they are drawn.
+Played played(const Model& model, const std::string& function, const Trial& trial, const Store& given) {
+  const Signature& signature = model.signature(function);
+  NamedSizes sizes;
+  std::int64_t length = std::min<std::int64_t>(trial.length, 2);
+  for (const std::string& name : signature.sizes) {
+    sizes.add(name, length);
+    length = std::max<std::int64_t>(1, sizes.size() == 1 ? trial.length : length - 1);
+  }
+  Tape tape(Mode::eval);
+  const NamedVars inputs = model.inputs(tape, function, sizes);
+  const Var result = model.record(tape, function, inputs)[0].value;
+  const std::int64_t classes = result.rank() == 0 ? 1 : result.shape()[result.rank() - 1];
+  std::mt19937_64 random(1);
+  Played play{given, {}};
+  std::vector<Feed> feeds;
+  for (const auto& [name, var] : inputs) {
+    if (given.empty()) play.inputs.add(name, drawn(var.type(), trial.tokens > 0 ? trial.tokens : classes, random));
+    feeds.push_back({var, play.inputs.at(name)});
+  }
+  play.result = evaluate(result, feeds);
+  return play;
+}
+
+Played played_first(const Model& model, const std::string& function, Trial& fitting) {
+  for (const Trial& trial : trials) {
+    fitting = trial;
+    try {
+      return played(model, function, trial, {});
+    } catch (const Error&) {
+      if (&trial == std::end(trials) - 1) throw;
+    }
+  }
+  return {};
+}
+
+/// By how much `b` differs from `a`, relative in norm; 0 for the same bits.
+double distance(const Array& a, const Array& b) {
+  if (a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0) return 0;
+  Tape tape;
+  const auto numbers = [&](const Array& array) { return evaluate(cast(tape.constant(array), Dtype::float64)); };
+  const Array first = numbers(a), second = numbers(b);
+  double difference = 0, norm = 0;
+  for (std::int64_t i = 0; i < first.count(); ++i) {
+    difference += std::pow(first.as<double>()[i] - second.as<double>()[i], 2);
+    norm += std::pow(first.as<double>()[i], 2);
+  }
+  return difference == 0 ? 0 : std::sqrt(difference / norm);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+ModelOptions options_like(const Model& model) {
+  ModelOptions options;
+  options.dtype = model.dtype();
+  options.ops = model.ops();
+  for (const Store::Entry& entry : model.weights())
+    if (entry.value.dtype() != model.dtype() && !options.weights) options.weights = entry.value.dtype();
+  return options;
+}
+
+Model opened(const Model& model, const std::string& folder, const std::string& model_type) {
+  std::string definition;
+  try {
+    definition = find_definition(model_type);
+  } catch (const FileError&) {
+    return open_hugging_face_with(model.definition_text(), model.name(), folder, options_like(model));
+  }
+  return open_hugging_face(folder, options_like(model), definition);
+}
+}  // namespace
+
+Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type) {
+  const std::vector<std::string> functions = model.functions();
+  const bool has_logits = std::find(functions.begin(), functions.end(), "logits") != functions.end();
+  const std::string function = has_logits ? "logits" : functions.at(0);
+  const std::string refused = "'" + name + "' is not written, because read back it is not model '" + model.name() + "': ";
+  try {
+    Model again = opened(model, folder, model_type);
+    Trial trial{};
+    const Played before = played_first(model, function, trial);
+    const Played after = played(again, function, trial, before.inputs);
+    if (before.result.shape() != after.result.shape())
+      throw FileError("'" + function + "' is " + to_string(after.result.shape()) + ", that of the model " +
+                      to_string(before.result.shape()));
+    const double off = distance(before.result, after.result);
+    if (off <= tolerance) return again;
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.2g %%", 100 * off);
+    throw FileError("'" + function + "' differs by " + percent + " on random tokens");
+  } catch (const Error& error) {
+    throw FileError(refused + replaced(error.what(), folder, name));
+  }
+}
+
+}  // namespace xtape::model
