@@ -44,6 +44,9 @@ struct ModelOptions {
   /// do not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step (GPT-2 with twelve
   /// layers takes some 2000); a recording has at most about as many nodes.
   std::int64_t max_steps = 2'000'000;
+  /// The file that the definition was copied from. While it says the same (Model::definition_text), sites give its
+  /// lines; random numbers are those of the copy.
+  std::string original = {};
 };
 
 /// The resolved hyper-parameters of a model.

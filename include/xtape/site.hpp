@@ -6,6 +6,7 @@
 #endif
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -33,13 +34,20 @@ struct Caller {
     return file != nullptr;
   }
 };
-std::string to_string(
-    const Caller& caller);  ///< "train.cpp, line 12", without the folder of the file; "" if unknown.
+std::string to_string(const Caller& caller);  ///< "train.cpp, line 12", without the folder of the file; "" if unknown.
 
 /// A module of a model, or a part of a program, that records nodes.
 struct Scope {
   std::string path;   ///< The module's path: "h.0.attn". Empty outside definitions.
   std::string where;  ///< For errors: "gpt2.json, block 'attention'". Empty: errors give the program's line.
+  /// The lines of the file in `where`, by the lines of sites, where these are lines of a copy of that file.
+  std::map<std::int32_t, std::int32_t> lines = {};
+
+  /// The line for errors.
+  std::int32_t shown(std::int32_t line) const {
+    const auto found = lines.find(line);
+    return found == lines.end() ? line : found->second;
+  }
 };
 
 /// Identifies a call. It is fixed when the call is recorded; gradient nodes and all passes copy it. Errors and profiles

@@ -1,12 +1,8 @@
 // Cuts the smallest tape that fails out of a tape that fails.
-#include <algorithm>
-#include <sstream>
-
 #include "checksum.hpp"
-#include "failing.hpp"
+#include "describe.hpp"
 #include "instruction_set.hpp"
 #include "placement.hpp"
-#include "visit.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
@@ -75,108 +71,6 @@ std::set<std::int32_t> nodes_to_keep(const Program& program, const FailingNode& 
   return nodes;
 }
 
-/// The steps of a call with a body, recorded one by one.
-struct Unrolled {
-  const Tape& tape;
-  const Tape& body;
-  std::optional<Stepping> steps;  ///< Empty if the body is no step.
-
-  /// The index along the axis of the steps to which node `index` of the tape belongs; -1 if it belongs to none.
-  std::int64_t step_of(std::int32_t index) const {
-    if (!steps) return -1;
-    const Node& node = tape.node(static_cast<std::size_t>(index));
-    const auto is_same = [&](const Node& other) { return other.op == node.op && other.site.key == node.site.key; };
-    std::int64_t before = 0, in_body = 0;
-    for (std::int32_t i = 0; i < index; ++i) before += is_same(tape.node(static_cast<std::size_t>(i)));
-    for (std::size_t i = 0; i < body.size(); ++i) in_body += is_same(body.node(i));
-    if (in_body == 0) return -1;
-    return steps->reverse ? steps->length - 1 - before / in_body : before / in_body;
-  }
-};
-
-/// The number of the caller's node that a node of the program comes from.
-std::int32_t number_of(const Program& program, std::int32_t index) {
-  return program.origins[{index, 0}].node;
-}
-
-/// Adds the step of a node in front of those of bodies within.
-void add_step(std::vector<std::int64_t>& time_steps, const Unrolled* steps, const Program& program,
-              std::int32_t index) {
-  const std::int64_t step = steps == nullptr ? -1 : steps->step_of(number_of(program, index));
-  if (step >= 0) time_steps.insert(time_steps.begin(), step);
-}
-
-std::string element_text(const Array& array, const std::vector<std::int64_t>& index) {
-  std::int64_t flat = 0;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) flat = flat * array.shape()[axis] + index[axis];
-  std::ostringstream text;
-  visit_elements(array, [&](const auto* elements) {
-    const auto number = static_cast<double>(elements[flat]);
-    if (kind_of(number) == Kind::finite)
-      text << number;
-    else
-      text << name_of(kind_of(number));
-  });
-  return text.str();
-}
-
-/// The range of the elements of both.
-Range together(const Range& a, const Range& b) {
-  Range range = a.finite() == 0 ? b : a;
-  if (a.finite() > 0 && b.finite() > 0) {
-    range.min = std::min(a.min, b.min);
-    range.max = std::max(a.max, b.max);
-  }
-  range.count = a.count + b.count;
-  range.zeros = a.zeros + b.zeros;
-  range.nans = a.nans + b.nans;
-  range.positive_infinities = a.positive_infinities + b.positive_infinities;
-  range.negative_infinities = a.negative_infinities + b.negative_infinities;
-  return range;
-}
-
-/// Values of the same call at several steps are one cause.
-std::vector<Cause> described(const Program& program, const Causes& causes, const Unrolled* steps) {
-  std::vector<Cause> list;
-  for (const CausingValue& each : causes.values) {
-    const Node& node = program.node(each.value.node);
-    const Array& array = causes.arrays.at(key_of(each.value));
-    Cause cause{label_of(program, each.value), to_string(program.tape.type(each.value)), to_string(node.site),
-                range_of(array)};
-    if (!each.element.empty()) {
-      cause.element = each.element;
-      cause.number = element_text(array, each.element);
-    }
-    if (steps == nullptr) {
-      list.push_back(cause);
-      continue;
-    }
-    // Labels within a body are numbered anew at each step: what stands after the number tells calls apart.
-    add_step(cause.time_steps, steps, program, each.value.node);
-    const auto name = [](const Cause& of) { return of.node.substr(std::min(of.node.find(' '), of.node.size())); };
-    const auto same = std::find_if(list.begin(), list.end(), [&](const Cause& other) {
-      return !cause.time_steps.empty() && !other.time_steps.empty() && name(other) == name(cause) &&
-             other.site == cause.site && other.type == cause.type;
-    });
-    if (same == list.end()) {
-      list.push_back(cause);
-      continue;
-    }
-    same->range = together(same->range, cause.range);
-    if (same->time_steps.back() != cause.time_steps[0]) same->time_steps.push_back(cause.time_steps[0]);
-  }
-  return list;
-}
-
-void describe_outputs(Failure& failure, const Causes& causes) {
-  const MarkedElement worst = worst_of(causes.failures).value_or(MarkedElement{});
-  const Array& output = causes.outputs.at(worst.array);
-  failure.what = name_of(worst.kind);
-  failure.type = to_string(ValueType{output.dtype(), output.shape()});
-  failure.range = range_of(output);
-  failure.element = index_of(worst.element, output.shape());
-}
-
 Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps) {
   const Program& program = plays.program();
   const Node& node = program.node(failing.node);
@@ -187,18 +81,11 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Un
   capsule.seed = plays.options().seed;
   capsule.step = plays.step();
   capsule.precision = plays.options().precision;
-  Failure& failure = capsule.failure;
-  failure.op = node.op->name;
-  failure.node = label_of(program, {failing.node, 0});
-  failure.site = to_string(node.site);
-  failure.call = node.site.op != nullptr ? node.site.op->name : node.op->name;
-  failure.passed_on = !failing.stretch.empty();
-  failure.causes = described(program, causes, steps);
-  add_step(failure.time_steps, steps, program, failing.node);
+  capsule.failure = described(program, failing, causes, steps);
   if (node.op->is_source()) {
     capsule.tape = program.tape.blank();
-    capsule.tape.parameter(failure.node, plays.source(node));
-    capsule.outputs.add(failure.node, capsule.tape.var({0, 0}));
+    capsule.tape.parameter(capsule.failure.node, plays.source(node));
+    capsule.outputs.add(capsule.failure.node, capsule.tape.var({0, 0}));
     capsule.operands = capsule.outputs;
   } else {
     Cut cut(program, causes.arrays);
@@ -210,14 +97,7 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Un
       capsule.outputs.add(label_of(program, id), capsule.tape.var(cut.value(id)));
     }
   }
-  if (!failing.error.empty()) {
-    failure.error = true;
-    failure.what = failing.error;
-    failure.type = to_string(node.outputs[0]);
-    return capsule;
-  }
   for (const Array& output : causes.outputs) capsule.digests.push_back(checksum_of(output.data(), output.bytes()));
-  describe_outputs(failure, causes);
   return capsule;
 }
 

@@ -137,7 +137,7 @@ class Builder {
     const Block& block = chosen_block(spec, context);
     module->path = path;
     module->block = &block;
-    module->scope = std::make_shared<const Scope>(Scope{path, block.location.file + ", block '" + block.name + "'"});
+    module->scope = scope_of(context_, path, block.location, "block '" + block.name + "'", block.computation);
     give_modules(*module, spec, context);
     set_parameters(*module, spec, context);
     fill(*module);

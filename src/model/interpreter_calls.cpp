@@ -85,7 +85,7 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
     for (const auto& each : arguments.named)
       list += (list.empty() ? "" : ", ") + each.name + "=" + describe(each.value);
     model::fail(location_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
-                                  "\n    called with (" + list + ")");
+                                     "\n    called with (" + list + ")");
   }
 }
 
@@ -173,8 +173,8 @@ Value Interpreter::call_function(const Function& function, const Arguments& argu
   Environment environment{context_.definition.get(), root_, true, {}};
   bind_inputs(function.inputs, arguments, context_.dtype, *this, environment);
   calling_.push_back(&function);
-  const auto scope = std::make_shared<const Scope>(
-      Scope{function.name, function.location.file + ", function '" + function.name + "'"});
+  const auto scope =
+      scope_of(context_, function.name, function.location, "function '" + function.name + "'", function.computation);
   try {
     Value result = compute(function.computation, environment, scope);
     calling_.pop_back();

@@ -123,6 +123,7 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
   model::check_names(*context.definition, *context.ops);
   model::resolve_hyper(context, options.hyper);
   hyper = hyper_of(context);
+  if (!options.original.empty()) model::find_original(context, options.original);
   for (const model::Function& each : context.definition->functions) signatures[each.name] = signature_of(each, context);
   root = model::build_modules(context);
   definition_text = model::self_contained(context);

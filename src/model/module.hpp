@@ -14,6 +14,12 @@
 
 namespace xtape::model {
 
+/// Where a computation stands in the file that its definition was copied from.
+struct OriginalPlace {
+  std::string file;
+  std::map<std::int32_t, std::int32_t> lines;  ///< By the lines of the copy.
+};
+
 /// What all modules of a model share.
 struct ModelContext {
   std::shared_ptr<const Definition> definition;
@@ -22,7 +28,8 @@ struct ModelContext {
   std::uint64_t seed = 0;
   bool initialise = true;
   std::int64_t max_steps = 0;
-  std::map<const Definition*, Values> hyper;  ///< The resolved hyper-parameters of each file.
+  std::map<const Definition*, Values> hyper;                   ///< The resolved hyper-parameters of each file.
+  std::map<const Computation*, OriginalPlace> originals = {};  ///< Of a copy: see find_original.
   Store store;
 };
 
@@ -63,6 +70,14 @@ struct Module {
 /// Resolves the hyper-parameters of `context.definition` and of all files that it uses. `overrides` apply to those of
 /// `context.definition` only. Throws DefinitionError.
 void resolve_hyper(ModelContext& context, const std::vector<std::pair<std::string, std::string>>& overrides);
+
+/// Finds the places of all computations in `file`, if it still says the same as `context.definition`, which was copied
+/// from it. Needs resolved hyper-parameters.
+void find_original(ModelContext& context, const std::string& file);
+/// The scope of the nodes that a computation records: of `what` ("block 'attention'") at `location`, in the module of
+/// this path. It gives the places of the original.
+std::shared_ptr<const Scope> scope_of(const ModelContext& context, const std::string& path, const Location& location,
+                                      const std::string& what, const Computation& computation);
 
 /// Creates all modules of the model, and their weights in the store. Throws DefinitionError, also if a weight or module
 /// is never used.

@@ -108,7 +108,7 @@ std::string to_string(const Caller& caller) {
 std::string to_string(const Site& site) {
   if (!site.scope) return to_string(site.caller);
   const Scope& scope = *site.scope;
-  const std::string line = site.line > 0 ? ", line " + std::to_string(site.line) : "";
+  const std::string line = site.line > 0 ? ", line " + std::to_string(scope.shown(site.line)) : "";
   const std::string place = scope.where.empty() ? to_string(site.caller) : scope.where + line;
   if (scope.path.empty() || place.empty()) return scope.path + place;
   return scope.path + " (" + place + ")";

@@ -20,7 +20,7 @@ Json json_of(const Site& site) {
   Json json = Json::object();
   if (!site.scope->path.empty()) json["path"] = site.scope->path;
   if (!site.scope->where.empty()) json["where"] = site.scope->where;
-  if (site.line != 0) json["line"] = site.line;
+  if (site.line != 0) json["line"] = site.scope->shown(site.line);
   json["occurrence"] = site.occurrence;
   json["key"] = hexadecimal(site.key);
   if (site.op != nullptr) json["op"] = site.op->name;

@@ -1,5 +1,6 @@
 #include "new_run.hpp"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "durable.hpp"
@@ -15,6 +16,8 @@ namespace {
 std::string text_in_run(const Recipe& recipe, const Batches& batches) {
   Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json["definition"] = "definition.json";
+  if (recipe.original.empty() && !recipe.definition.empty())
+    json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
   if (recipe.data.has_rows()) json["data"]["longest_row"] = batches.columns();
   return json.dump(2) + "\n";
 }

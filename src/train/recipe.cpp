@@ -179,6 +179,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     root.fail("name", "must be a name without '/': run directories are named after it");
   root.read("about", recipe.about);
   root.read("definition", recipe.definition);
+  root.read("original", recipe.original);
   root.read("initialise", recipe.initialise);
   root.read("frozen", recipe.trainer.frozen);
   root.read("trainable", recipe.trainer.trainable);

@@ -82,7 +82,9 @@ void write_model(const Model& model, const Recipe& recipe, const std::string& di
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {
   const bool from_file = !has_checkpoint && path_exists(first_weights(directory));
-  Model model = Model::load(recipe.definition, options_of(recipe, hyper_of(recipe), !has_checkpoint && !from_file));
+  ModelOptions options = options_of(recipe, hyper_of(recipe), !has_checkpoint && !from_file);
+  options.original = recipe.original;
+  Model model = Model::load(recipe.definition, options);
   if (from_file) model.load_weights(first_weights(directory));
   play_as_said(recipe, model);
   return model;

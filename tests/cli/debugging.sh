@@ -110,6 +110,15 @@ sed 's/masked/added/' masked_recipe.json >added_recipe.json
 expect 1 "" "not finite: -inf in #[0-9]+ add .* from -inf in #[0-9]+ masked_fill .*; no call makes it of finite numbers$" train added_recipe.json --out added
 expect 0 "the same bits$" "" replay added/capsule
 expect 1 "" "not finite: inf in #[0-9]+ cross_entropy .* from -inf in #[0-9]+ masked_fill \[[0-3], [0-9]+, [0-8]\]  at loss \(" train masked_recipe.json --out masked
+# Errors give the lines of the file that the run's definition was copied from, while it says the same.
+line_of() { grep -n "$1" masked.json | cut -d: -f1; }
+told="cross_entropy .*/masked.json, function 'loss', line $(line_of 'total, count = ')\), from .*line $(line_of 'masked_fill')\)$"
+expect 1 "" "$told" train masked_recipe.json --out masked_again
+expect 1 "" "$told" train masked_again --resume
+sed -i '1s/^/\n\n/' masked.json
+expect 1 "" "line $(line_of 'total, count = ')\), from .*line $(line_of 'masked_fill')\)$" train masked_again --resume
+sed -i 's/< 9/< 8/' masked.json
+expect 1 "" "cross_entropy .*masked_again/definition.json, function 'loss', line " train masked_again --resume
 expect 0 "^  #[0-9]+ masked_fill -> .*, \[[0-3], [0-9]+, [0-8]\] is -inf  at loss " "" replay masked/capsule
 expect 0 "the same bits$" "" replay masked/capsule --threads 1
 

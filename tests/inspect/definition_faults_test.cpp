@@ -1,5 +1,7 @@
 // Faults in definitions: the op, the module and the line of the file are named right in all.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "play.hpp"
@@ -222,6 +224,49 @@ const std::vector<Fault>& faults() {
   return list;
 }
 }  // namespace
+
+TEST_CASE("faults in definitions: a copy gives the lines of its original while that says the same") {
+  const std::string folder = "definition_faults_copy";
+  std::filesystem::create_directory(folder);
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder + "/" + name) << text;
+    return folder + "/" + name;
+  };
+  for (const Fault& fault : faults()) {
+    CAPTURE(fault.name);
+    const std::string text = definition(fault.model);
+    const std::string file = write("own.json", text);
+    const std::string copy = write("copy.json", Model::load(file).definition_text());
+    const auto site_of = [&](const std::string& original) {
+      ModelOptions options;
+      options.original = original;
+      const Model model = Model::load(copy, options);
+      Tape tape;
+      const NamedVars inputs = model.inputs(
+          tape, "loss",
+          {{"n", static_cast<std::int64_t>(fault.x.shape()[0])}, {"d", static_cast<std::int64_t>(fault.x.shape()[1])}});
+      Vars outputs = {model.record(tape, "loss", inputs)[0].value};
+      outputs.push_back(grad(outputs[0], {inputs[0].value})[0]);
+      Store fed;
+      fed.add("x", Array(ArrayView(fault.x)));
+      const Failure failure = find_failure({tape, outputs, fed, {}}).value().failure;
+      std::vector<std::uint64_t> keys;
+      for (std::size_t i = 0; i < tape.size(); ++i) keys.push_back(tape.node(i).site.key);
+      return std::pair{failure.error ? failure.what : failure.site, keys};
+    };
+    const auto [site, keys] = site_of(file);
+    CHECK(site.find("own.json") != std::string::npos);
+    CHECK(site.find("line " + std::to_string(line_at_fault(text))) != std::string::npos);
+    const auto [site_without, keys_without] = site_of("");
+    CHECK(site_without.find("copy.json") != std::string::npos);
+    CHECK(keys == keys_without);  // random numbers are those of the copy
+    write("own.json", "{}");
+    CHECK(site_of(file) == site_of(""));
+    std::filesystem::remove(file);
+    CHECK(site_of(file) == site_of(""));
+  }
+  std::filesystem::remove_all(folder);
+}
 
 TEST_CASE("faults in definitions: op, module and line are named, and the capsule fails in the same way") {
   for (const Fault& fault : faults()) {

@@ -1,0 +1,77 @@
+// Where the lines of a definition stand in the file that it was copied from.
+#include <algorithm>
+#include <set>
+
+#include "model_data.hpp"
+
+namespace xtape::model {
+
+namespace {
+/// The value as an override of a hyper-parameter.
+std::string override_text(const Value& value) {
+  if (const auto* flag = value.as<bool>()) return *flag ? "true" : "false";
+  if (const auto* integer = value.as<std::int64_t>()) return std::to_string(*integer);
+  if (const auto* text = value.as<std::string>()) return *text;
+  return Json(value.number()).dump();
+}
+
+class Pairing {
+ public:
+  explicit Pairing(std::map<const Computation*, OriginalPlace>& places) : places_(places) {}
+
+  void pair(const Definition& copy, const Definition& original) {
+    if (!done_.insert(&copy).second) return;
+    for (const auto& block : copy.blocks)
+      if (const Block* found = own_block(original, block->name))
+        add(block->computation, found->computation, found->location.file);
+    for (const Function& function : copy.functions)
+      if (const Function* found = original.find_function(function.name))
+        add(function.computation, found->computation, found->location.file);
+    for (std::size_t i = 0; i < std::min(copy.used.size(), original.used.size()); ++i)
+      pair(*copy.used[i].file, *original.used[i].file);
+  }
+
+ private:
+  static const Block* own_block(const Definition& definition, const std::string& name) {
+    for (const auto& block : definition.blocks)
+      if (block->name == name) return block.get();
+    return nullptr;
+  }
+
+  void add(const Computation& copy, const Computation& original, const std::string& file) {
+    OriginalPlace& place = places_[&copy];
+    place.file = file;
+    for (std::size_t i = 0; i < std::min(copy.lines.size(), original.lines.size()); ++i)
+      place.lines[copy.lines[i].location.line] = original.lines[i].location.line;
+    for (std::size_t i = 0; i < std::min(copy.results.size(), original.results.size()); ++i)
+      place.lines[copy.results[i].second.location.line] = original.results[i].second.location.line;
+  }
+
+  std::map<const Computation*, OriginalPlace>& places_;
+  std::set<const Definition*> done_;
+};
+}  // namespace
+
+void find_original(ModelContext& context, const std::string& file) try {
+  ModelContext original;
+  original.definition = read_definition(file);
+  original.ops = context.ops;
+  original.dtype = context.dtype;
+  original.max_steps = context.max_steps;
+  std::vector<std::pair<std::string, std::string>> hyper;
+  for (const Parameter& each : context.definition->hyper)
+    hyper.emplace_back(each.name, override_text(context.hyper.at(context.definition.get()).at(each.name)));
+  resolve_hyper(original, hyper);
+  if (self_contained(original) != self_contained(context)) return;
+  Pairing(context.originals).pair(*context.definition, *original.definition);
+} catch (const Error&) {  // the file is gone, or no longer a definition
+}
+
+std::shared_ptr<const Scope> scope_of(const ModelContext& context, const std::string& path, const Location& location,
+                                      const std::string& what, const Computation& computation) {
+  const auto found = context.originals.find(&computation);
+  if (found == context.originals.end()) return std::make_shared<const Scope>(Scope{path, location.file + ", " + what});
+  return std::make_shared<const Scope>(Scope{path, found->second.file + ", " + what, found->second.lines});
+}
+
+}  // namespace xtape::model
