@@ -106,12 +106,11 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
          << gnuplot_number(low) << ' ' << gnuplot_number(high) << ' ' << buffer.last - buffer.first << '\n';
     longest = std::max(longest, buffer.last - buffer.first);
   }
-  script
-      << "$buffers << END\n"
-      << data.str() << "END\nset xlabel 'step'\nset ylabel 'MiB of the arena'\nset xrange [0:" << plan.steps.size()
-      << "]\nset yrange [0:*]\nset cblabel 'steps that it lives'\nset cbrange [0:" << longest
-      << "]\nset cbtics format '%g'\nset palette defined (0 '#f7cfa6', 1 '#c85a00', 2 '#1f5fa8')\n"
-      << "set style fill solid 0.85 border rgb 'white'\n";
+  script << "$buffers << END\n"
+         << data.str() << "END\nset xlabel 'step'\nset ylabel 'MiB of the arena'\nset xrange [0:" << plan.steps.size()
+         << "]\nset yrange [0:*]\nset cblabel 'steps that it lives'\nset cbrange [0:" << longest
+         << "]\nset cbtics format '%g'\nset palette defined (0 '#f7cfa6', 1 '#c85a00', 2 '#1f5fa8')\n"
+         << "set style fill solid 0.85 border rgb 'white'\n";
   const std::vector<Plan::Buffer> named = largest_buffers(plan, most_named);
   const auto again = std::count_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return step.again; });
   const std::size_t lines = (named.size() + 1) / 2 + 1;
@@ -139,8 +138,8 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   shade_again(plan, script);
   if (const int first = first_backward(play, plan); first >= 0)
     script << "set arrow from " << first << ", graph 0 to " << first
-           << ", graph 1 nohead front dashtype 2 linewidth 2 linecolor rgb 'black'\nset label 'backward part' at " << first
-           << ", graph 1 offset 0.6,-0.8 left front\n";
+           << ", graph 1 nohead front dashtype 2 linewidth 2 linecolor rgb 'black'\nset label 'backward part' at "
+           << first << ", graph 1 offset 0.6,-0.8 left front\n";
   script << "plot $buffers using 1:2:3:4:5:6:7 with boxxyerror linecolor palette notitle\n";
   draw_svg(script.str(), 1000, static_cast<int>(height), path);
 }

@@ -34,9 +34,7 @@ class FunctionCache {
   /// called before a function is recorded and planned, and again when it is known what its plan needs, before it joins
   /// the functions kept; it may drop those.
   explicit FunctionCache(std::size_t capacity, PlayerOptions options = {}, std::function<void()> make_room = {})
-      : capacity_(std::max<std::size_t>(1, capacity)),
-        options_(std::move(options)),
-        make_room_(std::move(make_room)) {}
+      : capacity_(std::max<std::size_t>(1, capacity)), options_(std::move(options)), make_room_(std::move(make_room)) {}
 
   /// Returns the function of `key`, which becomes the most recently used one. If the cache lacks it, plans the
   /// recording that `record(key)` returns, and evicts the least recently used function if the cache is full.

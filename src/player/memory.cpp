@@ -58,7 +58,7 @@ void return_freed_memory() {
 std::optional<std::size_t> bytes_in(const std::string& text) {
   static const std::map<std::string, double> units = {
       {"bytes", 1}, {"byte", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
-      {"KB", 1e3},  {"MB", 1e6},     {"GB", 1e9},        {"TB", 1e12}};
+      {"KB", 1e3},  {"MB", 1e6}, {"GB", 1e9},     {"TB", 1e12}};
   constexpr double most = 1e18;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());

@@ -81,8 +81,8 @@ struct Offsets {
 /// Assigns offsets so that buffers that are alive at the same step never overlap. Tries several orders: first by their
 /// first step, each buffer in the smallest gap that holds it (best fit); then by size, the largest first, each at the
 /// lowest offset that is free throughout its life; then again with the buffer that ended last as the first, a number of
-/// times. Returns the best, or the first whose total is at most `enough`. With `reuse` false no two buffers share memory.
-/// A total above 2^64 - 1 is returned as 2^64 - 1.
+/// times. Returns the best, or the first whose total is at most `enough`. With `reuse` false no two buffers share
+/// memory. A total above 2^64 - 1 is returned as 2^64 - 1.
 Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough = 0);
 /// The most bytes that are alive at once: no arena is smaller.
 std::size_t most_alive(const std::vector<Lifetime>& lifetimes);

@@ -332,8 +332,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   d.acquire();
   d.check_last_checkpoint();
   std::optional<train::Metrics> metrics;
-  if (d.is_first())
-    metrics.emplace(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
+  if (d.is_first()) metrics.emplace(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
   Trainer::Callbacks own;
   own.step = [&](const StepReport& report) {
     if (metrics) metrics->add(report);

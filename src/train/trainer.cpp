@@ -71,7 +71,8 @@ struct Trainer::Data {
     const std::size_t grown = above(resident_bytes(), resident_without_plans);
     std::size_t counted = plays.largest_step().player.plan().parameter_bytes;  // what plans count, but is there anyway
     for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
-    memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown, has_one_shape(batches));
+    memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown,
+                   has_one_shape(batches));
     // How much a plan holds besides values is known when it is made, so it is made again until it fits beside that.
     constexpr std::size_t little = std::size_t{1} << 17;
     for (std::size_t besides = 0; besides + little < memory->besides();) {
@@ -100,15 +101,13 @@ struct Trainer::Data {
     constexpr std::size_t unit = std::size_t{1} << 18;  // what is resident varies a little from process to process
     const std::size_t taken = peak_resident_bytes();
     const std::size_t least = (std::max(needed, taken) / unit + 2) * unit;
-    throw MemoryError("training needs at least " + bytes_text(least) + " of memory, but 'memory' is " +
-                          bytes_text(options.memory) + ": " +
-                          (needed > taken ? bytes_text(memory->present()) + " are resident already, " +
-                                                bytes_text(memory->later()) +
-                                                " are for moments, gradients and growth, and the largest batch needs " +
-                                                most
-                                          : "the process took " + bytes_text(taken) +
-                                                " to make the model and read the data"),
-                      least);
+    throw MemoryError(
+        "training needs at least " + bytes_text(least) + " of memory, but 'memory' is " + bytes_text(options.memory) +
+            ": " +
+            (needed > taken ? bytes_text(memory->present()) + " are resident already, " + bytes_text(memory->later()) +
+                                  " are for moments, gradients and growth, and the largest batch needs " + most
+                            : "the process took " + bytes_text(taken) + " to make the model and read the data"),
+        least);
   }
 
   /// Drops plans until there is room for one more. Those of the other kind, updates or evaluations, leave first.

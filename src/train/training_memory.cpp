@@ -7,7 +7,8 @@ namespace xtape::train {
 TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown,
                              bool one_shape)
     : limit_(limit), arena_(std::move(arena)), growth_(grown) {
-  // For threads, files and code; with plans of many shapes, memory that is freed is also in pieces too small for others.
+  // For threads, files and code; with plans of many shapes, memory that is freed is also in pieces too small for
+  // others.
   constexpr std::size_t reserve = std::size_t{5} << 18;
   later_ = later + (one_shape ? reserve : 2 * reserve);
 }

@@ -9,9 +9,9 @@
 
 namespace xtape::train {
 
-/// The memory of the process, seen from the training: what is resident, what is going to be, and what is left for plans.
-/// All plans play in one arena. The rest of what a plan holds (its recording, steps, kernels and results) is not known
-/// before it is made, so it is measured.
+/// The memory of the process, seen from the training: what is resident, what is going to be, and what is left for
+/// plans. All plans play in one arena. The rest of what a plan holds (its recording, steps, kernels and results) is not
+/// known before it is made, so it is measured.
 class TrainingMemory {
  public:
   /// `later`: bytes that become resident with the first update, outside of plans. `grown`: by how much the process grew
