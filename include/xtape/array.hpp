@@ -50,8 +50,8 @@ constexpr Dtype dtype_of() {
                                             : Dtype::int64;
 }
 
-/// Up to max_rank integers, without an allocation: sizes, strides or axes. operator[] requires i < size(), back() an axis;
-/// debug builds assert it.
+/// Up to max_rank integers, without an allocation: sizes, strides or axes. operator[] requires i < size(), back() an
+/// axis; debug builds assert it.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 10;
@@ -147,8 +147,8 @@ bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array and from
-/// xtensor containers and adaptors. Elements need only their natural alignment.
+/// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array and
+/// from xtensor containers and adaptors. Elements need only their natural alignment.
 ///
 /// A view of a variable does not own its memory, which must outlive the view. A temporary moves into the view that is
 /// made from it: its copies keep it alive, so feeds and lists of named arrays may be made of temporaries.

@@ -1,5 +1,5 @@
-/// The exceptions that xtape throws: all derive from Error, except std::bad_alloc. Unless its documentation says otherwise, a call that throws leaves the tape, the
-/// store and the file that it worked on unchanged.
+/// The exceptions that xtape throws: all derive from Error, except std::bad_alloc. Unless its documentation says
+/// otherwise, a call that throws leaves the tape, the store and the file that it worked on unchanged.
 #pragma once
 
 #include <memory>
@@ -51,8 +51,8 @@ class DtypeError : public Error {
   using Error::Error;
 };
 
-/// A var that is empty, stale, or belongs to another tape; a number that no node or value of the tape has; an object that
-/// was moved from.
+/// A var that is empty, stale, or belongs to another tape; a number that no node or value of the tape has; an object
+/// that was moved from.
 class HandleError : public Error {
  public:
   using Error::Error;

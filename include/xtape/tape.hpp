@@ -196,8 +196,9 @@ class Operand {
   Caller caller_;
 };
 
-/// A handle on an append-only list of nodes, which lives as long as one of its handles or players. Copying a handle does
-/// not affect vars; there is no moving: a handle always has its list. While a thread records on a tape, no other may use it; different tapes are independent.
+/// A handle on an append-only list of nodes, which lives as long as one of its handles or players. Copying a handle
+/// does not affect vars; there is no moving: a handle always has its list. While a thread records on a tape, no other
+/// may use it; different tapes are independent.
 class Tape {
  public:
   Tape();                    ///< In mode train.
@@ -301,10 +302,10 @@ class Tape {
   /// An empty tape with this tape's mode, default dtype and ops.
   Tape blank() const;
 
-  /// Appends `node` and sets its serial and, unless it has one, its site. Throws Error without an op, for a wrong number
-  /// of inputs and for a source that `input`, `parameter` or `constant` could not have recorded; HandleError unless its
-  /// inputs are values of earlier nodes; ShapeError, which names the op and its operands, if no array can have an output
-  /// type. The attributes, the dtypes of inputs and the output types must be as `apply` records them.
+  /// Appends `node` and sets its serial and, unless it has one, its site. Throws Error without an op, for a wrong
+  /// number of inputs and for a source that `input`, `parameter` or `constant` could not have recorded; HandleError
+  /// unless its inputs are values of earlier nodes; ShapeError, which names the op and its operands, if no array can
+  /// have an output type. The attributes, the dtypes of inputs and the output types must be as `apply` records them.
   ValueId append(Node node);
   /// Nodes recorded while the guard lives belong to a call of `op` (null: each to a call of its own op) from `caller`,
   /// unless an outer guard has assigned them to another call already.

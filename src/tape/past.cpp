@@ -46,7 +46,8 @@ std::vector<Carry> Tape::states() const {
 
 void Tape::add_state(const Var& input, const Var& output) {
   if (input.tape() != *this || output.tape() != *this) throw HandleError("add_state: a var is of another tape");
-  if (input.node().op != &input_op()) throw Error("add_state: a state begins at an input, not at " + input.node().op->name);
+  if (input.node().op != &input_op())
+    throw Error("add_state: a state begins at an input, not at " + input.node().op->name);
   data_->states.emplace_back(input.id(), output.id());
 }
 

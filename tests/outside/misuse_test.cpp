@@ -76,8 +76,8 @@ std::vector<Row> rows_of_arrays(World& w) {
       {"Array::Array", "null", "the array is empty", [] { Array(nullptr, Dtype::float32, {3}); }},
       {"Array::Array", "no alignment", "aligned to 64 bytes",
        [&w] {
-         Array(std::shared_ptr<std::byte>(std::make_shared<Array>(w.three), static_cast<std::byte*>(w.three.data()) + 4),
-               Dtype::float32, {1});
+         auto* inside = static_cast<std::byte*>(w.three.data()) + 4;
+         Array(std::shared_ptr<std::byte>(std::make_shared<Array>(w.three), inside), Dtype::float32, {1});
        }},
       {"Array::Array", "null view", "a view without memory", [&w] { Array{w.null}; }},
       {"Array::Array", "empty view", "a view without memory", [] { Array{ArrayView()}; }},
@@ -97,7 +97,8 @@ std::vector<Row> rows_of_arrays(World& w) {
       {"ArrayView::as", "null", "a view without memory", [&w] { w.null.as<float>(); }},
       {"ArrayView::to", "null", "a view without memory", [&w] { w.null.to<float>(); }},
       {"ArrayView::to", "empty", "a view without memory", [] { ArrayView().to<float>(); }},
-      {"ArrayView::copy_to", "null", "the destination of 12 bytes is null", [&w] { ArrayView(w.values).copy_to(nullptr); }},
+      {"ArrayView::copy_to", "null", "the destination of 12 bytes is null",
+       [&w] { ArrayView(w.values).copy_to(nullptr); }},
       {"ArrayView::copy_to", "null view", "a view without memory", [&w] { w.null.copy_to(w.three.data()); }},
       {"Shape::erase", "out of range", "has no axis 1", [] { Shape{2}.erase(1); }},
       {"Shape::insert", "out of range", "has no axis 3", [] { Shape{2}.insert(3, 1); }},

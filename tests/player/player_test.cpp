@@ -13,6 +13,7 @@
 
 #include "allocations.hpp"
 #include "needs.hpp"
+#include "passes.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
@@ -364,4 +365,15 @@ TEST_CASE("find_failure names the op and the site") {
   CHECK(to_string(find_failure(recorded_play(player, {{x, wrong}}))->failure) ==
         "NaN in #6 log -> float32 (2,)  at h.1 (net.json, block 'norm', line 12)");
   CHECK(!find_failure(recorded_play(player, {{x, masking}})));
+}
+
+TEST_CASE("merging equal calls compares 150,000 different literals only with equal ones") {
+  constexpr int different = 150000;  // compared with each other, they take longer than the suite may
+  Tape tape;
+  Vars literals;
+  for (int i = 0; i < 2 * different; ++i) literals.push_back(tape.constant(i % different, Dtype::float64));
+  const Program merged = common_pass(extract(tape, literals, {}));
+  CHECK(merged.outputs.size() == literals.size());
+  CHECK(merged.outputs[0] == merged.outputs[different]);
+  CHECK(merged.outputs[1] != merged.outputs[0]);
 }
