@@ -38,7 +38,9 @@ class Checker {
   }
 
   void computation(const std::vector<Input>& inputs, const Computation& computation) {
-    check_sizes(inputs, computation, sizes());
+    VisibleNames before = names_;  // those that have values before an input binds any size
+    before.recording = false;
+    check_sizes(inputs, computation, before);
     for (const Input& input : inputs) {
       locals_.insert(input.name);
       for (const Line& dim : input.dims)
@@ -54,14 +56,6 @@ class Checker {
   }
 
  private:
-  /// The names that have values before an input binds any size.
-  Names sizes() const {
-    VisibleNames settings = names_;
-    settings.recording = false;
-    const std::vector<std::string> known = settings.values();
-    return {known.begin(), known.end()};
-  }
-
   void assign(const Target& target, const Line& line) {
     const Meaning meaning = names_.of(target.name);
     const char* kind = meaning == Meaning::weight      ? "weight"

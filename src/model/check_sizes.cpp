@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 namespace xtape::model {
 
@@ -56,7 +57,7 @@ bool is_slip(const std::string& name, const std::string& meant, bool replaced) {
          (replaced && replaces_one(name, meant));
 }
 
-void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const std::set<std::string>& known) {
+void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const VisibleNames& visible) {
   Counts counts;
   for (const Input& input : inputs)
     for (const Line& dim : input.dims) count(dim.value, counts);
@@ -66,11 +67,13 @@ void check_sizes(const std::vector<Input>& inputs, const Computation& computatio
   for (const Input& input : inputs)
     for (const Line& dim : input.dims) {
       const std::string& name = dim.value.text;
-      if (dim.value.form != Form::name || known.count(name) != 0 || counts[name] > 1) continue;
+      if (dim.value.form != Form::name || name.size() < shortest || counts[name] > 1) continue;
+      if (visible.of(name) != Meaning::unknown) continue;
       const auto refuse = [&](const std::string& meant) {
         dim.fail(dim.value.column, "the size '" + name + "' occurs only here; did you mean '" + meant + "'?");
       };
-      for (const std::string& each : known)
+      const std::vector<std::string> all = visible.values();  // there may be very many: only here
+      for (const std::string& each : std::set<std::string>(all.begin(), all.end()))
         if (is_slip(name, each, true)) refuse(each);
       for (const auto& [each, times] : of_types)
         if (times > 1 && is_slip(name, each, false)) refuse(each);

@@ -1,11 +1,11 @@
 /// Checks the names of sizes in the types of inputs: a misspelt name would silently declare a new size.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
 #include "definition.hpp"
+#include "visible_names.hpp"
 
 namespace xtape::model {
 
@@ -15,7 +15,7 @@ namespace xtape::model {
 bool is_slip(const std::string& name, const std::string& meant, bool replaced);
 
 /// Throws DefinitionError for a size that occurs only once in the types and in no line, and that is probably a
-/// misspelling of a name in `known` (parameters, hyper-parameters) or of a size that occurs more often.
-void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const std::set<std::string>& known);
+/// misspelling of a visible name (parameters, hyper-parameters) or of a size that occurs more often.
+void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const VisibleNames& visible);
 
 }  // namespace xtape::model

@@ -186,21 +186,21 @@ class Reader {
     definition.functions = read_functions(merged(models, "functions"), *definition.model);
     if (definition.version == 1)
       for (Function& function : definition.functions) upgrade(function.computation);
+    for (const Function& function : definition.functions)
+      definition.function_index.emplace(function.name, definition.function_index.size());
     add_used_functions(definition);
   }
 
   /// Adds the functions of used files that the model does not define itself. Their lines see the same names as the
   /// model's own lines.
   static void add_used_functions(Definition& definition) {
-    const std::vector<Function>& functions = definition.functions;
-    const std::size_t own = functions.size();
+    const std::size_t own = definition.functions.size();
     for (const auto& [name, file] : definition.used)
       for (const auto& entry : shared_functions(*file)) {
-        const auto same = [&](const Function& other) { return other.name == entry.first; };
-        const auto known = std::find_if(functions.begin(), functions.end(), same);
-        if (known == functions.end())
+        const auto [known, is_new] = definition.function_index.emplace(entry.first, definition.functions.size());
+        if (is_new)
           definition.functions.push_back(shared_function(entry, *file, *definition.model));
-        else if (known - functions.begin() >= static_cast<std::ptrdiff_t>(own))
+        else if (known->second >= own)
           entry.second.fail_at_key("another used file has a function '" + entry.first + "' too");
       }
   }
@@ -214,6 +214,7 @@ class Reader {
         entry.fail("a used file has a block '" + name + "' already: give this one another name");
       definition.blocks.push_back(std::make_unique<Block>());
       definition.blocks.back()->name = name;
+      definition.block_index.emplace(name, definition.blocks.back().get());
     }
     auto bare = definition.blocks.begin();
     for (const auto& [name, entry] : entries)
@@ -228,18 +229,16 @@ class Reader {
 }  // namespace
 
 const Block* Definition::find_block(const std::string& name) const {
-  for (const auto& block : blocks)
-    if (block->name == name) return block.get();
-  for (const auto& each : used)
-    for (const auto& block : each.file->blocks)
-      if (block->name == name) return block.get();
+  if (const auto own = block_index.find(name); own != block_index.end()) return own->second;
+  for (const Used& each : used)
+    if (const auto found = each.file->block_index.find(name); found != each.file->block_index.end())
+      return found->second;
   return nullptr;
 }
 
 const Function* Definition::find_function(const std::string& name) const {
-  for (const Function& function : functions)
-    if (function.name == name) return &function;
-  return nullptr;
+  const auto found = function_index.find(name);
+  return found == function_index.end() ? nullptr : &functions[found->second];
 }
 
 std::string Definition::instead_of_block(const std::string& name) const {

@@ -116,8 +116,10 @@ struct Definition {
   std::map<std::string, std::size_t> hyper_index;  ///< Indices in `hyper` by name: a file may have very many.
   std::optional<HuggingFaceMapping> hugging_face;
   std::vector<std::unique_ptr<Block>> blocks;
+  std::map<std::string, const Block*> block_index;  ///< The same by name.
   std::unique_ptr<const Block> model;  ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
+  std::map<std::string, std::size_t> function_index;  ///< Indices in `functions` by name.
   Renamed renamed;  ///< Old names of hyper-parameters and blocks.
 
   /// A block of this file or of a file that it uses directly; null if there is none of that name.

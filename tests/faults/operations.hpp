@@ -26,6 +26,7 @@ struct Report {
   int count = 0;
   Operation operations[most_operations];
   char error[1024] = {};
+  char warnings[4096] = {};
 };
 
 /// The report, in memory that children share.
