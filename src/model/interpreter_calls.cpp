@@ -170,7 +170,8 @@ RecordedLines Interpreter::recorded_lines() const {
   for (const auto& [module, locals] : applied_)
     for (const Line& line : module->block->computation.lines)
       for (const Target& target : line.targets)
-        if (const auto* var = locals.at(target.name).as<Var>()) recorded.values.set(module->path + "." + target.name, *var);
+        if (const auto* var = locals.at(target.name).as<Var>())
+          recorded.values.set(module->path + "." + target.name, *var);
   return recorded;
 }
 
