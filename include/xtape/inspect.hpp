@@ -174,7 +174,8 @@ struct NodeError {
 };
 /// Plays node by node, and beside it in float64, in which the play goes the same way: integers and booleans are those
 /// of the play itself. Scans are opened: their calls are judged step by step. Returns the errors of all values but
-/// sources and those that nothing needs, in the order of playing. Keeps the error of each value beside it, as float32, so it needs about twice the memory of the play.
+/// sources and those that nothing needs, in the order of playing. Keeps the error of each value beside it, as float32,
+/// so it needs about twice the memory of the play.
 ///
 /// `rounded` has arrays for parameters by name, such as those of weights that are stored as int8: the play uses these,
 /// and the play in float64 those of the tape. Returns their errors too.
@@ -224,7 +225,8 @@ struct Mismatch {
   std::vector<std::int64_t> element;  ///< Where that is; empty if types differ.
   double ours = 0, theirs = 0;        ///< This element in the play and in the reference.
   bool transposed = false;            ///< The reference's transpose matches.
-  /// The calls that compute the value from values that match, line by line: "#11 einsum, #12 div, h.0.attn (…, line 12)".
+  /// The calls that compute the value from values that match, line by line: "#11 einsum, #12 div, h.0.attn (…, line
+  /// 12)".
   std::vector<std::string> calls;
   /// The lines that apply the modules of the value, of the values that match, and those that contain them. A mistake
   /// between modules, such as a forgotten residual connection, is on one of them.

@@ -65,7 +65,8 @@ class JsonText {
   std::vector<std::size_t> lines_;  // the byte where each line begins
 };
 
-/// The text of a value, indented, with a line feed at its end. Numbers that are not finite are spelt as JsonNumbers says.
+/// The text of a value, indented, with a line feed at its end. Numbers that are not finite are spelt as JsonNumbers
+/// says.
 std::string indented(const Json& value);
 
 /// A value inside a text, which it keeps alive. Every accessor throws, with the value's location and a caret, if the

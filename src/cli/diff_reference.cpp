@@ -77,7 +77,7 @@ bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) 
     tape = Tape::load(first);
   }
   const bool one_file = arguments.first.in.empty() || arguments.first.in == arguments.second;
-  const RecordedPlay play = !tape     ? play_of(arguments.first)
+  const RecordedPlay play = !tape      ? play_of(arguments.first)
                             : one_file ? play_of(*tape, arguments.first, file)
                                        : play_of(*tape, arguments.first);
   NamedVars names = is_saved_play(first) ? load_play(first).outputs : lines.values;

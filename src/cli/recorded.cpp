@@ -50,7 +50,8 @@ void take_weights(Model& model, const Store& arrays) {
   }
   if (taken.empty()) return;
   if (!missing.empty())
-    throw WrongInput("the file has " + std::to_string(taken.size()) + " of the model's weights, but not '" + missing + "'");
+    throw WrongInput("the file has " + std::to_string(taken.size()) + " of the model's weights, but not '" + missing +
+                     "'");
   model.use_weights(taken);
 }
 

@@ -23,9 +23,9 @@ struct ShadowArguments {
 };
 
 std::string place(const NodeError& error) {
-  const std::string step = error.time_steps <= 1 ? ""
-                                                 : ", step " + std::to_string(error.time_step) + " of " +
-                                                       std::to_string(error.time_steps);
+  const std::string step =
+      error.time_steps <= 1 ? ""
+                            : ", step " + std::to_string(error.time_step) + " of " + std::to_string(error.time_steps);
   return error.node + step + " -> " + error.type + (error.site.empty() ? "" : "  at " + error.site);
 }
 
@@ -64,8 +64,8 @@ void print_verdict(const std::vector<NodeError>& list, bool overflows, double li
   if (above == 0 && !overflows)
     std::printf("all within rounding: no call adds more than %.0e\n", limit);
   else if (above > 0)
-    std::printf("not within rounding: %zu call%s more than %.0e, most %s\n", above, above == 1 ? " adds" : "s add", limit,
-                place(list[0]).c_str());
+    std::printf("not within rounding: %zu call%s more than %.0e, most %s\n", above, above == 1 ? " adds" : "s add",
+                limit, place(list[0]).c_str());
   else
     std::printf("not within rounding: numbers overflow\n");
 }

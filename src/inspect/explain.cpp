@@ -26,9 +26,8 @@ std::vector<bool> before_loss(const Tape& tape, std::int32_t loss) {
 
 /// Whether a gradient can flow through the call: an integer has none.
 bool passes_gradient(const Node& node) {
-  return node.op->differentiable && std::any_of(node.outputs.begin(), node.outputs.end(), [](const ValueType& type) {
-           return is_floating(type.dtype);
-         });
+  return node.op->differentiable && std::any_of(node.outputs.begin(), node.outputs.end(),
+                                                [](const ValueType& type) { return is_floating(type.dtype); });
 }
 
 std::string why(const Node& node) {

@@ -141,7 +141,8 @@ std::vector<ArrayFile> weight_files(const std::string& folder) {
     files.emplace_back(one);
   } else if (path_exists(index)) {
     std::set<std::string> names;
-    for (const auto& [tensor, file] : JsonNode(read_file(index), index, JsonErrors::file, JsonNumbers::any).at("weight_map").entries()) {
+    const JsonNode list(read_file(index), index, JsonErrors::file, JsonNumbers::any);
+    for (const auto& [tensor, file] : list.at("weight_map").entries()) {
       if (fs::path(file.text()).has_parent_path() || file.text().empty())
         file.fail("the name of a file in this folder belongs here for '" + tensor + "', not \"" + file.text() + "\"");
       names.insert(file.text());

@@ -26,7 +26,7 @@ struct HuggingFaceMapping {
     /// nullopt if one of the keys is required.
     std::optional<Json> missing;
 
-    bool maps_null() const;   ///< Whether null has an entry in `values`: otherwise it is no value.
+    bool maps_null() const;    ///< Whether null has an entry in `values`: otherwise it is no value.
     bool lists_words() const;  ///< Whether `values` have more than null: then no other values are allowed.
   };
   /// A weight that may be tied to another one, in which case files may lack it, and the flag that ties the two.

@@ -25,9 +25,7 @@ constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
 /// Random numbers for an input: tokens below `tokens`, flags, or normal numbers.
 Array drawn(const ValueType& type, std::int64_t tokens, std::mt19937_64& random) {
   Array array(type.dtype, type.shape);
-  const auto fill = [&](auto* elements, const auto& draw) {
-    std::generate(elements, elements + array.count(), draw);
-  };
+  const auto fill = [&](auto* elements, const auto& draw) { std::generate(elements, elements + array.count(), draw); };
   const auto token = [&] { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(tokens)); };
   std::normal_distribution<double> normal;
   switch (type.dtype) {
@@ -135,7 +133,8 @@ Model read_back(const Model& model, const std::string& folder, const std::string
   const std::vector<std::string> functions = model.functions();
   const bool has_logits = std::find(functions.begin(), functions.end(), "logits") != functions.end();
   const std::string function = has_logits ? "logits" : functions.at(0);
-  const std::string refused = "'" + name + "' is not written, because read back it is not model '" + model.name() + "': ";
+  const std::string refused =
+      "'" + name + "' is not written, because read back it is not model '" + model.name() + "': ";
   try {
     Model again = opened(model, folder, model_type);
     Trial trial{};

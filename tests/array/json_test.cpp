@@ -138,7 +138,8 @@ TEST_CASE("a number outside the range of float64 is an error with its location")
 }
 
 TEST_CASE("Infinity, -Infinity and NaN are numbers where Python's JSON is read, and nowhere else") {
-  const std::string text = "{\"a\": Infinity, \"b\": [-Infinity,NaN ],\n \"Infinity\": \"NaN, \\\"Infinity\", \"c\": 1}";
+  const std::string text =
+      "{\"a\": Infinity, \"b\": [-Infinity,NaN ],\n \"Infinity\": \"NaN, \\\"Infinity\", \"c\": 1}";
   const JsonNode node(text, "a.json", JsonErrors::file, JsonNumbers::any);
   CHECK(node.at("a").number() == HUGE_VAL);
   CHECK(node.at("b").elements()[0].number() == -HUGE_VAL);

@@ -102,7 +102,8 @@ TEST_CASE("explain: a cast to integers passes no gradient on, and ends no explan
 
 TEST_CASE("explain: weights whose gradient is all zeros are listed, and not those without one") {
   Tape tape;
-  const Var w = tape.parameter("w", xt::xarray<float>{1, 2, 3}), dead = tape.parameter("dead", xt::xarray<float>{-1, -2}),
+  const Var w = tape.parameter("w", xt::xarray<float>{1, 2, 3}),
+            dead = tape.parameter("dead", xt::xarray<float>{-1, -2}),
             tiny = tape.parameter("tiny", xt::xarray<float>{1}), out = tape.parameter("out", xt::xarray<float>{1});
   tape.parameter("unused", xt::xarray<float>{1});
   const Var x = tape.input("x", {3});

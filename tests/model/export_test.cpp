@@ -194,7 +194,8 @@ TEST_CASE("export: a definition that computes something else than its model_type
   std::string other = plain;
   other.replace(other.find(" + bias"), 7, " + 1.1 * bias");
   const Folder made;
-  CHECK_THROWS_WITH_AS(save_hugging_face(Model::parse(other), made / "out"), Contains("'scores' differs by "), FileError);
+  CHECK_THROWS_WITH_AS(save_hugging_face(Model::parse(other), made / "out"), Contains("'scores' differs by "),
+                       FileError);
   CHECK(std::filesystem::is_empty(made.path()));
 }
 

@@ -5,9 +5,8 @@
 
 #include <cmath>
 #include <fstream>
-#include <sstream>
-
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "folders.hpp"
 #include "source_root.hpp"
@@ -133,8 +132,9 @@ TEST_CASE("what a config leaves out is what the mapping states, or else an error
     CAPTURE(complaint);
     CHECK(complaint.find(small.folder / "config.json") != std::string::npos);
     const bool null = sizes.is_object() && !sizes.empty();
-    CHECK(complaint.find(null ? "gives 'width' no value for null" : "the key 'sizes.width' for the hyper-parameter "
-                                                                    "'width'") != std::string::npos);
+    CHECK(complaint.find(null ? "gives 'width' no value for null"
+                              : "the key 'sizes.width' for the hyper-parameter "
+                                "'width'") != std::string::npos);
   }
   ModelOptions options;  // what the caller gives needs no key
   options.hyper = {{"width", "3"}};
@@ -172,8 +172,8 @@ TEST_CASE("null is written for the value that it stands for, and stays") {
 TEST_CASE("numbers that are not finite are read and written as Python's json spells them") {
   const Small small(least());
   const auto put = [&](const std::string& number) {
-    small.folder.write("config.json", R"({"model_type": "small", "sizes": {"width": 3}, "other": NaN, "logit_cap": )" +
-                                          number + "}");
+    small.folder.write("config.json",
+                       R"({"model_type": "small", "sizes": {"width": 3}, "other": NaN, "logit_cap": )" + number + "}");
   };
   put("Infinity");
   CHECK(small.open().hyper().number("cap") == HUGE_VAL);
