@@ -115,7 +115,7 @@ expect 2 "" "--threads: .*4096" replay run --threads 4097
 expect 2 "" "--threads: .*4096" translate run --threads -1
 expect 2 "" "--threads: .*4096" profile "${text[@]:0:1}" --threads 1e9
 expect 2 "" "'threads' must be a whole number from 0 to 4096" train "${text[@]}" --out none --set threads=4097
-expect 0 "" "^warning: an update adds 5 micro-batches \(batch.accumulate\), and an epoch has [0-9]+: an update reads all data several times" \
+expect 0 "^several: step 1" "^warning: an update adds 5 micro-batches \(batch.accumulate\), and an epoch has [0-9]+: an update reads all data several times" \
   train "$recipes/classify_texts.json" --set data.table=labelled.tsv --set steps=1 --set batch.size=16 --set batch.accumulate=5 --out several
 "$xtape" train "$recipes/classify_texts.json" --set data.table=labelled.tsv --set steps=1 --set batch.size=16 --out endless \
   --set batch.accumulate=1000000000000 --set batch.shards=3 >out 2>err &
