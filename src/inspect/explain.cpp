@@ -294,7 +294,8 @@ std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play)
   try {
     Vars vars, counts;  // of elements that are not 0
     for (const auto& each : parameters) vars.push_back(each.value);
-    for (const Var& gradient : grad(loss_of(play), vars)) counts.push_back(sum(cast(gradient != 0, Dtype::float64)));
+    for (const Var& gradient : grad(loss_of(play), vars, {.materialize_grads = true}))
+      counts.push_back(sum(cast(gradient != 0, Dtype::float64)));
     if (!counts.empty()) {
       const std::map<std::int32_t, double> played = played_numbers(play, tape, size, counts);
       for (std::size_t i = 0; i < counts.size(); ++i)

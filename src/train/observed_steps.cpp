@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "nearest.hpp"
-#include "reached_gradients.hpp"
+#include "xtape/grad.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -85,7 +85,7 @@ Recording with_statistics(const Model& model, const NamedSizes& sizes) {
     returned.push_back(*result);
     notes.modules.push_back({module.path, {}, {}, {}, {}, {}, {}, {}, {}});
   }
-  const Vars gradients = returned.empty() ? Vars() : reached_gradients(recorded.loss.sum, returned);
+  const Vars gradients = returned.empty() ? Vars() : grad(recorded.loss.sum, returned, {.allow_unused = true});
   NamedVars results{{"count", recorded.loss.count}};
   const auto keep = [&](const std::string& name, const Var& var) {
     if (!var.empty()) results.add(name, var);
