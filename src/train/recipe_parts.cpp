@@ -1,7 +1,6 @@
 #include "recipe_parts.hpp"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "memory.hpp"
 #include "nearest.hpp"

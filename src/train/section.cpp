@@ -1,7 +1,6 @@
 #include "section.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "nearest.hpp"
 #include "xtape/error.hpp"

@@ -1,4 +1,6 @@
 // JSON text, as in all files.
+#include <nlohmann/json.hpp>
+
 #include "json_text.hpp"
 #include "target.hpp"
 
