@@ -1,7 +1,7 @@
 // A play as a folder: a saved tape, the arrays of its inputs, and play.json.
-#include "durable.hpp"
-
 #include <nlohmann/json.hpp>
+
+#include "durable.hpp"
 #include "files.hpp"
 #include "instruction_set.hpp"
 #include "tape_json.hpp"

@@ -141,10 +141,10 @@ TEST_CASE("recording a function gives the values inside by the paths of modules 
   const std::string checkpointed = recurrent::with(R"("repeat": 2)", R"("repeat": 2, "checkpoint": true)", text());
   const Model other = Model::parse(checkpointed, {}, "observed.json");
   Tape second(Mode::train);
-  NamedVars outside;
+  RecordedLines outside;
   other.record(second, "loss", other.inputs(second, "loss", {{"b", 2}, {"t", 5}}), &outside);
-  CHECK(outside.has("mixes.1"));
-  CHECK(!outside.has("mixes.1.scores"));
+  CHECK(outside.values.has("mixes.1"));
+  CHECK(!outside.values.has("mixes.1.scores"));
 }
 
 TEST_CASE("statistics of modules are those of the next update's values and gradients") {
