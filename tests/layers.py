@@ -16,7 +16,7 @@ SEES["text"] = ["array", "text"]
 SEES["decode"].append("text")
 SEES["train"].append("text")
 PUBLIC = {
-    "array": ["array", "bfloat16", "communicator", "error", "literal", "mpi", "named", "precision", "safetensors", "shared_list", "xtensor"],
+    "array": ["array", "bfloat16", "communicator", "error", "literal", "mpi", "named", "owner", "precision", "safetensors", "shared_list", "xtensor"],
     "tape": ["call", "lowering", "op", "site", "tape", "terms"],
     "ops": ["ops", "scan"],
     "grad": ["grad"],

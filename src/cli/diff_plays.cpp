@@ -15,6 +15,11 @@ bool same_plays(const std::string& first_path, const std::string& second_path) {
     std::cout << "the same tapes; input '" << name << "' has other elements\n";
     return false;
   }
+  if (first.options.precision != second.options.precision) {
+    std::cout << "the same tapes and inputs; the precision of products is " << name_of(first.options.precision)
+              << ", and " << name_of(second.options.precision) << '\n';
+    return false;
+  }
   if (first.options.seed == second.options.seed && first.step == second.step) return true;
   std::cout << "the same tapes and inputs; the random numbers differ: seed " << first.options.seed << ", step "
             << first.step << ", and seed " << second.options.seed << ", step " << second.step << '\n';

@@ -65,6 +65,7 @@ bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) 
   const std::string& first = arguments.first.what;
   const Store file = load_arrays(arguments.second);
   std::optional<SavedTape> tape;
+  std::optional<SavedPlay> saved;
   RecordedLines lines;
   if (!arguments.recorded.function.empty()) {
     DiffArguments with_file = arguments;  // one file may have all: weights, inputs and what modules return
@@ -73,21 +74,26 @@ bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) 
     const RecordedTape recorded = definition_recorded(command, with_file, first);
     lines = recorded.lines;
     tape = saved_form(recorded);
-  } else if (is_saved_tape(first) && !is_capsule(first) && !is_saved_play(first)) {
+  } else if (is_saved_play(first)) {
+    saved = load_play(first);
+    set_options(arguments.first, saved->play);
+  } else if (is_saved_tape(first) && !is_capsule(first)) {
     tape = Tape::load(first);
   }
   const bool one_file = arguments.first.in.empty() || arguments.first.in == arguments.second;
-  const RecordedPlay play = !tape      ? play_of(arguments.first)
+  const RecordedPlay play = saved      ? saved->play
+                            : !tape    ? play_of(arguments.first)
                             : one_file ? play_of(*tape, arguments.first, file)
                                        : play_of(*tape, arguments.first);
-  NamedVars names = is_saved_play(first) ? load_play(first).outputs : lines.values;
+  NamedVars names = saved ? saved->outputs : lines.values;
   const Store reference = tape ? reference_in(file, *tape) : file;
   if (tape)
     for (const auto& [name, var] : tape->outputs) names.set(name, var);
+  if (reference.empty()) throw WrongInput("'" + arguments.second + "' has no arrays to compare with, only inputs");
   const ReferenceComparison found = compare(play, names, reference, arguments.tolerance, lines.applied);
   if (found.matched.empty() && found.mismatched.empty())
     throw WrongInput("the tape has no module, weight or output named as an array of '" + arguments.second +
-                     "', such as '" + (found.unknown.empty() ? "" : found.unknown[0]) + "'");
+                     "', such as '" + found.unknown[0] + "'");
   std::printf("%zu arrays match, %zu differ", found.matched.size(), found.mismatched.size());
   if (!found.unknown.empty())
     std::printf(", %zu are not on the tape, such as '%s'", found.unknown.size(), found.unknown[0].c_str());

@@ -39,7 +39,8 @@ Store Model::exported_weights() const {
   Exports exports(data_->context, tape);
   exports.record(*data_->root);
   std::set<std::string> merged;  // the weights that expressions read
-  for (std::size_t i = 0; i < tape.size(); ++i) merged.insert(tape.node(i).name);
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (tape.node(i).op == &parameter_op()) merged.insert(tape.node(i).name);
   Store weights;
   for (const Store::Entry& entry : this->weights())
     if (merged.count(entry.name) == 0 && !exports.results().has(entry.name)) weights.add(entry.name, entry.value);

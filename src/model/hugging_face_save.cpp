@@ -144,9 +144,12 @@ void write_files(const std::string& folder, const std::function<void(const std::
     make_folders(folder_of(folder));
     return write_folder(folder, fill);
   }
-  const std::string complete = folder + "/export";
+  const std::string complete = path_in(folder, ".xtape-export");
   write_folder(complete, fill);
-  for (const std::string& name : names_in(complete)) rename_path(path_in(complete, name), path_in(folder, name));
+  // The config comes last: until then, the folder's own config does not describe new weights as complete.
+  for (const std::string& name : names_in(complete))
+    if (name != model::config_file) rename_path(path_in(complete, name), path_in(folder, name));
+  rename_path(path_in(complete, model::config_file), path_in(folder, model::config_file));
   remove_if_possible(complete);
 }
 }  // namespace

@@ -97,9 +97,12 @@ double distance(const Array& a, const Array& b) {
   const Array first = numbers(a), second = numbers(b);
   double difference = 0, norm = 0;
   for (std::int64_t i = 0; i < first.count(); ++i) {
-    difference += std::pow(first.as<double>()[i] - second.as<double>()[i], 2);
-    norm += std::pow(first.as<double>()[i], 2);
+    const double x = first.as<double>()[i], y = second.as<double>()[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;  // also infinities, of masks
+    difference += (x - y) * (x - y);
   }
+  for (std::int64_t i = 0; i < first.count(); ++i)
+    if (const double x = first.as<double>()[i]; std::isfinite(x)) norm += x * x;
   return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 

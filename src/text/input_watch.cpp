@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 #include <system_error>
 
 #include "process_memory.hpp"
@@ -30,6 +31,7 @@ const char* kind_of(const std::string& path) {
 }  // namespace
 
 void watch_inputs(std::function<void(const std::string&)> tell, double seconds) {
+  if (!(seconds > 0)) throw Error("watch_inputs: the time must be positive, got " + std::to_string(seconds));
   watching() = {std::move(tell), seconds};
 }
 

@@ -315,8 +315,7 @@ void DistributedOptimizer::load(const std::string& path) {
       });
     }
   d.optimizer().updates().assign(file.read(entry_of.at("updates")));
-  constexpr double unknown = std::numeric_limits<double>::infinity();
-  d.optimizer().set_bounds({unknown, unknown, unknown, unknown});
+  d.optimizer().forget_bounds();
 }
 
 }  // namespace xtape

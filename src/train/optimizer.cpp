@@ -67,6 +67,7 @@ double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, d
 }
 
 const Store& Optimizer::state() const {
+  data_->pieces.forget_bounds();  // the caller may write to the moments
   return data_->pieces.state();
 }
 

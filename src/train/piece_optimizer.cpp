@@ -59,6 +59,11 @@ double clipped(double scale, double clip, double norm) {
   return clip > 0 ? scale * std::min(1.0, clip / (norm + clip_epsilon)) : scale;
 }
 
+void PieceOptimizer::forget_bounds() {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  bounds_ = {unknown, unknown, unknown, unknown};
+}
+
 PieceOptimizer::PieceOptimizer(const Store& weights, const OptimizerOptions& options, int threads,
                                const std::vector<bool>& owned)
     : options_(options),
@@ -67,8 +72,7 @@ PieceOptimizer::PieceOptimizer(const Store& weights, const OptimizerOptions& opt
       pieces_(pieces_of(weights)),
       kinds_(kinds_of(options)),
       updates_(Dtype::int64, {1}) {
-  constexpr double unknown = std::numeric_limits<double>::infinity();
-  bounds_ = {unknown, unknown, unknown, unknown};
+  forget_bounds();
   check(options);
   for (const std::string& kind : kinds_) allocate(kind, owned);
   state_.add("updates", updates_);

@@ -62,6 +62,8 @@ class PieceOptimizer {
   Magnitudes magnitudes() const;  ///< Of the owned pieces: a pass over them.
   /// Sets the bounds that stays_finite uses; at first they are infinite.
   void set_bounds(const Magnitudes& bounds) { bounds_ = bounds; }
+  /// The next update measures weights and moments.
+  void forget_bounds();
   /// Makes the update on copies. Returns a sentence that names the first weight or moment that it would make NaN or
   /// infinite; "" if there is none.
   std::string overflow(const PieceGradients& gradients, double rate, double scale) const;

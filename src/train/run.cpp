@@ -142,13 +142,18 @@ struct Run::Data {
     return train::attention(*model, tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
   }
 
-  /// A new trainer, continued from a checkpoint if there is one.
-  Trainer continued() {
+  /// A trainer that has made no update.
+  Trainer new_trainer() {
     if (group.size() > 1) train::check_agreement(group, the_texts());
     TrainerOptions options = recipe.trainer;
     options.capsule = failures().capsule;
     options.failed_play = failures().play;
-    Trainer made(*model, the_batches(), options);
+    return Trainer(*model, the_batches(), options);
+  }
+
+  /// A new trainer, continued from a checkpoint if there is one.
+  Trainer continued() {
+    Trainer made = new_trainer();
     const std::vector<std::string> found = train::checkpoints(checkpoints());
     if (resume) {
       made.load(checkpoints() + "/" + train::checkpoint_name(*resume));
@@ -163,12 +168,12 @@ struct Run::Data {
     return made;
   }
 
-  /// Makes the trainer. If its memory limit is too low on any rank, removes the run that was just created.
+  /// Makes the trainer of a run that was just created. If its memory limit is too low on any rank, removes the run.
   void make_first_trainer() {
     std::optional<MemoryError> refused;
     acquire();
     try {
-      trainer.emplace(continued());
+      trainer.emplace(new_trainer());
     } catch (const MemoryError& error) {
       refused = error;
     }
@@ -344,6 +349,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   };
   own.watched = callbacks.watched;
   own.part = callbacks.part;
+  own.warning = callbacks.warning;
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;

@@ -78,7 +78,7 @@ struct Trainer::Data {
     for (std::size_t besides = 0; besides + little < memory->besides();) {
       besides = memory->besides();
       try {
-        limit_plans(above(options.memory + counted, besides));
+        limit_plans(besides > counted ? above(options.memory, besides - counted) : options.memory);
       } catch (const LimitError& error) {
         limit_plans(error.least());
         refuse(std::max(besides, memory->besides()) + above(error.least(), counted), error.most());
@@ -161,8 +161,28 @@ struct Trainer::Data {
     if (group.rank() != 0) return;
     const std::int64_t number = state.step + 1;
     const auto due = [&](std::int64_t every) { return every > 0 && (state.step % every == 0) != failed; };
-    if (callbacks.statistics && due(fit.statistics_every)) callbacks.statistics(number, statistics());
-    if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every)) callbacks.watched(number, watched(fit.watch));
+    if (callbacks.statistics && due(fit.statistics_every))
+      if (const auto made = observed_if_possible([&] { return statistics(); }, number, callbacks))
+        callbacks.statistics(number, *made);
+    if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every))
+      if (const auto made = observed_if_possible([&] { return watched(fit.watch); }, number, callbacks))
+        callbacks.watched(number, *made);
+    if (memory) observed.reset();  // its plans are not among those that the memory limit counts
+  }
+  /// What `observe` returns; nothing if its play throws: the error of the update itself says more.
+  template <class Observe>
+  auto observed_if_possible(const Observe& observe, std::int64_t number, const Callbacks& callbacks)
+      -> std::optional<decltype(observe())> {
+    try {
+      return observe();
+    } catch (const DefinitionError&) {  // no value has that name
+      throw;
+    } catch (const MemoryError& error) {
+      if (callbacks.warning)
+        callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
+    } catch (const Error&) {
+    }
+    return std::nullopt;
   }
   std::vector<ModuleStatistics> statistics() {
     return train::ObservedSteps::statistics_of(plays.observe(
@@ -378,10 +398,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     try {
       return update();
     } catch (const TrainingError&) {
-      try {
-        data_->observe(options, callbacks, true);
-      } catch (const Error&) {  // the play throws: the update's own error says more
-      }
+      data_->observe(options, callbacks, true);
       throw;
     }
   };

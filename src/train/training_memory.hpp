@@ -14,7 +14,8 @@ namespace xtape::train {
 /// known before it is made, so it is measured.
 class TrainingMemory {
  public:
-  /// `later`: bytes that become resident with the first update, outside of plans. `grown`: by how much the process grew
+  /// `later`: bytes of moments and gradients that become resident with the first update; memory for threads and files is
+  /// added, which does so too. `grown`: by how much the process grew
   /// with the first plan. `one_shape`: all plans of updates are for batches of the same shape.
   TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown, bool one_shape);
   /// What the process needs besides the arena: what is resident, what follows with the first update, and what code,
@@ -25,8 +26,8 @@ class TrainingMemory {
   std::size_t later() const { return later_; }
   /// Drops plans, by drop(), until there is room for another one or none is left.
   void make_room(const std::function<bool()>& drop);
-  /// The first update has been made.
-  void updated() { later_ = 0; }
+  /// After an update: what became resident with the first one is not the growth of a plan.
+  void updated();
 
  private:
   std::size_t limit_;

@@ -77,7 +77,7 @@ expect 2 "" "other/tape.json, line 3: the format has version 9" show other
 expect 0 "" "" show gpt2 "${small[@]}" --set activation=relu --tape loss --with b=1,t=4 --seed 3 --mode train --save relu
 expect 1 "the ops are |only the (first|second) has it" "'plain' and 'relu' differ" diff plain relu
 expect 1 "at h\.0\.mlp\.act \(.*activation\.json, block 'relu', line [0-9]+\)" "differ" diff plain relu
-expect 2 "" "input .tokens. is not given" diff plain in.safetensors
+expect 2 "" "'in.safetensors' has no arrays to compare with, only inputs" diff plain in.safetensors
 
 # Digests.
 expect 0 "total" "" run plain --in in.safetensors --step 5 --threads 1 --digests one.json
