@@ -41,7 +41,8 @@ std::vector<std::string> read_lines(const std::string& path, const ReadOptions& 
 
 /// From now on read_text and read_lines call `tell` while they read a file that is not a regular one, such as a pipe or a
 /// device: with a sentence that names it and says how much has come, after `seconds`, then each time after twice as
-/// long. Another thread calls it. An empty `tell` ends this. For one thread at a time. Throws Error unless `seconds` > 0.
+/// long. Another thread calls it. An empty `tell` ends this. For one thread at a time. Throws Error if `seconds` is not
+/// positive.
 void watch_inputs(std::function<void(const std::string& sentence)> tell, double seconds = 5);
 
 /// Rows of tokens as an array for inputs "int [b, t]": int64 [rows, length of the longest row, rounded up to a multiple
