@@ -12,7 +12,7 @@ int main() {
 
   Tape tape;
   Store weights;  // outside the tape, so that they keep their values between plays
-  std::normal_distribution<float> normal;
+  std::normal_distribution<float> normal(0, 0.3F);
   auto weight = [&, generator = std::mt19937(1)](const char* name, const Shape& shape) mutable {
     Array array = weights.add(name, Array(Dtype::float32, shape));
     std::generate_n(array.as<float>(), array.count(), [&] { return normal(generator); });

@@ -32,10 +32,4 @@ void TrainingMemory::make_room(const std::function<bool()>& drop) {
   before_ = present();
 }
 
-void TrainingMemory::updated() {
-  if (later_ == 0) return;
-  later_ = 0;
-  before_ = present();
-}
-
 }  // namespace xtape::train

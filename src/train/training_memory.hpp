@@ -26,8 +26,8 @@ class TrainingMemory {
   std::size_t later() const { return later_; }
   /// Drops plans, by drop(), until there is room for another one or none is left.
   void make_room(const std::function<bool()>& drop);
-  /// After an update: what became resident with the first one is not the growth of a plan.
-  void updated();
+  /// The first update has been made.
+  void updated() { later_ = 0; }
 
  private:
   std::size_t limit_;
