@@ -194,20 +194,21 @@ struct Run::Data {
                       std::to_string(train::step_of_checkpoint(found.back())) + ": open it again");
   }
 
-  /// Saves a checkpoint of the trainer's step, unless it exists, after flushing the metrics up to it.
+  /// Saves a checkpoint of the trainer's step, unless it exists, after flushing the metrics up to it. If the run has
+  /// been moved or deleted meanwhile, says so, whichever call it was that failed.
   void save(std::optional<train::Metrics>& metrics, const Trainer::Callbacks& callbacks) {
     if (lock) lock->check();
     if (trainer->step() == saved) return;
-    if (metrics) metrics->flush();
     try {
+      if (metrics) metrics->flush();
       trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()));
+      saved = trainer->step();
+      if (is_first())
+        train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step(), callbacks.warning);
     } catch (const FileError&) {
-      if (lock) lock->check();  // if the run is gone, its error takes precedence
+      if (lock) lock->check();
       throw;
     }
-    saved = trainer->step();
-    if (is_first())
-      train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step(), callbacks.warning);
   }
 };
 
