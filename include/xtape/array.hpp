@@ -15,7 +15,6 @@
 #include "xtape/bfloat16.hpp"
 #include "xtape/error.hpp"
 #include "xtape/named.hpp"
-#include "xtape/xtensor.hpp"
 
 namespace xtape {
 
@@ -147,6 +146,11 @@ bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
+/// Its member `type` is the xtensor array of elements T. Defined in xtape/xtensor.hpp, which xtape/xtape.hpp includes,
+/// so that only sources that convert to xtensor compile it.
+template <class T>
+struct XtensorOf;
+
 /// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array and
 /// from xtensor containers and adaptors. Elements need only their natural alignment.
 ///
@@ -190,9 +194,9 @@ class ArrayView {
   }
   /// A copy as an xtensor array. Throws as `as`.
   template <class T>
-  xt::xarray<T> to() const {
+  typename XtensorOf<T>::type to() const {
     require(dtype_of<T>());
-    xt::xarray<T> copy = xt::xarray<T>::from_shape(std::vector<std::size_t>(shape().begin(), shape().end()));
+    auto copy = XtensorOf<T>::type::from_shape(std::vector<std::size_t>(shape().begin(), shape().end()));
     copy_to(copy.data());
     return copy;
   }
@@ -220,9 +224,18 @@ class ArrayView {
 /// A handle to a dense row-major array that owns its memory, aligned to 64 bytes; from 2 MiB on, to huge pages, which
 /// are used if the system grants them. Copies of the handle share the elements; the last one frees them. Access to the
 /// elements is not synchronised.
+///
+/// The elements of a constant Array are constant. A new handle made from it could write them, so it must be asked for:
+/// `Array(a)` shares the elements, `a.clone()` copies them, and `Array b = a` does not compile.
 class Array {
  public:
   Array() = default;  ///< Empty, as after a move: no memory, data() is null, false as a bool.
+  Array(Array& other) = default;
+  explicit Array(const Array& other) = default;
+  Array(Array&& other) noexcept = default;
+  Array& operator=(const Array& other) = default;
+  Array& operator=(Array&& other) noexcept = default;
+  ~Array() = default;
   /// Zeros. Throws ShapeError as checked_bytes does, Error if the system refuses the memory.
   Array(Dtype dtype, const Shape& shape);
   explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws as the constructor above.
@@ -251,7 +264,7 @@ class Array {
     return ArrayView(*this).as<T>();
   }
   template <class T>
-  xt::xarray<T> to() const {
+  typename XtensorOf<T>::type to() const {
     require_memory();
     return ArrayView(*this).to<T>();
   }
@@ -261,7 +274,7 @@ class Array {
   Array clone() const;  ///< A copy with its own memory.
   /// A handle on the same memory under another shape, with the first elements. Throws ShapeError if `shape` has more
   /// elements than there are, or a negative size.
-  Array first(const Shape& shape) const;
+  Array first(const Shape& shape);
 
  private:
   friend class ArrayView;

@@ -1,10 +1,6 @@
 /// BLEU (Papineni, Roukos, Ward, Zhu, 2002): the n-gram overlap of translations with reference translations.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9 && !defined(XTAPE_LAYER_IS_TEXT)
-#error "this layer of xtape may not see the text layer"
-#endif
-
 #include <array>
 #include <cstdint>
 #include <string>

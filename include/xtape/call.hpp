@@ -1,10 +1,6 @@
 /// A call of an op, as the functions of the op receive it.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
-#error "this layer of xtape may not see the tape layer"
-#endif
-
 #include <string>
 #include <vector>
 

@@ -1,10 +1,6 @@
 /// Generating tokens with a model, by sampling and by beam search.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9
-#error "this layer of xtape may not see the decode layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -2,10 +2,6 @@
 /// bits for any number of processes. Trainer uses it; it also serves training loops of your own.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 10
-#error "this layer of xtape may not see the train layer"
-#endif
-
 #include <cstdint>
 #include <memory>
 #include <string>

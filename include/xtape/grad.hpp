@@ -1,10 +1,6 @@
 /// Gradients, recorded as nodes on the tape of the values that they are gradients of.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 5
-#error "this layer of xtape may not see the grad layer"
-#endif
-
 #include "xtape/tape.hpp"
 
 namespace xtape {

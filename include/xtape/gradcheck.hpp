@@ -1,10 +1,6 @@
 /// A check of recorded gradients against finite differences.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
-#error "this layer of xtape may not see the player layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <string>

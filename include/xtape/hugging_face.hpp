@@ -2,10 +2,6 @@
 /// definition's entry "hugging_face" (docs/definitions.md) says how it maps to such folders.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
-#error "this layer of xtape may not see the model layer"
-#endif
-
 #include <optional>
 #include <string>
 #include <vector>

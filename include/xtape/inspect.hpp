@@ -1,10 +1,6 @@
 /// Looking into plays: which call made the first value that is not finite, and where it came from.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 7
-#error "this layer of xtape may not see the inspect layer"
-#endif
-
 #include <algorithm>
 #include <cstdint>
 #include <iosfwd>

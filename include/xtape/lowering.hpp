@@ -1,10 +1,6 @@
 /// How an op is played: the part of an op that only the player uses.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
-#error "this layer of xtape may not see the tape layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <optional>

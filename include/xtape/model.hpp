@@ -2,10 +2,6 @@
 /// docs/definitions.md is the reference of the language.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 8
-#error "this layer of xtape may not see the model layer"
-#endif
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -150,6 +146,8 @@ class Model {
   /// The weights by path, such as "h.0.attn.c_attn.weight". Tapes share these arrays: every play reads the present
   /// elements. The arrays outlive the model as long as a handle or tape has them.
   const Store& weights() const;
+  /// The weight of this name, which shares its elements with the model. Throws as Store::at does.
+  Array weight(const std::string& name);
   /// Makes the model use the arrays of `memory` for the weights of these names, with the elements that they have. Tapes
   /// and players that were made before keep the old arrays. Throws Error, ShapeError or DtypeError, and changes
   /// nothing, if a name or a type is not that of a weight.

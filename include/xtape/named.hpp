@@ -34,21 +34,21 @@ class Named {
   Named() = default;
   /// Throws Error if a name occurs twice.
   Named(std::initializer_list<Entry> entries) {
-    for (const Entry& entry : entries) add(entry.name, entry.value);
+    for (const Entry& entry : entries) add(entry.name, T(entry.value));
   }
   /// From values that convert to T. Views made from the arrays of a variable do not keep the arrays alive; those of a
   /// temporary move into the views.
   template <class U, class = std::enable_if_t<std::is_convertible<const U&, T>::value>>
   Named(const Named<U>& other) {  // NOLINT: converts by intent
-    for (const auto& entry : other) add(entry.name, entry.value);
+    for (const auto& entry : other) add(entry.name, T(entry.value));
   }
   template <class U, class = std::enable_if_t<std::is_convertible<U, T>::value && !std::is_same<U, T>::value>>
   Named(Named<U>&& other) {  // NOLINT: converts by intent
     for (auto& entry : other.entries_) add(entry.name, std::move(entry.value));
   }
 
-  /// Adds a value and returns a copy of it. Throws Error if the name exists.
-  T add(const std::string& name, T value) {
+  /// Adds a value and returns it. Throws Error if the name exists.
+  T& add(const std::string& name, T value) {
     const auto [place, fresh] = index_.emplace(name, entries_.size());
     if (!fresh) throw Error(std::string(kind_of_value<T>) + " '" + name + "' already exists");
     try {
@@ -73,22 +73,24 @@ class Named {
     return found == index_.end() ? nullptr : &entries_[found->second].value;
   }
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// A copy of the value of that name; for an Array, a handle on the same memory. Throws Error, with the nearest name,
-  /// if there is no such name.
-  T at(const std::string& name) const {
+  /// The value of that name. Throws Error, with the nearest name, if there is no such name.
+  const T& at(const std::string& name) const& {
     if (const T* found = find(name)) return *found;
     throw_no_such_name(kind_of_value<T>, name, names());
   }
+  T& at(const std::string& name) & { return const_cast<T&>(std::as_const(*this).at(name)); }
+  T at(const std::string& name) && { return std::move(at(name)); }
 
   std::size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
   /// In the order of addition. Throws Error if there are fewer.
-  const Entry& operator[](std::size_t index) const {
+  const Entry& operator[](std::size_t index) const& {
     if (index >= entries_.size())
       throw Error("there is no " + std::string(kind_of_value<T>) + " " + std::to_string(index) + ": the list has " +
                   std::to_string(entries_.size()));
     return entries_[index];
   }
+  Entry operator[](std::size_t index) && { return std::move(const_cast<Entry&>(std::as_const(*this)[index])); }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
   std::vector<std::string> names() const {

@@ -2,10 +2,6 @@
 /// JSON language, the reference page and the tests of all ops. Users define ops like the library: docs/adding_an_op.md.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
-#error "this layer of xtape may not see the tape layer"
-#endif
-
 #include <functional>
 #include <map>
 #include <memory>

@@ -12,10 +12,6 @@
 /// the calling line of the program: that of the first Argument or Operand, or of the Caller.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 4
-#error "this layer of xtape may not see the ops layer"
-#endif
-
 #include <cstdint>
 #include <limits>
 #include <optional>

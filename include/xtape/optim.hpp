@@ -1,10 +1,6 @@
 /// Optimisers and learning rate schedules, for Trainer and for training loops of your own.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 10
-#error "this layer of xtape may not see the train layer"
-#endif
-
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -1,10 +1,6 @@
 /// Players: plan the computation of chosen values of a tape once, and play it any number of times without allocating.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
-#error "this layer of xtape may not see the player layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -198,7 +194,7 @@ class Player {
   ArrayView view(const Var& output) const;
   /// A copy of an output. Also throws DtypeError unless T is its element type.
   template <class T>
-  xt::xarray<T> value(const Var& output) const {
+  typename XtensorOf<T>::type value(const Var& output) const {
     return view(output).to<T>();
   }
   /// The element of an output of one element (else ShapeError), of any dtype, as a double.
@@ -235,7 +231,7 @@ class Player {
 Array evaluate(const Var& var, const std::vector<Feed>& feeds = {});
 /// The same as an xtensor array. Also throws DtypeError unless T is the element type.
 template <class T>
-xt::xarray<T> value(const Var& var, const std::vector<Feed>& feeds = {}) {
+typename XtensorOf<T>::type value(const Var& var, const std::vector<Feed>& feeds = {}) {
   return evaluate(var, feeds).to<T>();
 }
 

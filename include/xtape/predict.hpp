@@ -1,10 +1,6 @@
 /// Predictors: play a function of a model piece by piece, keeping what was computed for earlier pieces.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9
-#error "this layer of xtape may not see the decode layer"
-#endif
-
 #include <cstdint>
 #include <memory>
 #include <optional>

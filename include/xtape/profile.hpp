@@ -1,10 +1,6 @@
 /// How the time of updates is spent, and what it would be on several hosts.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 10
-#error "this layer of xtape may not see the train layer"
-#endif
-
 #include <cstdint>
 #include <string>
 #include <vector>

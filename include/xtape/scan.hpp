@@ -1,10 +1,6 @@
 /// Scans (recurrences): a cell, recorded once, that is applied step by step along an axis and passes on states.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 4
-#error "this layer of xtape may not see the ops layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <utility>

@@ -1,10 +1,6 @@
 /// The site of a node: the module of a model, and the line of a definition or program, where its call was recorded.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
-#error "this layer of xtape may not see the tape layer"
-#endif
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,7 +17,7 @@ struct Caller {
   const char* file = nullptr;  ///< The path given to the compiler, a string of static lifetime; null: unknown.
   std::int32_t line = 0;
 
-#if defined(XTAPE_LAYER)  // empty in the library: functions pass on the caller that they were given
+#if defined(XTAPE_LIBRARY)  // empty in the library: functions pass on the caller that they were given
   static constexpr Caller here() {
     return {};
   }

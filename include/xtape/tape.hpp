@@ -2,10 +2,6 @@
 /// shapes and dtypes at once and computes nothing; a Player computes the values.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
-#error "this layer of xtape may not see the tape layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <memory>

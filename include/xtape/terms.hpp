@@ -3,10 +3,6 @@
 /// are used for matching only: nothing is played in canonical form.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 2
-#error "this layer of xtape may not see the tape layer"
-#endif
-
 #include <cstdint>
 #include <deque>
 #include <optional>

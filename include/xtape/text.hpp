@@ -1,10 +1,6 @@
 /// Text data: files, data sets, and the batches that training and evaluation read.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9 && !defined(XTAPE_LAYER_IS_TEXT)
-#error "this layer of xtape may not see the text layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <memory>

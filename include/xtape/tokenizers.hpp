@@ -1,10 +1,6 @@
 /// Tokenizers: between text and tokens.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 9 && !defined(XTAPE_LAYER_IS_TEXT)
-#error "this layer of xtape may not see the text layer"
-#endif
-
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -1,10 +1,6 @@
 /// Traces: which step of a plan ran when, which threads took part, and how much memory was in use.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 6
-#error "this layer of xtape may not see the player layer"
-#endif
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>

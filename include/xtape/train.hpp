@@ -1,10 +1,6 @@
 /// Training: the trainer, recipes, checkpoints and run directories. docs/recipes.md describes the files.
 #pragma once
 
-#if defined(XTAPE_LAYER) && XTAPE_LAYER < 10
-#error "this layer of xtape may not see the train layer"
-#endif
-
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -23,3 +23,4 @@
 #include "xtape/tokenizers.hpp"
 #include "xtape/trace.hpp"
 #include "xtape/train.hpp"
+#include "xtape/xtensor.hpp"

@@ -1,4 +1,5 @@
-/// Includes xtensor; no other header of xtape does. Version 0.26 of xtensor moved its headers into subfolders.
+/// Includes xtensor, and makes xt::xarray what Array::to, ArrayView::to and Player::value return. No other header
+/// includes xtensor. Version 0.26 of xtensor moved its headers into subfolders.
 #pragma once
 
 #if __has_include(<xtensor/containers/xarray.hpp>)
@@ -10,3 +11,12 @@
 #include <xtensor/xarray.hpp>
 #include <xtensor/xtensor.hpp>
 #endif
+
+namespace xtape {
+
+template <class T>
+struct XtensorOf {
+  using type = xt::xarray<T>;
+};
+
+}  // namespace xtape

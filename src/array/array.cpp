@@ -298,7 +298,7 @@ Array Array::clone() const {
   return Array(ArrayView(*this));
 }
 
-Array Array::first(const Shape& shape) const {
+Array Array::first(const Shape& shape) {
   require_memory();
   if (checked_bytes(dtype_, shape) > static_cast<std::int64_t>(bytes()))
     throw ShapeError("an array of shape " + to_string(shape_) + " has fewer elements than shape " + to_string(shape));

@@ -35,7 +35,7 @@ std::string text_input(const Run& run, const std::string& name) {
 void classify(Run& run, const std::string& input, const std::vector<Tokens>& texts) {
   const Array tokens = token_array(texts, std::max(0, run.tokenizer().pad()), length_unit);
   const Store results = run.model().play("logits", {{input, tokens}});
-  const Array logits = results[0].value;
+  const Array& logits = results[0].value;
   const auto classes = static_cast<std::int64_t>(run.labels().size());
   if (logits.shape() != Shape{static_cast<std::int64_t>(texts.size()), classes} || logits.dtype() != Dtype::float32)
     throw WrongInput("the function 'logits' returns " + to_string(logits.shape()) + " for " +

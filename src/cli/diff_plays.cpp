@@ -10,7 +10,7 @@ bool same_plays(const std::string& first_path, const std::string& second_path) {
   if (!same_tapes(Tape::load(first_path), Tape::load(second_path))) return false;
   const RecordedPlay first = load_play(first_path).play, second = load_play(second_path).play;
   for (const auto& [name, ours] : first.inputs) {
-    const Array theirs = second.inputs.at(name);  // the tapes are the same
+    const Array& theirs = second.inputs.at(name);  // the tapes are the same
     if (std::memcmp(ours.data(), theirs.data(), ours.bytes()) == 0) continue;
     std::cout << "the same tapes; input '" << name << "' has other elements\n";
     return false;

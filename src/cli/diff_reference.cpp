@@ -47,16 +47,16 @@ void print(const Mismatch& found) {
 /// The arrays with the names that weights have here.
 Store named_for(const Store& file, const Store& weights) {
   Store named;
-  for (const Store::Entry& entry : file) named.add(name_here(entry.name, weights), entry.value);
+  for (const Store::Entry& entry : file) named.add(name_here(entry.name, weights), Array(entry.value));
   return named;
 }
 
 /// The arrays to compare with: all but inputs.
 Store reference_in(const Store& file, const SavedTape& tape) {
   Store weights, reference;
-  for (const auto& [name, var] : tape.parameters) weights.add(name, var.node().storage);
+  for (const auto& [name, var] : tape.parameters) weights.add(name, Array(var.node().storage));
   for (const Store::Entry& entry : named_for(file, weights))
-    if (!tape.inputs.has(entry.name)) reference.add(entry.name, entry.value);
+    if (!tape.inputs.has(entry.name)) reference.add(entry.name, Array(entry.value));
   return reference;
 }
 }  // namespace

@@ -87,11 +87,12 @@ void add_gradients(RecordedTape& recorded) {
 Array fitting(const Array& array, const Wanted& input) {
   const bool floats = is_floating(array.dtype()) && is_floating(input.dtype);
   const bool integers = (is_integer(array.dtype()) || array.dtype() == Dtype::int8) && is_integer(input.dtype);
-  if (array.dtype() == input.dtype) return array;
+  if (array.dtype() == input.dtype) return Array(array);
   if (!floats && !integers)
     throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + ", the file has " +
                      name_of(array.dtype()));
-  const Array fit = as_dtype(array, input.dtype), back = as_dtype(fit, array.dtype());
+  Array fit = as_dtype(array, input.dtype);
+  const Array back = as_dtype(fit, array.dtype());
   if (integers && std::memcmp(back.data(), array.data(), array.bytes()) != 0)
     throw WrongInput("input '" + input.name + "' must be " + name_of(input.dtype) + "; the file has " +
                      name_of(array.dtype()) + " with numbers that do not fit");

@@ -52,9 +52,9 @@ Work prepared(const CLI::App& command, const RunArguments& arguments) {
 template <class T>
 void print_elements(const ArrayView& values) {
   constexpr std::int64_t most = 8;
-  const xt::xarray<T> all = values.to<T>();
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(count_of(values.shape()), most); ++i)
-    std::cout << ' ' << all.flat(static_cast<std::size_t>(i));
+  const Array dense(values);
+  const T* all = dense.as<T>();
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(dense.count(), most); ++i) std::cout << ' ' << all[i];
   std::cout << (count_of(values.shape()) > most ? " …\n" : "\n");
 }
 

@@ -13,7 +13,7 @@ namespace xtape::decode {
 class RowBuffer {
  public:
   explicit RowBuffer(Dtype dtype) : dtype_(dtype) {}
-  Array array() const { return memory_.first(shape_); }
+  Array array() const { return Array(memory_).first(shape_); }
   const Shape& shape() const { return shape_; }
   std::byte* row(std::int64_t row) { return row == RowMove::aside ? aside() : begin() + row * bytes_per_row(); }
   std::int64_t bytes_per_row() const;

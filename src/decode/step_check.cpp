@@ -105,7 +105,7 @@ StepCheck check_steps(Model& model, const std::string& function, const NamedSize
 void draw_weights(const Model& model) {
   Draws draws(0);
   for (const Store::Entry& entry : model.weights()) {
-    Array array = entry.value;
+    Array array(entry.value);
     const Shape& shape = array.shape();
     const std::size_t rank = shape.size();
     const double middle = rank < 2 ? 1 : 0;

@@ -202,7 +202,7 @@ Store StepTrials::fixed_of(const std::vector<std::int32_t>& sentences) const {
   Store store;
   for (const auto& [name, array] : fixed_) {
     const std::int64_t axis = row_axes_.at(name);
-    store.add(name, axis < 0 ? array : with_rows(array, static_cast<std::size_t>(axis), rows));
+    store.add(name, axis < 0 ? Array(array) : with_rows(array, static_cast<std::size_t>(axis), rows));
   }
   return store;
 }

@@ -50,7 +50,7 @@ Tape widened(const Tape& tape) {
 Array in_float64(const Array& array) {
   if (array.dtype() == Dtype::float32) return converted<float>(array);
   if (array.dtype() == Dtype::bfloat16) return converted<bfloat16>(array);
-  return array;
+  return Array(array);
 }
 
 Node in_float64(Node node, const std::vector<ValueType>& inputs) {

@@ -20,7 +20,7 @@ bool explains(double number, Kind kind) {
 
 /// The array with ones in place of the elements that explain the kind; the same handle if it has none.
 Array without(const Array& array, Kind kind) {
-  Array changed = array;
+  Array changed(array);
   visit_floats(array, [&](const auto* elements) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(elements)>>;
     const auto is_bad = [&](T element) { return explains(static_cast<double>(element), kind); };
@@ -138,7 +138,7 @@ Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<
 }
 
 Kinds made_by_source(const Node& node, const Array& array) {
-  Kinds made = kinds_of({array});
+  Kinds made = kinds_of({Array(array)});
   const Range range = range_of(array);
   const bool one_sign = range.positive_infinities == 0 || range.negative_infinities == 0;
   const bool is_mask = range.zeros > 0 && range.zeros == range.finite() && range.nans == 0 && one_sign;

@@ -35,10 +35,10 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
 }
 
 Array NodeByNode::source(const Node& node) const {
-  if (node.op != &input_op()) return node.storage;
+  if (node.op != &input_op()) return Array(node.storage);
   const Array* fed = inputs_.find(node.name);
   if (fed == nullptr) throw Error("input '" + node.name + "' (" + to_string(node.outputs[0]) + ") is not fed");
-  return *fed;
+  return Array(*fed);
 }
 
 std::vector<Array> NodeByNode::played_alone(const Node& node, const std::vector<Array>& operands) const {

@@ -26,7 +26,7 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
       tape = wide.tape;
       outputs = wide.vars;
     }
-    const std::vector<Array> arrays = played(tape, outputs, playing, step);
+    std::vector<Array> arrays = played(tape, outputs, playing, step);
     for (std::size_t i = 0; i < arrays.size(); ++i) result.outputs.add(capsule.outputs[i].name, arrays[i]);
   } catch (const Error& error) {
     result.error = error.what();

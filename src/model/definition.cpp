@@ -7,6 +7,7 @@
 #include "check_sizes.hpp"
 #include "definition_blocks.hpp"
 #include "files.hpp"
+#include "hugging_face_mapping.hpp"
 #include "version_1.hpp"
 #include "xtape/model.hpp"
 
@@ -151,8 +152,8 @@ class Reader {
       std::vector<std::string> names;
       for (const Parameter& each : definition.hyper) names.push_back(each.name);
       const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
-      definition.hugging_face =
-          read_hugging_face(entry.is_string() ? source_of(entry, entry.file()).open() : entry, names);
+      definition.hugging_face = std::make_shared<const HuggingFaceMapping>(
+          read_hugging_face(entry.is_string() ? source_of(entry, entry.file()).open() : entry, names));
     }
     read_blocks(definition, merged(nodes, "blocks"));
     if (definition.version == 1)

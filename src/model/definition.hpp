@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "hugging_face_mapping.hpp"
 #include "json_text.hpp"
 #include "syntax.hpp"
 #include "xtape/array.hpp"
@@ -20,6 +19,7 @@ class OpTable;
 namespace xtape::model {
 
 struct Definition;
+struct HuggingFaceMapping;
 
 /// An input of a block or function: "x", "*others", or with a type: "float [b, t, d]".
 struct Input {
@@ -114,7 +114,7 @@ struct Definition {
   std::vector<Used> used;
   std::vector<Parameter> hyper;
   std::map<std::string, std::size_t> hyper_index;  ///< Indices in `hyper` by name: a file may have very many.
-  std::optional<HuggingFaceMapping> hugging_face;
+  std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null without the entry.
   std::vector<std::unique_ptr<Block>> blocks;
   std::map<std::string, const Block*> block_index;  ///< The same by name.
   std::unique_ptr<const Block> model;  ///< Null in a file that only defines blocks and functions.

@@ -129,7 +129,7 @@ Model write(const Model& model, const std::string& folder, const std::string& li
   Store named;
   for (const Store::Entry& entry : model.exported_weights()) {
     const std::string tensor = model::tensor_name(mapping, entry.name);
-    named.add((model::matches_any(tensor, mapping.without_prefix) ? "" : mapping.prefix) + tensor, entry.value);
+    named.add((model::matches_any(tensor, mapping.without_prefix) ? "" : mapping.prefix) + tensor, Array(entry.value));
   }
   if (!like.empty()) copy_files(like, folder);
   save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});

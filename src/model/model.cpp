@@ -171,9 +171,12 @@ const OpTable* Model::ops() const {
 const Store& Model::weights() const {
   return data_->context.store;
 }
+Array Model::weight(const std::string& name) {
+  return data_->context.store.at(name);
+}
 void Model::use_weights(const Store& memory) {
   for (const Store::Entry& entry : memory) {
-    const Array weight = weights().at(entry.name);
+    const Array& weight = weights().at(entry.name);
     const auto mismatch = [&] {
       return "weight '" + entry.name + "' is " + to_string(ValueType{weight.dtype(), weight.shape()}) + ", the array " +
              to_string(ValueType{entry.value.dtype(), entry.value.shape()});
@@ -181,7 +184,7 @@ void Model::use_weights(const Store& memory) {
     if (weight.dtype() != entry.value.dtype()) throw DtypeError(mismatch());
     if (weight.shape() != entry.value.shape()) throw ShapeError(mismatch());
   }
-  for (const Store::Entry& entry : memory) data_->context.store.set(entry.name, entry.value);
+  for (const Store::Entry& entry : memory) data_->context.store.set(entry.name, Array(entry.value));
   data_->players.clear();
 }
 const std::string& Model::definition_text() const {

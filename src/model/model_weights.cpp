@@ -96,7 +96,7 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const Store::Entry& entry : weights) {
     const auto location = found.find(entry.name);
     if (location == found.end()) continue;
-    Array shared = entry.value;
+    Array shared(entry.value);
     read_into(*location->second->file, location->second->entry, shared);
   }
 }

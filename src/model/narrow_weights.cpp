@@ -163,13 +163,13 @@ void Model::narrow_weights(Dtype dtype, bool convert) {
       narrow.add(name, convert ? model::as_bfloat16(weight) : Array(dtype, weight.shape()));
       continue;
     }
-    const Array scale(weight.dtype(), model::shape_of_scale(weight.shape(), channels));
-    const model::Quantised quantised =
+    Array scale(weight.dtype(), model::shape_of_scale(weight.shape(), channels));
+    model::Quantised quantised =
         convert ? model::as_int8(weight, channels) : model::Quantised{Array(dtype, weight.shape()), scale};
-    narrow.add(name, quantised.numbers);
-    narrow.add(model::scale_name(name), quantised.scale);
+    narrow.add(name, std::move(quantised.numbers));
+    narrow.add(model::scale_name(name), std::move(quantised.scale));
   }
-  for (const Store::Entry& entry : narrow) store.set(entry.name, entry.value);
+  for (const Store::Entry& entry : narrow) store.set(entry.name, Array(entry.value));
   data_->players.clear();
 }
 

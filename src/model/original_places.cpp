@@ -1,5 +1,6 @@
 // Where the lines of a definition stand in the file that it was copied from.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "model_data.hpp"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "definition_blocks.hpp"
+#include "hugging_face_mapping.hpp"
 #include "model_data.hpp"
 
 namespace xtape::model {

@@ -1,5 +1,5 @@
-// Headers that nearly every file of a layer includes: half of a file's compile time, spent once per layer. No file
-// depends on it (-Db_pch=false also builds).
+// Headers that nearly every file includes: half of a file's compile time, spent once per target. No file depends on it
+// (-Db_pch=false also builds).
 #ifndef XTAPE_LAYER_PCH_HPP
 #define XTAPE_LAYER_PCH_HPP
 
@@ -7,13 +7,14 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "xtape/array.hpp"
-#if XTAPE_LAYER >= 2 && XTAPE_LAYER <= 7
-#include "xtape/op.hpp"
-#endif
 
 #endif

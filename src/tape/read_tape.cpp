@@ -247,7 +247,7 @@ class TapeReader {
                           : ValueType{arrays_.entries()[place->second].dtype, arrays_.entries()[place->second].shape};
     if (given != node.outputs[0])
       json.fail("the array is " + to_string(given) + ", the node " + to_string(node.outputs[0]));
-    if (weight != nullptr) return *weight;
+    if (weight != nullptr) return Array(*weight);
     Array& array = read_[place->second];
     if (!array) array = arrays_.read(place->second);
     return array;

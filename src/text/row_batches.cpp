@@ -103,10 +103,9 @@ class Split {
 
 /// Writes row `row` of the batch's array: the elements from `first` to `last`, then `filling`.
 template <class To, class Iterator>
-void write(const Array& array, std::int64_t row, Iterator first, Iterator last, To filling) {
-  Array to = array;
+void write(Array& array, std::int64_t row, Iterator first, Iterator last, To filling) {
   const std::int64_t columns = array.count() / array.shape()[0];
-  To* begin = to.as<To>() + row * columns;
+  To* begin = array.as<To>() + row * columns;
   std::fill(std::copy(first, last, begin), begin + columns, filling);
 }
 }  // namespace
@@ -190,7 +189,7 @@ struct RowBatches::Data {
   }
 
   /// Writes one cell of row `row`; null writes padding and ignored targets, for rows that the batch has no data for.
-  void write_cell(const Column& column, const Cell* cell, std::int64_t row, const Batch& batch) const {
+  void write_cell(const Column& column, const Cell* cell, std::int64_t row, Batch& batch) const {
     static const Cell none;
     const Cell& from = cell != nullptr ? *cell : none;
     const auto begin = from.tokens.begin(), end = from.tokens.end();
@@ -199,10 +198,10 @@ struct RowBatches::Data {
     } else if (column.kind == Column::Kind::target) {
       const std::ptrdiff_t shifted = cell != nullptr ? 1 : 0;
       write(batch.at("tokens"), row, begin, end - shifted, std::int64_t{column.pad});
-      const Array targets = batch.at("targets");
+      Array& targets = batch.at("targets");
       write(targets, row, begin + shifted, end, std::int64_t{ignored_target});
       if (from.prompt > 1)
-        std::fill_n(Array(targets).as<std::int64_t>() + row * targets.shape()[1], from.prompt - 1, ignored_target);
+        std::fill_n(targets.as<std::int64_t>() + row * targets.shape()[1], from.prompt - 1, ignored_target);
     } else {
       const std::int32_t filling = column.kind == Column::Kind::label ? ignored_target : column.pad;
       write(batch.at(column.name), row, begin, end, std::int64_t{filling});

@@ -63,7 +63,7 @@ std::vector<Attention> attention(Model& model, const std::vector<Read>& reads) {
     const Read& keys = reads[sides[i].keys];
     const bool produces = sides[i].queries != sides[i].keys && !queries.produced.empty();
     found.push_back({name,
-                     weights.first(shape),
+                     Array(weights).first(shape),
                      {queries.text, produces ? queries.produced : queries.labels},
                      {keys.text, keys.labels}});
   }

@@ -43,8 +43,8 @@ void load_average(Model& model, const std::vector<std::string>& files) {
                                       : add_to<float>(sums[i], weights[i].value);
   }
   for (std::size_t i = 0; i < weights.size(); ++i)
-    model.dtype() == Dtype::float64 ? write_mean<double>(sums[i], files.size(), weights[i].value)
-                                    : write_mean<float>(sums[i], files.size(), weights[i].value);
+    model.dtype() == Dtype::float64 ? write_mean<double>(sums[i], files.size(), Array(weights[i].value))
+                                    : write_mean<float>(sums[i], files.size(), Array(weights[i].value));
 }
 
 std::string steps_of(const std::vector<std::string>& found) {

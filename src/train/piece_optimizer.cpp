@@ -156,7 +156,7 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
   ++*updates_.as<std::int64_t>();
   for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
-    Array array = weights_[pieces_[index].weight].value;
+    Array array(weights_[pieces_[index].weight].value);
     const auto moment_at = [&](std::size_t kind) {
       return kind < kinds_.size() ? static_cast<T*>(moment(kind, index)) : nullptr;
     };

@@ -75,7 +75,9 @@ class PieceOptimizer {
   const std::vector<std::string>& kinds() const { return kinds_; }
   /// The moments of an owned piece; null for others.
   void* moment(std::size_t kind, std::size_t piece) const { return moments_[kind][piece]; }
-  Array updates() const { return updates_; }  ///< The number of updates: int64 [1].
+  /// The number of updates: int64 [1].
+  const Array& updates() const { return updates_; }
+  Array& updates() { return updates_; }
   /// The moments as arrays of the weights' shapes, if all pieces are owned, and "updates".
   const Store& state() const { return state_; }
 

@@ -5,7 +5,7 @@ namespace xtape::train {
 namespace {
 /// The bytes of a weight, from an element on.
 std::byte* bytes_of(const Store& weights, std::size_t weight, std::int64_t element = 0) {
-  Array array = weights[weight].value;
+  Array array(weights[weight].value);
   return static_cast<std::byte*>(array.data()) + element * static_cast<std::int64_t>(size_of(array.dtype()));
 }
 
@@ -27,7 +27,7 @@ void for_owned_ranges(const GradientLayout& layout, const Store& weights, const 
 }  // namespace
 
 SharedWeights::SharedWeights(Model& model, const std::vector<std::string>& names, RankGroup& group) : group_(&group) {
-  for (const std::string& name : names) weights_.add(name, model.weights().at(name));
+  for (const std::string& name : names) weights_.add(name, Array(model.weights().at(name)));
   if (group.size() == 1) return;
   std::size_t total = 0;
   const auto rounded = [](const Array& array) { return (array.bytes() + 63) / 64 * 64; };

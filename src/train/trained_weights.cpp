@@ -13,7 +13,7 @@ Store trained_weights(const Model& model, const TrainerOptions& options) {
   for (const Store::Entry& entry : model.weights())
     if (options.trainable.empty() ? !model::matches_weight(entry.name, options.frozen)
                                   : model::matches_weight(entry.name, options.trainable))
-      trained.add(entry.name, entry.value);
+      trained.add(entry.name, Array(entry.value));
   for (const Store::Entry& entry : trained)
     if (entry.value.dtype() != model.dtype())
       throw Error("weight '" + entry.name + "' is stored as " + name_of(entry.value.dtype()) +

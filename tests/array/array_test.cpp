@@ -1,4 +1,5 @@
 #include "xtape/array.hpp"
+#include "xtape/xtensor.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,6 +9,7 @@
 
 #include "checksum.hpp"
 #include "xtape/safetensors.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 
@@ -155,7 +156,7 @@ TEST_CASE("a header of 200,000 arrays is written and read in time linear in its 
   Scratch scratch;
   Store store;
   const Array one(xt::xarray<float>{1});
-  for (int i = 0; i < count; ++i) store.add("model.layers." + std::to_string(i) + ".mlp.weight", one);
+  for (int i = 0; i < count; ++i) store.add("model.layers." + std::to_string(i) + ".mlp.weight", Array(one));
   save_arrays(scratch.path, store);
   const ArrayFile file(scratch.path);
   REQUIRE(file.entries().size() == count);

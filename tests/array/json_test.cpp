@@ -12,6 +12,7 @@
 #include "json_text.hpp"
 #include "processor_time.hpp"
 #include "xtape/error.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -10,6 +10,7 @@
 #include "xtape/array.hpp"
 #include "xtape/shared_list.hpp"
 #include "xtape/tape.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

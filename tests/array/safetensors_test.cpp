@@ -1,4 +1,5 @@
 #include "xtape/safetensors.hpp"
+#include "xtape/xtensor.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ TEST_CASE("arrays of every dtype are saved and loaded unchanged") {
   const Store loaded = load_arrays(scratch.path);
   REQUIRE(loaded.size() == store.size());
   for (const Store::Entry& entry : store) {
-    const Array array = loaded.at(entry.name);
+    const Array& array = loaded.at(entry.name);
     CHECK(array.dtype() == entry.value.dtype());
     CHECK(array.shape() == entry.value.shape());
     CHECK(std::memcmp(array.data(), entry.value.data(), array.bytes()) == 0);

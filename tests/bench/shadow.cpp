@@ -38,7 +38,7 @@ void play(const bench::Workload& w) {
 void play_shadow(const bench::Workload& w) {
   const bench::TrainingStep step(w);
   RecordedPlay play{step.tape, step.outputs, {}, {}};
-  for (std::size_t i = 0; i < step.fed.size(); ++i) play.inputs.add(step.inputs[i].name, step.fed[i]);
+  for (std::size_t i = 0; i < step.fed.size(); ++i) play.inputs.add(step.inputs[i].name, Array(step.fed[i]));
   std::vector<double> times;
   for (int round = 0; round < rounds; ++round) {
     const double start = bench::seconds();

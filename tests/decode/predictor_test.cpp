@@ -9,6 +9,7 @@
 #include "small_models.hpp"
 #include "source_root.hpp"
 #include "xtape/predict.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using small::Rows;

@@ -261,6 +261,6 @@ TEST_CASE("what a search takes and refuses") {
   CHECK(length_penalty_named("wu") == LengthPenalty::wu);
   CHECK_THROWS_WITH_AS(length_penalty_named("Wu"), "unknown length penalty 'Wu': use none, wu or power", Error);
   const std::string name = "out.weight";
-  model.weights().at(name).as<double>()[9] = NAN;
+  model.weight(name).as<double>()[9] = NAN;
   CHECK_THROWS_AS(search(model, sources, SearchOptions{}), Error);
 }

@@ -30,7 +30,7 @@ Model transformer(const Settings& variant, Dtype dtype) {
   Model model = Model::load(source_root() + "/models/transformer.json", options);
   // Biases and norms away from their start, so that each of them shows; matrices larger, so that sources matter.
   for (const Store::Entry& entry : model.weights()) {
-    Array weight = entry.value;
+    Array weight(entry.value);
     const bool is_vector = weight.shape().size() == 1;
     for (std::int64_t i = 0; i < weight.count(); ++i) {
       const double change = is_vector ? 0.4 * std::sin(static_cast<double>(5 * i + std::ssize(entry.name))) : 0;

@@ -34,7 +34,7 @@ inline std::vector<double> numbers(const ArrayView& view) {
 inline void put_weights(const Model& model, const Store& fixture) {
   for (const Store::Entry& entry : model.weights()) {
     CAPTURE(entry.name);
-    Array weight = entry.value;
+    Array weight(entry.value);
     const std::vector<double> values = numbers(fixture.at(entry.name));
     REQUIRE(weight.shape() == fixture.at(entry.name).shape());
     for (std::size_t i = 0; i < values.size(); ++i) {

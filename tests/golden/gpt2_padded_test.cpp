@@ -48,7 +48,7 @@ TEST_CASE("padded GPT-2: step by step is the same as at once") {
   Model model = loaded();
   Predictor predictor(model);
   predictor.begin(3);
-  const Array tokens = fixture().at("tokens");
+  const Array& tokens = fixture().at("tokens");
   const std::vector<double> whole = logits(model);
   std::vector<double> found(whole.size());
   for (std::int64_t t = 0; t < 11; ++t) {

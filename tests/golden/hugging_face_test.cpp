@@ -54,7 +54,7 @@ Store published(bool prefix, bool buffers) {
   Store store;
   const Store tiny = load_arrays(folders + "tiny/model.safetensors");
   for (const Store::Entry& entry : tiny)
-    store.add(prefix ? entry.name : entry.name.substr(std::string("transformer.").size()), entry.value);
+    store.add(prefix ? entry.name : entry.name.substr(std::string("transformer.").size()), Array(entry.value));
   for (const std::string layer : {"h.0.", "h.1."}) {
     if (!buffers) continue;
     const std::string start = (prefix ? "transformer." : "") + layer + "attn.";

@@ -19,7 +19,7 @@ struct Llama {
   std::string name;
   Array expected(const std::string& what) const {
     static const Store arrays = test::golden("llama/expected.safetensors");
-    return arrays.at(name + "." + what);
+    return Array(arrays.at(name + "." + what));
   }
   Model open(Dtype dtype = Dtype::float64, const std::string& folder = "") const {
     ModelOptions options;

@@ -80,7 +80,7 @@ std::string of_kind(const Kind& kind, std::string text) {
 Store case_of(const Store& fixture, const std::string& name) {
   Store found;
   for (const Store::Entry& entry : fixture)
-    if (entry.name.rfind(name + ".", 0) == 0) found.add(entry.name.substr(name.size() + 1), entry.value);
+    if (entry.name.rfind(name + ".", 0) == 0) found.add(entry.name.substr(name.size() + 1), Array(entry.value));
   return found;
 }
 

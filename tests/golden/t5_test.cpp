@@ -20,7 +20,7 @@ struct T5 {
   std::string name;
   Array expected(const std::string& what) const {
     static const Store arrays = test::golden("t5/expected.safetensors");
-    return arrays.at(name + "." + what);
+    return Array(arrays.at(name + "." + what));
   }
   Model open(Dtype dtype = Dtype::float64, const std::string& folder = "") const {
     ModelOptions options;

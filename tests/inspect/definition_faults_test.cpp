@@ -8,6 +8,7 @@
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/model.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -6,6 +6,7 @@
 #include "play.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

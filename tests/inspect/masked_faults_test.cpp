@@ -9,6 +9,7 @@
 #include "xtape/inspect.hpp"
 #include "xtape/model.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -74,7 +74,7 @@ Store with_our_names(const Store& reference) {
     std::string name = entry.name;
     for (const auto& [theirs, ours] : names)
       if (const std::size_t at = name.find(theirs); at != std::string::npos) name.replace(at, theirs.size(), ours);
-    renamed.add(name, entry.value);
+    renamed.add(name, Array(entry.value));
   }
   return renamed;
 }
@@ -96,7 +96,7 @@ Port port_of(const std::string& definition, const Hyper& hyper, const std::strin
   options.hyper = hyper;
   Model model = Model::load(definition, options);
   for (const Store::Entry& weight : model.weights()) {
-    Array array = weight.value;
+    Array array(weight.value);
     const Array& theirs = *reference.find(weight.name);
     array.assign(weight.name == transposed_weight ? transposed(theirs) : theirs);
   }
@@ -118,7 +118,7 @@ Port port_of(const std::string& definition, const Hyper& hyper, const std::strin
 ReferenceComparison compared(const std::string& definition, const Hyper& hyper, const std::string& fixture,
                              const std::string& transposed_weight, const Store& more = {}) {
   Port port = port_of(definition, hyper, fixture, transposed_weight);
-  for (const Store::Entry& entry : more) port.reference.add(entry.name, entry.value);
+  for (const Store::Entry& entry : more) port.reference.add(entry.name, Array(entry.value));
   return compare(port.play, port.names, port.reference, 1e-4, port.lines.applied);
 }
 

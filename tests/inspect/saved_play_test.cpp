@@ -9,6 +9,7 @@
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/safetensors.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using xtape::test::Folder;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "definitions.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using xtape::test::error_of;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "definitions.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using xtape::test::error_of;
@@ -309,7 +310,7 @@ TEST_CASE("weights are saved, loaded and refused by name and shape") {
   };
   const std::string both = R"("p": {"block": "scale", "by": 3}, "q": {"block": "scale", "with_bias": true})";
   Model first = model_of(both);
-  first.weights().at("q.w").as<float>()[0] = 0.25F;
+  first.weight("q.w").as<float>()[0] = 0.25F;
   first.save_weights(path);
   Model second = model_of(both, in_float64());  // widens
   second.load_weights(path);
@@ -358,7 +359,7 @@ TEST_CASE("players are kept by function, mode and sizes, within bounds") {
   CHECK(model.players().empty());
   for (std::int64_t size = 1; size < 5; ++size) model.player("f", Mode::eval, {{"b", size}, {"t", 2}});
   CHECK(model.players().size() == 2);
-  model.weights().at("p.w").as<float>()[0] = 7;  // all players read the shared array
+  model.weight("p.w").as<float>()[0] = 7;  // all players read the shared array
   const auto last = model.player("f", Mode::eval, {{"b", 4}, {"t", 2}});
   const xt::xarray<float> four = xt::ones<float>({4, 2});
   last->player.play({{last->inputs[0].value, four}});

@@ -9,6 +9,7 @@
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using doctest::Contains;
@@ -23,7 +24,7 @@ struct Installed {
 
 /// Numbers that no initialiser gives.
 void fill(const Array& array, double scale) {
-  Array shared = array;
+  Array shared(array);
   for (std::int64_t i = 0; i < shared.count(); ++i) {
     const double number = scale * std::sin(static_cast<double>(i * i + 1));
     if (shared.dtype() == Dtype::float64)

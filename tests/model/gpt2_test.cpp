@@ -7,6 +7,7 @@
 
 #include "definitions.hpp"
 #include "source_root.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 
@@ -218,7 +219,7 @@ TEST_CASE("GPT-2 with LoRA is GPT-2 until its B is trained, and the gradient rea
   CHECK(test::same(logits(lora, tokens(2, 8)), logits(plain, tokens(2, 8))));
   for (const Store::Entry& entry : lora.weights())
     if (entry.name.find("lora_b") != std::string::npos) {
-      Array b = entry.value;
+      Array b(entry.value);
       for (std::int64_t i = 0; i < b.count(); ++i) b.as<double>()[i] = 0.2 * std::sin(static_cast<double>(i * i + 1));
     }
   // W + alpha / rank A B in place of W.
@@ -227,7 +228,7 @@ TEST_CASE("GPT-2 with LoRA is GPT-2 until its B is trained, and the gradient rea
     const std::size_t at = entry.name.find("lora_a");
     if (at == std::string::npos) continue;
     const auto a = entry.value.to<double>(), b = lora.weights().at(entry.name.substr(0, at) + "lora_b").to<double>();
-    Array weight = merged.weights().at(entry.name.substr(0, at) + "weight");
+    Array weight = merged.weight(entry.name.substr(0, at) + "weight");
     for (std::size_t i = 0; i < a.shape()[0]; ++i)
       for (std::size_t k = 0; k < b.shape()[1]; ++k)
         for (std::size_t r = 0; r < 2; ++r) weight.as<double>()[i * b.shape()[1] + k] += 2 * a(i, r) * b(r, k);

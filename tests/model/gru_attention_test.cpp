@@ -7,6 +7,7 @@
 
 #include "recurrent_models.hpp"
 #include "transformer.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using test::Variant;
@@ -102,7 +103,7 @@ class ByHand {
   bool has(const std::string& name) const { return model_.weights().find(name) != nullptr; }
 
   Numbers row(const std::string& name, std::int64_t index) const {
-    const Array table = model_.weights().at(name + ".weight");
+    const Array& table = model_.weights().at(name + ".weight");
     const double* begin = table.as<double>() + index * table.shape()[1];
     return {begin, begin + table.shape()[1]};
   }
@@ -214,8 +215,8 @@ TEST_CASE("gru_attention: with any teacher forcing, eval is given the target, as
   for (const Store::Entry& entry : forced.weights()) {
     const std::string decoder = "decoder.";
     const bool decodes = entry.name.rfind(decoder, 0) == 0;
-    Array to = sampling.weights().at(decodes ? "sampling." + entry.name : entry.name);
-    const Array from = entry.value;
+    Array to(sampling.weights().at(decodes ? "sampling." + entry.name : entry.name));
+    const Array& from = entry.value;
     REQUIRE(to.shape() == from.shape());
     std::copy(from.as<double>(), from.as<double>() + from.count(), to.as<double>());
   }

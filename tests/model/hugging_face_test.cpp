@@ -47,7 +47,7 @@ std::string complaint(const std::function<void(std::vector<Store::Entry>&)>& cha
   std::vector<Store::Entry> entries(published_arrays.begin(), published_arrays.end());
   change(entries);
   Store store;
-  for (const Store::Entry& entry : entries) store.add(entry.name, entry.value);
+  for (const Store::Entry& entry : entries) store.add(entry.name, Array(entry.value));
   save_arrays(folder / "model.safetensors", store);
   try {
     opened(folder.path());
@@ -176,7 +176,7 @@ TEST_CASE("what is saved is what was opened, with the tokenizer's files") {
   const Store after = load_arrays(again + "/model.safetensors");
   CHECK(after.size() == before.size());
   for (const Store::Entry& entry : before) {
-    const Array other = after.at(entry.name);
+    const Array& other = after.at(entry.name);
     CHECK(std::equal(entry.value.as<float>(), entry.value.as<float>() + entry.value.count(), other.as<float>()));
   }
   save_hugging_face(opened(again), again, again);  // over itself

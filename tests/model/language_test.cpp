@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "definitions.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using xtape::test::f;

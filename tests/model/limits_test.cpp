@@ -11,6 +11,7 @@
 #include "definitions.hpp"
 #include "needs.hpp"
 #include "processor_time.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using xtape::test::error_of;

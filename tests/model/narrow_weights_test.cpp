@@ -65,12 +65,12 @@ TEST_CASE("the weights of products and look-ups are narrowed, the others are not
 
 TEST_CASE("int8 has a scale for each output channel, and the largest number of each is 127") {
   Model model = small_gpt2();
-  Array weight = model.weights().at("h.0.mlp.c_fc.weight");  // [32, 128]
+  Array weight = model.weight("h.0.mlp.c_fc.weight");  // [32, 128]
   for (int i = 0; i < 32; ++i) weight.as<float>()[i * 128 + 7] = 0;
   const Array given(weight);
   model.store_weights_as(Dtype::int8);
-  const Array scale = model.weights().at("h.0.mlp.c_fc.weight.scale"),
-              stored = model.weights().at("h.0.mlp.c_fc.weight");
+  const Array &scale = model.weights().at("h.0.mlp.c_fc.weight.scale"),
+              &stored = model.weights().at("h.0.mlp.c_fc.weight");
   REQUIRE(scale.shape() == Shape{1, 128});
   CHECK(model.weights().at("wte.weight.scale").shape() == Shape{60, 1});
   for (int j = 0; j < 128; ++j) {
@@ -89,7 +89,7 @@ TEST_CASE("narrow weights: errors") {
   CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int32),
                        "weights are stored as float32, bfloat16 or int8, not int32", DtypeError);
   model.store_weights_as(Dtype::float32);
-  Array weight = model.weights().at("wte.weight");
+  Array weight = model.weight("wte.weight");
   weight.as<float>()[5] = std::nanf("");
   CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int8), "a weight with NaN or infinity cannot be stored as int8",
                        Error);

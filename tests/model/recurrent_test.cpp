@@ -7,6 +7,7 @@
 #include "definitions.hpp"
 #include "source_root.hpp"
 #include "xtape/gradcheck.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using test::same;
@@ -83,10 +84,10 @@ Model made(const std::string& kind) {
   options.hyper = {{"kind", kind}};
   Model model = Model::parse(definition, options, source_root() + "/models/layers.json");
   for (const Store::Entry& entry : model.weights()) {
-    Array weight = entry.value;
+    Array weight(entry.value);
     const std::string back = "backward.";
     if (entry.name.rfind(back, 0) == 0) {
-      const Array from = model.weights().at("forward." + entry.name.substr(back.size()));
+      const Array& from = model.weights().at("forward." + entry.name.substr(back.size()));
       std::copy(from.as<double>(), from.as<double>() + from.count(), weight.as<double>());
     } else if (weight.shape().size() == 1) {
       for (std::int64_t i = 0; i < weight.count(); ++i)

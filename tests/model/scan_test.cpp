@@ -5,6 +5,7 @@
 #include <string>
 
 #include "definitions.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using xtape::test::error_of;

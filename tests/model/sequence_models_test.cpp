@@ -7,6 +7,8 @@
 #include <cmath>
 #include <optional>
 
+#include "xtape/xtensor.hpp"
+
 using namespace xtape;
 using namespace xtape::test::sequences;
 using test::load;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "definitions.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 
@@ -185,7 +186,7 @@ TEST_CASE("one entry describes several parts, each with weights of its own") {
     "model": {"parts": {"a, b,c": {"block": "scale"}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "c(b(a(x)))"}}}})json";
   Model model = Model::parse(text);
   CHECK(model.weights().names() == std::vector<std::string>{"a.w", "b.w", "c.w"});
-  model.weights().at("b.w").as<float>()[0] = 3;
+  model.weight("b.w").as<float>()[0] = 3;
   const xt::xarray<float> x{1, 2};
   CHECK(model.play("f", {{"x", x}})[0].value.to<float>() == xt::xarray<float>{3, 6});
   const auto with_names = [&](const std::string& names) {

@@ -9,6 +9,7 @@
 #include "xtape/grad.hpp"
 #include "xtape/model.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

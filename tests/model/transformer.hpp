@@ -8,6 +8,7 @@
 
 #include "definitions.hpp"
 #include "source_root.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape::test::transformer {
 inline const std::string definition = source_root() + "/models/transformer.json";
@@ -32,7 +33,7 @@ inline Model load(const Settings& more = {}, Dtype dtype = Dtype::float64) {
   // Biases and norms away from their start, so that each of them shows.
   for (const Store::Entry& entry : model.weights()) {
     if (entry.value.shape().size() != 1 || dtype != Dtype::float64) continue;
-    Array weight = entry.value;
+    Array weight(entry.value);
     for (std::int64_t i = 0; i < weight.count(); ++i)
       weight.as<double>()[i] += 0.2 * std::sin(static_cast<double>(i + std::ssize(entry.name)));
   }

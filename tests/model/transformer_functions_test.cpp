@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "transformer.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using namespace xtape::test::transformer;

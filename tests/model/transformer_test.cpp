@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "xtape/xtensor.hpp"
+
 using namespace xtape;
 using namespace xtape::test::transformer;
 
@@ -137,7 +139,7 @@ TEST_CASE("tied tables are one weight, whose gradient is the sum of those of its
   for (const Store::Entry& entry : three.weights()) {
     const bool table = entry.name == "target_embedding.weight" || entry.name == "output_embedding.weight";
     const double* values = Array(one.weights().at(table ? "source_embedding.weight" : entry.name)).as<double>();
-    Array weight = entry.value;
+    Array weight(entry.value);
     std::copy(values, values + weight.count(), weight.as<double>());
   }
   const Gradients tied = gradients(one, Passes(), Mode::eval), untied = gradients(three, Passes(), Mode::eval);
@@ -169,7 +171,7 @@ TEST_CASE("pre-norm ends in a norm, post-norm only where it is asked for") {
 
 TEST_CASE("the Transformer's first weights") {
   const auto deviation = [](const Model& model, const std::string& name) {
-    const Array array = model.weights().at(name);
+    const Array& array = model.weights().at(name);
     double sum = 0;
     for (std::int64_t i = 0; i < array.count(); ++i) sum += std::pow(array.as<double>()[i], 2);
     return std::sqrt(sum / static_cast<double>(array.count()));

@@ -3,6 +3,7 @@
 #include <xtensor/xview.hpp>
 
 #include "expansion.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -10,6 +10,7 @@
 #include "xtape/gradcheck.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -3,6 +3,7 @@
 
 #include "golden.hpp"
 #include "play.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

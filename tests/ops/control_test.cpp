@@ -1,5 +1,6 @@
 #include "play.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

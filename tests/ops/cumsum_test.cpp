@@ -2,6 +2,7 @@
 
 #include "golden.hpp"
 #include "play.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -3,6 +3,7 @@
 
 #include "play.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -1,4 +1,5 @@
 #include "play.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -4,6 +4,7 @@
 #include "binary_ops.hpp"
 #include "golden.hpp"
 #include "play.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -6,6 +6,7 @@
 #include "xtape/grad.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

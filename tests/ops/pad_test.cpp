@@ -2,6 +2,7 @@
 
 #include "played.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -14,6 +14,7 @@
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "expansion.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -6,6 +6,7 @@
 
 #include "play.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -7,6 +7,7 @@
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -2,6 +2,7 @@
 
 #include "expansion.hpp"
 #include "golden.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

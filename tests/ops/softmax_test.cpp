@@ -4,6 +4,7 @@
 
 #include "expansion.hpp"
 #include "golden.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -17,6 +17,7 @@
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -6,6 +6,7 @@
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 
@@ -100,7 +101,7 @@ TEST_CASE("a state's input may be recorded after the next value of another") {
 
 TEST_CASE("two players share a state whose memory the caller provides") {
   Array memory(Dtype::float32, {4});
-  const Array first = memory.first({2});
+  Array first = memory.first({2});
   CHECK(first.data() == memory.data());
   CHECK_THROWS_AS(memory.first({5}), ShapeError);
   Tape tape;

@@ -5,6 +5,7 @@
 #include "expansion.hpp"
 #include "fused.hpp"
 #include "xtape/player.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

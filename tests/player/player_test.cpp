@@ -18,6 +18,7 @@
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/xtensor.hpp"
 
 #if __has_include(<xtensor/views/xview.hpp>)
 #include <xtensor/views/xview.hpp>

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "play.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "play.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape {
 

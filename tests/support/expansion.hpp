@@ -7,6 +7,7 @@
 
 #include "play.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "xtape/gradcheck.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape {
 

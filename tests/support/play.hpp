@@ -15,6 +15,7 @@
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape {
 

@@ -16,6 +16,7 @@
 #include "xtape/gradcheck.hpp"
 #include "xtape/player.hpp"
 #include "xtape/tape.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape {
 

@@ -59,7 +59,7 @@ inline Model load(const Variant& variant, Dtype dtype = Dtype::float64) {
   options.hyper.emplace_back("std", "0.7");
   Model model = Model::load(source_root() + "/models/" + variant.definition + ".json", options);
   for (const Store::Entry& entry : model.weights()) {
-    Array weight = entry.value;
+    Array weight(entry.value);
     if (weight.shape().size() != 1) continue;
     for (std::int64_t i = 0; i < weight.count(); ++i) {
       const double change = 0.4 * std::sin(static_cast<double>(5 * i + std::ssize(entry.name)));

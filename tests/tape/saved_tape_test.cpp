@@ -15,6 +15,7 @@
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using test::Folder;
@@ -198,7 +199,7 @@ TEST_CASE("parameters: one array for shared memory, distinct names, weights of t
   CHECK(saved.parameters.has("w#1"));
   CHECK(value<float>(saved.outputs.at("y")) == xt::xarray<float>{9, 14});
   const Array other(xt::xarray<float>{10, 20});
-  const SavedTape with = Tape::load(path, {{"w#1", other}});
+  const SavedTape with = Tape::load(path, {{"w#1", Array(other)}});
   CHECK(with.parameters.at("w#1").node().storage.data() == other.data());
   CHECK(value<float>(with.outputs.at("y")) == xt::xarray<float>{16, 30});
   CHECK_THROWS_WITH_AS(Tape::load(path, {{"w#1", Array(Dtype::float32, {3})}}),

@@ -17,7 +17,7 @@ Tokens counting(std::int32_t first, std::int32_t count) {
 }
 
 std::vector<std::int64_t> elements(const Batch& batch, const std::string& name) {
-  const Array array = batch.at(name);
+  const Array& array = batch.at(name);
   return {array.as<std::int64_t>(), array.as<std::int64_t>() + array.count()};
 }
 }  // namespace

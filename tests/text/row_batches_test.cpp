@@ -36,7 +36,7 @@ DataRows some_pairs(std::int32_t count) {
 }
 
 std::int64_t at(const Batch& batch, const std::string& name, std::int64_t row, std::int64_t column) {
-  const Array array = batch.at(name);
+  const Array& array = batch.at(name);
   return array.as<std::int64_t>()[row * array.shape()[1] + column];
 }
 

@@ -148,7 +148,7 @@ TEST_CASE("an update that fails does not change the states") {
     Model model = model_of();
     Trainer trainer(model, batches, options_of(accumulate));
     for (Trainer* each : {&undisturbed, &trainer}) each->update();
-    Array out = model.weights().at("out.weight");
+    Array out = model.weight("out.weight");
     const Array kept = out.clone();
     std::fill_n(out.as<float>(), out.count(), 3e38F);
     CHECK_THROWS_WITH_AS(trainer.update(), doctest::Contains("einsum"), TrainingError);

@@ -10,6 +10,7 @@
 #include "source_root.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/optim.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 using Json = nlohmann::json;
@@ -228,7 +229,7 @@ TEST_CASE("a moment that is infinite already is found, and large gradients that 
   Store weights;
   const Array w = weights.add("w", filled({2, 3}, 1));
   Optimizer optimizer(weights, {});
-  Array second = optimizer.state().at("second.w");
+  Array second(optimizer.state().at("second.w"));
   second.as<float>()[2] = std::numeric_limits<float>::infinity();
   CHECK_THROWS_WITH_AS(
       optimizer.update({filled({2, 3}, 1)}, 0.1),

@@ -146,7 +146,7 @@ TEST_CASE("regression on columns of numbers") {
   const Evaluation found = run.evaluate();
   CHECK(found.tokens == 7);
   CHECK(found.loss < 1e-3);
-  const Array w = run.model().weights().at("w");
+  const Array& w = run.model().weights().at("w");
   CHECK(w.as<float>()[0] == doctest::Approx(2).epsilon(0.05));
   CHECK(w.as<float>()[1] == doctest::Approx(-3).epsilon(0.05));
 }

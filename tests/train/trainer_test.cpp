@@ -152,7 +152,7 @@ TEST_CASE("a checkpoint with another seed, optimiser or model is an error and ch
 
 TEST_CASE("the error for a non-finite loss names the op and its line, and the weights do not change") {
   Setup setup(8, "0");
-  Array out = setup.model.weights().at("out.weight");
+  Array out = setup.model.weight("out.weight");
   std::fill_n(out.as<float>(), out.count(), 3e38F);
   const Store before = copy_of(setup.model.weights());
   for (const std::int64_t accumulate : {1, 2}) {

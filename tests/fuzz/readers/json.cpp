@@ -3,6 +3,7 @@
 
 #include "json_text.hpp"
 #include "target.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape::fuzz {
 

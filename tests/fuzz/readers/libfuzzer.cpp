@@ -1,5 +1,9 @@
 // The two functions that libFuzzer calls. The environment variable XTAPE_FUZZ_TARGET names the target, so that one
 // program contains all targets.
+// The objects that are shared with the suites include doctest.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,8 @@
 // tapes: draws random programs and plays each in many ways, which must agree.
+// The objects that are shared with the suites include doctest.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
