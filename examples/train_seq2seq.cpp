@@ -29,7 +29,7 @@ void draw_attention(Model& model, const Tokenizer& source, const Tokenizer& targ
   Tokens tokens = {target.start()};
   tokens.insert(tokens.end(), written.begin(), written.end());
   const Store seen = model.play("attention", {{"source", token_array({read})}, {"tokens", token_array({tokens})}});
-  const Array weights = seen.at("cross");  // [1, 1, 1, tokens, read]
+  const Array& weights = seen.at("cross");  // [1, 1, 1, tokens, read]
   const float* weight = weights.as<float>();
   std::cout << "  |" << source.decode(read) << "|  (| is where it starts and ends)\n";
   for (std::size_t row = 0; row < tokens.size(); ++row) {

@@ -64,7 +64,7 @@ class Trained:
 
     def __init__(self, a, folder, name, memory=None, steps=None):
         shutil.rmtree(folder / "run", ignore_errors=True)
-        words = [a.program, "train", name, "--out", "run", "--threads", str(a.threads)]
+        words = [os.path.abspath(a.program), "train", name, "--out", "run", "--threads", str(a.threads)]
         for key, value in {**RECIPES[name], **({"steps": steps} if steps else {})}.items():
             words += ["--set", f"{key}={value}"]
         if memory is not None:

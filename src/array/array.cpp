@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 [[noreturn]] void out_of_memory(std::size_t bytes) {
-  throw Error("out of memory: an array of " + std::to_string(bytes) + " bytes, and " + memory_left_text());
+  throw OutOfMemory("out of memory: an array of " + std::to_string(bytes) + " bytes, and " + memory_left_text());
 }
 
 /// Maps fresh pages, which are zero and take no memory until they are touched. A model that is only inspected therefore

@@ -134,7 +134,7 @@ bool can_map(std::size_t bytes) {
 void require_memory_left(std::size_t bytes, const std::string& what) {
   constexpr std::size_t matters = std::size_t{64} << 20;
   if (bytes < matters || bytes <= memory_left().bytes) return;
-  throw Error("out of memory: " + what + " takes " + bytes_text(bytes) + ", and " + memory_left_text());
+  throw OutOfMemory("out of memory: " + what + " takes " + bytes_text(bytes) + ", and " + memory_left_text());
 }
 
 }  // namespace xtape

@@ -31,7 +31,13 @@ std::string memory_left_text();
 /// Whether the system would map so many bytes now.
 bool can_map(std::size_t bytes);
 
-/// Throws Error "out of memory: WHAT takes 3.00 GiB, and 1.20 GiB are left (…)" if more than what is left is asked for.
+/// The system or a limit of the process refuses memory. A search for another error that meets it has not found that.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Throws OutOfMemory "out of memory: WHAT takes 3.00 GiB, and 1.20 GiB are left (…)" if more than what is left is asked for.
 /// Asks the system only about sizes that matter.
 void require_memory_left(std::size_t bytes, const std::string& what);
 

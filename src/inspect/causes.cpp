@@ -140,7 +140,7 @@ void add_outputs(Causes& causes, const NodeByNode& plays, const FailingNode& fai
   } else {
     const std::vector<Array> operands = operands_of(node, causes.arrays);
     causes.outputs = plays.played_alone(node, operands);
-    causes.failures = made_by_call(plays, node, operands, causes.outputs);
+    causes.failures = made_by_call(plays, node, operands, causes.outputs, Flips::made);
   }
   if (all_finite(causes.failures)) causes.failures = kinds_of(causes.outputs);
 }

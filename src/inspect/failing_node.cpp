@@ -3,6 +3,7 @@
 #include <span>
 
 #include "failing.hpp"
+#include "process_memory.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
@@ -16,21 +17,42 @@ struct Trial {
   std::optional<FailingNode> thrown;  ///< The node whose kernel threw.
 };
 
-/// Plays with finite values in place of those that the nodes for which `mends(node)` is true make.
+/// Plays a program with finite values in place of those that some of its nodes make.
+class Trials {
+ public:
+  /// `given`: parameters are not judged.
+  Trials(const NodeByNode& plays, bool given, Flips flips) : plays_(plays), given_(given), flips_(flips) {}
+
+  const Program& program() const { return plays_.program(); }
+  /// Mends what the nodes make for which `mends(node)` is true.
+  template <class Mends>
+  Trial operator()(const Mends& mends) const;
+  /// The nodes that make NaN or infinities if nothing is mended.
+  std::vector<std::int32_t> makers() const;
+
+ private:
+  Kinds made_by(const Node& node, const std::vector<Array>& operands, const std::vector<Array>& outputs) const {
+    return node.op->is_source() ? made_by_source(node, outputs[0])
+                                : made_by_call(plays_, node, operands, outputs, flips_);
+  }
+
+  const NodeByNode& plays_;
+  bool given_;
+  Flips flips_;
+};
+
 template <class Mends>
-Trial trial(const NodeByNode& plays, bool given, const Mends& mends) {
+Trial Trials::operator()(const Mends& mends) const {
   Trial result;
   std::int32_t reached = -1;
-  const Program& program = plays.program();
   const auto visit = [&](std::int32_t index, const std::vector<Array>& operands, std::vector<Array>& outputs) {
     reached = index;
     const auto is_finite = [](const Array& output) { return all_finite(output); };
     if (std::all_of(outputs.begin(), outputs.end(), is_finite)) return true;
-    const Node& node = program.node(index);
-    const bool is_given = given && node.op == &parameter_op();
+    const Node& node = program().node(index);
+    const bool is_given = given_ && node.op == &parameter_op();
     if (!is_given && mends(index)) {
-      const Kinds made =
-          node.op->is_source() ? made_by_source(node, outputs[0]) : made_by_call(plays, node, operands, outputs);
+      const Kinds made = made_by(node, operands, outputs);
       if (!all_finite(made)) {
         result.makers.push_back(index);
         mend(outputs, made);
@@ -40,25 +62,41 @@ Trial trial(const NodeByNode& plays, bool given, const Mends& mends) {
     return true;
   };
   try {
-    const NodeByNode::Values values = plays.play(visit);
+    const NodeByNode::Values values = plays_.play(visit);
     std::vector<Array> outputs;
-    for (const ValueId id : program.outputs) outputs.push_back(values.at(key_of(id)));
+    for (const ValueId id : program().outputs) outputs.push_back(values.at(key_of(id)));
     result.outputs = kinds_of(outputs);
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const Error& error) {
     result.thrown = FailingNode{reached + 1, error.what()};
   }
   return result;
 }
 
-/// Whether an output is not finite where it is finite, or of another kind, in the play in which all nodes are mended:
-/// what is not finite there comes from literals.
-bool fails(const Trial& trial, const Trial& mended) {
-  if (trial.thrown) return true;
+std::vector<std::int32_t> Trials::makers() const {
+  std::vector<std::int32_t> makers;
+  plays_.play([&](std::int32_t index, const std::vector<Array>& operands, std::vector<Array>& outputs) {
+    const Node& node = program().node(index);
+    if (!node.op->is_source() && !all_finite(kinds_of(outputs)) && !all_finite(made_by(node, operands, outputs)))
+      makers.push_back(index);
+    return true;
+  });
+  return makers;
+}
+
+/// Whether the trial fails as the program does: an output has an element of the same kind, which is of another kind if
+/// all nodes are mended. (What is not finite there comes from literals.)
+bool fails(const Trial& trial, const Trial& natural, const Trial& mended) {
+  if (trial.thrown || natural.thrown) return trial.thrown && natural.thrown;
+  const auto kind_at = [](const Trial& of, std::size_t k, std::size_t i) {
+    return of.outputs[k].empty() ? Kind::finite : of.outputs[k][i];
+  };
   for (std::size_t k = 0; k < trial.outputs.size(); ++k)
-    for (std::size_t i = 0; i < trial.outputs[k].size(); ++i) {
-      const Kind kind = trial.outputs[k][i];
-      if (kind != Kind::finite && (mended.outputs[k].empty() || mended.outputs[k][i] != kind)) return true;
-    }
+    for (std::size_t i = 0; i < trial.outputs[k].size(); ++i)
+      if (const Kind kind = trial.outputs[k][i];
+          kind != Kind::finite && kind == kind_at(natural, k, i) && kind != kind_at(mended, k, i))
+        return true;
   return false;
 }
 
@@ -78,22 +116,25 @@ std::optional<FailingNode> passed_on(const Program& program, const Trial& mended
   }
   return std::nullopt;
 }
-}  // namespace
+constexpr auto all_nodes = [](std::int32_t) { return true; };
+constexpr auto no_node = [](std::int32_t) { return false; };
 
-std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given) {
-  const Trial mended = trial(plays, given, [](std::int32_t) { return true; });
+/// The first node that makes the program fail.
+std::optional<FailingNode> first_failing(const Trials& trials) {
+  const Trial mended = trials(all_nodes);
   if (mended.thrown) return mended.thrown;  // it throws whatever the makers make
   // With all of them mended, the list has only nodes that make NaN or infinities of finite values and of literals.
   // Halving it finds the first that fails the play alone.
+  const Trial natural = trials(no_node);
   const std::set<std::int32_t> makers(mended.makers.begin(), mended.makers.end());
   const auto fails_with = [&](std::span<const std::int32_t> unmended) {
     const auto mends = [&](std::int32_t node) {
       return makers.count(node) > 0 && std::find(unmended.begin(), unmended.end(), node) == unmended.end();
     };
-    return fails(trial(plays, given, mends), mended);
+    return fails(trials(mends), natural, mended);
   };
   std::span<const std::int32_t> suspects = mended.makers;
-  if (suspects.empty() || !fails_with(suspects)) return passed_on(plays.program(), mended);
+  if (suspects.empty() || !fails_with(suspects)) return passed_on(trials.program(), mended);
   while (suspects.size() > 1) {
     const std::size_t half = (suspects.size() + 1) / 2;
     if (fails_with(suspects.first(half)))
@@ -101,9 +142,27 @@ std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given) {
     else if (fails_with(suspects.subspan(half)))
       suspects = suspects.subspan(half);
     else
-      break;  // it takes several: the first of them is named
+      break;
   }
+  if (suspects.size() == 1 || natural.thrown) return FailingNode{suspects[0]};
+  // It takes several, none of which may be wrong: the node is named where their infinities meet.
+  for (const std::int32_t node : trials.makers())
+    if (node > suspects[0] && makers.count(node) == 0) return FailingNode{node};
   return FailingNode{suspects[0]};
+}
+}  // namespace
+
+std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given) {
+  const Trials strict(plays, given, Flips::made), lenient(plays, given, Flips::passed_on);
+  const std::optional<FailingNode> found = first_failing(strict);
+  if (!found || !found->error.empty() || !found->stretch.empty()) return found;
+  const auto only_found = [&](std::int32_t node) { return node == found->node; };
+  if (!lenient(only_found).makers.empty()) return found;
+  // The node turns the sign of an infinity. That is at fault if nothing fails without it; else it is part of a guard.
+  const Trial without = strict(only_found);
+  if (!without.thrown && all_finite(without.outputs)) return found;
+  const std::optional<FailingNode> other = first_failing(lenient);
+  return other && other->stretch.empty() ? other : found;
 }
 
 }  // namespace xtape

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "visit.hpp"
 #include "xtape/op.hpp"
@@ -12,18 +13,22 @@ namespace xtape {
 namespace {
 constexpr std::array not_finite{Kind::nan, Kind::inf, Kind::minus_inf};
 
-/// Whether ones take its place when the kind is judged: NaN explains infinities, which are computed from it.
-bool explains(double number, Kind kind) {
-  const Kind own = kind_of(number);
-  return own != Kind::finite && (own == kind || own == Kind::nan);
+/// Whether ones take the place of a number in a judgement.
+using Replaced = std::function<bool(double)>;
+
+/// The judgements of a kind: numbers that can explain it. NaN explains infinities, which are computed from it.
+std::vector<Replaced> explanations(Kind kind, Flips flips) {
+  const auto same_kind = [kind](double number) { return kind_of(number) == kind || std::isnan(number); };
+  if (kind == Kind::nan || flips == Flips::made) return {same_kind};
+  return {same_kind, [](double number) { return !std::isfinite(number); }};
 }
 
-/// The array with ones in place of the elements that explain the kind; the same handle if it has none.
-Array without(const Array& array, Kind kind) {
+/// The array with ones in place of some elements; the same handle if it has none of them.
+Array without(const Array& array, const Replaced& replaced) {
   Array changed(array);
   visit_floats(array, [&](const auto* elements) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(elements)>>;
-    const auto is_bad = [&](T element) { return explains(static_cast<double>(element), kind); };
+    const auto is_bad = [&](T element) { return replaced(static_cast<double>(element)); };
     if (std::none_of(elements, elements + array.count(), is_bad)) return;
     changed = array.clone();
     auto* copy = changed.template as<T>();
@@ -32,20 +37,20 @@ Array without(const Array& array, Kind kind) {
   return changed;
 }
 
-bool replace(Array& array, Kind kind) {
-  const Array changed = without(array, kind);
+bool replace(Array& array, const Replaced& by_ones) {
+  Array changed = without(array, by_ones);
   const bool differs = changed.data() != array.data();
-  array = changed;
+  array = std::move(changed);
   return differs;
 }
 
-/// Puts ones in place of the literals of a call that explain the kind: of attributes and constants, also in its body.
-/// Returns whether there were any.
-bool replace_literals(Node& node, Kind kind) {
-  bool replaced = node.op == &constant_op() && replace(node.storage, kind);
+/// Puts ones in place of some literals of a call: of attributes and constants, also in its body. Returns whether there
+/// were any.
+bool replace_literals(Node& node, const Replaced& by_ones) {
+  bool replaced = node.op == &constant_op() && replace(node.storage, by_ones);
   const Attributes attributes = node.attributes;
   for (const auto& [name, value] : attributes.items())
-    if (const auto* number = std::get_if<double>(&value); number != nullptr && explains(*number, kind)) {
+    if (const auto* number = std::get_if<double>(&value); number != nullptr && by_ones(*number)) {
       node.attributes.set(name, 1.0);
       replaced = true;
     }
@@ -55,7 +60,7 @@ bool replace_literals(Node& node, Kind kind) {
   for (std::size_t i = 0; i < node.body->size(); ++i) {
     Node inner = node.body->node(i);
     inner.serial = 0;
-    in_body |= replace_literals(inner, kind);
+    in_body |= replace_literals(inner, by_ones);
     body.append(std::move(inner));
   }
   body.set_results(node.body->results());
@@ -113,26 +118,28 @@ std::optional<MarkedElement> worst_of(const Kinds& kinds) {
 }
 
 Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<Array>& operands,
-                   const std::vector<Array>& outputs) {
+                   const std::vector<Array>& outputs, Flips flips) {
   Kinds made = kinds_of(outputs);
   for (const Kind kind : not_finite) {
     const auto has_kind = [&](const std::vector<Kind>& own) {
       return std::find(own.begin(), own.end(), kind) != own.end();
     };
-    if (std::none_of(made.begin(), made.end(), has_kind)) continue;
-    Node call = node;
-    std::vector<Array> others = operands;
-    bool replaced = replace_literals(call, kind);
-    for (Array& operand : others) replaced |= replace(operand, kind);
-    if (!replaced) continue;  // nothing else explains the elements of this kind
-    Kinds still(outputs.size());
-    try {
-      still = kinds_of(plays.played_alone(call, others));
-    } catch (const Error&) {  // a kernel that does not take ones: the elements are judged as passed on
+    for (const Replaced& by_ones : explanations(kind, flips)) {
+      if (std::none_of(made.begin(), made.end(), has_kind)) break;
+      Node call = node;
+      std::vector<Array> others = operands;
+      bool replaced = replace_literals(call, by_ones);
+      for (Array& operand : others) replaced |= replace(operand, by_ones);
+      if (!replaced) continue;  // nothing else explains the elements of this kind
+      Kinds still(outputs.size());
+      try {
+        still = kinds_of(plays.played_alone(call, others));
+      } catch (const Error&) {  // a kernel that does not take ones: the elements are judged as passed on
+      }
+      for (std::size_t k = 0; k < made.size(); ++k)
+        for (std::size_t i = 0; i < made[k].size(); ++i)
+          if (made[k][i] == kind && (still[k].empty() || still[k][i] != kind)) made[k][i] = Kind::finite;
     }
-    for (std::size_t k = 0; k < made.size(); ++k)
-      for (std::size_t i = 0; i < made[k].size(); ++i)
-        if (made[k][i] == kind && (still[k].empty() || still[k][i] != kind)) made[k][i] = Kind::finite;
   }
   return made;
 }

@@ -28,10 +28,14 @@ struct MarkedElement {
 };
 std::optional<MarkedElement> worst_of(const Kinds& kinds);
 
+/// What an infinity is that comes from one of the other sign, as in -x and abs(x): a loss of inf because of a -inf that
+/// masks the target, or a value in a guard that reaches nothing.
+enum class Flips : std::uint8_t { made, passed_on };
+
 /// The elements of `outputs` that the node makes NaN or infinite; the others are finite in the result. An element is
 /// made if it stays what it is when ones take the place of the operands' elements of its kind and of NaN.
 Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<Array>& operands,
-                   const std::vector<Array>& outputs);
+                   const std::vector<Array>& outputs, Flips flips);
 
 /// The same for a source. Its infinities are meant in constants, and in masks: arrays of zeros and infinities of one
 /// sign.

@@ -9,6 +9,15 @@ PlayerOptions with_separate_nodes(PlayerOptions options) {
   options.passes.elementwise = options.passes.accumulate = options.passes.fold = false;
   return options;
 }
+/// Throws unless the array has the input's type.
+void check_fed(const Node& node, const ArrayView& array) {
+  const ValueType &type = node.outputs[0], given{array.dtype(), array.shape()};
+  const auto mismatch = [&] {
+    return "input '" + node.name + "' is " + to_string(type) + ", fed with " + to_string(given);
+  };
+  if (given.dtype != type.dtype) throw DtypeError(mismatch());
+  if (given.shape != type.shape) throw ShapeError(mismatch());
+}
 }  // namespace
 
 NodeByNode::NodeByNode(const RecordedPlay& play)
@@ -16,7 +25,10 @@ NodeByNode::NodeByNode(const RecordedPlay& play)
       users_(program_.tape),
       inputs_(play.inputs),
       options_(for_single_nodes(play.options)),
-      step_(play.step) {}
+      step_(play.step) {
+  for (std::size_t i = 0; i < program_.tape.size(); ++i)
+    if (const Node& node = program_.tape.node(i); node.op == &input_op()) check_fed(node, source(node));
+}
 
 RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step) {
   const std::vector<Carry>& carries = player.options().carries;
@@ -26,7 +38,10 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
                     {},
                     player.options(),
                     step};
-  for (const Feed& feed : feeds) play.inputs.add(feed.var.node().name, Array(feed.values));
+  for (const Feed& feed : feeds) {
+    check_fed(feed.var.node(), feed.values);
+    play.inputs.add(feed.var.node().name, Array(feed.values));
+  }
   for (const Carry& carry : carries) try {
       play.inputs.add(carry.input.node().name, player.carried(carry.input).clone());
     } catch (const Error&) {  // no output depends on it

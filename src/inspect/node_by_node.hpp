@@ -15,6 +15,7 @@ namespace xtape {
 /// fused, and the arrays that feed them. Labels of values are those of the nodes of the caller's tape.
 class NodeByNode {
  public:
+  /// Throws Error if an input is not fed, ShapeError or DtypeError if it is fed with an array of another type.
   explicit NodeByNode(const RecordedPlay& play);
 
   const Program& program() const { return program_; }

@@ -4,6 +4,7 @@
 #include "interpreter.hpp"
 #include "module.hpp"
 #include "nearest.hpp"
+#include "stack.hpp"
 #include "usage.hpp"
 
 namespace xtape::model {
@@ -81,6 +82,9 @@ class Builder {
     if (making_.size() == deepest)
       fail(spec.location,
            "modules are nested more than " + std::to_string(deepest) + " deep: '" + owner.path + "' has one more");
+    constexpr std::size_t least_stack = 64 << 10;  // bytes that one more level and an error message may need
+    if (stack_left() < least_stack)
+      fail(spec.location, "module '" + spec.name + "' is nested too deeply for this thread's stack");
     making_.push_back(spec.identity);
     ModuleList list;
     list.spec = &spec;

@@ -93,6 +93,18 @@ std::vector<ValueType> scan_types(const Call& call) {
   return types;
 }
 
+constexpr const char* inside_cell =
+    "scan: the cell is only being recorded, so what it is given has no value and no gradient yet; play the scan, or "
+    "differentiate its results, outside the cell";
+
+/// What the ops that stand for a cell's inputs do if they are differentiated or planned before the scan is complete.
+Vars no_gradient_inside(const GradientCall&) {
+  throw Error(inside_cell);
+}
+Kernel no_kernel_inside(const KernelCall&) {
+  throw Error(inside_cell);
+}
+
 /// Stands for a step's slice of an input while the cell is recorded.
 const Op& step_slice_op() {
   static const Op entry{.name = "step_slice",
@@ -103,7 +115,9 @@ const Op& step_slice_op() {
                         Shape shape = call.shape(0);
                         shape.erase(normal_axis(call.integer("axis"), shape.size()));
                         return std::vector<ValueType>{{call.dtype(0), shape}};
-                      }};
+                      },
+                      .gradient = no_gradient_inside,
+                      .lowering = {.kernel = no_kernel_inside}};
   return entry;
 }
 
@@ -112,7 +126,9 @@ const Op& step_state_op() {
   static const Op entry{.name = "step_state",
                       .doc = "The state of a scan at the beginning of a step; its input is the initial state.",
                       .inputs = {{"first", Accept::any}},
-                      .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; }};
+                      .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; },
+                      .gradient = no_gradient_inside,
+                      .lowering = {.kernel = no_kernel_inside}};
   return entry;
 }
 

@@ -71,13 +71,14 @@ std::optional<std::size_t> bytes_in(const std::string& text) {
   return static_cast<std::size_t>(bytes);
 }
 
-/// Reserves `bytes`, aligned to a huge page. Returns whether it succeeded.
+/// Reserves `bytes`, aligned to a huge page if they are more than that. Returns whether it succeeded.
 bool Arena::reserve(std::size_t bytes) {
-  const std::size_t wanted = rounded_up(bytes, huge_page) + huge_page;
+  const std::size_t alignment = bytes < huge_page ? page() : huge_page;
+  const std::size_t wanted = rounded_up(bytes, alignment) + alignment;
   void* memory = mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   const std::size_t address = reinterpret_cast<std::size_t>(memory);
-  const std::size_t lead = rounded_up(address, huge_page) - address;
+  const std::size_t lead = rounded_up(address, alignment) - address;
   if (lead > 0) munmap(memory, lead);
   base_ = static_cast<std::byte*>(memory) + lead;
   reserved_ = wanted - lead;
@@ -90,7 +91,7 @@ void Arena::reserve_for(std::size_t bytes) {
     if (reserve(size)) return;
     if (size == bytes) break;
   }
-  throw Error("out of memory: cannot reserve address space for an arena of " + bytes_text(bytes) + ", and " +
+  throw OutOfMemory("out of memory: cannot reserve address space for an arena of " + bytes_text(bytes) + ", and " +
               memory_left_text());
 }
 
@@ -103,7 +104,7 @@ void Arena::grow(std::size_t bytes) {
   if (bytes <= usable_) return;
   const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, page());
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
-    throw Error("out of memory: cannot grow an arena to " + bytes_text(bytes) + ", address space is reserved for " +
+    throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) + ", address space is reserved for " +
                 bytes_text(reserved_) + ", and " + memory_left_text());
   // Whole huge pages only: a huge page for the remainder would be resident to its end.
   madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);

@@ -57,12 +57,12 @@ std::string described(const PlannedStep& step) {
 void require_memory(const Node& node, const ValueType& type) {
   const auto bytes = static_cast<std::size_t>(checked_bytes(type.dtype, type.shape));
   if (bytes > memory_limit())
-    throw Error("out of memory: " + described(node, type) + " takes " + bytes_text(bytes) + ", " + can_have());
+    throw OutOfMemory("out of memory: " + described(node, type) + " takes " + bytes_text(bytes) + ", " + can_have());
 }
 
 void require_countable(const Node& node, const ValueType& type) {
   if (checked_bytes(type.dtype, type.shape) > most_counted)
-    throw Error("out of memory: " + step_name(node) + at_place(node.site) + " would read " + to_string(type) + ", " +
+    throw OutOfMemory("out of memory: " + step_name(node) + at_place(node.site) + " would read " + to_string(type) + ", " +
                 bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) + ", and at most " +
                 bytes_text(most_counted) + " are allowed");
 }
@@ -79,7 +79,7 @@ void require_memory(const PlannedProgram& planned) {
 
 void out_of_memory(const PlannedProgram& planned, const std::string& why) {
   const std::string start = "out of memory: ";
-  throw Error(start + (why.compare(0, start.size(), start) == 0 ? why.substr(start.size()) : why) +
+  throw OutOfMemory(start + (why.compare(0, start.size(), start) == 0 ? why.substr(start.size()) : why) +
               largest_of(planned));
 }
 

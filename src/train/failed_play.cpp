@@ -1,10 +1,16 @@
 #include "failed_play.hpp"
 
+#include "process_memory.hpp"
+
 namespace xtape::train {
 
 FailedPlay failed_play(PlayableFunction& function, const std::vector<Feed>& feeds, std::uint64_t step) {
-  FailedPlay failed{function.results.names(), recorded_play(function.player, feeds, step), {}};
-  failed.capsule = find_failure(failed.play);
+  FailedPlay failed{function.results.names(), recorded_play(function.player, feeds, step), {}, ""};
+  try {
+    failed.capsule = find_failure(failed.play);
+  } catch (const OutOfMemory& error) {
+    failed.unfinished = std::string("the search for its cause ran ") + error.what();
+  }
   return failed;
 }
 
@@ -32,10 +38,11 @@ std::string save_failure(const FailedPlay& failed, const FailureFolders& folders
 
 std::string not_finite_text(const std::string& what, const std::optional<FailedPlay>& own, RankGroup& group,
                             const FailureFolders& folders) {
-  // Per rank: "+" before the failure that it found, "-" if its play fails and no call was found, else "".
+  // Per rank: "+" before the failure that it found, "-" and perhaps why if its play fails and no call was found, else
+  // "".
   const std::vector<std::string> of_rank = group.all_gather(!own           ? ""
                                                             : own->capsule ? "+" + to_string(own->capsule->failure)
-                                                                           : "-");
+                                                                           : "-" + own->unfinished);
   int first = -1;
   for (const char mark : {'+', '-'})
     for (int rank = 0; rank < group.size() && first < 0; ++rank)

@@ -21,8 +21,10 @@ struct FailedPlay {
   std::vector<std::string> results;  ///< The names of the play's outputs.
   RecordedPlay play;
   std::optional<Capsule> capsule;  ///< Empty if no call was found.
+  std::string unfinished;          ///< Why the search for the call ended before it found one; else "".
 };
-/// The play of the function with these feeds, and the failure that find_failure finds in it.
+/// The play of the function with these feeds, and the failure that find_failure finds in it. A search that runs out of
+/// memory finds none.
 FailedPlay failed_play(PlayableFunction& function, const std::vector<Feed>& feeds, std::uint64_t step);
 
 /// Writes the play to the folders, and returns a sentence about each, to be added to an error. A folder that cannot be

@@ -63,7 +63,7 @@ GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64
     owned_bytes_ += (range.count() + 63) / 64 * 64;
   }
   if (bytes() > memory_limit())
-    throw Error("out of memory: gradients in " + std::to_string(shards) + " shards take " + bytes_text(bytes()) +
+    throw OutOfMemory("out of memory: gradients in " + std::to_string(shards) + " shards take " + bytes_text(bytes()) +
                 " with their partial sums, and this process can have " + bytes_text(memory_limit()) +
                 ": a smaller batch.shards takes less");
   const std::size_t total = static_cast<std::size_t>(slot_count_) * layout_.bytes;

@@ -8,6 +8,7 @@
 #include "shard_plays.hpp"
 #include "trained_weights.hpp"
 #include "training_memory.hpp"
+#include "xtape/literal.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/train.hpp"
 
@@ -297,6 +298,9 @@ StepReport Trainer::update() {
   for (std::size_t i = 0; i < d.plays.states().size(); ++i)
     if (sums[3 + i] > 0) d.not_finite("carried state '" + d.plays.states()[i] + "'");
   if (count == 0) throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
+  if (!std::isfinite(count) || count < 0)
+    throw TrainingError("update " + std::to_string(d.state.step + 1) + ": the count of targets, by which the loss is divided, is " +
+                        to_string(Literal(count)) + ", and must be above 0 and finite");
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   const Clock::time_point computed = Clock::now();

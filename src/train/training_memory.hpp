@@ -14,9 +14,9 @@ namespace xtape::train {
 /// known before it is made, so it is measured.
 class TrainingMemory {
  public:
-  /// `later`: bytes of moments and gradients that become resident with the first update; memory for threads and files is
-  /// added, which does so too. `grown`: by how much the process grew
-  /// with the first plan. `one_shape`: all plans of updates are for batches of the same shape.
+  /// `later`: bytes of moments and gradients that become resident with the first update; memory for threads and files
+  /// is added, which does so too. `grown`: by how much the process grew with the first plan. `one_shape`: all plans of
+  /// updates are for batches of the same shape.
   TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown, bool one_shape);
   /// What the process needs besides the arena: what is resident, what follows with the first update, and what code,
   /// threads and files take after that.
@@ -27,14 +27,16 @@ class TrainingMemory {
   /// Drops plans, by drop(), until there is room for another one or none is left.
   void make_room(const std::function<bool()>& drop);
   /// The first update has been made.
-  void updated() { later_ = 0; }
+  void updated();
 
  private:
   std::size_t limit_;
   std::shared_ptr<Arena> arena_;
   std::size_t later_;
-  std::size_t growth_;      // the most by which a plan let the process grow
-  std::size_t before_ = 0;  // what was present before the last plan
+  std::size_t absent_;           // of `later_`, moments and gradients
+  std::size_t growth_;           // the most by which a plan let the process grow
+  std::size_t peak_before_ = 0;  // the peak of the process before the last plan
+  std::size_t before_ = 0;       // what was present before the last plan, and what became so since without it
 };
 
 }  // namespace xtape::train

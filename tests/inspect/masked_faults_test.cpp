@@ -67,6 +67,27 @@ const std::vector<Fault>& faults() {
                          fault_line,
                          " masked_fill [1, 1]  at masked_faults_test.cpp"};
        }},
+      {"zeros behind a guard on abs of masked values", small,
+       [](const Var& x) {
+         const Var masked = behind_mask(x);
+         const Var shifted = exp(masked - where(equal(abs(masked), inf), 0, masked));
+         AT_FAULT(log(shifted), "log");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "-inf in"};
+       }},
+      {"zeros behind a guard on the negative of masked values", small,
+       [](const Var& x) {
+         const Var masked = behind_mask(x);
+         const Var shifted = exp(masked - where(equal(-masked, inf), 0, masked));
+         AT_FAULT(log(shifted), "log");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "-inf in"};
+       }},
+      {"the difference of two rows that are masked throughout", small,
+       [](const Var& x) {
+         const Var first = logsumexp(masked_fill(x, x < 5, -inf), {1});
+         const Var second = logsumexp(masked_fill(x * 2, x < 5, -inf), {1});
+         AT_FAULT(first - second, "sub");
+         return Recorded{{sum(at_fault)}, fault_op, fault_line, "NaN in"};
+       }},
       {"exponentials overflow", Numbers{100.F, 1.F},
        [](const Var& x) {
          AT_FAULT(exp(x), "exp");
@@ -363,7 +384,7 @@ const std::vector<Fault>& faults() {
 }  // namespace
 
 TEST_CASE("masked faults: call and line are named, and the capsule fails in the same way") {
-  CHECK(faults().size() == 40);
+  CHECK(faults().size() == 43);
   for (const Fault& fault : faults()) {
     CAPTURE(fault.name);
     Tape tape;
