@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "element_index.hpp"
 #include "node_by_node.hpp"
 #include "visit.hpp"
 #include "xtape/inspect.hpp"
@@ -102,9 +103,7 @@ void measure(const Array& ours, const Array& theirs, Mismatch& found) {
   found.relative = difference == 0 ? 0 : size == 0 ? HUGE_VAL : std::sqrt(difference / size);
   found.ours = ours.as<double>()[at];
   found.theirs = theirs.as<double>()[at];
-  found.element.assign(ours.shape().size(), 0);
-  for (std::size_t axis = found.element.size(); axis-- > 0; at /= ours.shape()[axis])
-    found.element[axis] = at % ours.shape()[axis];
+  found.element = index_of(at, ours.shape());
 }
 
 /// What computes a value without passing values that match.

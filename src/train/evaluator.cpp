@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "finite.hpp"
+
 namespace xtape::train {
 
 Evaluator::Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room)
@@ -54,7 +56,8 @@ Evaluator::Sums Evaluator::play(const Batch& batch, bool continues) {
     sums[2 * i] = measuring.player.scalar(measuring.notes.results[i].sum);
     sums[2 * i + 1] = measuring.player.scalar(measuring.notes.results[i].count);
   }
-  for (const CarriedState& state : states) sums[not_finite_states] += is_finite(measuring.player, state) ? 0 : 1;
+  for (const CarriedState& state : states)
+    sums[not_finite_states] += all_finite(measuring.player.view(state.result)) ? 0 : 1;
   if (not_finite(sums) != nullptr && !failed_) failed_ = failed_play(measuring, feeds, 0);
   keep(measuring.player, states, left_);
   return sums;
