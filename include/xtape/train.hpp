@@ -76,7 +76,8 @@ struct UpdatePart {
 struct TrainerOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  std::int64_t accumulate = 1;  ///< Micro-batches per update, which equals an update on all of them at once.
+  /// Micro-batches per update, which equals an update on all of them at once: 1 to 1,048,576.
+  std::int64_t accumulate = 1;
   /// Into how many parts the rows of a batch are cut. The parts are summed in one order, so that the bits depend on
   /// `shards` and not on who computes which of them. Each draws its own random numbers.
   std::int64_t shards = 1;
