@@ -125,6 +125,7 @@ kill -TERM $training
 wait $training
 holds "and can be interrupted" [ $? = 143 ]
 expect 2 "" "'batch.accumulate' must be a whole number from 1 to 1048576, not 1000000000000" train "${text[@]}" --out none --set batch.accumulate=1000000000000
+expect 2 "" "--timeout: Value 1e300 not in range" train "${text[@]}" --out none --timeout 1e300
 
 # Time in proportion to the size: a quadratic search would take minutes.
 python3 - <<'PYTHON'
