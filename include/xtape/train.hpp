@@ -106,7 +106,7 @@ class TrainingError : public Error {
  public:
   using Error::Error;
 };
-/// An evaluation whose results are not finite. The updates before it are good.
+/// An evaluation whose results are not finite, or in which a call throws. The updates before it are good.
 class EvaluationError : public TrainingError {
  public:
   using TrainingError::TrainingError;
@@ -147,9 +147,11 @@ class Trainer {
   /// such value.
   std::vector<WatchedValue> watched(const std::vector<std::string>& names);
   /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts, and EvaluationError,
-  /// which names the op and its line as update() does, if a loss or carried state is not finite.
+  /// which names the op and its line as update() does, if a loss or carried state is not finite or a call throws; with
+  /// several ranks, all throw it.
   Evaluation evaluate();
-  /// The mean loss over `count` batches of random validation rows, as papers often report it.
+  /// The mean loss over `count` batches of random validation rows, as papers often report it. Throws Error unless
+  /// count is at least 1.
   double sampled_loss(std::int64_t count);
 
   /// With several ranks, true from `stop`, `save` or `interrupt` on one of them counts for all.
@@ -409,7 +411,7 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::s
 RecordedPlay first_play(const Recipe& recipe);
 
 /// Evaluates `model` on the whole validation split of `batches`. Throws Error if no target counts, and
-/// EvaluationError, which names the op and its line, if a loss or carried state is not finite.
+/// EvaluationError, which names the op and its line, if a loss or carried state is not finite or a call throws.
 Evaluation evaluate(Model& model, const Batches& batches);
 
 /// How to cut a text that is longer than a model's context: windows of `context` >= 2 tokens, each starting `stride`
@@ -430,7 +432,7 @@ struct TextEvaluation {
 TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options,
                              const std::shared_ptr<Communicator>& communicator = nullptr);
 
-/// The mean loss of `model` over `count` batches of random validation rows.
+/// The mean loss of `model` over `count` batches of random validation rows. Throws Error if count < 1.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
 
 }  // namespace xtape

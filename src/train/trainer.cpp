@@ -230,7 +230,8 @@ struct Trainer::Data {
   /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
     const std::string update = " of update " + std::to_string(state.step + 1);
-    throw TrainingError(train::not_finite_text(what + update, plays.find_failure(state.cursor), group, folders()));
+    const std::optional<train::FailedPlay> own = plays.find_failure(state.cursor);
+    throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
   }
 
   /// No call is at fault: rank 0 saves its play, where the gradients come from.
@@ -388,8 +389,15 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
   if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
   if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
     throw Error("this data has no epochs: its batches are drawn at random");
+  const auto evaluated = [&] {
+    try {
+      return evaluate();
+    } catch (const DefinitionError& error) {  // of what only evaluations record
+      throw EvaluationError(error.what());
+    }
+  };
   const auto report_evaluation = [&] {
-    const Evaluation evaluation = evaluate();
+    const Evaluation evaluation = evaluated();
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
     data_->note(evaluation);  // after the callback, which may measure more and be interrupted
   };
