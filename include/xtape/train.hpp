@@ -182,7 +182,8 @@ class Trainer {
     std::vector<std::string> watch = {};  ///< Their names, as for `watched`. An update that fails is observed too.
   };
   /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended it before that.
-  /// Throws Error if steps and epochs are both 0, or epochs are asked for and the data has none; and as update().
+  /// Throws Error if a number is negative, steps and epochs are both 0, or epochs are asked for and the data has none;
+  /// and as update() and evaluate().
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
   std::int64_t epoch() const;  ///< The number of complete epochs; 0 if the data has none.
   /// The step of the evaluation with the lowest perplexity (without one: loss) so far; -1 before the first.

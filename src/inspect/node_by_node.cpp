@@ -26,7 +26,10 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
                     {},
                     player.options(),
                     step};
-  for (const Feed& feed : feeds) play.inputs.add(feed.var.node().name, Array(feed.values));
+  for (const Feed& feed : feeds) {
+    if (feed.var.tape() != play.tape) throw HandleError("a feed's var belongs to another tape than the player");
+    play.inputs.add(feed.var.node().name, Array(feed.values));
+  }
   for (const Carry& carry : carries) try {
       play.inputs.add(carry.input.node().name, player.carried(carry.input).clone());
     } catch (const Error&) {  // no output depends on it
@@ -38,6 +41,10 @@ Array NodeByNode::source(const Node& node) const {
   if (node.op != &input_op()) return node.storage;
   const Array* fed = inputs_.find(node.name);
   if (fed == nullptr) throw Error("input '" + node.name + "' (" + to_string(node.outputs[0]) + ") is not fed");
+  const ValueType type{fed->dtype(), fed->shape()};
+  if (!*fed || type != node.outputs[0])
+    throw ShapeError("input '" + node.name + "' is " + to_string(node.outputs[0]) + ", and is fed " +
+                     (*fed ? to_string(type) : "an empty array"));
   return *fed;
 }
 

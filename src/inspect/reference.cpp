@@ -178,7 +178,11 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
   RecordedPlay all = play;
   all.outputs.clear();
   all.options.passes = Passes::unfused();
+  for (const auto& each : outputs)
+    if (each.value.tape() != play.tape)
+      throw HandleError("compare: output '" + each.name + "' belongs to another tape than the play");
   for (const auto& [name, array] : reference) {
+    if (!array) throw Error("compare: the array is empty: '" + name + "'");
     const auto value = value_named(play, outputs, name, array.shape());
     if (!value) {
       result.unknown.push_back(name);

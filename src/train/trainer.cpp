@@ -189,6 +189,7 @@ struct Trainer::Data {
         state.cursor, [&](const Batch& batch) -> auto& { return observing().statistics(batch); }));
   }
   std::vector<WatchedValue> watched(const std::vector<std::string>& names) {
+    if (names.empty()) return {};
     return train::ObservedSteps::values_of(plays.observe(
         state.cursor, [&](const Batch& batch) -> auto& { return observing().watched(batch, names); }));
   }
@@ -245,6 +246,7 @@ struct Trainer::Data {
 };
 
 Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
+  if (!(options.clip >= 0)) throw Error("clip must be at least 0 (0: no clipping)");
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
   data_->state.epoch_batches = batches.epoch_batches();
@@ -386,6 +388,9 @@ std::int64_t Trainer::evaluated_step() const {
 }
 
 bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
+  for (const std::int64_t number : {options.steps, options.epochs, options.evaluate_every, options.patience,
+                                    options.statistics_every, options.watch_every})
+    if (number < 0) throw Error("the numbers of a training must not be negative, got " + std::to_string(number));
   if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
   if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
     throw Error("this data has no epochs: its batches are drawn at random");
