@@ -9,6 +9,9 @@
 
 namespace xtape {
 
+/// The shortest and the longest timeout, in seconds: three years, which clocks can add.
+inline constexpr double least_timeout = 1e-3, most_timeout = 1e8;
+
 struct MpiOptions {
   double timeout = 600;       ///< Seconds after which a rank that does not answer is an error.
   bool shared_memory = true;  ///< Whether ranks of one host share memory.
@@ -20,7 +23,7 @@ struct MpiOptions {
 
 /// The ranks of MPI_COMM_WORLD. Initialises MPI if necessary, and then finalises it with the last copy of the pointer.
 /// Throws CommunicationError if the launcher has started several processes that MPI does not connect: then it belongs
-/// to another implementation of MPI than the library.
+/// to another implementation of MPI than the library, and Error if the timeout is out of range.
 std::shared_ptr<Communicator> mpi_communicator(const MpiOptions& options = {});
 
 /// Ends all ranks at once, with this exit code.

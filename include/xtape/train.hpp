@@ -72,7 +72,8 @@ struct UpdatePart {
 struct TrainerOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  std::int64_t accumulate = 1;  ///< Micro-batches per update, which equals an update on all of them at once.
+  /// Micro-batches per update, which equals an update on all of them at once: 1 to 1,048,576.
+  std::int64_t accumulate = 1;
   /// Into how many parts the rows of a batch are cut. The parts are summed in one order, so that the bits depend on
   /// `shards` and not on who computes which of them. Each draws its own random numbers.
   std::int64_t shards = 1;
@@ -101,7 +102,7 @@ class TrainingError : public Error {
  public:
   using Error::Error;
 };
-/// An evaluation whose results are not finite. The updates before it are good.
+/// An evaluation whose results are not finite, or in which a call throws. The updates before it are good.
 class EvaluationError : public TrainingError {
  public:
   using TrainingError::TrainingError;
@@ -142,9 +143,11 @@ class Trainer {
   /// such value.
   std::vector<WatchedValue> watched(const std::vector<std::string>& names);
   /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts, and EvaluationError,
-  /// which names the op and its line as update() does, if a loss or carried state is not finite.
+  /// which names the op and its line as update() does, if a loss or carried state is not finite or a call throws; with
+  /// several ranks, all throw it.
   Evaluation evaluate();
-  /// The mean loss over `count` batches of random validation rows, as papers often report it.
+  /// The mean loss over `count` batches of random validation rows, as papers often report it. Throws Error unless
+  /// count is at least 1.
   double sampled_loss(std::int64_t count);
 
   /// With several ranks, true from `stop`, `save` or `interrupt` on one of them counts for all.
@@ -175,7 +178,8 @@ class Trainer {
     std::vector<std::string> watch = {};  ///< Their names, as for `watched`. An update that fails is observed too.
   };
   /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended it before that.
-  /// Throws Error if steps and epochs are both 0, or epochs are asked for and the data has none; and as update().
+  /// Throws Error if a number is negative, steps and epochs are both 0, or epochs are asked for and the data has none;
+  /// and as update() and evaluate().
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
   std::int64_t epoch() const;  ///< The number of complete epochs; 0 if the data has none.
   /// The step of the evaluation with the lowest perplexity (without one: loss) so far; -1 before the first.
@@ -404,7 +408,7 @@ TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::s
 RecordedPlay first_play(const Recipe& recipe);
 
 /// Evaluates `model` on the whole validation split of `batches`. Throws Error if no target counts, and
-/// EvaluationError, which names the op and its line, if a loss or carried state is not finite.
+/// EvaluationError, which names the op and its line, if a loss or carried state is not finite or a call throws.
 Evaluation evaluate(Model& model, const Batches& batches);
 
 /// How to cut a text that is longer than a model's context: windows of `context` >= 2 tokens, each starting `stride`
@@ -425,7 +429,7 @@ struct TextEvaluation {
 TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options,
                              const std::shared_ptr<Communicator>& communicator = nullptr);
 
-/// The mean loss of `model` over `count` batches of random validation rows.
+/// The mean loss of `model` over `count` batches of random validation rows. Throws Error if count < 1.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
 
 }  // namespace xtape

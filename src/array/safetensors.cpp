@@ -135,6 +135,7 @@ struct ArrayWriter::Data {
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<std::uint64_t> checksums;  // of the arrays, as far as they are known
   std::size_t written = 0;               // arrays
+  bool committed = false;
   ReplacedFile file;
 
   Data(std::string name, std::vector<ArrayFile::Entry> arrays, std::vector<std::pair<std::string, std::string>> words)
@@ -170,7 +171,8 @@ void ArrayWriter::write(const ArrayView& values) {
     throw DtypeError("'" + entry.name + "' is " + name_of(entry.dtype) + ", not " + name_of(values.dtype()));
   if (values.shape() != entry.shape)
     throw ShapeError("'" + entry.name + "' has shape " + to_string(entry.shape) + ", not " + to_string(values.shape()));
-  const Array copy = values.layout().contiguous() ? Array() : Array(values);
+  const bool in_place = values.layout().contiguous() && values.data() != nullptr;
+  const Array copy = in_place ? Array() : Array(values);  // which throws for a view without memory
   const void* bytes = copy ? copy.data()
                            : static_cast<const std::byte*>(values.data()) +
                                  values.layout().offset * static_cast<std::int64_t>(size_of(entry.dtype));
@@ -183,9 +185,11 @@ void ArrayWriter::commit() {
   if (data_->written != data_->entries.size())
     throw Error("only " + std::to_string(data_->written) + " of the " + std::to_string(data_->entries.size()) +
                 " arrays of '" + data_->path + "' have been written");
+  if (data_->committed) throw Error("'" + data_->path + "' has been committed already");
   const std::string header = data_->bytes_of_header();
   data_->file.rewrite(header.data(), header.size());
   data_->file.commit();
+  data_->committed = true;
 }
 
 void save_arrays(const std::string& path, const Store& store,

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "json_text.hpp"
@@ -145,6 +146,10 @@ std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::v
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path) {
   if (std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return entry.name == metadata_key; }))
     throw FileError("cannot write '" + path + "': the array name '" + metadata_key + "' is reserved for the metadata");
+  std::set<std::string> names;
+  for (const ArrayFile::Entry& entry : entries)
+    if (!names.insert(entry.name).second)
+      throw FileError("cannot write '" + path + "': two arrays have the name '" + entry.name + "'");
   // The text is built member by member, because insertion into an ordered JSON object searches all names.
   std::string text = "{";
   const auto add = [&](const std::string& name, const std::string& value) {

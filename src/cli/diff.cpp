@@ -14,15 +14,26 @@ namespace {
 bool same(const CLI::App& command, const DiffArguments& arguments) {
   const std::string &first = arguments.first.what, &second = arguments.second;
   if (second.ends_with(".safetensors")) return same_as_reference(command, arguments);
-  if (!arguments.recorded.function.empty())
-    return same_tapes(tape_of_definition(command, arguments, first), tape_of_definition(command, arguments, second));
+  if (!arguments.recorded.function.empty()) {
+    const auto recorded = [&](const std::string& path) {
+      const RecordedTape made = definition_recorded(command, arguments, path);
+      return TapeOutputs{made.tape, made.outputs};
+    };
+    return same_tapes(recorded(first), recorded(second));
+  }
   const Kind ours = kind_of(first), theirs = kind_of(second);
   const auto both = [&](std::initializer_list<Kind> kinds) {
     const auto is_one = [&](Kind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
     return is_one(ours) && is_one(theirs);
   };
   if (both({Kind::play})) return same_plays(first, second);
-  if (both({Kind::tape, Kind::capsule, Kind::play})) return same_tapes(Tape::load(first), Tape::load(second));
+  if (both({Kind::tape, Kind::capsule, Kind::play})) {
+    const auto loaded = [](const std::string& path) {
+      const SavedTape saved = Tape::load(path);
+      return TapeOutputs{saved.tape, saved.outputs};
+    };
+    return same_tapes(loaded(first), loaded(second));
+  }
   if (both({Kind::run, Kind::recipe, Kind::play})) return same_trainings(arguments);
   if (both({Kind::digests})) return same_digests(first, second);
   if (both({Kind::definition})) throw WrongInput("two definitions need --tape FUNCTION --with SIZES");

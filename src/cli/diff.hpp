@@ -16,11 +16,16 @@ struct DiffArguments {
   double tolerance = 1e-4;
 };
 
-/// Saved tapes, or tapes of definitions: nodes, outputs, and the arrays of parameters.
-bool same_tapes(const SavedTape& first, const SavedTape& second);
-/// The function that the arguments name, of the definition `path`, as a saved tape would be.
-SavedTape tape_of_definition(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
+/// A tape and the values that it is for, by name: of a saved tape or play, or of a function of a definition.
+struct TapeOutputs {
+  Tape tape;
+  NamedVars outputs;
+};
+/// Nodes, outputs, and the arrays of parameters.
+bool same_tapes(const TapeOutputs& first, const TapeOutputs& second);
+/// The function that the arguments name, of the definition `path`.
 RecordedTape definition_recorded(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
+/// As a saved tape would be.
 SavedTape saved_form(const RecordedTape& recorded);
 /// The first play and the arrays of the second file.
 bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);

@@ -7,8 +7,9 @@
 namespace xtape::cli {
 
 bool same_plays(const std::string& first_path, const std::string& second_path) {
-  if (!same_tapes(Tape::load(first_path), Tape::load(second_path))) return false;
-  const RecordedPlay first = load_play(first_path).play, second = load_play(second_path).play;
+  const SavedPlay one = load_play(first_path), other = load_play(second_path);
+  const RecordedPlay &first = one.play, &second = other.play;
+  if (!same_tapes({first.tape, one.outputs}, {second.tape, other.outputs})) return false;
   for (const auto& [name, ours] : first.inputs) {
     const Array& theirs = second.inputs.at(name);  // the tapes are the same
     if (std::memcmp(ours.data(), theirs.data(), ours.bytes()) == 0) continue;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "diff.hpp"
+#include "element_index.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {
@@ -31,10 +32,8 @@ void print(const Mismatch& found) {
   std::printf("'%s' differs: %s, in the reference %s\n", found.name.c_str(), found.type.c_str(),
               found.reference_type.c_str());
   if (found.type == found.reference_type || std::isfinite(found.relative)) {
-    std::string index;
-    for (const std::int64_t i : found.element) index += (index.empty() ? "" : ", ") + std::to_string(i);
-    std::printf("  by %.2e of its size, most at [%s]: %.7g, in the reference %.7g\n", found.relative, index.c_str(),
-                found.ours, found.theirs);
+    std::printf("  by %.2e of its size, most at %s: %.7g, in the reference %.7g\n", found.relative,
+                index_text(found.element).c_str(), found.ours, found.theirs);
   }
   if (found.transposed) std::printf("  the transpose matches\n");
   std::printf("  it is %s%s%s\n", found.node.c_str(), found.site.empty() ? "" : "  at ", found.site.c_str());

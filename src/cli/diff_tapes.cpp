@@ -10,23 +10,25 @@ namespace xtape::cli {
 
 namespace {
 /// Compares the elements of parameters, of tapes that are the same otherwise.
-bool same_parameters(const SavedTape& first, const SavedTape& second) {
-  std::size_t different = 0;
+bool same_parameters(const Tape& first, const Tape& second) {
+  std::size_t parameters = 0, different = 0;
   std::string found;
-  for (const auto& [name, var] : first.parameters) {
-    const Array &ours = var.node().storage, &theirs = second.parameters.at(name).node().storage;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first.node(i).op != &parameter_op()) continue;
+    ++parameters;
+    const Array &ours = first.node(i).storage, &theirs = second.node(i).storage;
     if (std::memcmp(ours.data(), theirs.data(), ours.bytes()) == 0) continue;
-    if (different++ == 0) found = name;
+    if (different++ == 0) found = first.node(i).name;
   }
   if (different == 0) return true;
-  std::cout << "the same nodes; " << different << " of " << first.parameters.size()
-            << " parameters have other elements, first '" << found << "'\n";
+  std::cout << "the same nodes; " << different << " of " << parameters << " parameters have other elements, first '"
+            << found << "'\n";
   return false;
 }
 
 }  // namespace
 
-bool same_tapes(const SavedTape& first, const SavedTape& second) {
+bool same_tapes(const TapeOutputs& first, const TapeOutputs& second) {
   if (const std::string found = first_difference(first.tape, second.tape); !found.empty()) {
     std::cout << found << '\n';
     return false;
@@ -42,11 +44,7 @@ bool same_tapes(const SavedTape& first, const SavedTape& second) {
       std::cout << "output '" << name << "' is only in the second\n";
       return false;
     }
-  return same_parameters(first, second);
-}
-
-SavedTape tape_of_definition(const CLI::App& command, const DiffArguments& arguments, const std::string& path) {
-  return saved_form(definition_recorded(command, arguments, path));
+  return same_parameters(first.tape, second.tape);
 }
 
 RecordedTape definition_recorded(const CLI::App& command, const DiffArguments& arguments, const std::string& path) {

@@ -18,9 +18,7 @@ Kind kind_of_json(const std::string& path) {
   if (root.has("format")) throw WrongInput("'" + path + "' is a file of a saved tape: give the folder");
   return root.has("model") || root.has("blocks") ? Kind::definition : Kind::recipe;
 }
-}  // namespace
 
-namespace {
 /// Whether a recipe is named as for `xtape train`: "shakespeare_char".
 bool is_recipe_name(const std::string& name) {
   if (path_exists(name) || name.find('/') != std::string::npos) return false;

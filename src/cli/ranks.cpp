@@ -72,7 +72,7 @@ void add_ranks(CLI::App& command, RankArguments& arguments) {
       .add_option("--timeout", arguments.timeout,
                   "With several ranks: seconds after which one that does not answer is an error")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(least_timeout, most_timeout));
 }
 
 std::shared_ptr<Communicator> ranks(const RankArguments& arguments) {

@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <unordered_map>
 
 #include "node_text.hpp"
 #include "recorded.hpp"
@@ -43,15 +44,18 @@ bool equal_modules(const ModuleSummary& a, const ModuleSummary& b) {
 
 std::vector<Shown> shown_modules(const Model& model) {
   std::vector<Shown> shown;
+  std::unordered_map<std::string, std::vector<std::size_t>> of_path;  // indices in `shown`
   for (const ModuleSummary& module : model.modules()) {
     const std::string path = starred(module.path);
-    const auto same = std::find_if(shown.begin(), shown.end(), [&](const Shown& each) {
-      return each.path == path && equal_modules(each.module, module);
-    });
-    if (same != shown.end())
-      ++same->count;
-    else
+    std::vector<std::size_t>& alike = of_path[path];
+    const auto same =
+        std::find_if(alike.begin(), alike.end(), [&](std::size_t i) { return equal_modules(shown[i].module, module); });
+    if (same != alike.end()) {
+      ++shown[*same].count;
+    } else {
+      alike.push_back(shown.size());
       shown.push_back({module, path});
+    }
   }
   return shown;
 }

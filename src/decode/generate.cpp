@@ -214,6 +214,10 @@ std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptio
   if (options.context < 1) throw Error("the context must be at least one token");
   if (options.samples < 1) throw Error("at least one continuation of each prompt must be requested");
   if (options.batch_size < 1) throw Error("a batch has at least one row");
+  constexpr std::int64_t most_rows = INT32_MAX;
+  if (!prompts.empty() && options.samples > most_rows / static_cast<std::int64_t>(prompts.size()))
+    throw Error("at most " + std::to_string(most_rows) + " continuations can be requested, not " +
+                std::to_string(options.samples) + " of each prompt");
   std::vector<Row> rows;
   for (const Tokens& prompt : prompts) {
     if (prompt.empty()) throw Error("a prompt without tokens cannot be continued");

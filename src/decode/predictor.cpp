@@ -39,7 +39,8 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
   if (rows_size.empty())
     throw DefinitionError(whose() + " has no input '" + options.stepped + "' to be given step by step" +
                           did_you_mean(options.stepped, names));
-  if (options.capacity < 1) throw Error("the capacity of caches must be at least 1");
+  if (options.capacity < 1 || options.capacity > decode::most_places)
+    throw Error("the capacity of caches must be at least 1 and at most " + std::to_string(decode::most_places));
   if (options.players < 1) throw Error("at least one player must be kept");
   if (options.limit < 0) throw Error("the limit of positions must be at least 1, or 0 for none");
   threads = thread_count(step_players.options().threads);

@@ -54,6 +54,9 @@ void Predictor::Data::store_boundary(const FixedPlayers::Function& fixed, std::i
 void Predictor::Data::begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t repeat) {
   if (rows < 1 || repeat < 1)
     throw Error("a batch has at least one row, got " + std::to_string(rows) + " times " + std::to_string(repeat));
+  if (repeat > decode::most_rows / rows)
+    throw Error("a batch has at most " + std::to_string(decode::most_rows) + " rows, got " + std::to_string(rows) +
+                " times " + std::to_string(repeat));
   fixed_sizes = sizes_of(fixed);
   step_key.sizes = fixed_sizes;
   past.clear();

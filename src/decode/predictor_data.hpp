@@ -13,6 +13,9 @@
 namespace xtape {
 
 namespace decode {
+/// The most rows of a batch, and the most positions of a row: rows are numbered in int32.
+inline constexpr std::int64_t most_rows = INT32_MAX, most_places = INT32_MAX;
+
 /// The inputs of a player of steps.
 struct StepInputs {
   Array tokens;  // [rows, tokens]

@@ -67,9 +67,9 @@ StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int
 }
 
 void Predictor::Data::make_room(std::int64_t places) {
-  if (options.limit > 0 && places > options.limit)
-    throw Error("a row would have " + std::to_string(places) + " positions; the limit is " +
-                std::to_string(options.limit));
+  const std::int64_t most = options.limit > 0 ? std::min(options.limit, decode::most_places) : decode::most_places;
+  if (places > most)
+    throw Error("a row would have " + std::to_string(places) + " positions; the limit is " + std::to_string(most));
   if (places <= capacity) return;
   while (capacity < places) capacity *= 2;
   if (options.limit > 0) capacity = std::min(capacity, options.limit);

@@ -20,6 +20,7 @@ using decode::SentenceSearch;
 using decode::TargetSteps;
 using Results = std::vector<std::vector<Hypothesis>>;
 
+constexpr std::int64_t most_beam = 1 << 20;
 constexpr const char* always_cached = "a predictor always caches: to search without caches, pass the model";
 
 void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
@@ -27,6 +28,9 @@ void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
     if (value < 1) throw Error(std::string(name) + " must be at least 1, got " + std::to_string(value));
   };
   at_least_one(options.beam_size, "beam_size");
+  if (options.beam_size > most_beam)
+    throw Error("beam_size must be at most " + std::to_string(most_beam) + ", got " +
+                std::to_string(options.beam_size));
   at_least_one(options.max_length, "max_length");
   at_least_one(options.n_best, "n_best");
   at_least_one(options.batch_size, "batch_size");

@@ -56,7 +56,7 @@ class Cut {
 };
 
 /// The failing node, and the nodes that compute its causes as long as they are out of range; or the whole stretch.
-std::set<std::int32_t> nodes_to_keep(const Program& program, const FailingNode& failing, const Causes& causes) {
+std::set<std::int32_t> nodes_of_capsule(const Program& program, const FailingNode& failing, const Causes& causes) {
   constexpr std::size_t most_nodes = 20;
   constexpr double in_range = 1e4;
   std::set<std::int32_t> nodes{failing.node};
@@ -89,7 +89,7 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Un
     capsule.operands = capsule.outputs;
   } else {
     Cut cut(program, causes.arrays);
-    for (const std::int32_t index : nodes_to_keep(program, failing, causes)) cut.add(index);
+    for (const std::int32_t index : nodes_of_capsule(program, failing, causes)) cut.add(index);
     capsule.tape = cut.tape();
     capsule.operands = cut.operands();
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "element_index.hpp"
 #include "failing.hpp"
 #include "visit.hpp"
 #include "xtape/op.hpp"
@@ -104,7 +105,7 @@ std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node,
 }
 
 /// The nodes whose arrays are needed to look for causes.
-std::set<std::int32_t> nodes_to_keep(const Program& program, const FailingNode& failing) {
+std::set<std::int32_t> nodes_to_look_at(const Program& program, const FailingNode& failing) {
   constexpr std::size_t most_kept = 64;
   if (failing.stretch.empty()) return nearest_before(program, failing.node, most_kept);
   std::set<std::int32_t> kept = failing.stretch;
@@ -146,15 +147,6 @@ void add_outputs(Causes& causes, const NodeByNode& plays, const FailingNode& fai
 }
 }  // namespace
 
-std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape) {
-  std::vector<std::int64_t> index(shape.size());
-  for (std::size_t axis = index.size(); axis-- > 0;) {
-    index[axis] = element % shape[axis];
-    element /= shape[axis];
-  }
-  return index;
-}
-
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
   constexpr std::size_t most_causes = 16;
   constexpr double usual = 100;  // the magnitude of a value that needs no further cause
@@ -162,7 +154,7 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
   Causes causes;
   causes.arrays = plays.play(
       [&](std::int32_t node, const std::vector<Array>&, std::vector<Array>&) { return node + 1 < failing.node; },
-      nodes_to_keep(program, failing));
+      nodes_to_look_at(program, failing));
   add_outputs(causes, plays, failing);
   const std::vector<bool> varies = varying_nodes(program);
   Stretch stretch(plays, failing, causes);

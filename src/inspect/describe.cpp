@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "element_index.hpp"
 #include "visit.hpp"
 #include "xtape/op.hpp"
 

@@ -61,6 +61,8 @@ std::map<std::int32_t, double> played_numbers(const RecordedPlay& play, const Ta
 const Var& loss_of(const RecordedPlay& play) {
   if (play.outputs.empty()) throw Error("a gradient needs an output");
   const Var& loss = play.outputs[0];
+  if (loss.tape() != play.tape)
+    throw HandleError("a gradient needs an output of the play's own tape, not of another tape");
   if (loss.rank() != 0 || !is_floating(loss.dtype()))
     throw Error("a gradient needs a floating scalar as the first output, not " + to_string(loss.type()));
   return loss;

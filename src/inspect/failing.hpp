@@ -40,7 +40,4 @@ struct Causes {
 };
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing);
 
-/// The index of an element in row-major order.
-std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape);
-
 }  // namespace xtape

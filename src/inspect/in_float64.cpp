@@ -48,6 +48,7 @@ Tape widened(const Tape& tape) {
 }  // namespace
 
 Array in_float64(const Array& array) {
+  if (!array) return array.clone();  // which throws
   if (array.dtype() == Dtype::float32) return converted<float>(array);
   if (array.dtype() == Dtype::bfloat16) return converted<bfloat16>(array);
   return Array(array);
@@ -74,7 +75,10 @@ Node in_float64(Node node, const std::vector<ValueType>& inputs) {
 
 WidenedTape in_float64(const Tape& tape, const Vars& vars) {
   WidenedTape wide{widened(tape), {}};
-  for (const Var& var : vars) wide.vars.push_back(wide.tape.var(var.id()));
+  for (const Var& var : vars) {
+    if (var.tape() != tape) throw HandleError("in_float64: a var belongs to another tape");
+    wide.vars.push_back(wide.tape.var(var.id()));
+  }
   return wide;
 }
 

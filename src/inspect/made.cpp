@@ -80,15 +80,6 @@ Kind kind_of(double number) {
   return number > 0 ? Kind::inf : Kind::minus_inf;
 }
 
-bool all_finite(const Array& array) {
-  bool finite = true;
-  visit_floats(array, [&](const auto* elements) {
-    const auto is_finite = [](auto element) { return std::isfinite(static_cast<double>(element)); };
-    finite = std::all_of(elements, elements + array.count(), is_finite);
-  });
-  return finite;
-}
-
 Kinds kinds_of(const std::vector<Array>& arrays) {
   Kinds kinds;
   for (const Array& array : arrays) {

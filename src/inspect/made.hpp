@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "finite.hpp"
 #include "node_by_node.hpp"
 
 namespace xtape {
@@ -13,8 +14,6 @@ namespace xtape {
 enum class Kind : std::uint8_t { finite, nan, inf, minus_inf };
 const char* name_of(Kind kind);  ///< "finite", "NaN", "inf", "-inf".
 Kind kind_of(double number);
-
-bool all_finite(const Array& array);
 
 /// The kinds of the elements of several arrays, in row-major order; empty for an array whose elements are all finite.
 using Kinds = std::vector<std::vector<Kind>>;

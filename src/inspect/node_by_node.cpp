@@ -39,6 +39,7 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
                     player.options(),
                     step};
   for (const Feed& feed : feeds) {
+    if (feed.var.tape() != play.tape) throw HandleError("a feed's var belongs to another tape than the player");
     check_fed(feed.var.node(), feed.values);
     play.inputs.add(feed.var.node().name, Array(feed.values));
   }

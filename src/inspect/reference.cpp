@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "element_index.hpp"
 #include "node_by_node.hpp"
 #include "visit.hpp"
 #include "xtape/inspect.hpp"
@@ -102,9 +103,7 @@ void measure(const Array& ours, const Array& theirs, Mismatch& found) {
   found.relative = difference == 0 ? 0 : size == 0 ? HUGE_VAL : std::sqrt(difference / size);
   found.ours = ours.as<double>()[at];
   found.theirs = theirs.as<double>()[at];
-  found.element.assign(ours.shape().size(), 0);
-  for (std::size_t axis = found.element.size(); axis-- > 0; at /= ours.shape()[axis])
-    found.element[axis] = at % ours.shape()[axis];
+  found.element = index_of(at, ours.shape());
 }
 
 /// What computes a value without passing values that match.
@@ -179,7 +178,11 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
   RecordedPlay all = play;
   all.outputs.clear();
   all.options.passes = Passes::unfused();
+  for (const auto& each : outputs)
+    if (each.value.tape() != play.tape)
+      throw HandleError("compare: output '" + each.name + "' belongs to another tape than the play");
   for (const auto& [name, array] : reference) {
+    if (!array) throw Error("compare: the array is empty: '" + name + "'");
     const auto value = value_named(play, outputs, name, array.shape());
     if (!value) {
       result.unknown.push_back(name);

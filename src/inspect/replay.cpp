@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "checksum.hpp"
+#include "element_index.hpp"
 #include "failing.hpp"
 
 namespace xtape {
@@ -44,12 +45,6 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
 }
 
 namespace {
-std::string index_text(const std::vector<std::int64_t>& index) {
-  std::string text;
-  for (const std::int64_t each : index) text += (text.empty() ? "[" : ", ") + std::to_string(each);
-  return text + "]";
-}
-
 /// The farthest cause that is reached through values that are not finite; null if all operands are finite.
 const Cause* source_of(const Failure& failure) {
   const Cause* source = nullptr;

@@ -222,15 +222,13 @@ class Builder {
 }  // namespace
 
 const Weight* Module::find_weight(const std::string& name) const {
-  for (const Weight& each : weights)
-    if (each.spec->name == name) return &each;
-  return nullptr;
+  const auto found = block->weight_index.find(name);
+  return found == block->weight_index.end() ? nullptr : &weights.at(found->second);
 }
 
 const ModuleList* Module::find_module(const std::string& name) const {
-  for (std::size_t i = 0; i < modules.size(); ++i)
-    if (block->modules[i].name == name) return &modules[i];
-  return nullptr;
+  const auto found = block->module_index.find(name);
+  return found == block->module_index.end() ? nullptr : &modules.at(found->second);
 }
 
 std::unique_ptr<Module> build_modules(ModelContext& context) {

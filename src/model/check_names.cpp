@@ -143,7 +143,7 @@ void check_file(const Definition& definition, const OpTable& ops, std::set<const
     checker.computation(block->inputs, block->computation);
   }
   if (definition.model == nullptr) return;
-  const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition.functions, &ops};
+  const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition, &ops};
   Checker shared(names);
   check_shared(shared, *definition.model);
   for (const Function& function : definition.functions) {

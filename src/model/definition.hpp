@@ -75,14 +75,17 @@ using Renamed = std::map<std::string, std::string>;
 /// The hint for an error about the unknown `name`: its replacement in `renamed`, else the nearest of `names`, else "".
 std::string now_called(const std::string& name, const Renamed& renamed, const std::vector<std::string>& names);
 
+/// Indices in a list by name: a file may have very many of anything.
+using Index = std::map<std::string, std::size_t>;
+
 struct Block {
   std::string name;  ///< "" for the model itself.
   Location location;
   const Definition* home = nullptr;
   std::vector<Parameter> parameters;
-  std::map<std::string, std::size_t> parameter_index;  ///< By name.
   std::vector<WeightSpec> weights;
   std::vector<ModuleSpec> modules;
+  Index parameter_index, weight_index, module_index;
   std::vector<Input> inputs;
   Computation computation;
   std::vector<std::pair<std::string, Line>> exports;  ///< Weights that other programs know, by name.
@@ -113,13 +116,13 @@ struct Definition {
   };
   std::vector<Used> used;
   std::vector<Parameter> hyper;
-  std::map<std::string, std::size_t> hyper_index;  ///< Indices in `hyper` by name: a file may have very many.
+  Index hyper_index;
   std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null without the entry.
   std::vector<std::unique_ptr<Block>> blocks;
   std::map<std::string, const Block*> block_index;  ///< The same by name.
   std::unique_ptr<const Block> model;  ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
-  std::map<std::string, std::size_t> function_index;  ///< Indices in `functions` by name.
+  Index function_index;
   Renamed renamed;  ///< Old names of hyper-parameters and blocks.
 
   /// A block of this file or of a file that it uses directly; null if there is none of that name.

@@ -220,6 +220,12 @@ void check_distinct(const Block& block, const JsonNode& node) {
   for (const ModuleSpec& each : block.modules) take(each.name, "module");
   for (const Input& each : block.inputs) take(each.name, "input");
 }
+
+void index(Block& block) {
+  block.parameter_index = index_of(block.parameters);
+  block.weight_index = index_of(block.weights);
+  block.module_index = index_of(block.modules);
+}
 }  // namespace
 
 const char* modules_key(int version) {
@@ -249,12 +255,6 @@ Line read_expression(const JsonNode& node) {
   if (!json.is_boolean() && !json.is_number())
     node.fail(std::string("an expression, a number or a flag belongs here, not ") + json.type_name());
   return parse_line(node.source()->spelling(json), location_of(node), false);
-}
-
-std::map<std::string, std::size_t> index_of(const std::vector<Parameter>& parameters) {
-  std::map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < parameters.size(); ++i) index.emplace(parameters[i].name, i);
-  return index;
 }
 
 Renamed read_renamed(const Entries& entries) {
@@ -288,7 +288,6 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
   block->location = location_of(node);
   block->home = &home;
   block->parameters = read_parameters(merged({node}, "hyper"));
-  block->parameter_index = index_of(block->parameters);
   block->renamed = read_renamed(merged({node}, "renamed"));
   block->weights = read_weights(merged({node}, "weights"));
   block->modules = read_modules(merged({node}, modules_key(home.version)), home);
@@ -304,6 +303,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
     for (const char* key : {"block", "repeat", "when", "checkpoint", "about", "pass"})
       if (each.name == key)
         node.at("hyper").fail("a parameter cannot be called '" + each.name + "': modules use that key");
+  index(*block);
   check_distinct(*block, node);
   return block;
 }
@@ -319,6 +319,7 @@ std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, cons
   block->modules = read_modules(merged(nodes, modules), home);
   for (const ModuleSpec& module : block->modules)
     if (module.given) fail(module.location, "a model cannot be given modules: describe '" + module.name + "' here");
+  index(*block);
   check_distinct(*block, node);
   return block;
 }
@@ -329,13 +330,12 @@ namespace {
 void check_function(const Function& function, const Block& model, const JsonNode& node) {
   std::vector<std::string> names = {function.name};
   for (const Input& each : function.inputs) names.push_back(each.name);
-  const auto taken = [&](const auto& list, const char* kind) {
-    for (const auto& each : list)
-      if (std::find(names.begin(), names.end(), each.name) != names.end())
-        node.fail_at_key("'" + each.name + "' is the name of a " + kind + " of the model already");
+  const auto taken = [&](const Index& index, const char* kind) {
+    for (const std::string& name : names)
+      if (index.count(name) != 0) node.fail_at_key("'" + name + "' is the name of a " + kind + " of the model already");
   };
-  taken(model.modules, "module");
-  taken(model.weights, "weight");
+  taken(model.module_index, "module");
+  taken(model.weight_index, "weight");
   const Line& result = function.computation.results[0].second;
   if (!function.computation.results[0].first.empty() || result.value.form != Form::tuple) return;
   const auto is_name = [](const Expression& each) { return each.form == Form::name; };

@@ -18,8 +18,13 @@ Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const
 /// Parses a string as an expression; a number or flag is a literal.
 Line read_expression(const JsonNode& node);
 Renamed read_renamed(const Entries& entries);
-/// The index of each parameter by its name.
-std::map<std::string, std::size_t> index_of(const std::vector<Parameter>& parameters);
+/// The index of each element by its name.
+template <class Named>
+Index index_of(const std::vector<Named>& list) {
+  Index index;
+  for (std::size_t i = 0; i < list.size(); ++i) index.emplace(list[i].name, i);
+  return index;
+}
 std::vector<Parameter> read_parameters(const Entries& entries);
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home);
 /// Merges the entries "model" of a file and of those that it extends into a block of modules and weights without

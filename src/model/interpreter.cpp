@@ -131,7 +131,7 @@ VisibleNames Interpreter::names_in(const Environment& environment) const {
           module != nullptr ? module->block : nullptr,
           module != nullptr ? module->parameters.size() : 0,  // those that are set so far
           tape_.has_value(),
-          environment.in_function ? &context_.definition->functions : nullptr,
+          environment.in_function ? context_.definition.get() : nullptr,
           context_.ops};
 }
 

@@ -50,7 +50,6 @@ class Interpreter {
   /// Whether `name` has a value in `environment`, apart from weights and modules.
   bool knows(const std::string& name, const Environment& environment) const;
 
-
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
   Value call_function(const Function& function, const Arguments& arguments);
 

@@ -177,6 +177,7 @@ Array Model::weight(const std::string& name) {
 void Model::use_weights(const Store& memory) {
   for (const Store::Entry& entry : memory) {
     const Array& weight = weights().at(entry.name);
+    if (!entry.value) throw Error("weight '" + entry.name + "' cannot use this array: the array is empty");
     const auto mismatch = [&] {
       return "weight '" + entry.name + "' is " + to_string(ValueType{weight.dtype(), weight.shape()}) + ", the array " +
              to_string(ValueType{entry.value.dtype(), entry.value.shape()});

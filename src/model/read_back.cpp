@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include "hugging_face_files.hpp"
@@ -47,7 +48,10 @@ Array drawn(const ValueType& type, std::int64_t tokens, std::mt19937_64& random)
   return array;
 }
 
+/// A play of a function.
 struct Played {
+  std::string function;
+  Trial trial;
   Store inputs;
   Array result;
 };
@@ -67,7 +71,7 @@ Played played(const Model& model, const std::string& function, const Trial& tria
   const Var result = model.record(tape, function, inputs)[0].value;
   const std::int64_t classes = result.rank() == 0 ? 1 : result.shape()[result.rank() - 1];
   std::mt19937_64 random(1);
-  Played play{given, {}};
+  Played play{function, trial, given, {}};
   std::vector<Feed> feeds;
   for (const auto& [name, var] : inputs) {
     if (given.empty()) play.inputs.add(name, drawn(var.type(), trial.tokens > 0 ? trial.tokens : classes, random));
@@ -77,16 +81,19 @@ Played played(const Model& model, const std::string& function, const Trial& tria
   return play;
 }
 
-Played played_first(const Model& model, const std::string& function, Trial& fitting) {
-  for (const Trial& trial : trials) {
-    fitting = trial;
-    try {
-      return played(model, function, trial, {});
-    } catch (const Error&) {
-      if (&trial == std::end(trials) - 1) throw;
+/// The first function that plays on random inputs, `logits` before all others. Empty if none does: a function may ask
+/// more of its inputs than their types say.
+std::optional<Played> first_played(const Model& model) {
+  std::vector<std::string> functions = model.functions();
+  std::stable_partition(functions.begin(), functions.end(), [](const auto& name) { return name == "logits"; });
+  for (const std::string& function : functions)
+    for (const Trial& trial : trials) {
+      try {
+        return played(model, function, trial, {});
+      } catch (const Error&) {  // the next one may fit
+      }
     }
-  }
-  return {};
+  return std::nullopt;
 }
 
 /// By how much `b` differs from `a`, relative in norm; 0 for the same bits.
@@ -104,6 +111,23 @@ double distance(const Array& a, const Array& b) {
   for (std::int64_t i = 0; i < first.count(); ++i)
     if (const double x = first.as<double>()[i]; std::isfinite(x)) norm += x * x;
   return difference == 0 ? 0 : std::sqrt(difference / norm);
+}
+
+/// Throws FileError, which says what differs, unless the arrays agree. `what` names them.
+void require_same(const std::string& what, const Array& before, const Array& after, const std::string& on) {
+  const ValueType of_model{before.dtype(), before.shape()}, of_folder{after.dtype(), after.shape()};
+  if (of_model != of_folder)
+    throw FileError(what + " is " + to_string(of_folder) + ", that of the model " + to_string(of_model));
+  const double off = distance(before, after);
+  if (off <= tolerance) return;
+  char percent[32];
+  std::snprintf(percent, sizeof percent, "%.2g %%", 100 * off);
+  throw FileError(what + " differs by " + percent + on);
+}
+
+void require_same_weights(const Model& before, const Model& after) {
+  const Store ours = before.exported_weights(), theirs = after.exported_weights();
+  for (const auto& [name, weight] : ours) require_same("weight '" + name + "'", weight, theirs.at(name), "");
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -133,24 +157,17 @@ Model opened(const Model& model, const std::string& folder, const std::string& m
 }  // namespace
 
 Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type) {
-  const std::vector<std::string> functions = model.functions();
-  const bool has_logits = std::find(functions.begin(), functions.end(), "logits") != functions.end();
-  const std::string function = has_logits ? "logits" : functions.at(0);
   const std::string refused =
       "'" + name + "' is not written, because read back it is not model '" + model.name() + "': ";
   try {
     Model again = opened(model, folder, model_type);
-    Trial trial{};
-    const Played before = played_first(model, function, trial);
-    const Played after = played(again, function, trial, before.inputs);
-    if (before.result.shape() != after.result.shape())
-      throw FileError("'" + function + "' is " + to_string(after.result.shape()) + ", that of the model " +
-                      to_string(before.result.shape()));
-    const double off = distance(before.result, after.result);
-    if (off <= tolerance) return again;
-    char percent[32];
-    std::snprintf(percent, sizeof percent, "%.2g %%", 100 * off);
-    throw FileError("'" + function + "' differs by " + percent + " on random tokens");
+    if (const std::optional<Played> before = first_played(model)) {
+      const Played after = played(again, before->function, before->trial, before->inputs);
+      require_same("'" + before->function + "'", before->result, after.result, " on random tokens");
+    } else {
+      require_same_weights(model, again);
+    }
+    return again;
   } catch (const Error& error) {
     throw FileError(refused + replaced(error.what(), folder, name));
   }

@@ -11,11 +11,6 @@ namespace {
 const std::string training = "training";
 
 template <class List>
-bool holds(const List& list, const std::string& name) {
-  return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
-}
-
-template <class List>
 void add(const List& list, std::vector<std::string>& names) {
   for (const auto& each : list) names.push_back(each.name);
 }
@@ -25,8 +20,8 @@ Meaning VisibleNames::of(const std::string& name) const {
   if (block != nullptr) {
     const auto parameter = block->parameter_index.find(name);
     if (parameter != block->parameter_index.end() && parameter->second < parameters) return Meaning::parameter;
-    if (recording && holds(block->weights, name)) return Meaning::weight;
-    if (recording && holds(block->modules, name)) return Meaning::module;
+    if (recording && block->weight_index.count(name) != 0) return Meaning::weight;
+    if (recording && block->module_index.count(name) != 0) return Meaning::module;
   }
   if (home != nullptr && home->hyper_index.count(name) != 0) return Meaning::hyper;
   return recording && name == training ? Meaning::training : Meaning::unknown;
@@ -34,8 +29,8 @@ Meaning VisibleNames::of(const std::string& name) const {
 
 Meaning VisibleNames::of_callee(const std::string& name) const {
   if (name == "require") return Meaning::require;
-  if (recording && block != nullptr && holds(block->modules, name)) return Meaning::module;
-  if (functions != nullptr && holds(*functions, name)) return Meaning::function;
+  if (recording && block != nullptr && block->module_index.count(name) != 0) return Meaning::module;
+  if (functions != nullptr && functions->find_function(name) != nullptr) return Meaning::function;
   if (name == "scan") return Meaning::scan;
   return is_number_function(name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op : Meaning::unknown;
 }
@@ -58,7 +53,7 @@ std::vector<std::string> VisibleNames::values() const {
 std::vector<std::string> VisibleNames::callees() const {
   std::vector<std::string> names;
   if (recording && block != nullptr) add(block->modules, names);
-  if (functions != nullptr) add(*functions, names);
+  if (functions != nullptr) add(functions->functions, names);
   if (ops != nullptr)
     for (const auto& row : ops->ops()) names.push_back(row.first);
   names.emplace_back("scan");

@@ -21,7 +21,7 @@ struct VisibleNames {
   /// How many of the block's parameters are visible: the default of a parameter may use the ones before it.
   std::size_t parameters = all_parameters;
   bool recording = true;  ///< Weights, modules and `training` are visible; false in sizes and settings.
-  const std::vector<Function>* functions = nullptr;  ///< Functions that can be called; null in blocks.
+  const Definition* functions = nullptr;  ///< Its functions can be called; null in blocks.
   const OpTable* ops = nullptr;
 
   Meaning of(const std::string& name) const;

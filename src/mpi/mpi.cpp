@@ -308,6 +308,9 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
 }  // namespace
 
 std::shared_ptr<Communicator> mpi_communicator(const MpiOptions& options) {
+  if (!(options.timeout >= least_timeout && options.timeout <= most_timeout))
+    throw Error("the timeout of ranks must be " + std::to_string(least_timeout) + " to " +
+                std::to_string(most_timeout) + " seconds, not " + std::to_string(options.timeout));
   return std::make_shared<MpiRanks>(options);
 }
 

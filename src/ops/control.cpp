@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "element_index.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
 #include "xtape/op.hpp"
@@ -21,14 +22,6 @@ const Op& stop_gradient_op() {
   return entry;
 }
 
-/// "[1, 2]": the index of an element in a dense array.
-std::string index_text(std::int64_t flat, const Shape& shape) {
-  std::string text;
-  for (std::size_t axis = shape.size(); axis-- > 0; flat /= shape[axis])
-    text = std::to_string(flat % shape[axis]) + (text.empty() ? "" : ", ") + text;
-  return "[" + text + "]";
-}
-
 Kernel watch_kernel(const KernelCall& call) {
   const Shape condition = call.shape(1);
   const auto copy = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads);
@@ -36,7 +29,7 @@ Kernel watch_kernel(const KernelCall& call) {
     const auto count = static_cast<std::size_t>(count_of(condition));
     if (const void* wrong = std::memchr(arguments.in[1], 0, count)) {
       const std::int64_t flat = static_cast<const std::byte*>(wrong) - static_cast<const std::byte*>(arguments.in[1]);
-      throw Error("the condition is false at " + index_text(flat, condition));
+      throw Error("the condition is false at " + index_text(index_of(flat, condition)));
     }
     if (arguments.in[0] != arguments.out[0]) copy(arguments.in[0], arguments.out[0]);
   }};

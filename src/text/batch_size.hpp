@@ -16,4 +16,10 @@ inline void check_batch_size(std::int64_t rows, std::int64_t columns) {
                 " tokens is too large: the limit is " + std::to_string(most_batch_tokens) + " tokens");
 }
 
+/// Throws Error unless validation batch `index` is one of `count`.
+inline void check_validation_index(std::int64_t index, std::int64_t count) {
+  if (index < 0 || index >= count)
+    throw Error("there is no validation batch " + std::to_string(index) + ", only " + std::to_string(count));
+}
+
 }  // namespace xtape

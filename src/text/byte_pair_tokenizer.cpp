@@ -5,6 +5,7 @@
 
 #include "byte_pairs.hpp"
 #include "crc32.hpp"
+#include "held.hpp"
 #include "json_text.hpp"
 #include "published.hpp"
 #include "xtape/text.hpp"
@@ -180,60 +181,60 @@ BytePairTokenizer BytePairTokenizer::with_tokens(const PublishedTokens& publishe
 }
 
 std::int64_t BytePairTokenizer::size() const {
-  return std::max(data_->size, published_.size);
+  return std::max(held(data_).size, published_.size);
 }
 
 Tokens BytePairTokenizer::encode(const std::string& text) const {
-  return data_->pairs->encode(text);
+  return held(data_).pairs->encode(text);
 }
 
 std::string BytePairTokenizer::decode(const Tokens& tokens) const {
   std::string text;
   for (const std::int32_t token : tokens) {
     check_token(token);
-    if (data_->special.count(token) != 0) continue;
-    if (const auto found = data_->added_pieces.find(token); found != data_->added_pieces.end())
+    if (held(data_).special.count(token) != 0) continue;
+    if (const auto found = held(data_).added_pieces.find(token); found != held(data_).added_pieces.end())
       text += found->second;
-    else if (static_cast<std::size_t>(token) < data_->pairs->pieces().size())
-      text += data_->pairs->bytes_of(token);
+    else if (static_cast<std::size_t>(token) < held(data_).pairs->pieces().size())
+      text += held(data_).pairs->bytes_of(token);
   }
   return text;
 }
 
 std::vector<std::string> BytePairTokenizer::pieces(const Tokens& tokens) const {
-  const std::vector<std::string>& known = data_->pairs->pieces();
+  const std::vector<std::string>& known = held(data_).pairs->pieces();
   std::vector<std::string> pieces;
   for (const std::int32_t token : tokens) {
     check_token(token);
-    const auto added = data_->added_pieces.find(token);
+    const auto added = held(data_).added_pieces.find(token);
     const bool known_one =
         static_cast<std::size_t>(token) < known.size() && !known[static_cast<std::size_t>(token)].empty();
-    pieces.push_back(added != data_->added_pieces.end() ? added->second
-                     : known_one                        ? known[static_cast<std::size_t>(token)]
-                                                        : unnamed_piece(token));
+    pieces.push_back(added != held(data_).added_pieces.end() ? added->second
+                     : known_one                             ? known[static_cast<std::size_t>(token)]
+                                                             : unnamed_piece(token));
   }
   return pieces;
 }
 
 std::int32_t BytePairTokenizer::token_of(const std::string& piece) const {
-  const auto found = data_->added.find(piece);
-  return found != data_->added.end() ? found->second : data_->pairs->token_of(piece);
+  const auto found = held(data_).added.find(piece);
+  return found != held(data_).added.end() ? found->second : held(data_).pairs->token_of(piece);
 }
 
 std::string BytePairTokenizer::first_special() const {
-  return data_->first;
+  return held(data_).first;
 }
 
 std::string BytePairTokenizer::to_json() const {
   const Json json = {{"xtape", 1},
                      {"kind", "byte_pairs"},
                      {"published", json_of(published_)},
-                     {"file", {{"bytes", data_->text.size()}, {"crc32", crc32_of(data_->text)}}}};
+                     {"file", {{"bytes", held(data_).text.size()}, {"crc32", crc32_of(held(data_).text)}}}};
   return json.dump(2) + "\n";
 }
 
 std::vector<TokenizerFile> BytePairTokenizer::files(const std::string& stem) const {
-  return {{stem + ".published.json", data_->text}};
+  return {{stem + ".published.json", held(data_).text}};
 }
 
 }  // namespace xtape

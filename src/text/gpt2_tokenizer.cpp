@@ -3,6 +3,7 @@
 
 #include "byte_pairs.hpp"
 #include "crc32.hpp"
+#include "held.hpp"
 #include "json_text.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
@@ -93,18 +94,18 @@ Gpt2Tokenizer::Gpt2Tokenizer(const std::string& vocabulary, const std::string& m
 }
 
 std::int64_t Gpt2Tokenizer::size() const {
-  return static_cast<std::int64_t>(data_->pairs->pieces().size());
+  return static_cast<std::int64_t>(held(data_).pairs->pieces().size());
 }
 
 Tokens Gpt2Tokenizer::encode(const std::string& text) const {
-  return data_->pairs->encode(text);
+  return held(data_).pairs->encode(text);
 }
 
 std::string Gpt2Tokenizer::decode(const Tokens& tokens) const {
   std::string text;
   for (const std::int32_t token : tokens) {
     check_token(token);
-    if (token != data_->end) text += data_->pairs->bytes_of(token);
+    if (token != held(data_).end) text += held(data_).pairs->bytes_of(token);
   }
   return text;
 }
@@ -114,13 +115,13 @@ std::vector<std::string> Gpt2Tokenizer::pieces(const Tokens& tokens) const {
   pieces.reserve(tokens.size());
   for (const std::int32_t token : tokens) {
     check_token(token);
-    pieces.push_back(data_->pairs->pieces()[static_cast<std::size_t>(token)]);
+    pieces.push_back(held(data_).pairs->pieces()[static_cast<std::size_t>(token)]);
   }
   return pieces;
 }
 
 std::int32_t Gpt2Tokenizer::end() const {
-  return data_->end;
+  return held(data_).end;
 }
 
 std::string Gpt2Tokenizer::to_json() const {
@@ -129,13 +130,13 @@ std::string Gpt2Tokenizer::to_json() const {
                      {"kind", "gpt2"},
                      {"pieces", size()},
                      {"end_in_text", options_.end_in_text},
-                     {"vocab_crc32", crc32_of(data_->vocabulary_file)},
-                     {"merges_crc32", crc32_of(data_->merges_file)}};
+                     {"vocab_crc32", crc32_of(held(data_).vocabulary_file)},
+                     {"merges_crc32", crc32_of(held(data_).merges_file)}};
   return json.dump(2) + "\n";
 }
 
 std::vector<TokenizerFile> Gpt2Tokenizer::files(const std::string&) const {
-  return {{"vocab.json", data_->vocabulary_file}, {"merges.txt", data_->merges_file}};
+  return {{"vocab.json", held(data_).vocabulary_file}, {"merges.txt", held(data_).merges_file}};
 }
 
 }  // namespace xtape

@@ -38,7 +38,10 @@ class Split {
     if (rows_.columns.empty()) throw Error("rows must have at least one column");
     for (const std::vector<Cell>& row : rows_.rows) {
       if (row.size() != columns().size()) throw Error("a row must have one cell for each column");
-      for (std::size_t i = 0; i < row.size(); ++i) lengths_.push_back(length_of(columns()[i], row[i], options.bucket));
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        check(columns()[i], row[i]);
+        lengths_.push_back(length_of(columns()[i], row[i], options.bucket));
+      }
     }
     std::vector<std::uint32_t> order(size());
     std::iota(order.begin(), order.end(), 0U);
@@ -64,9 +67,23 @@ class Split {
   }
 
  private:
+  /// Throws Error if the cell is not one of the column.
+  static void check(const Column& column, const Cell& cell) {
+    const auto exactly = [&](std::size_t count, std::int64_t wanted, const char* what) {
+      if (static_cast<std::int64_t>(count) != wanted)
+        throw Error("a row of column '" + column.name + "' has " + std::to_string(count) + " " + what + ", not " +
+                    std::to_string(wanted));
+    };
+    if (column.kind == Column::Kind::label) return exactly(cell.tokens.size(), 1, "labels");
+    if (column.kind == Column::Kind::number)
+      return exactly(cell.numbers.size(), std::max<std::int64_t>(1, column.width), "numbers");
+    if (cell.tokens.size() < 2) throw Error("a text must have at least its start and its end token");
+    if (cell.prompt > cell.tokens.size())
+      throw Error("a prompt of " + std::to_string(cell.prompt) + " tokens is not in a text of " +
+                  std::to_string(cell.tokens.size()));
+  }
   static std::int64_t length_of(const Column& column, const Cell& cell, std::int64_t bucket) {
     if (column.kind == Column::Kind::label || column.kind == Column::Kind::number) return 0;
-    if (cell.tokens.size() < 2) throw Error("a text must have at least its start and its end token");
     // The inputs are the target without its last token; the predictions are the target without its first.
     return rounded_up(cell.tokens.size() - (column.kind == Column::Kind::target ? 1 : 0), bucket);
   }
@@ -126,7 +143,11 @@ struct RowBatches::Data {
       : options(the_options),
         training(std::move(train), options, "training"),
         validation(std::move(validate), options, "validation") {
-    if (training.columns().size() != validation.columns().size())
+    const auto same = [](const Column& a, const Column& b) {
+      return a.name == b.name && a.kind == b.kind && a.width == b.width;
+    };
+    if (!std::equal(training.columns().begin(), training.columns().end(), validation.columns().begin(),
+                    validation.columns().end(), same))
       throw Error("the training split and the validation split must have the same columns");
     for (const Split* split : {&training, &validation})
       for (const Cut& cut : split->cuts()) {
@@ -252,7 +273,8 @@ void RowBatches::training(std::uint64_t index, Batch& batch) const {
 
 void RowBatches::validation(std::int64_t index, Batch& batch) const {
   const Split& split = data_->validation;
-  data_->write_batch(split, split.cuts().at(static_cast<std::size_t>(index)), split.places(), batch);
+  check_validation_index(index, validation_batches());
+  data_->write_batch(split, split.cuts()[static_cast<std::size_t>(index)], split.places(), batch);
 }
 
 void RowBatches::validation_sample(std::uint64_t index, Batch& batch) const {

@@ -61,6 +61,22 @@ Cell cell_of(const ColumnTexts& column, std::size_t row) {
     cell.numbers.push_back(number_of(column.texts[i][row]));
   return cell;
 }
+
+/// Throws Error unless every column has what its kind needs, and all have the same number of texts.
+void check(const std::vector<ColumnTexts>& columns, std::int64_t max_length) {
+  if (columns.empty()) throw Error("rows need at least one column of texts");
+  if (max_length < 0) throw Error("max_length must not be negative, got " + std::to_string(max_length));
+  for (const ColumnTexts& each : columns) {
+    const std::string column = "column '" + each.column.name + "' has ";
+    if (each.texts == nullptr) throw Error(column + "no texts");
+    if (holds_text(each.column) && each.tokenizer == nullptr) throw Error(column + "no tokenizer");
+    if (each.column.kind == Column::Kind::label && each.labels == nullptr) throw Error(column + "no labels");
+    if (each.texts->size() != columns[0].texts->size())
+      throw Error(column + std::to_string(each.texts->size()) + " texts, and column '" + columns[0].column.name + "' " +
+                  std::to_string(columns[0].texts->size()));
+  }
+}
+
 /// The memory of the cells, if each byte of a text becomes a token.
 std::size_t most_bytes_of(const std::vector<ColumnTexts>& columns) {
   std::size_t bytes = 0;
@@ -101,8 +117,10 @@ Tokens prompt_of(const Tokenizer& tokenizer, const std::string& text) {
 }
 
 DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place) {
+  check(columns, max_length);
   DataRows made;
-  require_memory_left(most_bytes_of(columns), "the tokens of " + std::to_string(columns.at(0).texts->size()) + " rows");
+  const std::size_t count = columns[0].texts->size();
+  require_memory_left(most_bytes_of(columns), "the tokens of " + std::to_string(count) + " rows");
   for (const ColumnTexts& each : columns) {
     made.columns.push_back(each.column);
     if (each.tokenizer != nullptr) made.columns.back().pad = each.tokenizer->pad();
@@ -113,14 +131,14 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
     return cell.tokens.size() > frame &&
            (max_length == 0 || cell.tokens.size() <= static_cast<std::size_t>(max_length) + frame);
   };
-  for (std::size_t row = 0; row < columns.at(0).texts->size(); ++row) {
+  for (std::size_t row = 0; row < count; ++row) {
     std::vector<Cell> cells;
     bool kept = true;
     for (std::size_t i = 0; i < columns.size(); ++i) {
       try {
         cells.push_back(cell_of(columns[i], row));
       } catch (const Error& error) {
-        throw Error(place(row, i) + ": " + error.what());
+        throw Error((place ? place(row, i) : "row " + std::to_string(row + 1)) + ": " + error.what());
       }
       kept = kept && (!holds_text(columns[i].column) || fits(cells.back(), columns[i]));
     }

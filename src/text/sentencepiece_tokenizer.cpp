@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "crc32.hpp"
+#include "held.hpp"
 #include "published.hpp"
 #include "special_tokens.hpp"
 #include "utf8.hpp"
@@ -168,13 +169,13 @@ SentencePieceTokenizer SentencePieceTokenizer::with_tokens(const PublishedTokens
 }
 
 std::int64_t SentencePieceTokenizer::size() const {
-  return std::max<std::int64_t>(processor_->GetPieceSize(), published_.size);
+  return std::max<std::int64_t>(held(processor_).GetPieceSize(), published_.size);
 }
 
 Tokens SentencePieceTokenizer::encode(const std::string& text) const {
   check_utf8(text);
   Tokens tokens;
-  check(processor_->Encode(text, &tokens));
+  check(held(processor_).Encode(text, &tokens));
   return tokens;
 }
 
@@ -182,10 +183,10 @@ std::string SentencePieceTokenizer::decode(const Tokens& tokens) const {
   Tokens written;  // the tokens that have a piece
   for (const std::int32_t token : tokens) {
     check_token(token);
-    if (token < processor_->GetPieceSize()) written.push_back(token);
+    if (token < held(processor_).GetPieceSize()) written.push_back(token);
   }
   std::string text;
-  check(processor_->Decode(written, &text));
+  check(held(processor_).Decode(written, &text));
   return text;
 }
 
@@ -194,42 +195,44 @@ std::vector<std::string> SentencePieceTokenizer::pieces(const Tokens& tokens) co
   pieces.reserve(tokens.size());
   for (const std::int32_t token : tokens) {
     check_token(token);
-    pieces.push_back(token < processor_->GetPieceSize() ? processor_->IdToPiece(token) : unnamed_piece(token));
+    pieces.push_back(token < held(processor_).GetPieceSize() ? held(processor_).IdToPiece(token)
+                                                             : unnamed_piece(token));
   }
   return pieces;
 }
 
 std::int32_t SentencePieceTokenizer::pad() const {
-  return is_published_ ? published_.pad : processor_->pad_id();
+  return is_published_ ? published_.pad : held(processor_).pad_id();
 }
 std::int32_t SentencePieceTokenizer::unknown() const {
-  return processor_->unk_id();
+  return held(processor_).unk_id();
 }
 std::int32_t SentencePieceTokenizer::start() const {
-  return is_published_ ? published_.start : processor_->bos_id();
+  return is_published_ ? published_.start : held(processor_).bos_id();
 }
 std::int32_t SentencePieceTokenizer::end() const {
-  return is_published_ ? published_.end : processor_->eos_id();
+  return is_published_ ? published_.end : held(processor_).eos_id();
 }
 bool SentencePieceTokenizer::begins() const {
   return published_.begins;
 }
 std::int32_t SentencePieceTokenizer::token_of(const std::string& piece) const {
-  const int token = processor_->PieceToId(piece);  // the unknown token if there is no such piece
-  return processor_->IdToPiece(token) == piece ? token : -1;
+  const int token = held(processor_).PieceToId(piece);  // the unknown token if there is no such piece
+  return held(processor_).IdToPiece(token) == piece ? token : -1;
 }
 
 std::string SentencePieceTokenizer::to_json() const {
   // The pieces themselves are in the model; size and checksum detect a model that is different or incomplete.
   nlohmann::ordered_json json = {{"xtape", 1},
                                  {"kind", "sentencepiece"},
-                                 {"pieces", processor_->GetPieceSize()},
+                                 {"pieces", held(processor_).GetPieceSize()},
                                  {"model", {{"bytes", model_.size()}, {"crc32", crc32_of(model_)}}}};
   if (is_published_) json["published"] = json_of(published_);
   return json.dump(2) + "\n";
 }
 
 std::vector<TokenizerFile> SentencePieceTokenizer::files(const std::string& stem) const {
+  held(processor_);  // of an object that was moved from, there is no model
   return {{stem + ".model", model_}};
 }
 

@@ -31,6 +31,8 @@ std::vector<std::string> fields_of(const std::string& line, char delimiter, std:
 }  // namespace
 
 TableTexts read_table(const std::string& path, const TableOptions& options) {
+  if (options.columns < 1) throw Error("a table must have at least one column");
+  if (options.skip_lines < 0) throw Error("skip_lines must not be negative, got " + std::to_string(options.skip_lines));
   const std::vector<std::string> lines = read_lines(path, options.reading);
   TableTexts table(options.columns);
   for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {

@@ -29,6 +29,32 @@ std::int64_t pairs_of(const Tokens& split) {
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
+
+/// The tokens and targets of a batch of this shape, which is made if the batch has another one.
+struct Filled {
+  Filled(const TextBatches& batches, Batch& batch) {
+    const auto fits = [&](const char* name) {
+      const Array* array = batch.find(name);
+      return array != nullptr && array->dtype() == Dtype::int64 &&
+             array->shape() == Shape{batches.rows(), batches.columns()};
+    };
+    if (!fits("tokens") || !fits("targets")) batch = batches.blank();
+    tokens = batch.at("tokens").as<std::int64_t>();
+    targets = batch.at("targets").as<std::int64_t>();
+  }
+  std::int64_t* tokens;
+  std::int64_t* targets;
+};
+
+/// The number of a batch within its epoch.
+std::int64_t in_epoch(std::uint64_t index, std::int64_t epoch) {
+  return static_cast<std::int64_t>(index % static_cast<std::uint64_t>(epoch));
+}
+
+/// Throws HandleError for the splits of batches that were moved from.
+void require(const Tokens& split) {
+  if (split.empty()) *Owner<const Tokens>();
+}
 }  // namespace
 
 Batch Batches::blank() const {
@@ -65,8 +91,8 @@ TextBatches::TextBatches(Tokens training, Tokens validation, const TextBatchesOp
 }
 
 void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index, Batch& batch) const {
-  std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
-  std::int64_t* targets = batch.at("targets").as<std::int64_t>();
+  const auto [tokens, targets] = Filled(*this, batch);
+  require(split);
   const std::int64_t places = std::max<std::int64_t>(1, static_cast<std::int64_t>(split.size()) - columns());
   for (std::int64_t row = 0; row < rows(); ++row) {
     const std::uint64_t counter = index * static_cast<std::uint64_t>(rows()) + static_cast<std::uint64_t>(row);
@@ -77,18 +103,19 @@ void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::ui
 }
 
 void TextBatches::windows(const Tokens& split, std::int64_t strip, std::int64_t index, Batch& batch) const {
-  std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
-  std::int64_t* targets = batch.at("targets").as<std::int64_t>();
+  const auto [tokens, targets] = Filled(*this, batch);
   for (std::int64_t row = 0; row < rows(); ++row)
     write_block(split, row * strip + index * columns(), std::min((row + 1) * strip, pairs_of(split)), columns(),
                 tokens + row * columns(), targets + row * columns());
 }
 
 std::int64_t TextBatches::training_strip() const {
+  require(training_);
   return static_cast<std::int64_t>(training_.size()) / rows();
 }
 
 std::int64_t TextBatches::validation_strip() const {
+  require(validation_);
   return quotient_up(pairs_of(validation_), rows());
 }
 
@@ -98,13 +125,13 @@ std::int64_t TextBatches::epoch_batches() const {
 
 void TextBatches::training(std::uint64_t index, Batch& batch) const {
   if (options_.consecutive)
-    windows(training_, training_strip(), static_cast<std::int64_t>(index) % epoch_batches(), batch);
+    windows(training_, training_strip(), in_epoch(index, epoch_batches()), batch);
   else
     random_rows(training_, streams::text_rows, index, batch);
 }
 
 bool TextBatches::training_continues(std::uint64_t index) const {
-  return options_.consecutive && static_cast<std::int64_t>(index) % epoch_batches() != 0;
+  return options_.consecutive && in_epoch(index, epoch_batches()) != 0;
 }
 
 void TextBatches::validation_sample(std::uint64_t index, Batch& batch) const {
@@ -112,14 +139,15 @@ void TextBatches::validation_sample(std::uint64_t index, Batch& batch) const {
 }
 
 std::int64_t TextBatches::validation_batches() const {
+  require(validation_);
   return options_.consecutive ? quotient_up(validation_strip(), columns())
                               : quotient_up(pairs_of(validation_), rows() * columns());
 }
 
 void TextBatches::validation(std::int64_t index, Batch& batch) const {
+  check_validation_index(index, validation_batches());
   if (options_.consecutive) return windows(validation_, validation_strip(), index, batch);
-  std::int64_t* tokens = batch.at("tokens").as<std::int64_t>();
-  std::int64_t* targets = batch.at("targets").as<std::int64_t>();
+  const auto [tokens, targets] = Filled(*this, batch);
   for (std::int64_t row = 0; row < rows(); ++row)
     write_block(validation_, (index * rows() + row) * columns(), pairs_of(validation_), columns(),
                 tokens + row * columns(), targets + row * columns());

@@ -91,7 +91,8 @@ std::string WordTokenizer::decode(const Tokens& tokens) const {
 }
 
 std::string WordTokenizer::to_json() const {
-  const std::vector<std::string> words(words_.begin() + special_token_count, words_.end());
+  const std::size_t special = std::min(words_.size(), std::size_t{special_token_count});  // none if it was moved from
+  const std::vector<std::string> words(words_.begin() + static_cast<std::ptrdiff_t>(special), words_.end());
   const nlohmann::ordered_json json = {{"xtape", 1}, {"kind", "words"}, {"lower_case", lower_case_}, {"words", words}};
   return json.dump(2) + "\n";
 }

@@ -1,9 +1,6 @@
 #include "carried.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#include "visit.hpp"
 
 namespace xtape::train {
 
@@ -63,17 +60,6 @@ std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const st
   for (const CarriedState& state : states)
     arrays.add(state.name, before != nullptr ? before->at(state.name) : state.zeros);
   return xtape::feeds_of(inputs, arrays);
-}
-
-bool is_finite(const Player& player, const CarriedState& state) {
-  const ArrayView values = player.view(state.result);
-  const std::int64_t count = count_of(values.shape());
-  bool finite = true;
-  visit_floats(values, [&](const auto* elements) {
-    finite =
-        std::all_of(elements, elements + count, [](auto each) { return std::isfinite(static_cast<double>(each)); });
-  });
-  return finite;
 }
 
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left) {

@@ -37,9 +37,6 @@ std::string to_string(const std::vector<CarriedState>& states);
 std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const std::vector<CarriedState>& states,
                            const Store* before);
 
-/// Whether the state that the last play computed has neither NaN nor infinities.
-bool is_finite(const Player& player, const CarriedState& state);
-
 /// Copies the states that the last play computed to `left`. Allocates only if `left` does not have these states.
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left);
 

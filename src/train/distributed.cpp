@@ -29,12 +29,12 @@ std::string bytes_of(const std::vector<double>& numbers) {
 }
 
 const DistributedOptions& checked(const DistributedOptions& options) {
-  constexpr std::int64_t most_shards = 65536;
-  if (options.shards < 1) throw Error("an update must have at least one shard");
-  if (options.shards > most_shards)
-    throw Error("an update has at most " + std::to_string(most_shards) + " shards, not " +
-                std::to_string(options.shards));
-  if (options.micro_batches < 1) throw Error("an update must have at least one micro-batch");
+  const auto within = [](std::int64_t count, std::int64_t most, const char* what) {
+    if (count < 1 || count > most)
+      throw Error("an update has 1 to " + std::to_string(most) + " " + what + ", not " + std::to_string(count));
+  };
+  within(options.shards, train::most_shards, "shards");
+  within(options.micro_batches, train::most_micro_batches, "micro-batches");
   if (options.communicator) train::check_shards(options.shards, options.communicator->size());
   return options;
 }

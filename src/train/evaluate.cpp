@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+
+#include "shared_work.hpp"
 
 namespace xtape {
 
@@ -18,6 +21,41 @@ std::vector<int> ranks_of(const Batches& batches, int ranks) {
   if (sequences < ranks) of_batch.assign(of_batch.size(), -1);
   return of_batch;
 }
+
+/// What the play of an item threw.
+struct Thrown {
+  std::size_t item = 0;
+  bool of_definition = false;  // a DefinitionError: the item was not played
+  std::string text;
+};
+
+/// Throws DefinitionError or EvaluationError if a play threw on any rank: that of the first item. All ranks call it at
+/// once.
+void leave_together(const std::optional<Thrown>& own, const train::Evaluator& evaluator, train::RankGroup& group) {
+  train::PackedBytes bytes;
+  if (own) {
+    bytes.add(own->item);
+    bytes.add(own->of_definition);
+    bytes.add_text(own->text);
+  }
+  const std::vector<std::string> of_rank = group.all_gather(bytes.bytes());
+  std::optional<Thrown> first;
+  int from = 0;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    train::PackedBytes theirs(of_rank[static_cast<std::size_t>(rank)]);
+    if (theirs.at_end()) continue;
+    const auto item = theirs.take<std::size_t>();
+    if (first && first->item <= item) continue;
+    const bool of_definition = theirs.take<bool>();
+    first = {item, of_definition, theirs.take_text()};
+    from = rank;
+  }
+  if (!first) return;
+  if (first->of_definition) throw DefinitionError(first->text);
+  throw EvaluationError(evaluator.name + ", in its batch " + std::to_string(first->item + 1) + ": " + first->text +
+                        (group.size() > 1 ? ", on " + group.name(from) : "") +
+                        (from == group.rank() ? evaluator.saved_failure(first->item) : ""));
+}
 }  // namespace
 
 void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, RankGroup& group,
@@ -26,10 +64,22 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, Rank
   std::vector<Sums> of_item(ranks.size());
   std::vector<std::string> of_rank(static_cast<std::size_t>(group.size()));
   const auto bytes_of = [&](std::size_t i) -> std::string& { return of_rank[static_cast<std::size_t>(ranks[i])]; };
+  std::optional<Thrown> thrown;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i] < 0 || ranks[i] == group.rank()) of_item[i] = play(i);
+    if (!thrown && (ranks[i] < 0 || ranks[i] == group.rank())) {
+      try {
+        of_item[i] = play(i);
+      } catch (const CommunicationError&) {
+        throw;
+      } catch (const DefinitionError& error) {
+        thrown = {i, true, error.what()};
+      } catch (const Error& error) {
+        thrown = {i, false, error.what()};
+      }
+    }
     if (ranks[i] >= 0) bytes_of(i).append(reinterpret_cast<const char*>(&of_item[i]), sizeof(Sums));
   }
+  leave_together(thrown, evaluator, group);
   group.all_gather(of_rank);
   std::vector<std::size_t> taken(of_rank.size(), 0);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -51,7 +101,7 @@ Evaluation train::evaluate(Evaluator& evaluator, const Batches& batches, RankGro
     if (between) between();
     const auto index = static_cast<std::int64_t>(i);
     batches.validation(index, batch);
-    return evaluator.play(batch, batches.validation_continues(index));
+    return evaluator.play(i, batch, batches.validation_continues(index));
   });
   return evaluator.measured();
 }
@@ -63,14 +113,16 @@ Evaluation evaluate(Model& model, const Batches& batches) {
 }
 
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count) {
+  if (count < 1) throw Error("the loss of " + std::to_string(count) + " batches has no mean: sample at least one");
   train::Evaluator evaluator(model);
   train::RankGroup alone(nullptr);
   Batch batch = batches.blank();
-  train::add_shared(evaluator, std::vector<int>(static_cast<std::size_t>(std::max<std::int64_t>(0, count)), 0), alone,
-                    [&](std::size_t i) {
-                      batches.validation_sample(i, batch);
-                      return evaluator.play(batch);
-                    });
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    batches.validation_sample(i, batch);
+    const train::Evaluator::Sums sums = evaluator.play(i, batch);
+    evaluator.check(sums, i, alone);
+    evaluator.add(sums);
+  }
   return evaluator.measured().loss;
 }
 

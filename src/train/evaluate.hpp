@@ -11,7 +11,9 @@ struct Interruption {};
 
 /// Adds up the sums of some items, in their order, which the ranks of the group share: play(i) computes those of item
 /// i, and is called in order for the items of this rank. ranks[i] is the rank that plays item i, or -1: every rank
-/// does. Throws EvaluationError if the sums of an item are not finite.
+/// does. If it throws an Error on any rank, all ranks throw EvaluationError with the text of the first item
+/// (DefinitionError, if it is one), and so they do if the sums of an item are not finite. A CommunicationError, after
+/// which ranks cannot agree, passes through.
 void add_shared(Evaluator& evaluator, const std::vector<int>& ranks, RankGroup& group,
                 const std::function<Evaluator::Sums(std::size_t)>& play);
 

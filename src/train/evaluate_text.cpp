@@ -79,7 +79,7 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
   train::add_shared(evaluator, ranks, group, [&](std::size_t i) {
     for (; made < i; ++made) windows.next();
     ++made;
-    return evaluator.play(windows.next());
+    return evaluator.play(i, windows.next());
   });
   const Evaluation measured = evaluator.measured();
   return {measured.tokens, measured.perplexity ? std::log(*measured.perplexity) : measured.loss};

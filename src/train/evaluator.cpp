@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "finite.hpp"
+
 namespace xtape::train {
 
 Evaluator::Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room)
@@ -35,18 +37,16 @@ Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const
   return {tape, recorded.inputs, played, notes};
 }
 
-Evaluator::Sums Evaluator::play(const Batch& batch, bool continues) {
+Evaluator::Sums Evaluator::play(std::size_t item, const Batch& batch, bool continues) {
   auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
                                    [&](const FunctionKey& key) { return record(key.sizes); });
   const std::vector<CarriedState>& states = measuring.notes.states;
   const std::vector<Feed> feeds = feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr);
   try {
     measuring.player.play(feeds, 0);
-  } catch (const Error& error) {
-    if (folders.capsule.empty()) throw;
-    const FailedPlay failed = failed_play(measuring, feeds, 0);
-    if (!failed.capsule) throw;
-    throw TrainingError(error.what() + save_failure(failed, folders));
+  } catch (const Error&) {
+    if (!folders.capsule.empty()) failed_ = {item, failed_play(measuring, feeds, 0)};
+    throw;
   }
   Sums sums{};
   for (std::size_t i = 0; i < functions.size(); ++i) {
@@ -54,8 +54,9 @@ Evaluator::Sums Evaluator::play(const Batch& batch, bool continues) {
     sums[2 * i] = measuring.player.scalar(measuring.notes.results[i].sum);
     sums[2 * i + 1] = measuring.player.scalar(measuring.notes.results[i].count);
   }
-  for (const CarriedState& state : states) sums[not_finite_states] += is_finite(measuring.player, state) ? 0 : 1;
-  if (not_finite(sums) != nullptr && !failed_) failed_ = failed_play(measuring, feeds, 0);
+  for (const CarriedState& state : states)
+    sums[not_finite_states] += all_finite(measuring.player.view(state.result)) ? 0 : 1;
+  if (not_finite(sums) != nullptr && !failed_) failed_ = {item, failed_play(measuring, feeds, 0)};
   keep(measuring.player, states, left_);
   return sums;
 }
@@ -73,8 +74,17 @@ void Evaluator::add(const Sums& sums) {
 void Evaluator::check(const Sums& sums, std::size_t item, RankGroup& group) const {
   if (const char* what = not_finite(sums))
     throw EvaluationError(
-        not_finite_text(std::string(what) + " of " + name + ", in its batch " + std::to_string(item + 1) + ",", failed_,
-                        group, folders));
+        not_finite_text(std::string(what) + " of " + name + ", in its batch " + std::to_string(item + 1) + ",",
+                        failure_of(item), group, folders));
+}
+
+const FailedPlay* Evaluator::failure_of(std::size_t item) const {
+  return failed_ && failed_->item == item ? &failed_->play : nullptr;
+}
+
+std::string Evaluator::saved_failure(std::size_t item) const {
+  const FailedPlay* failed = failure_of(item);
+  return failed != nullptr && failed->capsule ? save_failure(*failed, folders) : "";
 }
 
 Evaluation Evaluator::measured() const {

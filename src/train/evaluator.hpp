@@ -23,13 +23,15 @@ class Evaluator {
   void restart();
   /// The sum and the count of each measure, and the number of carried states that are not finite.
   using Sums = std::array<double, 7>;
-  /// Plays a batch. If `continues`, its rows continue those of the batch before and it starts from that batch's states;
-  /// otherwise it starts from zeros.
-  Sums play(const Batch& batch, bool continues = false);
+  /// Plays batch `item`. If `continues`, its rows continue those of the batch before and it starts from that batch's
+  /// states; otherwise it starts from zeros.
+  Sums play(std::size_t item, const Batch& batch, bool continues = false);
   void add(const Sums& sums);  ///< Adds the sums of a batch.
   /// Throws EvaluationError, which names the call at fault, unless the sums of batch `item` are finite. All ranks of
   /// the group call it with the same sums; one of them has played the batch.
   void check(const Sums& sums, std::size_t item, RankGroup& group) const;
+  /// Writes the play of batch `item`, which threw on this rank, to the folders, and returns a sentence about each.
+  std::string saved_failure(std::size_t item) const;
   /// The means over all batches since the restart. Throws Error if no target counted.
   Evaluation measured() const;
 
@@ -53,7 +55,13 @@ class Evaluator {
   Measuring measuring_;
   Sums sums_{};
   Store left_;                        // carried states that the last batch left
-  std::optional<FailedPlay> failed_;  // the first since the restart
+  struct Failing {
+    std::size_t item = 0;
+    FailedPlay play;
+  };
+  /// Of a batch that this rank has played; null if that did not fail.
+  const FailedPlay* failure_of(std::size_t item) const;
+  std::optional<Failing> failed_;  // the first that is not finite since the restart, or the one that threw
 };
 
 }  // namespace xtape::train

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "element_index.hpp"
 #include "for_pieces.hpp"
 
 namespace xtape::train {
@@ -55,13 +56,6 @@ std::string number(double value) {
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
 }
-
-std::string index_text(std::int64_t flat, const Shape& shape) {
-  std::string text;
-  for (std::size_t axis = shape.size(); axis-- > 0; flat /= shape[axis])
-    text = std::to_string(flat % shape[axis]) + (text.empty() ? "" : ", ") + text;
-  return "[" + text + "]";
-}
 }  // namespace
 
 bool PieceOptimizer::stays_finite(double norm, double rate, double scale) {
@@ -99,8 +93,10 @@ bool PieceOptimizer::stays_finite(double norm, double rate, double scale) {
     const double shrink = options_.kind == Kind::adamw ? within(1 - rate * decay) : 1;
     next.weight = within(shrink * bounds_.weight + step);
   }
-  constexpr double unknown = std::numeric_limits<double>::infinity();
-  bounds_ = fits ? next : Magnitudes{unknown, unknown, unknown, unknown};
+  if (fits)
+    bounds_ = next;
+  else
+    forget_bounds();
   return fits;
 }
 
@@ -161,8 +157,9 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rat
   const Store::Entry& weight = weights_[piece.weight];
   return "update " + std::to_string(*updates_.as<std::int64_t>() + 1) + " would make the " + found->kind + " of '" +
          weight.name + "' " + number(found->then) + " at " +
-         index_text(piece.begin + found->index, weight.value.shape()) + ", where it is " + number(found->now) +
-         " and the gradient " + number(found->gradient) + " (" + name_of(weight.value.dtype()) + ")";
+         index_text(index_of(piece.begin + found->index, weight.value.shape())) + ", where it is " +
+         number(found->now) + " and the gradient " + number(found->gradient) + " (" + name_of(weight.value.dtype()) +
+         ")";
 }
 
 void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 #include "nearest.hpp"
 #include "xtape/grad.hpp"
@@ -56,12 +57,21 @@ Var mean_of(const Vars& shares) {
   return sum / static_cast<double>(shares.size());
 }
 
-/// The statistics of the calls that the module itself records, without those of its modules.
-void note_calls(Tape tape, std::size_t end, ModuleNotes& notes) {
+/// The nodes of a tape that modules record themselves, without those of their modules, by the path of the module.
+using NodesOf = std::unordered_map<std::string, std::vector<std::size_t>>;
+NodesOf nodes_by_module(const Tape& tape) {
+  NodesOf nodes;
+  for (std::size_t i = 0; i < tape.size(); ++i) nodes[tape.node(i).site.scope->path].push_back(i);
+  return nodes;
+}
+
+/// The statistics of the calls that the module itself records.
+void note_calls(Tape tape, const NodesOf& nodes, ModuleNotes& notes) {
+  const auto own = nodes.find(notes.module);
+  if (own == nodes.end()) return;
   Vars near_bounds, without_keys;
-  for (std::size_t i = 0; i < end; ++i) {
+  for (const std::size_t i : own->second) {
     const Node node = tape.node(i);
-    if (node.site.scope->path != notes.module) continue;
     const Var result = tape.var({static_cast<std::int32_t>(i), 0});
     if (const auto found = saturated(result, *node.op)) near_bounds.push_back(*found);
     if (const auto found = masked_rows(tape, node)) without_keys.push_back(*found);
@@ -75,7 +85,7 @@ Recording with_statistics(const Model& model, const NamedSizes& sizes) {
   RecordedLines lines;
   const RecordedLoss recorded = record_loss(model, tape, sizes, &lines);
   const NamedVars& values = lines.values;
-  const std::size_t end = tape.size();
+  const NodesOf nodes = nodes_by_module(tape);
   ObservedNotes notes{recorded.loss, recorded.states, {}};
   Vars returned;
   for (const ModuleSummary& module : model.modules()) {
@@ -102,7 +112,7 @@ Recording with_statistics(const Model& model, const NamedSizes& sizes) {
     measure(returned[i], "", of.largest, of.mean, of.zeros);
     if (!gradients[i].empty())
       measure(gradients[i], " gradient", of.gradient_largest, of.gradient_mean, of.gradient_zeros);
-    note_calls(tape, end, of);
+    note_calls(tape, nodes, of);
     keep(of.module + " saturated", of.saturated);
     keep(of.module + " masked rows", of.masked_rows);
   }

@@ -40,6 +40,7 @@ std::vector<Piece> pieces_of(const Store& weights) {
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Array& array = weights[i].value;
+    if (!array) throw Error("optimizer: '" + weights[i].name + "' cannot be updated: the array is empty");
     if (!is_floating(array.dtype()))
       throw DtypeError("optimizer: '" + weights[i].name + "' is " + name_of(array.dtype()) + ", not a float array");
     for (std::int64_t begin = 0; begin < array.count(); begin += Piece::most)

@@ -40,6 +40,7 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std:
 Texts::Texts(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   if (!data.no_more.empty()) throw Error(data.no_more);
+  if (data.kind.empty() || data.training.empty()) throw Error("the recipe has no data: Recipe::load reads a whole one");
   for (const std::string& file : data.training)
     if (!path_exists(file))
       throw FileError("cannot read " + file +

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "finite.hpp"
+
 namespace xtape::train {
 
 ShardPlays::ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
@@ -100,7 +102,7 @@ std::vector<double> ShardPlays::play(std::uint64_t cursor, const std::function<v
       of_shard[0] += step.player.scalar(step.notes.loss.sum);
       of_shard[1] += step.player.scalar(step.notes.loss.count);
       for (std::size_t i = 0; i < states_.size(); ++i)
-        if (!is_finite(step.player, step.notes.states[i])) of_shard[2 + i] = 1;
+        if (!all_finite(step.player.view(step.notes.states[i].result))) of_shard[2 + i] = 1;
     });
     results.insert(results.end(), of_shard.begin(), of_shard.end());
   }

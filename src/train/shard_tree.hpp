@@ -8,6 +8,10 @@
 
 namespace xtape::train {
 
+/// The most shards of a batch, and the most micro-batches of an update. Millions of plays for one update are a mistake:
+/// it would not end.
+inline constexpr std::int64_t most_shards = 65536, most_micro_batches = 1 << 20;
+
 /// The shards [first, last).
 struct Shards {
   std::int64_t first = 0;

@@ -190,6 +190,7 @@ struct Trainer::Data {
         state.cursor, [&](const Batch& batch) -> auto& { return observing().statistics(batch); }));
   }
   std::vector<WatchedValue> watched(const std::vector<std::string>& names) {
+    if (names.empty()) return {};
     return train::ObservedSteps::values_of(plays.observe(
         state.cursor, [&](const Batch& batch) -> auto& { return observing().watched(batch, names); }));
   }
@@ -231,7 +232,8 @@ struct Trainer::Data {
   /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
     const std::string update = " of update " + std::to_string(state.step + 1);
-    throw TrainingError(train::not_finite_text(what + update, plays.find_failure(state.cursor), group, folders()));
+    const std::optional<train::FailedPlay> own = plays.find_failure(state.cursor);
+    throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
   }
 
   /// No call is at fault: rank 0 saves its play, where the gradients come from.
@@ -245,6 +247,7 @@ struct Trainer::Data {
 };
 
 Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
+  if (!(options.clip >= 0)) throw Error("clip must be at least 0 (0: no clipping)");
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
   data_->state.epoch_batches = batches.epoch_batches();
@@ -389,11 +392,21 @@ std::int64_t Trainer::evaluated_step() const {
 }
 
 bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
+  for (const std::int64_t number : {options.steps, options.epochs, options.evaluate_every, options.patience,
+                                    options.statistics_every, options.watch_every})
+    if (number < 0) throw Error("the numbers of a training must not be negative, got " + std::to_string(number));
   if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
   if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
     throw Error("this data has no epochs: its batches are drawn at random");
+  const auto evaluated = [&] {
+    try {
+      return evaluate();
+    } catch (const DefinitionError& error) {  // of what only evaluations record
+      throw EvaluationError(error.what());
+    }
+  };
   const auto report_evaluation = [&] {
-    const Evaluation evaluation = evaluate();
+    const Evaluation evaluation = evaluated();
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
     data_->note(evaluation);  // after the callback, which may measure more and be interrupted
   };

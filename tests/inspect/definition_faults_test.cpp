@@ -224,6 +224,19 @@ const std::vector<Fault>& faults() {
   };
   return list;
 }
+
+/// The play of the fault's loss and of its gradient.
+RecordedPlay play_of(const Model& model, const Fault& fault) {
+  Tape tape;
+  const NamedVars inputs = model.inputs(
+      tape, "loss",
+      {{"n", static_cast<std::int64_t>(fault.x.shape()[0])}, {"d", static_cast<std::int64_t>(fault.x.shape()[1])}});
+  Vars outputs = {model.record(tape, "loss", inputs)[0].value};
+  outputs.push_back(grad(outputs[0], {inputs[0].value}, {.materialize_grads = true})[0]);
+  Store fed;
+  fed.add("x", Array(ArrayView(fault.x)));
+  return {tape, outputs, fed, {}};
+}
 }  // namespace
 
 TEST_CASE("faults in definitions: a copy gives the lines of its original while that says the same") {
@@ -242,17 +255,10 @@ TEST_CASE("faults in definitions: a copy gives the lines of its original while t
       ModelOptions options;
       options.original = original;
       const Model model = Model::load(copy, options);
-      Tape tape;
-      const NamedVars inputs = model.inputs(
-          tape, "loss",
-          {{"n", static_cast<std::int64_t>(fault.x.shape()[0])}, {"d", static_cast<std::int64_t>(fault.x.shape()[1])}});
-      Vars outputs = {model.record(tape, "loss", inputs)[0].value};
-      outputs.push_back(grad(outputs[0], {inputs[0].value}, {.materialize_grads = true})[0]);
-      Store fed;
-      fed.add("x", Array(ArrayView(fault.x)));
-      const Failure failure = find_failure({tape, outputs, fed, {}}).value().failure;
+      const RecordedPlay play = play_of(model, fault);
+      const Failure failure = find_failure(play).value().failure;
       std::vector<std::uint64_t> keys;
-      for (std::size_t i = 0; i < tape.size(); ++i) keys.push_back(tape.node(i).site.key);
+      for (std::size_t i = 0; i < play.tape.size(); ++i) keys.push_back(play.tape.node(i).site.key);
       return std::pair{failure.error ? failure.what : failure.site, keys};
     };
     const auto [site, keys] = site_of(file);
@@ -273,16 +279,7 @@ TEST_CASE("faults in definitions: op, module and line are named, and the capsule
   for (const Fault& fault : faults()) {
     CAPTURE(fault.name);
     const std::string text = definition(fault.model);
-    const Model model = Model::parse(text, {}, "faulty.json");
-    Tape tape;
-    const NamedVars inputs = model.inputs(
-        tape, "loss",
-        {{"n", static_cast<std::int64_t>(fault.x.shape()[0])}, {"d", static_cast<std::int64_t>(fault.x.shape()[1])}});
-    Vars outputs = {model.record(tape, "loss", inputs)[0].value};
-    outputs.push_back(grad(outputs[0], {inputs[0].value}, {.materialize_grads = true})[0]);
-    Store fed;
-    fed.add("x", Array(ArrayView(fault.x)));
-    const std::optional<Capsule> capsule = find_failure({tape, outputs, fed, {}});
+    const std::optional<Capsule> capsule = find_failure(play_of(Model::parse(text, {}, "faulty.json"), fault));
     REQUIRE(capsule);
     CAPTURE(to_string(capsule->failure));
     CHECK(capsule->failure.op == fault.op);

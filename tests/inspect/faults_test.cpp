@@ -1,37 +1,14 @@
 // Faults of many kinds, recorded in C++: the op and the line are named right in all.
 #include <cmath>
-#include <functional>
-#include <limits>
 
-#include "play.hpp"
-#include "xtape/inspect.hpp"
+#include "faulty.hpp"
 #include "xtape/scan.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
+using namespace faulty;
 
 namespace {
-/// What a fault records: its outputs, and the call that is at fault.
-struct Recorded {
-  Vars outputs;
-  std::string op;
-  int line = 0;
-};
-
-struct Fault {
-  std::string name;
-  xt::xarray<float> x;  ///< Fed to the input "x".
-  std::function<Recorded(const Var& x)> record;
-};
-
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-/// `y`, which is recorded in this line, is at fault.
-#define AT_FAULT(y, op)              \
-  const Var at_fault = (y);          \
-  const std::string fault_op = (op); \
-  const int fault_line = __LINE__
 #define GIVES(...)                      \
   return Recorded {                     \
     {__VA_ARGS__}, fault_op, fault_line \
@@ -84,7 +61,7 @@ const std::vector<Fault>& faults() {
          const Var loss = sum(at_fault);
          GIVES(loss, grad(loss, {x})[0]);
        }},
-      {"NaN in the data", xt::xarray<float>{1.F, nan, 3.F},
+      {"NaN in the data", xt::xarray<float>{1.F, NaN, 3.F},
        [](const Var& x) {
          return Recorded{{mean(exp(x))}, "input", 0};
        }},
@@ -211,34 +188,12 @@ const std::vector<Fault>& faults() {
   };
   return list;
 }
-
-Store fed(const Fault& fault) {
-  Store inputs;
-  inputs.add("x", Array(ArrayView(fault.x)));
-  return inputs;
-}
-
-Var input_for(Tape& tape, const Fault& fault) {
-  return tape.input("x", Shape(fault.x.shape().begin(), fault.x.shape().end()));
-}
 }  // namespace
 
 TEST_CASE("faults: the op and the line are named, and the capsule fails in the same way") {
   for (const Fault& fault : faults()) {
     CAPTURE(fault.name);
-    Tape tape;
-    const Recorded recorded = fault.record(input_for(tape, fault));
-    const std::optional<Capsule> capsule = find_failure({tape, recorded.outputs, fed(fault), {}});
-    REQUIRE(capsule);
-    CAPTURE(to_string(capsule->failure));
-    CHECK(capsule->failure.op == recorded.op);
-    const std::string& place = capsule->failure.error ? capsule->failure.what : capsule->failure.site;
-    if (recorded.line > 0)
-      CHECK(place.find("faults_test.cpp, line " + std::to_string(recorded.line)) != std::string::npos);
-    CHECK(capsule->tape.size() <= 20);
-    const Replay again = replay(*capsule);
-    CHECK(again.fails);
-    CHECK(again.same_bits);
+    faulty::checked(fault, "faults_test.cpp");
   }
 }
 

@@ -200,6 +200,23 @@ TEST_CASE("export: a definition that computes something else than its model_type
   CHECK(std::filesystem::is_empty(made.path()));
 }
 
+TEST_CASE("export: a model that takes no random inputs, or has no function, is compared by its weights") {
+  const Installed nowhere("/nowhere");
+  const std::string result = R"json("result": "head(x)")json";
+  std::string choosy = plain;
+  choosy.replace(choosy.find(result), result.size(), R"json("do": ["require(n == 7, 'seven rows')"], )json" + result);
+  const Folder made;
+  const Model model = Model::parse(choosy);
+  save_hugging_face(model, made / "out");
+  const Model again = open_hugging_face(made / "out", {}, made.write("choosy.json", choosy));
+  CHECK(again.weights().at("head.weight").to<float>() == model.weights().at("head.weight").to<float>());
+  std::string empty = plain;
+  const std::size_t begin = empty.find("\"modules\": {\"head\"");
+  empty.resize(begin);
+  save_hugging_face(Model::parse(empty + "\"functions\": {}}}"), made / "empty");
+  CHECK(load_arrays(made / "empty/model.safetensors").empty());
+}
+
 TEST_CASE("export: mistakes in an expression are errors of the definition") {
   const Definitions definitions;
   contains(definitions.refusal(R"({"weight": "base.weight + lora_C @ lora_A"})"),

@@ -398,8 +398,12 @@ TEST_CASE("errors of shards and ranks") {
     return "";
   };
   CHECK(message({0, 0, 0}, 2) == "3 ranks need at least as many shards of a batch, but batch.shards is 2");
-  CHECK(message({0}, 0) == "an update must have at least one shard");
-  CHECK(message({0}, 65537) == "an update has at most 65536 shards, not 65537");
+  CHECK(message({0}, 0) == "an update has 1 to 65536 shards, not 0");
+  CHECK(message({0}, 65537) == "an update has 1 to 65536 shards, not 65537");
+  const auto accumulates = [](std::int64_t count) { Training(nullptr, 1, count, 6, 1, "16").trainer(); };
+  CHECK_THROWS_WITH_AS(accumulates(0), "an update has 1 to 1048576 micro-batches, not 0", Error);
+  CHECK_THROWS_WITH_AS(accumulates(1048577), "an update has 1 to 1048576 micro-batches, not 1048577", Error);
+  CHECK_NOTHROW(accumulates(1048576));
   Batch uneven;
   uneven.add("tokens", Array(Dtype::int64, {4, 3}));
   uneven.add("mask", Array(Dtype::boolean, {3, 3}));

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "recurrent.hpp"
+#include "thread_ranks.hpp"
 #include "tiny.hpp"
 
 using namespace xtape;
@@ -87,6 +88,87 @@ TEST_CASE("an evaluation that is not finite names update, batch and call, and ch
   CHECK(recurrent::same_weights(model.weights(), before));
   CHECK(trainer.update().step == 2);
   contains(message_of([&] { sampled_loss(model, setup.batches, 2); }), "is not finite");
+  CHECK_THROWS_AS(sampled_loss(model, setup.batches, 0), Error);
+}
+
+TEST_CASE("a call that throws in an evaluation alone ends the run, which keeps its updates") {
+  const tiny::Directory directory;
+  tiny::load(directory);
+  directory.write("tiny.json",
+                  with(R"("result": "total, count")",
+                       R"("result": "total if training else watch(total, total < 0), count")", tiny::definition));
+  const Recipe recipe = Recipe::load(directory / "recipe.json", {Setting::parse("measure=[]")});
+  Run run = Run::create(recipe, directory / "run");
+  std::string message;
+  try {
+    run.train();
+  } catch (const EvaluationError& error) {
+    message = error.what();
+  }
+  contains(message, "the evaluation after update 5, in its batch 1: ");
+  contains(message, "watch: the condition is false at []");
+  contains(message, "run/capsule' has what is needed to play it again");
+  CHECK(run.trainer().step() == 5);
+  CHECK(fs::exists(directory / "run/checkpoints/00000005/weights.safetensors"));
+  CHECK(Capsule::load(directory / "run/capsule").failure.op == "watch");
+}
+
+namespace {
+/// Batches of sums of which the first token of each validation batch is given.
+class MarkedBatches : public tiny::SumBatches {
+ public:
+  MarkedBatches(const Tokenizer& tokenizer, std::vector<std::int64_t> marks)
+      : SumBatches(tokenizer, 8), marks_(std::move(marks)) {}
+  void validation(std::int64_t index, Batch& batch) const override {
+    SumBatches::validation(index, batch);
+    *batch.at("tokens").as<std::int64_t>() = marks_[static_cast<std::size_t>(index)];
+  }
+
+ private:
+  std::vector<std::int64_t> marks_;
+};
+
+/// The errors of evaluations of the ranks. Their evaluation is NaN for the marks 9 and 0, by other ops.
+std::vector<std::string> evaluated(const std::vector<int>& hosts, const std::vector<std::int64_t>& marks) {
+  const std::string loss = R"end("result": "total if training else total + log(8.5 - cast(tokens[0, 0], 'float32')))end"
+                           R"end( + sqrt(cast(tokens[0, 0], 'float32') - 0.5), count")end";
+  std::vector<std::string> messages(hosts.size());
+  testing::run_ranks(hosts, [&](const std::shared_ptr<Communicator>& communicator) {
+    const CharacterTokenizer tokenizer(tiny::sums_text());
+    const MarkedBatches batches(tokenizer, marks);
+    Model model = Model::parse(with(R"("result": "total, count")", loss, tiny::definition), {.hyper = {}, .seed = 5},
+                               "tiny.json");
+    TrainerOptions options;
+    options.shards = 4;
+    options.threads = 1;
+    options.communicator = communicator;
+    Trainer trainer(model, batches, options);
+    try {
+      trainer.evaluate();
+    } catch (const EvaluationError& error) {
+      messages[static_cast<std::size_t>(communicator->rank())] = error.what();
+    }
+    CHECK(trainer.update().step == 1);
+  });
+  for (const std::string& each : messages) CHECK(each == messages[0]);
+  return messages;
+}
+}  // namespace
+
+TEST_CASE("all ranks leave an evaluation together if a call throws on one of them") {
+  for (const std::vector<int>& hosts : std::vector<std::vector<int>>{{0}, {0, 0}, {0, 0, 1}, {0, 0, 1, 1}}) {
+    const std::string message = evaluated(hosts, {5, 99, 77})[0];
+    contains(message, "the evaluation after update 0, in its batch 2: here (tiny.json");
+    contains(message, "take: index 99");
+    CHECK((message.find("on rank ") != std::string::npos) == (hosts.size() > 1));
+  }
+}
+
+TEST_CASE("the call that is named is that of the batch that is named, whatever fails later on other ranks") {
+  const std::string message = evaluated({0, 1}, {5, 9, 0})[0];
+  contains(message, "in its batch 2, is not finite: NaN in #");
+  contains(message, " log -> ");
+  contains(message, "on rank 1 on host1");
 }
 
 TEST_CASE("a carried state that is not finite is found while the loss is finite") {

@@ -318,7 +318,7 @@ TEST_CASE("integers out of range are errors with the key and the range") {
       {"threads=", "threads", "", 0, 4096},
       {"seed=", "seed", "", 0, INT64_MAX},
       {"batch.size=", "batch.size", "", 1, std::int64_t{1} << 31},
-      {"batch.accumulate=", "batch.accumulate", "", 1, 1000000000000},
+      {"batch.accumulate=", "batch.accumulate", "", 1, 1 << 20},
       {"search.beam_size=", "search.beam_size", "", 1, 4096},
       {"search.max_length=", "search.max_length", "", 1, 1 << 24},
       {"search.length_extra=", "search.length_extra", "", 0, 1 << 24},

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "metrics.hpp"
+#include "processor_time.hpp"
 #include "recurrent.hpp"
 #include "tiny.hpp"
 #include "xtape/grad.hpp"
@@ -181,6 +182,18 @@ TEST_CASE("statistics of modules are those of the next update's values and gradi
     CHECK(each.masked_rows.value() == doctest::Approx(2.0 / 8));
   }
   CHECK(modules == std::vector<std::string>{"in", "mixes.0", "mixes.1", "cell"});
+}
+
+TEST_CASE("statistics of many modules take a small multiple of the time that planning the training takes") {
+  const TextBatches batches = recurrent::batches_of(1, 4);
+  const int count = 1600;  // modules: if each looked through all nodes, the multiple would be above 12
+  const std::string repeated = recurrent::with("\"repeat\": 2", "\"repeat\": " + std::to_string(count), text());
+  Model model = Model::parse(repeated, {.hyper = {}, .seed = 5}, "observed.json");
+  const double begin = processor_seconds();
+  Trainer trainer(model, batches, recurrent::options_of());
+  const double planned = processor_seconds();
+  CHECK(trainer.statistics().size() == static_cast<std::size_t>(count) + 2);
+  CHECK(processor_seconds() - planned < 8.5 * (planned - begin));
 }
 
 TEST_CASE("watched values are those of the next update") {

@@ -1,0 +1,17 @@
+/// The data of objects that share it.
+#pragma once
+
+#include <memory>
+
+#include "xtape/owner.hpp"
+
+namespace xtape {
+
+/// The data, or HandleError if the object was moved from.
+template <class T>
+const T& held(const std::shared_ptr<const T>& data) {
+  if (!data) return *Owner<const T>();  // throws
+  return *data;
+}
+
+}  // namespace xtape

@@ -1,0 +1,377 @@
+// Misuse of tokenizers, files of text, data sets and batches.
+#include <fstream>
+
+#include "folders.hpp"
+#include "misuse.hpp"
+
+using namespace xtape;
+using misuse::gone;
+using misuse::moved_from;
+using misuse::Row;
+
+namespace {
+/// A vocabulary of all bytes, as GPT-2 writes them, and no merges.
+const std::string byte_pairs = [] {
+  std::string vocabulary;
+  int token = 0, above = 256;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool shown = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+    char escaped[16];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(shown ? byte : above++));
+    vocabulary += std::string(token == 0 ? "" : ", ") + "\"" + escaped + "\": " + std::to_string(token);
+    ++token;
+  }
+  return R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "model": {"type": "BPE", "vocab": {)" +
+         vocabulary + R"(}, "merges": []}, "added_tokens": []})";
+}();
+
+const std::vector<std::string> lines = {"the cat sat", "the dog sat on the mat"};
+
+struct World {
+  test::Folder folder;
+  CharacterTokenizer characters{std::string("abc"), CharacterTokenizer::Unknown::error, true};
+  CharacterTokenizer bare{std::string("abc")};
+  WordTokenizer words{lines};
+  BytePairTokenizer pairs{byte_pairs};
+  Tokens text = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  TextBatches batches{text, text, {.rows = 2, .block_size = 3}};
+  TextBatches strips{text, text, {.rows = 2, .block_size = 3, .seed = 0, .consecutive = true}};
+  Batch blank = batches.blank();
+
+  const SentencePieceTokenizer& pieces() const {
+    static const SentencePieceTokenizer trained(lines, {.model = "bpe", .vocabulary_size = 24});
+    return trained;
+  }
+  std::string vocabulary() const { return folder.write("vocab.json", R"({"a": 0})"); }
+  std::string merges() const { return folder.write("merges.txt", ""); }
+  Gpt2Tokenizer gpt2() const {
+    const std::size_t begin = byte_pairs.find("\"vocab\": {") + 9;
+    return {folder.write("vocab.json", byte_pairs.substr(begin, byte_pairs.find('}', begin) + 1 - begin)), merges()};
+  }
+  static DataRows rows() { return {{{"text", Column::Kind::target}}, {{{{2, 4, 3}, {}, 0}}, {{{2, 4, 5, 3}, {}, 0}}}}; }
+  static RowBatches row_batches() { return {rows(), rows(), {.rows = 2}}; }
+};
+
+/// The rows of one class of tokenizers: what all of them do with tokens that they do not have, and moved-from ones.
+template <class T>
+void add_tokenizer(std::vector<Row>& rows, const std::string& name, const std::function<T()>& made,
+                   const std::set<std::string>& constant) {
+  const auto moved = [made] {
+    T tokenizer = made();
+    const T taken = std::move(tokenizer);
+    return tokenizer;
+  };
+  // What is left of a vocabulary is an empty one, which has no token, or nothing. Some functions need neither.
+  const bool is_empty = constant.count("size") != 0;
+  const auto after = [&](const std::string& function, const std::string& of_empty,
+                         const std::function<void(const T&)>& call) {
+    const std::string error = is_empty ? of_empty : constant.count(function) != 0 ? "" : gone;
+    rows.push_back({name + "::" + function, "moved", error, [=] { call(moved()); }});
+  };
+  after("size", "", [](const T& t) { t.size(); });
+  after("decode", "outside the vocabulary", [](const T& t) { t.decode({5}); });
+  after("start", "", [](const T& t) { t.start(); });
+  after("end", "", [](const T& t) { t.end(); });
+  after("pad", "", [](const T& t) { t.pad(); });
+  after("unknown", "", [](const T& t) { t.unknown(); });
+  after("pieces", "outside the vocabulary", [](const T& t) { t.pieces({5}); });
+  after("to_json", "", [](const T& t) { t.to_json(); });
+  after("files", "", [](const T& t) { t.files("a"); });
+  for (const std::int32_t token : {-1, 1 << 30}) {
+    const std::string argument = "token " + std::to_string(token);
+    rows.push_back({name + "::decode", argument, "outside the vocabulary", [=] { made().decode({token}); }});
+    rows.push_back({name + "::pieces", argument, "outside the vocabulary", [=] { made().pieces({token}); }});
+  }
+}
+
+std::vector<Row> rows_of_tokenizers(World& w) {
+  const std::string damaged("\xff\xfe");
+  std::vector<Row> rows = {
+      {"CharacterTokenizer::CharacterTokenizer", "no UTF-8", "UTF-8", [=] { CharacterTokenizer{damaged}; }},
+      {"CharacterTokenizer::CharacterTokenizer", "no text", "",
+       [] { CHECK(CharacterTokenizer(std::string()).size() == 0); }},
+      {"CharacterTokenizer::encode", "no UTF-8", "UTF-8", [=, &w] { w.characters.encode(damaged); }},
+      {"CharacterTokenizer::encode", "not in the vocabulary", "'x'", [&w] { w.characters.encode("x"); }},
+      {"CharacterTokenizer::encode", "moved", "is not among the 0 characters",
+       [&w] { moved_from(w.characters).encode("a"); }},
+      {"WordTokenizer::WordTokenizer", "no UTF-8", "line 1 of the text",
+       [=] { WordTokenizer{std::vector<std::string>{damaged}}; }},
+      {"WordTokenizer::WordTokenizer", "no multiple", "the multiple of a vocabulary's size",
+       [] { WordTokenizer(lines, {.multiple = 0}); }},
+      {"WordTokenizer::WordTokenizer", "a negative count", "", [] { WordTokenizer(lines, {.minimum_count = -1}); }},
+      {"WordTokenizer::with_vocabulary", "an empty line", "line 1 of the vocabulary: there is no word",
+       [] { WordTokenizer::with_vocabulary({""}); }},
+      {"WordTokenizer::with_vocabulary", "a huge multiple", "the multiple",
+       [] { WordTokenizer::with_vocabulary({"a"}, {.multiple = INT64_MAX}); }},
+      {"WordTokenizer::encode", "no UTF-8", "UTF-8", [=, &w] { w.words.encode(damaged); }},
+      {"SentencePieceTokenizer::SentencePieceTokenizer", "no model", "are not a sentencepiece model",
+       [] { SentencePieceTokenizer{std::string()}; }},
+      {"SentencePieceTokenizer::SentencePieceTokenizer", "damaged", "are not a sentencepiece model",
+       [] { SentencePieceTokenizer{std::string("no model")}; }},
+      {"SentencePieceTokenizer::SentencePieceTokenizer", "no lines", "there is no text",
+       [] { SentencePieceTokenizer(std::vector<std::string>(), {}); }},
+      {"SentencePieceTokenizer::SentencePieceTokenizer", "an unknown model", "must be \"unigram\" or \"bpe\"",
+       [] { SentencePieceTokenizer(lines, {.model = "none"}); }},
+      {"SentencePieceTokenizer::SentencePieceTokenizer", "no pieces", "a vocabulary must have",
+       [] { SentencePieceTokenizer(lines, {.vocabulary_size = -1}); }},
+      {"SentencePieceTokenizer::encode", "no UTF-8", "UTF-8", [=, &w] { w.pieces().encode(damaged); }},
+      {"SentencePieceTokenizer::encode", "moved", gone, [&w] { moved_from(w.pieces()).encode("a"); }},
+      {"SentencePieceTokenizer::token_of", "unknown", "", [&w] { CHECK(w.pieces().token_of("nothing") == -1); }},
+      {"SentencePieceTokenizer::token_of", "moved", gone, [&w] { moved_from(w.pieces()).token_of("a"); }},
+      {"SentencePieceTokenizer::begins", "moved", "", [&w] { CHECK(!moved_from(w.pieces()).begins()); }},
+      {"SentencePieceTokenizer::model", "moved", "", [&w] { moved_from(w.pieces()).model(); }},
+      {"SentencePieceTokenizer::with_tokens", "moved", gone, [&w] { moved_from(w.pieces()).with_tokens({}).size(); }},
+      {"SentencePieceTokenizer::with_tokens", "a negative size", "",
+       [&w] { CHECK(w.pieces().with_tokens({.size = -1}).size() == 24); }},
+      {"SentencePieceTokenizer::with_tokens", "more tokens than pieces", "",
+       [&w] { w.pieces().with_tokens({.size = 99}).decode({98}); }},
+      {"Gpt2Tokenizer::Gpt2Tokenizer", "no such file", "/nowhere", [&w] { Gpt2Tokenizer("/nowhere", w.merges()); }},
+      {"Gpt2Tokenizer::Gpt2Tokenizer", "bytes missing", "vocab.json",
+       [&w] { Gpt2Tokenizer(w.vocabulary(), w.merges()); }},
+      {"Gpt2Tokenizer::Gpt2Tokenizer", "no end", "end_in_text",
+       [&w] {
+         w.gpt2();
+         Gpt2Tokenizer(w.folder / "vocab.json", w.folder / "merges.txt", {.end_in_text = true});
+       }},
+      {"Gpt2Tokenizer::encode", "any bytes", "", [=, &w] { CHECK(w.gpt2().encode(damaged).size() == 2); }},
+      {"Gpt2Tokenizer::encode", "moved", gone, [&w] { moved_from(w.gpt2()).encode("a"); }},
+      {"BytePairTokenizer::BytePairTokenizer", "empty", "tokenizer.json is empty", [] { BytePairTokenizer(""); }},
+      {"BytePairTokenizer::BytePairTokenizer", "no tokenizer", "there is no \"pre_tokenizer\"",
+       [] { BytePairTokenizer(R"({"model": {"vocab": {}, "merges": []}})"); }},
+      {"BytePairTokenizer::encode", "any bytes", "", [=, &w] { CHECK(w.pairs.encode(damaged).size() == 2); }},
+      {"BytePairTokenizer::encode", "moved", gone, [&w] { moved_from(w.pairs).encode("a"); }},
+      {"BytePairTokenizer::token_of", "unknown", "", [&w] { CHECK(w.pairs.token_of("nothing") == -1); }},
+      {"BytePairTokenizer::token_of", "moved", gone, [&w] { moved_from(w.pairs).token_of("a"); }},
+      {"BytePairTokenizer::begins", "moved", "", [&w] { CHECK(!moved_from(w.pairs).begins()); }},
+      {"BytePairTokenizer::first_special", "moved", gone, [&w] { moved_from(w.pairs).first_special(); }},
+      {"BytePairTokenizer::with_tokens", "moved", gone, [&w] { moved_from(w.pairs).with_tokens({}).size(); }},
+      {"load_tokenizer", "no such file", "/nowhere", [] { load_tokenizer("/nowhere"); }},
+      {"load_tokenizer", "an empty folder", "has no tokenizer", [&w] { load_tokenizer(w.folder.path()); }},
+      {"load_target_tokenizer", "an empty folder", "has no tokenizer",
+       [&w] { load_target_tokenizer(w.folder.path()); }},
+      {"load_target_tokenizer", "no such folder", "/nowhere", [] { load_target_tokenizer("/nowhere"); }},
+      {"save_tokenizer", "no such folder", "/nowhere", [&w] { save_tokenizer(w.characters, "/nowhere/a.json"); }},
+      {"save_tokenizer", "moved", gone, [&w] { save_tokenizer(moved_from(w.pieces()), w.folder / "a.json"); }},
+  };
+  add_tokenizer<CharacterTokenizer>(rows, "CharacterTokenizer", [&w] { return w.characters; }, {"size"});
+  add_tokenizer<WordTokenizer>(rows, "WordTokenizer", [&w] { return w.words; }, {"size"});
+  add_tokenizer<SentencePieceTokenizer>(rows, "SentencePieceTokenizer", [&w] { return w.pieces(); }, {});
+  add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); }, {"start", "pad", "unknown"});
+  add_tokenizer<BytePairTokenizer>(rows, "BytePairTokenizer", [&w] { return w.pairs; },
+                                   {"start", "end", "pad", "unknown"});
+  return rows;
+}
+
+std::vector<Row> rows_of_texts(World& w) {
+  const auto sized = [](std::int64_t rows, std::int64_t block_size, bool consecutive = false) {
+    return [=] {
+      TextBatches({0, 1, 2}, {0, 1}, {.rows = rows, .block_size = block_size, .seed = 0, .consecutive = consecutive});
+    };
+  };
+  const auto left = [&w] {  // what is left of batches that were moved
+    TextBatches batches = w.strips;
+    const TextBatches taken = std::move(batches);
+    return batches;
+  };
+  const auto with_blank = [&w](const auto& fill) {
+    return [&w, fill] {
+      Batch other = {{"tokens", Array(Dtype::int64, {1, 1})}};
+      fill(other);
+      CHECK(other.at("targets").shape() == Shape({2, 3}));
+    };
+  };
+  const auto column = [&w](const std::function<void(ColumnTexts&)>& change) {
+    return [&w, change] {
+      ColumnTexts text{{"text", Column::Kind::target}, &lines, &w.words};
+      change(text);
+      rows_of({text}, 0, [](std::size_t, std::size_t) { return std::string("here"); });
+    };
+  };
+  const auto of_rows = [](const std::function<void(DataRows&)>& change, RowBatchesOptions options = {}) {
+    return [=] {
+      DataRows rows = World::rows();
+      change(rows);
+      RowBatches(rows, World::rows(), options);
+    };
+  };
+  static const std::vector<std::string> one = {"a"};
+  return {
+      {"read_text", "no such file", "/nowhere", [] { read_text("/nowhere"); }},
+      {"read_text", "a folder", "cannot read", [&w] { read_text(w.folder.path()); }},
+      {"read_text", "a negative line", "max_line must not be negative",
+       [&w] { read_text(w.merges(), {.max_line = -1}); }},
+      {"read_lines", "no such file", "/nowhere", [] { read_lines("/nowhere"); }},
+      {"read_lines", "empty", "cannot read", [] { read_lines(""); }},
+      {"watch_inputs", "no seconds", "the time must be positive", [] { watch_inputs([](const std::string&) {}, 0); }},
+      {"watch_inputs", "NaN", "the time must be positive", [] { watch_inputs([](const std::string&) {}, NAN); }},
+      {"watch_inputs", "empty", "", [] { watch_inputs({}); }},
+      {"token_array", "no rows", "",
+       [] {
+         CHECK(token_array({}).shape() == Shape({0, 0}));
+       }},
+      {"token_array", "no multiple", "multiple must be 1 to", [] { token_array({{1}}, 0, 0); }},
+      {"split_text", "no share", "must be a fraction", [] { split_text("abc", NAN); }},
+      {"split_text", "a negative share", "must be a fraction", [] { split_text("abc", -1); }},
+      {"TextBatches::TextBatches", "no rows", "", [=] { CHECK_THROWS_AS(sized(0, 1)(), Error); }},
+      {"TextBatches::TextBatches", "a negative block", "", [=] { CHECK_THROWS_AS(sized(1, -1)(), Error); }},
+      {"TextBatches::TextBatches", "a huge batch", "", [=] { CHECK_THROWS_AS(sized(INT64_MAX, INT64_MAX)(), Error); }},
+      {"TextBatches::TextBatches", "too little text", "blocks of 3 need at least 4", sized(1, 3)},
+      {"TextBatches::TextBatches", "too little for strips", "need at least", sized(2, 1, true)},
+      {"TextBatches::training", "another batch", "", with_blank([&w](Batch& b) { w.batches.training(0, b); })},
+      {"TextBatches::training", "no batch", "",
+       [&w] {
+         Batch none;
+         w.batches.training(0, none);
+       }},
+      {"TextBatches::training", "the last index", "",
+       [&w] {
+         w.strips.training(UINT64_MAX, w.blank);
+         w.batches.training(UINT64_MAX, w.blank);
+       }},
+      {"TextBatches::training", "moved", gone, [=, &w] { left().training(0, w.blank); }},
+      {"TextBatches::training_continues", "moved", gone, [=] { left().training_continues(1); }},
+      {"TextBatches::epoch_batches", "moved", gone, [=] { static_cast<void>(left().epoch_batches()); }},
+      {"TextBatches::validation", "moved", gone, [=, &w] { left().validation(0, w.blank); }},
+      {"TextBatches::validation", "another batch", "", with_blank([&w](Batch& b) { w.batches.validation(0, b); })},
+      {"TextBatches::validation", "negative", "there is no validation batch -1",
+       [&w] { w.batches.validation(-1, w.blank); }},
+      {"TextBatches::validation", "out of range", "there is no validation batch 2",
+       [&w] { w.strips.validation(2, w.blank); }},
+      {"TextBatches::validation", "far out of range", "there is no validation batch",
+       [&w] { w.batches.validation(INT64_MAX, w.blank); }},
+      {"TextBatches::validation_batches", "moved", gone, [=] { static_cast<void>(left().validation_batches()); }},
+      {"TextBatches::validation_continues", "negative", "", [&w] { CHECK(!w.strips.validation_continues(-1)); }},
+      {"TextBatches::validation_sample", "another batch", "",
+       with_blank([&w](Batch& b) { w.batches.validation_sample(0, b); })},
+      {"TextBatches::validation_sample", "moved", gone, [=, &w] { left().validation_sample(0, w.blank); }},
+      {"RowBatches::RowBatches", "no rows in a batch", "at least one row", of_rows([](DataRows&) {}, {.rows = 0})},
+      {"RowBatches::RowBatches", "a huge bucket", "`bucket` must be", of_rows([](DataRows&) {}, {.bucket = INT64_MAX})},
+      {"RowBatches::RowBatches", "a huge number of rows", "",
+       [=] { CHECK_THROWS_AS(of_rows([](DataRows&) {}, {.rows = INT64_MAX})(), Error); }},
+      {"RowBatches::RowBatches", "no rows", "the training split has no rows",
+       of_rows([](DataRows& d) { d.rows.clear(); })},
+      {"RowBatches::RowBatches", "no columns", "at least one column", of_rows([](DataRows& d) { d.columns.clear(); })},
+      {"RowBatches::RowBatches", "a cell too many", "one cell for each column",
+       of_rows([](DataRows& d) { d.rows[0].resize(2); })},
+      {"RowBatches::RowBatches", "no tokens", "at least its start and its end",
+       of_rows([](DataRows& d) { d.rows[0][0].tokens.clear(); })},
+      {"RowBatches::RowBatches", "a prompt beyond the text", "a prompt of 9 tokens",
+       of_rows([](DataRows& d) { d.rows[0][0].prompt = 9; })},
+      {"RowBatches::RowBatches", "other columns", "the same columns",
+       of_rows([](DataRows& d) { d.columns[0].kind = Column::Kind::text; })},
+      {"RowBatches::RowBatches", "numbers missing", "has 0 numbers, not 2",
+       [] {
+         const DataRows rows = {{{"n", Column::Kind::number, 0, 2}}, {{DataRows::Cell{}}}};
+         RowBatches(rows, rows, {});
+       }},
+      {"RowBatches::RowBatches", "too many numbers", "has 3 numbers, not 1",
+       [] {
+         const DataRows rows = {{{"n", Column::Kind::number}}, {{DataRows::Cell{{}, {1, 2, 3}, 0}}}};
+         RowBatches(rows, rows, {});
+       }},
+      {"RowBatches::RowBatches", "several labels", "has 2 labels, not 1",
+       [] {
+         const DataRows rows = {{{"l", Column::Kind::label}}, {{DataRows::Cell{{1, 2}, {}, 0}}}};
+         RowBatches(rows, rows, {});
+       }},
+      {"RowBatches::training", "another batch", "",
+       [] {
+         Batch b;
+         World::row_batches().training(UINT64_MAX, b);
+         CHECK(b.size() == 2);
+       }},
+      {"RowBatches::validation", "negative", "there is no validation batch -1",
+       [&w] { World::row_batches().validation(-1, w.blank); }},
+      {"RowBatches::validation", "out of range", "there is no validation batch 1",
+       [&w] { World::row_batches().validation(1, w.blank); }},
+      {"RowBatches::validation_sample", "another batch", "",
+       [] {
+         Batch b;
+         World::row_batches().validation_sample(UINT64_MAX, b);
+       }},
+      {"read_table", "no such file", "/nowhere", [] { read_table("/nowhere"); }},
+      {"read_table", "no columns", "",
+       [&w] { CHECK_THROWS_AS(read_table(w.folder.write("t", "a\tb\n"), {.columns = 0}), Error); }},
+      {"read_table", "a negative header", "",
+       [&w] { CHECK_THROWS_AS(read_table(w.folder.write("t", "a\tb\n"), {.skip_lines = -1}), Error); }},
+      {"read_table", "a header beyond the file", "",
+       [&w] { CHECK(read_table(w.folder.write("t", "a\tb\n"), {.skip_lines = 9})[0].empty()); }},
+      {"read_pairs", "no such file", "/nowhere", [] { read_pairs("/nowhere"); }},
+      {"read_pairs", "no tab", "line 1", [&w] { read_pairs(w.folder.write("t", "a\n")); }},
+      {"framed", "no start", "has no start and end tokens", [&w] { framed(w.bare, "a"); }},
+      {"source_of", "no end", "has no start and end tokens", [&w] { source_of(w.bare, "a"); }},
+      {"prompt_of", "not in the vocabulary", "'x'", [&w] { prompt_of(w.bare, "x"); }},
+      {"split_prompt", "no end", "there is no '=' to end the prompt", [] { split_prompt("a", "="); }},
+      {"split_prompt", "an empty end", "", [] { CHECK(split_prompt("a", "").prompt.empty()); }},
+      {"rows_of", "no columns", "at least one column", [] { rows_of({}, 0, {}); }},
+      {"rows_of", "no texts", "column 'text' has no texts", column([](ColumnTexts& c) { c.texts = nullptr; })},
+      {"rows_of", "no tokenizer", "column 'text' has no tokenizer",
+       column([](ColumnTexts& c) { c.tokenizer = nullptr; })},
+      {"rows_of", "no labels", "column 'text' has no labels",
+       column([](ColumnTexts& c) { c.column.kind = Column::Kind::label; })},
+      {"rows_of", "a negative length", "max_length must not be negative",
+       [&w] {
+         rows_of({{{"text"}, &lines, &w.words}}, -1, {});
+       }},
+      {"rows_of", "columns of other lengths", "column 'more' has 1 texts, and column 'text' 2",
+       [&w] {
+         rows_of({{{"text"}, &lines, &w.words}, {{"more"}, &one, &w.words}}, 0, {});
+       }},
+      {"rows_of", "no place", "is not a finite number",
+       [] {
+         rows_of({{{"n", Column::Kind::number}, &lines}}, 0, {});
+       }},
+      {"documents_of", "no start", "has no start and end tokens", [&w] { documents_of({"a"}, w.bare); }},
+      {"documents_of", "a negative length", "max_length must not be negative",
+       [&w] { documents_of({"a"}, w.words, -1); }},
+      {"pairs_of", "a target missing", "a target for every source",
+       [&w] {
+         pairs_of({{"a"}, {}}, w.words, w.words);
+       }},
+      {"split_documents", "empty", "", [] { CHECK(split_documents("", DocumentEnd::line).empty()); }},
+  };
+}
+
+std::vector<Row> rows_of_all(World& w) {
+  std::vector<Row> all = rows_of_tokenizers(w);
+  for (Row& row : rows_of_texts(w)) all.push_back(std::move(row));
+  return all;
+}
+}  // namespace
+
+TEST_CASE("misuse of tokenizers, texts and batches is an Error, or works as the table says") {
+  misuse::check_rows<World>(rows_of_all);
+}
+
+TEST_CASE("the table has every function of tokenizers, texts and batches that can be misused") {
+  misuse::check_complete<World>(rows_of_all, {"tokenizers.hpp", "text.hpp"},
+                                {"Tokenizer::size",
+                                 "Tokenizer::encode",
+                                 "Tokenizer::decode",
+                                 "Tokenizer::pieces",
+                                 "Tokenizer::pad",
+                                 "Tokenizer::unknown",
+                                 "Tokenizer::start",
+                                 "Tokenizer::end",
+                                 "Tokenizer::begins",
+                                 "Tokenizer::to_json",
+                                 "Tokenizer::files",
+                                 "Batches::rows",
+                                 "Batches::columns",
+                                 "Batches::blank",
+                                 "Batches::epoch_batches",
+                                 "Batches::training",
+                                 "Batches::training_continues",
+                                 "Batches::validation_batches",
+                                 "Batches::validation",
+                                 "Batches::validation_continues",
+                                 "Batches::validation_sample",
+                                 "TextBatches::rows",
+                                 "TextBatches::columns",
+                                 "RowBatches::rows",
+                                 "RowBatches::columns",
+                                 "RowBatches::blank",
+                                 "RowBatches::epoch_batches",
+                                 "RowBatches::validation_batches"},
+                                60);
+}
