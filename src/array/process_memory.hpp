@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "xtape/error.hpp"
+
 namespace xtape {
 
 /// A size for messages: "1 byte", "3 bytes", "1.50 MiB".

@@ -23,7 +23,7 @@ struct World {
   Tape tape;
 
   World() { save_arrays(file, {{"a", three}, {"b", three}}); }
-  Store types() const { return {{"a", three}}; }
+  Store types() const { return {{"a", Array(three)}}; }
 };
 
 template <class Work>
