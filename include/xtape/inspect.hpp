@@ -64,6 +64,7 @@ struct Cause {
   /// Of a scan: the indices along its axis of the steps in whose computation the call is a cause, the last played
   /// first.
   std::vector<std::int64_t> time_steps = {};
+  std::string row = "";  ///< Of an element of a batch: where its row comes from, "train.csv, line 12".
 };
 
 /// A play that went wrong: a call that made NaN or an infinity, or that threw an error.
@@ -90,7 +91,8 @@ struct Failure {
 };
 /// One line: call, type, range, the element, site.
 std::string to_string(const Cause& cause);
-/// One line: what, op, type, site, and the farthest cause that is not finite.
+/// One line: what, op, type, site, and the farthest cause that is not finite or, if there is none, the row of a batch
+/// that it comes from.
 std::string to_string(const Failure& failure);
 
 /// A failure, and the smallest tape that fails in the same way: the failing call, the calls that computed those of its

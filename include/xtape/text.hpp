@@ -62,6 +62,12 @@ class Batches {
   virtual std::int64_t epoch_batches() const { return 0; }
   /// Batch `index` of the training split, in the order of the seed, for any index.
   virtual void training(std::uint64_t index, Batch& batch) const = 0;
+  /// Where row `row` of an array of training batch `index` comes from, for errors: "train.csv, line 12"; "" if that is
+  /// not known.
+  virtual std::string training_place(std::uint64_t /*index*/, const std::string& /*array*/,
+                                     std::int64_t /*row*/) const {
+    return "";
+  }
   /// Whether the rows of training batch `index` continue those of the previous batch, so that recurrent models carry
   /// over their states. False for batch 0.
   virtual bool training_continues(std::uint64_t /*index*/) const { return false; }
@@ -135,6 +141,9 @@ struct Column {
   std::int64_t width = 0;  ///< Numbers per row; 0: one, without an axis.
 };
 
+/// Names a text in error messages: "line 3 of the source".
+using TextPlace = std::function<std::string(std::size_t row, std::size_t column)>;
+
 /// The rows of a data set.
 struct DataRows {
   /// One row in one column.
@@ -145,6 +154,8 @@ struct DataRows {
   };
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;  ///< One cell per column.
+  TextPlace place = {};                 ///< Names the texts that the rows were made of.
+  std::vector<std::uint32_t> texts = {};  ///< With `place`: the row of texts that each row was made of.
 };
 
 struct RowBatchesOptions {
@@ -169,6 +180,7 @@ class RowBatches : public Batches {
   Batch blank() const override;  ///< Of the shape with the most elements; others may have more rows or longer ones.
   std::int64_t epoch_batches() const override;
   void training(std::uint64_t index, Batch& batch) const override;
+  std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override;
   std::int64_t validation_batches() const override;
   void validation(std::int64_t index, Batch& batch) const override;
   void validation_sample(std::uint64_t index, Batch& batch) const override;
@@ -233,12 +245,9 @@ struct ColumnTexts {
   std::string prompt_end = "";                       ///< For targets: see split_prompt; empty: nothing is given.
   const std::vector<std::string>* labels = nullptr;  ///< For labels: the names, sorted.
 };
-/// Names a text in error messages: "line 3 of the source".
-using TextPlace = std::function<std::string(std::size_t row, std::size_t column)>;
-
 /// Converts texts to rows; those with an empty text, or one of more than `max_length` tokens between start and end (0:
 /// any number), are left out. Throws Error, with the text's `place`, if it cannot be encoded, a target lacks
-/// `prompt_end`, a label is unknown, or a number is not finite.
+/// `prompt_end`, a label is unknown, or a number is not finite. The rows keep `place`.
 DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place);
 
 /// Single texts, each a target, for language models. Throws as rows_of.

@@ -41,7 +41,8 @@ Json json_of_failure(const Failure& failure) {
                       {"range", json_of_range(cause.range)},
                       {"element", cause.element},
                       {"number", cause.number},
-                      {"time_steps", cause.time_steps}});
+                      {"time_steps", cause.time_steps},
+                      {"row", cause.row}});
   return {{"what", failure.what},
           {"error", failure.error},
           {"op", failure.op},
@@ -96,10 +97,11 @@ Failure failure_of(const JsonNode& json, std::int64_t version) {
       cause.only({"node", "type", "site", "range"});
       continue;
     }
-    cause.only({"node", "type", "site", "range", "element", "number", "time_steps"});
+    cause.only({"node", "type", "site", "range", "element", "number", "time_steps", "row"});
     made.element = integers_of(cause, "element");
     made.number = cause.at("number").text();
     made.time_steps = integers_of(cause, "time_steps");
+    if (cause.has("row")) made.row = cause.at("row").text();
   }
   return failure;
 }

@@ -45,13 +45,16 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
 }
 
 namespace {
-/// The farthest cause that is reached through values that are not finite; null if all operands are finite.
+/// The farthest cause that is reached through values that are not finite. If all operands are finite, the cause that is
+/// an element of a batch; null without one.
 const Cause* source_of(const Failure& failure) {
   const Cause* source = nullptr;
   for (const Cause& cause : failure.causes) {
     if (cause.range.all_finite()) break;
     source = &cause;
   }
+  if (source == nullptr && !failure.causes.empty() && !failure.causes.back().row.empty())
+    source = &failure.causes.back();
   return source;
 }
 
@@ -69,6 +72,7 @@ std::string to_string(const Cause& cause) {
     text += ", at time steps " + std::to_string(cause.time_steps.front()) + " to " +
             std::to_string(cause.time_steps.back());
   if (!cause.site.empty()) text += "  at " + cause.site;
+  if (!cause.row.empty()) text += "  (" + cause.row + ")";
   return text;
 }
 
@@ -86,6 +90,7 @@ std::string to_string(const Failure& failure) {
     text += ", from " + what_in(*source) + " in " + source->node;
     if (!source->element.empty()) text += " " + index_text(source->element);
     if (!source->site.empty() && source->site != failure.site) text += "  at " + source->site;
+    if (!source->row.empty()) text += "  (" + source->row + ")";
   }
   if (failure.passed_on) text += "; no call makes it of finite numbers";
   return text;

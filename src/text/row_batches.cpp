@@ -56,6 +56,10 @@ class Split {
   const std::vector<std::uint32_t>& places() const { return places_; }
   const std::vector<Cell>& row(std::uint32_t place) const { return rows_.rows[place]; }
   std::size_t size() const { return rows_.rows.size(); }
+  /// Where a cell of a row comes from; "" if that is not known.
+  std::string place_of(std::uint32_t place, std::size_t column) const {
+    return rows_.place && place < rows_.texts.size() ? rows_.place(rows_.texts[place], column) : "";
+  }
 
   /// Sorts stably by the length of the last column, then of the column before it, and so on.
   void sort(std::vector<std::uint32_t>& order) const {
@@ -269,6 +273,20 @@ void RowBatches::training(std::uint64_t index, Batch& batch) const {
   const std::uint64_t epoch_size = split.cuts().size();
   data_->shuffle(index / epoch_size);
   data_->write_batch(split, split.cuts()[data_->epoch_batches[index % epoch_size]], data_->epoch_places, batch);
+}
+
+std::string RowBatches::training_place(std::uint64_t index, const std::string& array, std::int64_t row) const {
+  const Split& split = data_->training;
+  const std::uint64_t epoch_size = split.cuts().size();
+  data_->shuffle(index / epoch_size);
+  const Cut& cut = split.cuts()[data_->epoch_batches[index % epoch_size]];
+  const auto& columns = split.columns();
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& column) {
+    return column.kind == Column::Kind::target ? array == "tokens" || array == "targets" : array == column.name;
+  });
+  if (found == columns.end() || row < 0 || static_cast<std::uint64_t>(row) >= cut.count) return "";
+  return split.place_of(data_->epoch_places[cut.first + static_cast<std::size_t>(row)],
+                        static_cast<std::size_t>(found - columns.begin()));
 }
 
 void RowBatches::validation(std::int64_t index, Batch& batch) const {

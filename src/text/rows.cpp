@@ -119,6 +119,7 @@ Tokens prompt_of(const Tokenizer& tokenizer, const std::string& text) {
 DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place) {
   check(columns, max_length);
   DataRows made;
+  made.place = place;
   const std::size_t count = columns[0].texts->size();
   require_memory_left(most_bytes_of(columns), "the tokens of " + std::to_string(count) + " rows");
   for (const ColumnTexts& each : columns) {
@@ -142,7 +143,9 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
       }
       kept = kept && (!holds_text(columns[i].column) || fits(cells.back(), columns[i]));
     }
-    if (kept) made.rows.push_back(std::move(cells));
+    if (!kept) continue;
+    made.rows.push_back(std::move(cells));
+    if (place) made.texts.push_back(static_cast<std::uint32_t>(row));
   }
   return made;
 }
@@ -159,8 +162,8 @@ DataRows pairs_of(const PairTexts& texts, const Tokenizer& source, const Tokeniz
                 std::to_string(texts.target.size()) + " targets");
   const std::vector<ColumnTexts> columns = {{{"source", Column::Kind::text}, &texts.source, &source},
                                             {{"target", Column::Kind::target}, &texts.target, &target}};
-  return rows_of(columns, max_length, [&](std::size_t row, std::size_t i) {
-    return "line " + std::to_string(row + 1) + " of the " + columns[i].column.name;
+  return rows_of(columns, max_length, [](std::size_t row, std::size_t i) {
+    return "line " + std::to_string(row + 1) + " of the " + (i == 0 ? "source" : "target");
   });
 }
 

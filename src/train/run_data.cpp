@@ -158,9 +158,10 @@ DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers&
     columns.push_back({column, &split.columns[field], tokenizer, "", &tokenizers.labels});
   });
   const char* unit = data.kind == "documents" ? ", text " : ", line ";
-  return rows_of(columns, max_length, [&](std::size_t row, std::size_t column) {
-    return split.files[std::min(column, split.files.size() - 1)] + unit + std::to_string(split.first + row);
-  });
+  const auto place = [files = split.files, first = split.first, unit](std::size_t row, std::size_t column) {
+    return files[std::min(column, files.size() - 1)] + unit + std::to_string(first + row);
+  };
+  return rows_of(columns, max_length, place);
 }
 
 std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test) const {

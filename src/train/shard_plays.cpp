@@ -116,6 +116,14 @@ RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
   return recorded_play(step.player, feeds(step, batch, cursor, 0, true), draw_of(cursor, shard));
 }
 
+void ShardPlays::name_rows(Failure& failure, std::uint64_t cursor, std::int64_t shard) {
+  const std::int64_t first = options_.shards == 1 ? 0 : rows_of_shard(rows_at(cursor), shard, options_.shards).first;
+  for (Cause& cause : failure.causes)
+    for (const Batch::Entry& array : batch_at(cursor))
+      if (!cause.element.empty() && cause.node.ends_with(" input '" + array.name + "'"))
+        cause.row = batches_.training_place(cursor, array.name, first + cause.element[0]);
+}
+
 std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
   std::optional<FailedPlay> found;
   for (std::int64_t shard = optimizer_.first_shard(); shard < optimizer_.last_shard(); ++shard)
@@ -124,6 +132,7 @@ std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
       TrainingStep& step = steps_.of(batch);
       const std::vector<Feed> fed = feeds(step, batch, at, own, first);
       FailedPlay play = failed_play(step, fed, draw_of(at, shard));
+      if (play.capsule) name_rows(play.capsule->failure, at, shard);
       if (!found || play.capsule) found = std::move(play);
       if (found->capsule) return;
       step.player.play(fed, draw_of(at, shard));  // computes the states that the next one starts from

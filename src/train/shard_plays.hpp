@@ -54,6 +54,8 @@ class ShardPlays {
  private:
   bool continues(std::uint64_t cursor) const { return batches_.training_continues(cursor); }
   const Batch& batch_at(std::uint64_t cursor);
+  /// Adds where the rows of the batch come from to the causes that are elements of it.
+  void name_rows(Failure& failure, std::uint64_t cursor, std::int64_t shard);
   Batch shard_at(std::uint64_t cursor, std::int64_t shard);
   std::int64_t rows_at(std::uint64_t cursor) { return rows_of(batch_at(cursor)); }
   /// The random step of a shard's play. With one shard it is the cursor.

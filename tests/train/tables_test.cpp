@@ -112,6 +112,46 @@ TEST_CASE("invalid columns are errors with the key") {
   CHECK(complaint(R"({"tokens": "text"})").find("the data has no 'labels'") != std::string::npos);
 }
 
+TEST_CASE("a failure that comes from an element of a table names its file and line") {
+  const tiny::Directory directory;
+  directory.write("squares.json", R"json({
+    "xtape": 2, "name": "squares",
+    "model": {
+      "weights": {"w": {"shape": [], "init": "ones"}},
+      "functions": {
+        "loss": {
+          "inputs": {"x": "float [b]", "y": "float [b]"},
+          "do": ["masked = masked_fill(x, x < 0, 0)", "square = masked * masked", "error = w * square - y"],
+          "result": "sum(error), sum(0 * y + 1)"
+        }
+      }
+    }
+  })json");
+  std::string rows = "x,y\n";
+  for (int i = 2; i <= 40; ++i) rows += (i == 23 ? "3e30" : std::to_string(i % 7)) + std::string(",1\n");
+  directory.write("rows.csv", rows);
+  const std::string recipe = directory.write("recipe.json", R"json({
+    "xtape": 1, "name": "squares", "definition": "squares.json",
+    "data": {"kind": "table", "table": "rows.csv", "header": true, "held_out": 5,
+             "columns": {"x": "number", "y": "number"}},
+    "batch": {"size": 8}, "optimizer": {"kind": "sgd"}, "schedule": {"kind": "constant", "rate": 1e-6}, "epochs": 1
+  })json");
+  for (const std::string shards : {"1", "2"}) {
+    CAPTURE(shards);
+    std::string error;
+    try {
+      Run run = Run::create(Recipe::load(recipe, {{"batch.shards", shards}}), directory / ("run" + shards));
+      run.train();
+    } catch (const TrainingError& thrown) {
+      error = thrown.what();
+    }
+    CAPTURE(error);
+    CHECK(error.find("inf in #") != std::string::npos);
+    CHECK(error.find("input 'x' [") != std::string::npos);
+    CHECK(error.find("rows.csv, line 23)") != std::string::npos);
+  }
+}
+
 TEST_CASE("regression on columns of numbers") {
   const tiny::Directory directory;
   directory.write("line.json", R"json({
