@@ -59,7 +59,7 @@ std::vector<Row> rows_of_inspection(World& w) {
          Player p = player();
          recorded_play(p, {{Var(), w.three}});
        }},
-      {"recorded_play", "null", "a view without memory",
+      {"recorded_play", "null", "fed with",
        [=, &w] {
          Player p = player();
          recorded_play(p, {{w.x, ArrayView()}});
