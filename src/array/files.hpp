@@ -42,6 +42,7 @@ class ReplacedFile {
   void write(const void* bytes, std::size_t count);
   void rewrite(const void* bytes, std::size_t count);  ///< Overwrites the beginning of what was written.
   void commit();
+  bool is_open() const { return file_ >= 0; }  ///< Until the commit.
 
  private:
   [[noreturn]] void fail() const;

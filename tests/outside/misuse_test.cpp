@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 #include <vector>
+#include <xtape/inspect.hpp>
+#include <xtape/safetensors.hpp>
 #include <xtape/xtape.hpp>
 
 using namespace xtape;
@@ -107,6 +109,18 @@ std::vector<Row> rows_of_arrays(World& w) {
       {"Named::at", "unknown", "'w'", [] { Store().at("w"); }},
       {"Named::operator[]", "out of range", "there is no array 0", [] { Store()[0]; }},
       {"SharedList::at", "out of range", "there is no element 2", [] { SharedList<int>({1, 2}).at(2); }},
+      {"save_arrays", "moved", "array 'x' is empty",
+       [&w] { save_arrays("never", {{"x", moved_from(w.three.clone())}}); }},
+      {"save_arrays", "a key twice", "the metadata has the key 'k' twice",
+       [&w] { save_arrays("never", {{"x", w.three}}, {{"k", "1"}, {"k", "2"}}); }},
+      {"save_arrays", "the key of a checksum", "the metadata has the key 'xxh3:x' twice",
+       [&w] { save_arrays("never", {{"x", w.three}}, {{"xxh3:x", "1"}}); }},
+      {"ArrayWriter::ArrayWriter", "a name twice", "two arrays have the name 'a'",
+       [] { ArrayWriter("never", {{"a", Dtype::int8, {1}}, {"a", Dtype::int8, {1}}}); }},
+      {"ArrayWriter::write", "null view", "array 'a' is empty",
+       [&w] { ArrayWriter("never", {{"a", Dtype::float32, {3}}}).write(w.null); }},
+      {"save_play", "moved", "array 'x' is empty",
+       [&w] { save_play({w.tape, {w.y}, {{"x", moved_from(w.three.clone())}}, {}}, {"y"}, "never"); }},
       {"dtype_named", "unknown", "unknown dtype", [] { dtype_named("float"); }},
       {"normal_axis", "out of range", "out of range", [] { normal_axis(2, 2); }},
   };
