@@ -53,15 +53,16 @@ Store load_arrays(const std::string& path);
 /// Writes a safetensors file whose elements are not all in memory at once. The file replaces `path` as for save_arrays.
 class ArrayWriter {
  public:
-  /// Throws FileError, as all functions of this class.
+  /// Throws FileError, as all functions of this class; also if a name or a key of the metadata is there twice.
   ArrayWriter(const std::string& path, const std::vector<ArrayFile::Entry>& entries,
               const std::vector<std::pair<std::string, std::string>>& metadata = {});
   ArrayWriter(ArrayWriter&&) noexcept;
   ArrayWriter& operator=(ArrayWriter&&) noexcept;
   ~ArrayWriter();  ///< Without a commit, `path` stays as it was.
-  /// Writes all elements of the next array. Also throws ShapeError or DtypeError if it does not fit its entry.
+  /// Writes all elements of the next array. Also throws ShapeError or DtypeError if it does not fit its entry, Error if
+  /// it is empty.
   void write(const ArrayView& values);
-  /// Completes the file. Throws Error unless every array has been written.
+  /// Completes the file. Throws Error unless every array has been written, or if it is complete already.
   void commit();
 
  private:
@@ -72,7 +73,7 @@ class ArrayWriter {
 /// Writes the arrays of `store` to a new file next to `path`, flushes it to disk and renames it to `path`, so that a
 /// crash leaves either the old file or the new one. The header gets `metadata` and a checksum of each array:
 /// "xxh3:NAME", 16 hexadecimal digits, the XXH3-64 of the XXH3-64s (8 bytes each, little-endian) of the array's pieces
-/// of 1 MiB. Throws FileError.
+/// of 1 MiB. Throws FileError as ArrayWriter does, Error if an array is empty.
 void save_arrays(const std::string& path, const Store& store,
                  const std::vector<std::pair<std::string, std::string>>& metadata = {});
 

@@ -134,7 +134,7 @@ void put_in_place(const std::string& from, const std::string& to) {
 }  // namespace
 
 void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write) {
-  const std::string to = path.substr(0, path.find_last_not_of('/') + 1);  // "runs/t/" is "runs/t"
+  const std::string to = link_target(path.substr(0, path.find_last_not_of('/') + 1));  // "runs/t/" is "runs/t"
   const std::string beside = to + unfinished;
   remove_if_possible(beside);
   try {

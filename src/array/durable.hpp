@@ -40,11 +40,10 @@ void rename_path(const std::string& from, const std::string& to);
 /// Ends the names of folders that write_folder has not completed.
 inline constexpr const char* unfinished = ".writing";
 /// Makes or replaces the folder at `path` atomically: `write` fills a new folder beside it, whose name ends in
-/// `unfinished`, which is then renamed to `path`. If `write` throws, nothing is left of the new folder. Throws
-/// FileError.
+/// `unfinished`, which is then renamed to `path`. If `write` throws, nothing is left of the new folder. If `path` is a
+/// symbolic link, the folder that it leads to is replaced. Throws FileError.
 void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write);
-/// Replaces the file at `path` atomically: writes a temporary file next to it, flushes it and renames it to `path`.
-/// Throws FileError.
+/// Replaces the file at `path` atomically, as ReplacedFile does. Throws FileError.
 void write_file(const std::string& path, const std::string& bytes);
 
 /// A file that is appended to. Each write is in the file completely or not at all.

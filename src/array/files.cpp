@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "durable.hpp"
@@ -53,23 +54,39 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
-ReplacedFile::ReplacedFile(const std::string& path)
-    : path_(path), beside_(path + ".writing-" + std::to_string(getpid())) {
-  file_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+std::string link_target(std::string path) {
+  constexpr int most = 40;  // as the system's
+  for (int links = 0; links < most; ++links) {
+    std::error_code none;
+    const std::filesystem::path to = std::filesystem::read_symlink(path, none);
+    if (none) return path;
+    path = to.is_absolute() ? to.string() : path_in(folder_of(path), to.string());
+  }
+  throw FileError("cannot follow '" + path + "': " + std::strerror(ELOOP));
+}
+
+ReplacedFile::ReplacedFile(const std::string& path) : path_(path), target_(path) {
+  const bool direct = path_exists(path) && !is_plain_file(path);
+  if (!direct) {
+    target_ = link_target(path);
+    beside_ = target_ + ".writing-" + std::to_string(getpid());
+  }
+  file_ = open(direct ? path.c_str() : beside_.c_str(),
+               O_WRONLY | O_CLOEXEC | O_NOCTTY | (direct ? 0 : O_CREAT | O_TRUNC), 0666);
   if (file_ < 0) fail();
 }
 
 ReplacedFile::~ReplacedFile() {
   if (file_ < 0) return;
   close(file_);
-  unlink(beside_.c_str());
+  if (!is_direct()) unlink(beside_.c_str());
 }
 
 void ReplacedFile::fail() const {
   throw FileError("cannot write '" + path_ + "': " + std::strerror(errno));
 }
 
-void ReplacedFile::write(const void* bytes, std::size_t count) {
+void ReplacedFile::write_out(const void* bytes, std::size_t count) {
   const char* from = static_cast<const char*>(bytes);
   while (count > 0) {
     const ssize_t written = ::write(file_, from, count);
@@ -80,8 +97,19 @@ void ReplacedFile::write(const void* bytes, std::size_t count) {
   }
 }
 
+void ReplacedFile::write(const void* bytes, std::size_t count) {
+  if (is_direct())
+    held_.append(static_cast<const char*>(bytes), count);
+  else
+    write_out(bytes, count);
+}
+
 void ReplacedFile::rewrite(const void* bytes, std::size_t count) {
   const char* from = static_cast<const char*>(bytes);
+  if (is_direct()) {
+    held_.replace(0, count, from, count);
+    return;
+  }
   for (std::size_t done = 0; done < count;) {
     const ssize_t written = ::pwrite(file_, from + done, count - done, static_cast<off_t>(done));
     if (written < 0 && errno == EINTR) continue;
@@ -91,15 +119,20 @@ void ReplacedFile::rewrite(const void* bytes, std::size_t count) {
 }
 
 void ReplacedFile::commit() {
+  if (is_direct()) {
+    write_out(held_.data(), held_.size());
+    if (close(std::exchange(file_, -1)) != 0) fail();
+    return;
+  }
   if (fsync(file_) != 0) fail();
   const int file = std::exchange(file_, -1);
-  if (close(file) != 0 || std::rename(beside_.c_str(), path_.c_str()) != 0) {
+  if (close(file) != 0 || std::rename(beside_.c_str(), target_.c_str()) != 0) {
     const int reason = errno;
     unlink(beside_.c_str());
     errno = reason;
     fail();
   }
-  flush_folder(folder_of(path_));  // puts the rename on the disk
+  flush_folder(folder_of(target_));  // puts the rename on the disk
 }
 
 }  // namespace xtape

@@ -30,9 +30,13 @@ class OpenFile {
 /// The bytes of a regular file. Throws FileError if it cannot be read, or if the path is a directory or a pipe.
 std::string read_file(const std::string& path);
 
+/// The path that `path` leads to through symbolic links, existing or not. Throws FileError for a circle of links.
+std::string link_target(std::string path);
+
 /// A temporary file next to the file that it replaces. `commit` flushes it to the disk and renames it over the old
 /// file; without a commit the destructor deletes it. At any instant `path` is either the complete old file or the
-/// complete new one. All functions throw FileError.
+/// complete new one. If `path` is a symbolic link, the file that it leads to is replaced. If `path` is a pipe or a
+/// device, it stays one: `commit` writes the bytes to it. All functions throw FileError.
 class ReplacedFile {
  public:
   explicit ReplacedFile(const std::string& path);
@@ -42,11 +46,15 @@ class ReplacedFile {
   void write(const void* bytes, std::size_t count);
   void rewrite(const void* bytes, std::size_t count);  ///< Overwrites the beginning of what was written.
   void commit();
+  bool is_open() const { return file_ >= 0; }  ///< Until the commit.
 
  private:
   [[noreturn]] void fail() const;
+  bool is_direct() const { return beside_.empty(); }  // to a pipe or a device
+  void write_out(const void* bytes, std::size_t count);
 
-  std::string path_, beside_;
+  std::string path_, target_, beside_;
+  std::string held_;  // if direct: what was written so far, as it may be rewritten
   int file_ = -1;
 };
 

@@ -171,17 +171,19 @@ void ArrayWriter::write(const ArrayView& values) {
     throw DtypeError("'" + entry.name + "' is " + name_of(entry.dtype) + ", not " + name_of(values.dtype()));
   if (values.shape() != entry.shape)
     throw ShapeError("'" + entry.name + "' has shape " + to_string(entry.shape) + ", not " + to_string(values.shape()));
-  const bool in_place = values.layout().contiguous() && values.data() != nullptr;
-  const Array copy = in_place ? Array() : Array(values);  // which throws for a view without memory
+  const auto size = static_cast<std::size_t>(checked_bytes(entry.dtype, entry.shape));
+  if (values.data() == nullptr && size > 0)
+    throw Error("cannot write '" + data_->path + "': array '" + entry.name + "' is empty: it has no memory");
+  const Array copy = values.layout().contiguous() ? Array() : Array(values);
   const void* bytes = copy ? copy.data()
                            : static_cast<const std::byte*>(values.data()) +
                                  values.layout().offset * static_cast<std::int64_t>(size_of(entry.dtype));
-  const auto size = static_cast<std::size_t>(checked_bytes(entry.dtype, entry.shape));
   data_->checksums[data_->written++] = checksum_of(bytes, size);
   data_->file.write(bytes, size);
 }
 
 void ArrayWriter::commit() {
+  if (!data_->file.is_open()) throw Error("'" + data_->path + "' has been committed already");
   if (data_->written != data_->entries.size())
     throw Error("only " + std::to_string(data_->written) + " of the " + std::to_string(data_->entries.size()) +
                 " arrays of '" + data_->path + "' have been written");

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "json_text.hpp"
 
@@ -144,12 +144,16 @@ SafetensorsHeader read_header(const OpenFile& file, const std::string& path) {
 
 std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path) {
-  if (std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return entry.name == metadata_key; }))
-    throw FileError("cannot write '" + path + "': the array name '" + metadata_key + "' is reserved for the metadata");
-  std::set<std::string> names;
-  for (const ArrayFile::Entry& entry : entries)
-    if (!names.insert(entry.name).second)
-      throw FileError("cannot write '" + path + "': two arrays have the name '" + entry.name + "'");
+  const auto refuse = [&](const std::string& why) { throw FileError("cannot write '" + path + "': " + why); };
+  std::unordered_set<std::string> names, keys;  // of the arrays, of the metadata
+  for (const ArrayFile::Entry& entry : entries) {
+    if (entry.name == metadata_key)
+      refuse(std::string("the array name '") + metadata_key + "' is reserved for the metadata");
+    if (!names.insert(entry.name).second) refuse("two arrays have the name '" + entry.name + "'");
+    keys.insert(checksum_key + entry.name);
+  }
+  for (const auto& each : metadata)
+    if (!keys.insert(each.first).second) refuse("the metadata has the key '" + each.first + "' twice");
   // The text is built member by member, because insertion into an ordered JSON object searches all names.
   std::string text = "{";
   const auto add = [&](const std::string& name, const std::string& value) {
@@ -170,7 +174,7 @@ std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::v
       offset = end;
     }
   } catch (const Json::exception&) {
-    throw FileError("cannot write '" + path + "': a name or a metadata value is not UTF-8");
+    refuse("a name or a metadata value is not UTF-8");
   }
   text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');  // aligns the elements to 8 bytes in the file

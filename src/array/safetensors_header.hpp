@@ -31,8 +31,9 @@ struct SafetensorsHeader {
 SafetensorsHeader read_header(const OpenFile& file, const std::string& path);
 
 /// The JSON header for a file with these arrays, without the 8-byte length. `checksums` are those of the
-/// arrays, in order. Throws FileError, naming `path`, if a name or a metadata value is not UTF-8, or if an array has
-/// the reserved name "__metadata__". The length does not depend on the checksums.
+/// arrays, in order. Throws FileError, naming `path`, if a name or a metadata value is not UTF-8, if a name of an array
+/// or a key of the metadata is there twice, or if an array has the reserved name "__metadata__". The length does not
+/// depend on the checksums.
 std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path);
 

@@ -102,9 +102,12 @@ void add_attention(CLI::App& program) {
   command->add_option("RUN", arguments->run, "A run directory")->required();
   add_checkpoint(*command, arguments->checkpoint);
   command->add_option("--source", arguments->source, "The source sentence; for a run that generates text, the text")
+      ->type_name(any_text)
       ->required();
-  command->add_option("--target", arguments->target,
-                      "The target sentence (default: the run's translation, with the search of its recipe)");
+  command
+      ->add_option("--target", arguments->target,
+                   "The target sentence (default: the run's translation, with the search of its recipe)")
+      ->type_name(any_text);
   add_picture(*command, arguments->out);
   command->add_option("--which", arguments->which,
                       "The attention to draw: cross (of the target to the source), encoder, decoder, or another result "

@@ -6,6 +6,7 @@
 
 #include "definition.hpp"
 #include "definition_options.hpp"
+#include "nearest.hpp"
 #include "step_check.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/op.hpp"
@@ -30,6 +31,16 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
     sizes.add(name, wanted != nullptr ? *wanted : prime);
   }
   return sizes;
+}
+
+/// Throws WrongInput if there is a size that no function has.
+void check_sizes(const Model& model, const NamedSizes& given) {
+  std::vector<std::string> known;
+  for (const std::string& function : model.functions())
+    for (const std::string& name : model.signature(function).sizes) known.push_back(name);
+  for (const auto& size : given)
+    if (std::find(known.begin(), known.end(), size.name) == known.end())
+      throw WrongInput("no function has a size '" + size.name + "'" + did_you_mean(size.name, known));
 }
 
 /// Plays `logits` step by step and as a whole, and returns a description of the result.
@@ -62,6 +73,7 @@ void check(const CheckArguments& arguments) {
   }
   const Model model = load_model(arguments.definition, false);
   const NamedSizes given = sizes_of(arguments.with);
+  check_sizes(model, given);
   for (const std::string& function : model.functions())
     for (const Mode mode : {Mode::train, Mode::eval}) {
       Tape tape(mode);

@@ -38,6 +38,9 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
+/// The type name of options whose values are texts that may be empty. main() lets all other options refuse them.
+inline constexpr const char* any_text = "STRING";
+
 /// 2 for WrongInput and the errors of definitions, files, shapes and dtypes; see Interrupted; 1 for all others.
 int exit_code(const std::exception& error);
 

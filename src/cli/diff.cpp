@@ -61,7 +61,8 @@ void add_diff(CLI::App& program) {
                    "outputs by name")
       ->required();
   command->add_option("--tolerance", arguments->tolerance, "The relative difference up to which arrays match")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   CLI::Option* function = command->add_option("--tape", arguments->recorded.function,
                                               "Of definitions: record this function of each, and compare the tapes");
   command->add_option("--with", arguments->sizes, "The sizes to record for, such as b=2,t=8")->needs(function);

@@ -117,8 +117,6 @@ void generate_texts(GenerateArguments arguments) {
          as_wrong_input([&] { return read_lines(arguments.prompts_file, arguments.reading); }))
       arguments.prompts.push_back(line);
   if (arguments.prompts.empty()) throw WrongInput("there is no prompt: use --prompt TEXT or --prompts FILE");
-  for (const std::string& stop : arguments.stops)
-    if (stop.empty()) throw WrongInput("--stop must not be empty");
   TextModel opened(arguments.source, arguments.checkpoint, arguments.inference);
   Timings timings;
   timings.opened = milliseconds_since(program_start);
@@ -143,7 +141,9 @@ void add_generate(CLI::App& program) {
   command->add_option("SOURCE", arguments->source, "A run directory, or a Hugging Face model folder")->required();
   add_checkpoint(*command, arguments->checkpoint);
   add_inference(*command, arguments->inference);
-  command->add_option("--prompt", arguments->prompts, "A text to continue; can be repeated")->allow_extra_args(false);
+  command->add_option("--prompt", arguments->prompts, "A text to continue; can be repeated")
+      ->type_name(any_text)
+      ->allow_extra_args(false);
   command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one per line, plain or .gz");
   add_max_line(*command, arguments->reading.max_line);
   command->add_option("--tokens", options.tokens, "The maximum number of tokens to generate")

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -52,6 +53,24 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   return "there is no command '" + left.front() + "'" + did_you_mean(left.front(), names);
 }
 
+/// Lets the options of all commands refuse empty values, and numbers that are not finite.
+void check_values(CLI::App& program) {
+  for (CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
+    for (CLI::Option* option : command->get_options()) {
+      if (option->get_items_expected_max() == 0 || option->get_type_name() == any_text) continue;
+      const bool is_float = option->get_type_name().starts_with("FLOAT");
+      option->transform(CLI::Validator(
+          [is_float](const std::string& text) -> std::string {
+            double number = 0;
+            if (text.empty()) return "must not be empty";
+            if (is_float && CLI::detail::lexical_cast(text, number) && !std::isfinite(number))
+              return "must be a finite number, not " + text;
+            return "";
+          },
+          ""));
+    }
+}
+
 int run(int count, char** arguments) {
   const GuardedTerminal output(std::cout, STDOUT_FILENO);
   const GuardedTerminal messages(std::cerr, STDERR_FILENO);
@@ -60,19 +79,20 @@ int run(int count, char** arguments) {
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "Print the help of every command");
   add_commands(program);
+  check_values(program);
   watch_inputs([](const std::string& sentence) { std::fputs((escaped(sentence) + "\n").c_str(), stderr); });
   try {
     restart_with_fitting_blas(arguments);
-    program.parse(count, arguments);
+    try {
+      program.parse(count, arguments);
+    } catch (const CLI::Success& request) {  // --help and --version
+      program.exit(request);
+    }
     errno = 0;
     std::cout.flush();
     if (!std::cout && errno != EPIPE) throw WorkFailed("cannot write to the standard output");
     return done;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      program.exit(error);  // --help and --version
-      return done;
-    }
     std::cerr << "xtape: " << complaint(program, error) << "\nTry xtape --help or xtape COMMAND --help\n";
     return wrong_input;
   } catch (const Interrupted& interruption) {

@@ -22,6 +22,28 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches) {
   return json.dump(2) + "\n";
 }
 
+[[noreturn]] void exists(const std::string& directory) {
+  throw FileError(directory + " already exists");
+}
+
+/// Makes the folder `beside`, in which the run `directory` is written, and locks it. While this process holds the lock,
+/// no other makes the run.
+FileLock locked(const std::string& beside, const std::string& directory) {
+  try {
+    // An earlier try is recognised by its lock, which is the first file written, and by having no metrics, which are
+    // written after the rename.
+    if (path_exists(beside) && !names_in(beside).empty() &&
+        (!path_exists(beside + "/" + lock_file) || path_exists(beside + "/metrics.jsonl")))
+      throw FileError(beside + " is needed to create the run, but holds other files: move it away");
+    make_folders(beside);
+    return FileLock(beside + "/" + lock_file, directory);
+  } catch (const FileError&) {
+    // Another process may have renamed the folder at any point.
+    if (path_exists(directory)) exists(directory);
+    throw;
+  }
+}
+
 /// Writes the files of a new run except metrics and checkpoints. Removes the files of an earlier try from the folder.
 void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
                  const std::string& folder) {
@@ -41,14 +63,9 @@ void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches
   check_watched(model, batches.blank(), recipe.fit.watch);
   // Nothing is written before here, so that errors in the recipe leave no directory.
   const std::string beside = directory + ".writing";
-  // An earlier try is recognised by its lock, which is the first file written, and by having no metrics, which are
-  // written after the rename.
-  if (path_exists(beside) && !names_in(beside).empty() &&
-      (!path_exists(beside + "/" + lock_file) || path_exists(beside + "/metrics.jsonl")))
-    throw FileError(beside + " is needed to create the run, but holds other files: move it away");
-  make_folders(beside);
-  const FileLock lock(beside + "/" + lock_file, directory);
+  const FileLock lock = locked(beside, directory);
   try {
+    if (path_exists(directory)) exists(directory);
     write_files(model, recipe, tokenizers, batches, beside);
     rename_path(beside, directory);
   } catch (...) {

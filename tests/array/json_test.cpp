@@ -1,13 +1,17 @@
 // JSON text: valid text, and the exact errors for invalid text.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "caret.hpp"
+#include "durable.hpp"
 #include "files.hpp"
 #include "json_text.hpp"
 #include "processor_time.hpp"
@@ -234,5 +238,57 @@ TEST_CASE("files are read whole; directories and pipes are refused without waiti
                        ("cannot read '" + folder + "/pipe': it is not a plain file").c_str(), FileError);
   CHECK_THROWS_WITH_AS(read_file(folder + "/none"),
                        ("cannot read '" + folder + "/none': No such file or directory").c_str(), FileError);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("an output file that is a symbolic link or a pipe stays one") {
+  const std::string folder = std::filesystem::temp_directory_path() / ("xtape_outputs_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder + "/there");
+  const auto holds = [&](const std::string& name) { return read_file(folder + "/" + name); };
+  std::ofstream(folder + "/there/old") << "old";
+  std::filesystem::create_symlink("there/old", folder + "/link");
+  std::filesystem::create_symlink(folder + "/link", folder + "/link_of_link");
+  std::filesystem::create_symlink("there/new", folder + "/to_nothing");
+  std::filesystem::create_symlink("circle", folder + "/circle");
+  std::filesystem::create_symlink("there/folder", folder + "/to_folder");
+  write_file(folder + "/link_of_link", "through two links");
+  CHECK(holds("there/old") == "through two links");
+  write_file(folder + "/to_nothing", "a new file");
+  CHECK(holds("there/new") == "a new file");
+  CHECK_THROWS_AS(write_file(folder + "/circle", "never"), FileError);
+  CHECK_THROWS_WITH_AS(write_file(folder + "/there", "never"),
+                       ("cannot write '" + folder + "/there': Is a directory").c_str(), FileError);
+  for (const std::string text : {"first", "second"}) {
+    write_folder(folder + "/to_folder/", [&](const std::string& beside) { write_file(beside + "/file", text); });
+    CHECK(holds("there/folder/file") == text);
+  }
+  for (const char* link : {"/link", "/link_of_link", "/to_nothing", "/circle", "/to_folder"})
+    CHECK(std::filesystem::is_symlink(folder + link));
+
+  const std::string pipe = folder + "/pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  const auto piped = [&] {
+    std::string bytes(100, '\0');
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(reader, bytes.data(), bytes.size()))));
+    return bytes;
+  };
+  {
+    ReplacedFile file(pipe);
+    file.write("0123", 4);
+    file.write("4567", 4);
+    file.rewrite("ab", 2);
+    CHECK(piped().empty());
+    file.commit();
+    CHECK(piped() == "ab234567");
+  }
+  { ReplacedFile(pipe).write("given up", 8); }
+  CHECK(piped().empty());
+  CHECK(std::filesystem::is_fifo(pipe));
+  close(reader);
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/there")) left.push_back(entry.path().filename());
+  std::sort(left.begin(), left.end());
+  CHECK(left == std::vector<std::string>{"folder", "new", "old"});
   std::filesystem::remove_all(folder);
 }

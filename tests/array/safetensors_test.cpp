@@ -273,6 +273,7 @@ TEST_CASE("a file is written array by array, and equals one that is saved at onc
     writer.write(store.at("b"));
     CHECK_THROWS_WITH_AS(writer.write(store.at("b")), "all 2 arrays have been written", Error);
     writer.commit();
+    CHECK_THROWS_WITH_AS(writer.commit(), doctest::Contains("has been committed already"), Error);
   }
   CHECK(scratch.read() == whole);
   { const ArrayWriter abandoned(scratch.path, entries); }

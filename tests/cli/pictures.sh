@@ -147,6 +147,11 @@ echo '{"step":1,"loss":0}' >running/metrics.jsonl
 expect 2 "" "needs values above 0, but 'loss' in running has none" plot running --log --out no.svg
 needs gnuplot command -v gnuplot
 expect 0 "" "" plot running --out one.svg
+mkfifo pipe.svg
+timeout 60 cat pipe.svg >piped.svg &
+expect 0 "" "" plot running --out pipe.svg
+wait $!
+holds "a pipe gets what a file gets, and stays a pipe" [ -p pipe.svg -a "$(cat piped.svg)" = "$(cat one.svg)" ]
 needs_nothing
 sed -i 1s/loss/lo\"ss/ running/metrics.jsonl
 echo '{"step":2,"loss":1}' >>running/metrics.jsonl

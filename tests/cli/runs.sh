@@ -23,6 +23,23 @@ holds "a limit on address space stops no training" limited train "$recipe" --out
 needs_nothing
 expect 2 "" "whole is a run already: use --resume to continue it" train "$recipe" --out whole "${small[@]}"
 expect 2 "" "whole is a run: use --resume to continue it" train whole
+# Of trainings that start at once, one makes the run.
+begins_once() {
+  local pids=() done=0 code
+  rm -rf once
+  for i in 1 2 3 4; do
+    "$xtape" train "$recipe" --out once "${small[@]}" --set steps=1 --threads 1 >once$i 2>&1 &
+    pids+=($!)
+  done
+  for i in 1 2 3 4; do
+    wait "${pids[i - 1]}"
+    code=$?
+    [ $code = 0 ] && done=$((done + 1)) && continue
+    [ $code = 2 ] && is_in "^xtape: once (already exists|is a run already|is in use by )" once$i || { cat once$i; return 1; }
+  done
+  [ $done = 1 -a ! -e once.writing ]
+}
+for _ in $(seq 10); do holds "of trainings that start at once, one makes the run, and the others say so" begins_once; done
 expect 0 "whole: step 40 " "step 40 of 40" train whole --resume --set steps=40
 expect 0 "^validation_loss [0-9.]+" "" eval whole
 expect 0 "^exact_match [0-9.]+" "" eval whole

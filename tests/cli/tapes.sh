@@ -36,6 +36,24 @@ expect 0 '^"format": "xtape tape",$' "" show loss --format json
 holds "--format json prints tape.json" cmp <("$xtape" show loss --format json) loss/tape.json
 expect 0 "^digraph" "" show loss --format dot
 
+# An output that is a pipe or a symbolic link stays one.
+mkfifo pipe
+timeout 60 cat pipe >piped.safetensors &
+expect 0 "" "" run loss --in in.safetensors --seed 3 --step 5 --threads 2 --out pipe
+wait $!
+holds "a pipe gets what a file gets" cmp piped.safetensors of_tape.safetensors
+holds "and stays a pipe" [ -p pipe ]
+mkdir elsewhere
+ln -s elsewhere/digests link.json
+ln -s elsewhere/tape link
+for _ in new old; do
+  expect 0 "" "" run loss --in in.safetensors --out x.safetensors --digests link.json
+  expect 0 "" "" show gpt2 "${small[@]}" --tape loss --with b=1,t=4 --save link
+done
+holds "links stay links" [ -L link -a -L link.json ]
+holds "the file of a link is written" grep -q "xtape digests" elsewhere/digests
+holds "so is the folder, and nothing else" same "$(ls elsewhere) $(ls elsewhere/tape)" "$(printf 'digests\ntape arrays.safetensors\ntape.json')"
+
 # Gradients recorded after loading are the same.
 expect 0 "" "" show gpt2 "${small[@]}" --tape loss --with b=1,t=4 --seed 3 --mode train --save plain
 expect 0 "" "" run plain --in in.safetensors --grad --seed 3 --step 5 --out after.safetensors

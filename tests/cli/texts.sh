@@ -52,7 +52,7 @@ expect 0 "^perplexity [0-9.]+" "" eval folder --text text.txt --context 8 --stri
 expect 2 "" "there is no prompt" generate run --tokens 1
 expect 2 "" "prompt 2 is empty" generate run --tokens 1 --prompt a --prompt ""
 expect 2 "" "No such file" generate run --tokens 1 --prompts missing.txt
-expect 2 "" "--stop must not be empty" generate run --tokens 1 --prompt a --stop ""
+expect 2 "" "--stop: must not be empty" generate run --tokens 1 --prompt a --stop ""
 expect 2 "" "missing.txt" eval run --text missing.txt
 expect 2 "" "their length of 8, not 9" eval run --text text.txt --context 8 --stride 9
 expect 2 "" "stride.*requires.*text|requires --text" eval run --stride 9

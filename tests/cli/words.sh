@@ -16,6 +16,28 @@ for command in $commands; do
   expect 0 "Usage: .*$command" "" "$command" --help
   expect 2 "" "--no-such-option" "$command" --no-such-option
 done
+# Every option that takes a value, unless it is any text, refuses an empty one and numbers that are not finite.
+values() { # values COMMAND TYPE: the options of the type
+  "$xtape" "$1" --help | sed -nE "s/^ +(--[a-z-]+) $2.*/\1/p"
+}
+empty=0
+for command in $commands; do
+  for option in $(values "$command" "(TEXT|INT|UINT|FLOAT|SIZE|FILE)"); do
+    expect 2 "" "^xtape: $option: must not be empty" "$command" "$option" ""
+    empty=$((empty + 1))
+  done
+  for option in $(values "$command" FLOAT); do
+    for number in nan -inf inf; do
+      expect 2 "" "^xtape: $option: must be a finite number, not $number" "$command" "$option" "$number"
+    done
+  done
+done
+holds "there are many such options" [ $empty -gt 100 ]
+expect 2 "" "^xtape: FOLDER: must not be empty" export run ""
+expect 2 "" "^xtape: --tolerance: .*-1" diff run run --tolerance -1
+"$xtape" --help >/dev/full 2>err
+holds "a help that cannot be written: exit code 1" [ $? = 1 ]
+holds "and an error" grep -q "cannot write to the standard output" err
 expect 2 "" "subcommand is required"
 expect 2 "" "no command 'trian'; did you mean 'train'" trian
 expect 2 "" "unknown op 'sofmax'; did you mean 'softmax'" ops sofmax
@@ -36,6 +58,8 @@ expect 0 "124[, ]?439[, ]?808" "" show "$source/models/gpt2.json"
 unset XTAPE_MODELS
 expect 0 "124[, ]?439[, ]?808" "" show gpt2
 expect 0 "no mistake found" "" check gpt2
+expect 0 "no mistake found" "" check gpt2 --with b=4
+expect 2 "" "no function has a size 'tt'; did you mean 't'" check gpt2 --with b=4,tt=1
 expect 0 "blocks, no mistake found" "" check "$source/models/blocks/linear.json"
 expect 2 "" "no hyper-parameter 'n_layr'; did you mean 'n_layer'" show gpt2 --set n_layr=2
 expect 2 "" "no file 'gp2', .*; did you mean 'gpt2'\?$" show gp2

@@ -92,6 +92,18 @@ std::vector<Row> rows_of_arrays(World& w) {
        [] {
          SharedList<int>({1, 2}).at(2);
        }},
+      {"save_arrays", "moved", "array 'x' is empty",
+       [&w] { save_arrays("never", {{"x", moved_from(w.three.clone())}}); }},
+      {"save_arrays", "a key twice", "the metadata has the key 'k' twice",
+       [&w] { save_arrays("never", {{"x", w.three}}, {{"k", "1"}, {"k", "2"}}); }},
+      {"save_arrays", "the key of a checksum", "the metadata has the key 'xxh3:x' twice",
+       [&w] { save_arrays("never", {{"x", w.three}}, {{"xxh3:x", "1"}}); }},
+      {"ArrayWriter::ArrayWriter", "a name twice", "two arrays have the name 'a'",
+       [] { ArrayWriter("never", {{"a", Dtype::int8, {1}}, {"a", Dtype::int8, {1}}}); }},
+      {"ArrayWriter::write", "null view", "array 'a' is empty",
+       [&w] { ArrayWriter("never", {{"a", Dtype::float32, {3}}}).write(w.null); }},
+      {"save_play", "moved", "array 'x' is empty",
+       [&w] { save_play({w.tape, {w.y}, {{"x", moved_from(w.three.clone())}}, {}}, {"y"}, "never"); }},
       {"dtype_named", "unknown", "unknown dtype", [] { dtype_named("float"); }},
       {"normal_axis", "out of range", "out of range", [] { normal_axis(2, 2); }},
   };
