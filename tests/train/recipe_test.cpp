@@ -275,7 +275,7 @@ TEST_CASE("a recipe that is not JSON, or has the wrong structure, is one error w
     }
     return "nothing";
   };
-  CHECK(error("") == "wrong.json is empty: JSON text must contain a value");
+  CHECK(error("") == "wrong.json: the text is empty: JSON text must contain a value");
   CHECK(error(std::string("\xEF\xBB\xBF") + tiny::recipe) == "nothing");
   CHECK(error(std::string(tiny::recipe) + std::string(1, '\0') + "\"").find("a NUL byte") != std::string::npos);
   CHECK(error(std::string(20000, '[')).find("nested more than 256 deep") != std::string::npos);
