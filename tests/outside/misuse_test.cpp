@@ -2,6 +2,7 @@
 // ones, those of another tape, and numbers out of range. A table: each call throws an Error of a text, or works.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -207,6 +208,10 @@ std::vector<Row> rows_of_tapes(World& w) {
       {"grad", "an array", "must have one element", [&w] { grad(w.y, {w.x}); }},
       {"grad", "unused", "no gradient reaches input 0", [&w] { grad(sum(w.x), {w.y}); }},
       {"gradcheck", "empty", "the function is empty", [] { gradcheck({}, std::vector<ArrayView>{}); }},
+      {"gradcheck", "step 0", "the step must be above 0",
+       [] { gradcheck({}, std::vector<ArrayView>{}, {.step = 0}); }},
+      {"gradcheck", "tolerance NaN", "the tolerance must be at least 0",
+       [] { gradcheck({}, std::vector<ArrayView>{}, {.tolerance = std::nan("")}); }},
   };
 }
 
