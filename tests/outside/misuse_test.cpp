@@ -195,6 +195,7 @@ std::vector<Row> rows_of_tapes(World& w) {
       {"Var::size", "out of range", "axis 1 is out of range", [&w] { w.x.size(1); }},
       {"apply", "foreign", "different tapes", [&w] { w.x + w.foreign; }},
       {"apply", "empty", "an empty var", [&w] { w.x + Var(); }},
+      {"concat", "no operand", "concat: at least one operand is needed", [] { concat({}, 0); }},
       {"apply", "a source", "is a source", [&w] { apply(w.tape, input_op(), {}); }},
       {"record_call", "a source", "is a source", [&w] { record_call(w.tape, constant_op(), {}, {}); }},
       {"record_call", "foreign", "of another tape", [&w] { record_call(w.tape, *w.y.node().op, {w.foreign}, {}); }},
