@@ -24,8 +24,8 @@ struct OptimizerOptions {
       false;  ///< … or w -= rate * (g + momentum * v) (Sutskever et al., 2013).
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double epsilon =
-      1e-8;  ///< Outside the root: w -= rate * mhat / (sqrt(vhat) + epsilon), with bias-corrected moments.
+  /// Outside the root: w -= rate * mhat / (sqrt(vhat) + epsilon), with bias-corrected moments. Above 0 as a float32.
+  double epsilon = 1e-8;
   double weight_decay = 0;  ///< sgd and adam add weight_decay * w to the gradient.
   bool decay_all = false;   ///< Decay all arrays; else only those of rank 2 or more (no biases, no norms).
 };
@@ -52,8 +52,8 @@ class Optimizer {
   /// dtype; a weight with an empty view (ArrayView()) and its moments stay unchanged, without decay. Returns the global
   /// norm of the scaled gradients before clipping; if it is not finite, nothing is changed. Does not allocate; gives
   /// the same bits for any number of threads. Throws Error, DtypeError or ShapeError for gradients that do not fit,
-  /// Error for a rate that is not finite, UpdateError if a weight or moment would overflow. (Adam's second moment is of
-  /// squares: in float32 it overflows from gradients of 1e19 on.)
+  /// Error for a rate that is not finite or a clip that is not at least 0, UpdateError if a weight or moment would
+  /// overflow. (Adam's second moment is of squares: in float32 it overflows from gradients of 1e19 on.)
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
   /// The moments, named by kind and weight ("first.h.0.attn.c_attn.weight"), and "updates", the number of updates,
   /// int64 [1]. Kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). To continue from a

@@ -20,9 +20,10 @@ class JsonReader {
   void run() {
     const std::size_t first = text_.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0;
     find_lines(first);
-    if (text_.size() >> 32 != 0) json_.fail(json_.file_ + " is too long: JSON text must be smaller than 4 GiB");
+    if (text_.size() >> 32 != 0)
+      json_.fail(json_.file_ + ": the text is too long: JSON text must be smaller than 4 GiB");
     if (text_.find_first_not_of(" \t\r\n", first) == std::string::npos)
-      json_.fail(json_.file_ + " is empty: JSON text must contain a value");
+      json_.fail(json_.file_ + ": the text is empty: JSON text must contain a value");
     if (text_.compare(0, 2, "\xFF\xFE") == 0 || text_.compare(0, 2, "\xFE\xFF") == 0)
       json_.fail_at(0, "this is UTF-16: JSON text must be UTF-8");
     // The parser would take a NUL for the end of the text.

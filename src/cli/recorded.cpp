@@ -78,7 +78,11 @@ void add_gradients(RecordedTape& recorded) {
     for (const auto& [name, var] : *vars)
       if (is_floating(var.dtype())) by.add(name, var);
   Vars vars;
-  for (const auto& each : by) vars.push_back(each.value);
+  for (const auto& each : by) {
+    if (recorded.outputs.has("grad." + each.name))
+      throw WrongInput("--grad: there is an output 'grad." + each.name + "' already");
+    vars.push_back(each.value);
+  }
   const Vars found = grad(value, vars, {.materialize_grads = true});
   for (std::size_t i = 0; i < by.size(); ++i) recorded.outputs.add("grad." + by[i].name, found[i]);
 }

@@ -20,6 +20,7 @@
 #include "rank_group.hpp"
 #include "ranks.hpp"
 #include "run_options.hpp"
+#include "utf8.hpp"
 
 namespace xtape::cli {
 namespace {
@@ -225,6 +226,14 @@ void add_train(CLI::App& program) {
       ->add_option("--watch", arguments->watch,
                    "Print the range of a value of the training step: what a module returns, such as h.0.attn, or what "
                    "one of its lines assigns, such as h.0.attn.scores")
+      ->check([](const std::string& name) {  // it becomes JSON
+        try {
+          check_utf8(name);
+          return std::string();
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      })
       ->allow_extra_args(false);
   command->add_option("--watch-every", arguments->watch_every, "The updates between its prints (default: 1)")
       ->check(CLI::PositiveNumber);

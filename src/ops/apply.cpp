@@ -225,6 +225,7 @@ Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes&
   const auto first = std::find_if(operands.begin(), operands.end(), is_var);
   const Caller place = place_of(operands, caller);
   return naming(op, place, [&] {
+    if (operands.empty()) throw HandleError("at least one operand is needed");
     if (first == operands.end())
       throw HandleError("at least one operand must be a var; to record a call of literals, pass the tape");
     return apply(first->var().tape(), op, operands, attributes, place);

@@ -28,6 +28,25 @@ std::string bytes_of(const std::vector<double>& numbers) {
   return bytes;
 }
 
+template <class T>
+std::string not_second_moments(const Array& array) {
+  const T* values = array.as<T>();
+  const T* wrong = std::find_if_not(values, values + array.count(), [](T value) { return value >= 0; });
+  return wrong == values + array.count() ? ""
+                                         : "has an element that is negative or NaN, number " +
+                                               std::to_string(wrong - values) + ": second moments are means of squares";
+}
+
+/// What is wrong with the elements of an array of an optimiser's state; "" if nothing is.
+std::string wrong_elements(const std::string& name, const Array& array) {
+  if (name == "updates") {
+    const std::int64_t updates = *array.as<std::int64_t>();
+    return updates >= 0 && updates <= train::most_updates ? "" : "is " + std::to_string(updates);
+  }
+  if (!name.starts_with("second.")) return "";
+  return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
+}
+
 const DistributedOptions& checked(const DistributedOptions& options) {
   const auto within = [](std::int64_t count, std::int64_t most, const char* what) {
     if (count < 1 || count > most)
@@ -203,7 +222,7 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
 
 double DistributedOptimizer::update(double rate, double scale, double clip) {
   Data& d = *data_;
-  if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
+  train::check_numbers(rate, clip);
   if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
   d.begun = d.summed = false;
   const GradientLayout& layout = d.layout();
@@ -295,7 +314,9 @@ void DistributedOptimizer::check(const std::string& path) const {
     if (found == file.entries().end() || found->dtype != needed.dtype || found->shape != needed.shape)
       throw FileError(path + " does not hold '" + needed.name + "' as " + name_of(needed.dtype) + " " +
                       to_string(needed.shape) + ": it is from another optimiser or model");
-    file.check(static_cast<std::size_t>(found - file.entries().begin()));
+    const Array array = file.read(static_cast<std::size_t>(found - file.entries().begin()));
+    if (const std::string wrong = wrong_elements(needed.name, array); !wrong.empty())
+      throw FileError(path + " is not the state of an optimiser: '" + needed.name + "' " + wrong);
   }
 }
 

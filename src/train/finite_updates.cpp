@@ -52,6 +52,7 @@ Magnitudes larger(const Magnitudes& a, const Magnitudes& b) {
 }
 
 std::string number(double value) {
+  if (std::isnan(value)) return "nan";  // printf would print its sign
   char text[40];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
@@ -114,7 +115,8 @@ Magnitudes PieceOptimizer::magnitudes() const {
     if (!kinds_.empty()) found.first = largest(static_cast<const T*>(moment(0, index)), piece.count);
     if (kinds_.size() < 2) return;
     const T* second = static_cast<const T*>(moment(1, index));
-    found.second = largest(second, piece.count);
+    const bool has_roots = std::all_of(second, second + piece.count, [](T square) { return square >= 0; });
+    found.second = has_roots ? largest(second, piece.count) : std::numeric_limits<double>::infinity();
     found.ratio = largest_ratio(static_cast<const T*>(moment(0, index)), second, piece.count);
   });
   Magnitudes all;

@@ -55,7 +55,7 @@ Optimizer::~Optimizer() = default;
 double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, double scale, double clip) {
   Data& d = *data_;
   d.check(gradients);
-  if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
+  train::check_numbers(rate, clip);
   d.find(gradients);
   d.pieces.square_sums(d.gradients, d.square_sums);
   const double norm = train::norm_of(d.square_sums, scale);

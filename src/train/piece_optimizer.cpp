@@ -24,7 +24,7 @@ void check(const OptimizerOptions& options) {
   } else {
     below_one(options.beta1, "beta1");
     below_one(options.beta2, "beta2");
-    if (!(options.epsilon > 0)) throw Error("optimizer: epsilon must be above 0");
+    if (!(static_cast<float>(options.epsilon) > 0)) throw Error("optimizer: epsilon must be above 0, in float32 too");
   }
   if (!(options.weight_decay >= 0)) throw Error("optimizer: weight_decay must not be negative");
 }
@@ -53,6 +53,11 @@ double norm_of(const std::vector<double>& square_sums, double scale) {
   double total = 0;
   for (double square : square_sums) total += square;
   return std::sqrt(total) * std::abs(scale);
+}
+
+void check_numbers(double rate, double clip) {
+  if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
+  if (!(clip >= 0)) throw Error("optimizer: clip must be at least 0 (0: gradients are not clipped)");
 }
 
 double clipped(double scale, double clip, double norm) {
@@ -120,7 +125,10 @@ double PieceOptimizer::decay_of(const Piece& piece) const {
 }
 
 AdamStep PieceOptimizer::adam_step(double rate, double scale) const {
-  const auto count = static_cast<double>(*updates_.as<std::int64_t>() + 1);  // with the update to come
+  const std::int64_t before = *updates_.as<std::int64_t>();
+  if (before < 0 || before > most_updates)
+    throw Error("optimizer: the number of updates, " + std::to_string(before) + ", is not from 0 to 2^62");
+  const auto count = static_cast<double>(before + 1);  // with the update to come
   AdamStep adam;
   adam.rate = rate;
   adam.scale = scale;

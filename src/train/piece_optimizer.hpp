@@ -29,8 +29,13 @@ using PieceGradients = std::vector<const void*>;
 
 /// The norm of the gradients times `scale`, from the sums of their squares by piece.
 double norm_of(const std::vector<double>& square_sums, double scale);
+/// Throws Error if the learning rate or the clipping norm of an update is out of range.
+void check_numbers(double rate, double clip);
 /// `scale`, reduced so that a norm above `clip` becomes `clip`; 0: no clipping.
 double clipped(double scale, double clip, double norm);
+
+/// The most updates that a state may count, so that counting on does not overflow.
+inline constexpr std::int64_t most_updates = std::int64_t{1} << 62;
 
 /// How large weights and moments are: the largest absolute values, or numbers above them.
 struct Magnitudes {
@@ -84,7 +89,7 @@ class PieceOptimizer {
  private:
   void allocate(const std::string& kind, const std::vector<bool>& owned);
   double decay_of(const Piece& piece) const;
-  AdamStep adam_step(double rate, double scale) const;
+  AdamStep adam_step(double rate, double scale) const;  ///< Throws Error if the number of updates is out of range.
   /// The update of one piece, whose arrays are at these places; `adam` is that of all pieces.
   template <class T>
   void update_piece(const Piece& piece, T* weight, const T* gradient, T* first, T* second, const AdamStep& adam) const;

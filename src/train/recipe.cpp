@@ -120,7 +120,11 @@ HyperSetting read_hyper(const Section& section, const std::string& name, const J
 void read_lengths(Section& root, Recipe& recipe) {
   root.read("steps", recipe.fit.steps);
   root.read("epochs", recipe.fit.epochs);
-  if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) root.fail("", "needs the key 'steps' or 'epochs'");
+  if (recipe.fit.steps == 0 && recipe.fit.epochs == 0) {
+    for (const char* key : {"steps", "epochs"})
+      if (root.has(key)) root.fail(key, "must be above 0: a recipe has 'steps' or 'epochs'");
+    root.fail("", "needs the key 'steps' or 'epochs'");
+  }
   const std::string no_epochs =
       "needs epochs, which this data does not have: documents, pairs, tables, and text with 'windows' "
       "\"consecutive\" have them";

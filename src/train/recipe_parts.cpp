@@ -45,7 +45,7 @@ OptimizerOptions read_optimizer(Section section) {
       check(section, "betas", right(options.beta1) && right(options.beta2), "two numbers in [0, 1)");
     }
     section.read("epsilon", options.epsilon);
-    check(section, "epsilon", options.epsilon > 0, "above 0");
+    check(section, "epsilon", static_cast<float>(options.epsilon) > 0, "above 0, in float32 too");
   }
   section.read("weight_decay", options.weight_decay);
   check(section, "weight_decay", options.weight_decay >= 0, "at least 0");

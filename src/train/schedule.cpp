@@ -11,6 +11,8 @@ using ScheduleKind = ScheduleOptions::Kind;
 
 void check(const ScheduleOptions& options, std::int64_t step) {
   if (step < 1) throw Error("schedule: steps count from 1, got " + std::to_string(step));
+  for (const double rate : {options.rate, options.final_rate})
+    if (!std::isfinite(rate)) throw Error("schedule: rate and final_rate must be finite numbers");
   if (options.warmup < 0) throw Error("schedule: warmup must not be negative, got " + std::to_string(options.warmup));
   if (options.kind == ScheduleKind::linear || options.kind == ScheduleKind::cosine) {
     if (options.steps < 1 || options.steps < options.warmup)

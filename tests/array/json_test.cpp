@@ -70,14 +70,14 @@ TEST_CASE("a byte-order mark in front of JSON is skipped") {
   CHECK(json.caret_at(json.begin_of(json.root()["a"])) == "    {\"a\": 1}\n          ^");
   CHECK(error_of("\xEF\xBB\xBF{\"a\" 1}") ==
         "a.json, line 1, column 6: ':' belongs here after the key \"a\", not a number\n    {\"a\" 1}\n         ^");
-  CHECK(error_of("\xEF\xBB\xBF") == "a.json is empty: JSON text must contain a value");
+  CHECK(error_of("\xEF\xBB\xBF") == "a.json: the text is empty: JSON text must contain a value");
   CHECK(error_of(std::string("\xFF\xFE{\0}\0", 6))
             .find("a.json, line 1, column 1: this is UTF-16: JSON text must be UTF-8") == 0);
 }
 
 TEST_CASE("an empty JSON text is reported as empty") {
-  CHECK(error_of("") == "a.json is empty: JSON text must contain a value");
-  CHECK(error_of(" \n\t\r\n") == "a.json is empty: JSON text must contain a value");
+  CHECK(error_of("") == "a.json: the text is empty: JSON text must contain a value");
+  CHECK(error_of(" \n\t\r\n") == "a.json: the text is empty: JSON text must contain a value");
 }
 
 TEST_CASE("NUL bytes in JSON are errors with their location") {
@@ -287,7 +287,8 @@ TEST_CASE("an output file that is a symbolic link or a pipe stays one") {
   CHECK(std::filesystem::is_fifo(pipe));
   close(reader);
   std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(folder + "/there")) left.push_back(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/there"))
+    left.push_back(entry.path().filename());
   std::sort(left.begin(), left.end());
   CHECK(left == std::vector<std::string>{"folder", "new", "old"});
   std::filesystem::remove_all(folder);

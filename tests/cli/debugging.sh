@@ -91,6 +91,7 @@ expect 0 "watched: step 4 " "^update 3  loss.scores float32 \(4, 16, 16\): -?[0-
 holds "every second update" [ "$(grep -c "loss.scores" err)" = 2 -a "$(grep -c "^update [13]  query float32" err)" = 2 ]
 expect 2 "" "computes no 'loss.score'; did you mean 'loss.scores'" \
   train evaluated_recipe.json --out unwatched --set definition=mended.json --watch loss.score
+expect 2 "" "^xtape: --watch: the text is not UTF-8 at byte 1" train evaluated_recipe.json --out unwatched --watch $'l\xff'
 holds "a wrong name leaves no run" test ! -e unwatched
 expect 0 "observed: step 4 " "run observed" train evaluated_recipe.json --out observed --set definition=mended.json --set steps=4 --statistics
 holds "the statistics are in the metrics" [ "$(grep -c '"statistics":{"embedding":{"largest":' observed/metrics.jsonl)" = 1 ]

@@ -23,6 +23,7 @@ holds "a limit on address space stops no training" limited train "$recipe" --out
 needs_nothing
 expect 2 "" "whole is a run already: use --resume to continue it" train "$recipe" --out whole "${small[@]}"
 expect 2 "" "whole is a run: use --resume to continue it" train whole
+expect 2 "" "'steps' must be above 0: a recipe has 'steps' or 'epochs'" train "$recipe" --out none "${small[@]}" --set steps=0
 # Of trainings that start at once, one makes the run.
 begins_once() {
   local pids=() done=0 code

@@ -68,6 +68,7 @@ for name, entry in sorted(json.loads(bytes_[8:end]).items()):
 holds "gradients recorded after loading have the same bits" cmp <(values of_function.safetensors) <(values after.safetensors)
 expect 0 "" "" show plain --grad --save again
 expect 0 "" "" diff loss again
+expect 2 "" "^xtape: --grad: there is an output 'grad\.[a-z.0-9]+' already" show loss --grad
 
 # Weights.
 expect 0 "" "" show gpt2 "${small[@]}" --tape loss --with b=1,t=4 --seed 4 --mode train --save other

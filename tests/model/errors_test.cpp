@@ -286,7 +286,7 @@ TEST_CASE("a definition with a byte-order mark is read; NUL bytes, no text and d
   CHECK(load_error("\xEF\xBB\xBF" + one_function({}, "x")) == "");
   CHECK(load_error(one_function({}, "x") + std::string(1, '\0') + "\"").find("a NUL byte is not allowed") !=
         std::string::npos);
-  CHECK(load_error("") == "small.json is empty: JSON text must contain a value");
+  CHECK(load_error("") == "small.json: the text is empty: JSON text must contain a value");
   CHECK(load_error(std::string(50000, '[')).find("nested more than 256 deep") != std::string::npos);
   CHECK(load_error("{\"xtape\": 1, \"hyper\": {\"a\": 1e400}}").find("the number 1e400 is out of range") !=
         std::string::npos);

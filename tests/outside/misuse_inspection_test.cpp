@@ -77,7 +77,7 @@ std::vector<Row> rows_of_inspection(World& w) {
        }},
       {"save_play", "foreign", "another tape", [=, &w] { save_play(w.play_of(foreign), {"a"}, w.folder / "p"); }},
       {"save_play", "empty", "an empty var", [=, &w] { save_play(w.play_of(empty), {"a"}, w.folder / "p"); }},
-      {"save_play", "an empty input", "a view without memory",
+      {"save_play", "an empty input", "array 'x' is empty",
        [=, &w] { save_play(w.play_of(empty_input), {"a"}, w.folder / "p"); }},
       {"load_play", "no such folder", "/nowhere", [] { load_play("/nowhere"); }},
       {"is_saved_play", "empty", "", [] { CHECK(!is_saved_play("")); }},

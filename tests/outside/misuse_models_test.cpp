@@ -76,7 +76,7 @@ std::vector<Row> rows_of_files(World& w) {
       {"ArrayFile::check", "out of range", "has no array 7", [&w] { ArrayFile(w.file).check(7); }},
       {"load_arrays", "no such file", "/nowhere", [] { load_arrays("/nowhere"); }},
       {"save_arrays", "no such folder", "/nowhere", [] { save_arrays("/nowhere/a", {}); }},
-      {"save_arrays", "an empty array", "a view without memory",
+      {"save_arrays", "an empty array", "array 'a' is empty",
        [&w] {
          save_arrays(w.folder / "e", {{"a", Array()}});
        }},
@@ -94,9 +94,9 @@ std::vector<Row> rows_of_files(World& w) {
                      const ArrayWriter b(std::move(a));
                      a.write(w.three);
                    })},
-      {"ArrayWriter::write", "null", "a view without memory",
+      {"ArrayWriter::write", "null", "array 'a' is empty",
        with_writer(w, {3}, [&w](ArrayWriter& a) { a.write(w.null); })},
-      {"ArrayWriter::write", "empty", "a view without memory",
+      {"ArrayWriter::write", "empty", "array 'a' is empty",
        with_writer(w, {}, [](ArrayWriter& a) { a.write(ArrayView()); })},
       {"ArrayWriter::write", "too many", "all 1 arrays have been written",
        with_writer(w, {3},

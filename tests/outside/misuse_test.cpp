@@ -1,6 +1,8 @@
 // Misuse of arrays, tapes, vars, players and ops.
 #include "misuse.hpp"
 
+#include <cmath>
+
 using namespace xtape;
 using misuse::gone;
 using misuse::moved_from;
@@ -212,6 +214,7 @@ std::vector<Row> rows_of_tapes(World& w) {
       {"Var::size", "out of range", "axis 1 is out of range", [&w] { w.x.size(1); }},
       {"apply", "foreign", "different tapes", [&w] { w.x + w.foreign; }},
       {"apply", "empty", "an empty var", [&w] { w.x + Var(); }},
+      {"concat", "no operand", "concat: at least one operand is needed", [] { concat({}, 0); }},
       {"apply", "a source", "is a source", [&w] { apply(w.tape, input_op(), {}); }},
       {"record_call", "a source", "is a source", [&w] { record_call(w.tape, constant_op(), {}, {}); }},
       {"record_call", "foreign", "of another tape", [&w] { record_call(w.tape, *w.y.node().op, {w.foreign}, {}); }},
@@ -225,6 +228,10 @@ std::vector<Row> rows_of_tapes(World& w) {
       {"grad", "an array", "must have one element", [&w] { grad(w.y, {w.x}); }},
       {"grad", "unused", "no gradient reaches input 0", [&w] { grad(sum(w.x), {w.y}); }},
       {"gradcheck", "empty", "the function is empty", [] { gradcheck({}, std::vector<ArrayView>{}); }},
+      {"gradcheck", "step 0", "the step must be above 0",
+       [] { gradcheck({}, std::vector<ArrayView>{}, {.step = 0}); }},
+      {"gradcheck", "tolerance NaN", "the tolerance must be at least 0",
+       [] { gradcheck({}, std::vector<ArrayView>{}, {.tolerance = std::nan("")}); }},
   };
 }
 

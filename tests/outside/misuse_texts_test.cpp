@@ -280,6 +280,19 @@ std::vector<Row> rows_of_texts(World& w) {
          World::row_batches().training(UINT64_MAX, b);
          CHECK(b.size() == 2);
        }},
+      {"RowBatches::training_place", "out of range, or unknown", "",
+       [] {
+         DataRows rows = World::rows();
+         rows.place = [](std::size_t row, std::size_t) { return "text " + std::to_string(row); };
+         rows.texts = {7};
+         const RowBatches batches(rows, World::rows(), {});
+         CHECK(batches.training_place(0, "tokens", 0) == "text 7");
+         CHECK(batches.training_place(UINT64_MAX, "targets", 0) == "text 7");
+         CHECK(batches.training_place(0, "tokens", -1).empty());
+         CHECK(batches.training_place(0, "tokens", 1).empty());
+         CHECK(batches.training_place(0, "labels", 0).empty());
+         CHECK(World::row_batches().training_place(0, "tokens", 0).empty());
+       }},
       {"RowBatches::validation", "negative", "there is no validation batch -1",
        [&w] { World::row_batches().validation(-1, w.blank); }},
       {"RowBatches::validation", "out of range", "there is no validation batch 1",
@@ -362,6 +375,7 @@ TEST_CASE("the table has every function of tokenizers, texts and batches that ca
                                  "Batches::epoch_batches",
                                  "Batches::training",
                                  "Batches::training_continues",
+                                 "Batches::training_place",
                                  "Batches::validation_batches",
                                  "Batches::validation",
                                  "Batches::validation_continues",

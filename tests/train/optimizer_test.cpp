@@ -241,6 +241,11 @@ TEST_CASE("a moment that is infinite already is found, and large gradients that 
   CHECK(range_of(second).magnitude() > 1e34);
   CHECK(range_of(w).all_finite());
   CHECK(*optimizer.state().at("updates").as<std::int64_t>() == 2);
+  Array(optimizer.state().at("second.w")).as<float>()[4] = -100;
+  CHECK_THROWS_WITH_AS(optimizer.update({filled({2, 3}, 1)}, 0.1),
+                       doctest::Contains("update 3 would make the value of 'w' nan at [1, 1], where it is "),
+                       UpdateError);
+  CHECK(second.as<float>()[4] == -100);
   Store small;
   small.add("w", filled({2, 3}, 1));
   OptimizerOptions momentum;
@@ -296,11 +301,23 @@ TEST_CASE("errors name the mistake and change nothing") {
   const xt::xarray<float, xt::layout_type::column_major> columns{{1, 2, 3}, {4, 5, 6}};
   CHECK_THROWS_WITH_AS(optimizer.update({columns}, 0.1),
                        "optimizer: the gradient of 'w' must be a dense row-major array", Error);
+  for (const double clip : {-1.0, std::nan("")})
+    CHECK_THROWS_WITH_AS(optimizer.update({filled({2, 3}, 1)}, 0.1, 1, clip),
+                         "optimizer: clip must be at least 0 (0: gradients are not clipped)", Error);
+  Array updates(optimizer.state().at("updates"));
+  for (const std::int64_t count : {std::numeric_limits<std::int64_t>::max(), std::int64_t{-1}}) {
+    *updates.as<std::int64_t>() = count;
+    CHECK_THROWS_WITH_AS(optimizer.update({filled({2, 3}, 1)}, 0.1), doctest::Contains("is not from 0 to 2^62"), Error);
+    CHECK(*updates.as<std::int64_t>() == count);
+  }
   CHECK(weights.at("w").to<float>() == filled({2, 3}, 1).to<float>());
 
   OptimizerOptions options;
   options.beta2 = 1;
   CHECK_THROWS_AS(Optimizer(weights, options), Error);
+  options = {};
+  options.epsilon = 1e-320;  // 0 as a float32
+  CHECK_THROWS_WITH_AS(Optimizer(weights, options), "optimizer: epsilon must be above 0, in float32 too", Error);
   options = {};
   options.kind = OptimizerOptions::Kind::sgd;
   options.nesterov = true;

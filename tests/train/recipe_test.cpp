@@ -258,7 +258,7 @@ TEST_CASE("errors in recipes for pairs") {
   says("measure=[\"blue\"]", "without \"blue\"");
   says("keep=0", "must be a whole number from 1 to 1000000000000 or \"all\", not 0");
   says("evaluate_every=\"epochs\"", "must be a whole number from 0 to 1000000000000 or \"epoch\", not \"epochs\"");
-  says("steps=0", "needs the key 'steps' or 'epochs'");
+  says("steps=0", "'steps' must be above 0: a recipe has 'steps' or 'epochs'");
   says("hyper.width={\"from\": \"source_vocabulary\"}", "the data has no 'source_vocabulary'");
   const tiny::Directory directory;
   CHECK_THROWS_WITH_AS(tiny::load(directory, {{"patience", "3"}, {"evaluate_every", "0"}}),
@@ -275,7 +275,7 @@ TEST_CASE("a recipe that is not JSON, or has the wrong structure, is one error w
     }
     return "nothing";
   };
-  CHECK(error("") == "wrong.json is empty: JSON text must contain a value");
+  CHECK(error("") == "wrong.json: the text is empty: JSON text must contain a value");
   CHECK(error(std::string("\xEF\xBB\xBF") + tiny::recipe) == "nothing");
   CHECK(error(std::string(tiny::recipe) + std::string(1, '\0') + "\"").find("a NUL byte") != std::string::npos);
   CHECK(error(std::string(20000, '[')).find("nested more than 256 deep") != std::string::npos);

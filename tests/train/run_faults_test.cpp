@@ -139,7 +139,22 @@ TEST_CASE("an impossible state is an error with file, key and value") {
 TEST_CASE("the error for a broken last checkpoint names the one before; resuming from that sets the broken one aside") {
   const tiny::Directory directory;
   const std::string whole = trained(directory);
+  const auto change = [](const std::string& last, const std::string& name, const auto& write_to) {
+    Store state = load_arrays(last + "/optimizer.safetensors");
+    Array array(state.at(name));
+    write_to(array);
+    save_arrays(last + "/optimizer.safetensors", state);
+  };
+  const auto negative = [](Array& array) { array.as<float>()[1] = -1; };
+  const auto not_a_number = [](Array& array) { array.as<float>()[0] = std::nanf(""); };
+  const auto too_many = [](Array& array) { *array.as<std::int64_t>() = INT64_MAX; };
+  std::string moment;  // the first second moment
+  for (const Store::Entry& each : load_arrays(whole + "/checkpoints/00000012/optimizer.safetensors"))
+    if (moment.empty() && each.name.starts_with("second.")) moment = each.name;
   const std::pair<const char*, std::function<void(const std::string&)>> breakages[] = {
+      {"negative", [&](const std::string& last) { change(last, moment, negative); }},
+      {"nan", [&](const std::string& last) { change(last, moment, not_a_number); }},
+      {"updates", [&](const std::string& last) { change(last, "updates", too_many); }},
       {"weights", [](const std::string& last) { cut(last + "/weights.safetensors"); }},
       {"optimizer", [](const std::string& last) { cut(last + "/optimizer.safetensors"); }},
       {"missing", [](const std::string& last) { fs::remove(last + "/optimizer.safetensors"); }},
@@ -154,6 +169,9 @@ TEST_CASE("the error for a broken last checkpoint names the one before; resuming
     const std::string error = error_of([&] { Run::resume(run).trainer(); });
     CHECK(error.find(run + "/checkpoints/00000012") != std::string::npos);
     CHECK(error.find("the checkpoint of step 10 is intact: --checkpoint 10 loads it") != std::string::npos);
+    if (name == std::string("negative"))
+      CHECK(error.find("'" + moment + "' has an element that is negative or NaN, number 1") != std::string::npos);
+    if (name == std::string("updates")) CHECK(error.find("'updates' is 9223372036854775807") != std::string::npos);
     {
       Run again = Run::resume(run, {}, CheckpointChoice::parse("10"));
       CHECK(again.trainer().step() == 10);

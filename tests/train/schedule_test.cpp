@@ -69,4 +69,12 @@ TEST_CASE("invalid schedules are errors") {
                        "schedule: steps must be at least 1 and not below warmup (100), got 50", Error);
   CHECK_THROWS_AS(rate_at(schedule(ScheduleKind::linear, 0, 0), 1), Error);
   CHECK_THROWS_AS(rate_at(schedule(ScheduleKind::noam, 0, 0), 1), Error);
+  for (const double wrong : {std::nan(""), HUGE_VAL}) {
+    ScheduleOptions options;
+    options.rate = wrong;
+    CHECK_THROWS_WITH_AS(rate_at(options, 1), "schedule: rate and final_rate must be finite numbers", Error);
+    options = {};
+    options.final_rate = wrong;
+    CHECK_THROWS_AS(rate_at(options, 1), Error);
+  }
 }
