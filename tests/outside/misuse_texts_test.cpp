@@ -135,7 +135,7 @@ std::vector<Row> rows_of_tokenizers(World& w) {
        }},
       {"Gpt2Tokenizer::encode", "any bytes", "", [=, &w] { CHECK(w.gpt2().encode(damaged).size() == 2); }},
       {"Gpt2Tokenizer::encode", "moved", gone, [&w] { moved_from(w.gpt2()).encode("a"); }},
-      {"BytePairTokenizer::BytePairTokenizer", "empty", "tokenizer.json is empty", [] { BytePairTokenizer(""); }},
+      {"BytePairTokenizer::BytePairTokenizer", "empty", "tokenizer.json: the text is empty", [] { BytePairTokenizer(""); }},
       {"BytePairTokenizer::BytePairTokenizer", "no tokenizer", "there is no \"pre_tokenizer\"",
        [] { BytePairTokenizer(R"({"model": {"vocab": {}, "merges": []}})"); }},
       {"BytePairTokenizer::encode", "any bytes", "", [=, &w] { CHECK(w.pairs.encode(damaged).size() == 2); }},

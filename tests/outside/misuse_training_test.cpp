@@ -74,7 +74,7 @@ std::vector<Row> rows_of_optimizers(World& w) {
       {"Optimizer::update", "no rate", "the learning rate is not a finite number", updated({}, NAN)},
       {"Optimizer::update", "no scale", "", updated({}, 0.1, NAN)},
       {"Optimizer::update", "an infinite scale", "", updated({}, 0.1, HUGE_VAL)},
-      {"Optimizer::update", "no clip", "", updated({}, 0.1, 1, NAN)},
+      {"Optimizer::update", "no clip", "clip must be at least 0", updated({}, 0.1, 1, NAN)},
       {"Optimizer::state", "moved", gone,
        [&w] {
          Optimizer o(w.weights, {});
