@@ -11,9 +11,11 @@ namespace xtape {
 namespace {
 /// What a play does if the values that some nodes make are replaced by finite ones.
 struct Trial {
-  std::vector<std::int32_t> makers;   ///< The nodes that made NaN or infinities, of those that were mended.
-  std::set<std::int32_t> passing;     ///< The nodes whose outputs were not finite, after mending.
-  Kinds outputs;                      ///< Of the outputs of the program.
+  std::vector<std::int32_t> makers;  ///< The nodes that made NaN or infinities, of those that were mended.
+  std::set<std::int32_t>
+      overflows;                   ///< Those of them that made NaN or inf, and not only -inf, which masks are made of.
+  std::set<std::int32_t> passing;  ///< The nodes whose outputs were not finite, after mending.
+  Kinds outputs;                   ///< Of the outputs of the program.
   std::optional<FailingNode> thrown;  ///< The node whose kernel threw.
 };
 
@@ -55,6 +57,7 @@ Trial Trials::operator()(const Mends& mends) const {
       const Kinds made = made_by(node, operands, outputs);
       if (!all_finite(made)) {
         result.makers.push_back(index);
+        if (worst_of(made)->kind != Kind::minus_inf) result.overflows.insert(index);
         mend(outputs, made);
       }
     }
@@ -85,9 +88,9 @@ std::vector<std::int32_t> Trials::makers() const {
   return makers;
 }
 
-/// Whether the trial fails as the program does: an output has an element of the same kind, which is of another kind if
-/// all nodes are mended. (What is not finite there comes from literals.)
-bool fails(const Trial& trial, const Trial& natural, const Trial& mended) {
+/// Whether an output is not finite where it is finite, or of another kind, if all nodes are mended. (What is not finite
+/// there comes from literals.) `alike`: it must be of the kind that it is if no node is mended.
+bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool alike) {
   if (trial.thrown || natural.thrown) return trial.thrown && natural.thrown;
   const auto kind_at = [](const Trial& of, std::size_t k, std::size_t i) {
     return of.outputs[k].empty() ? Kind::finite : of.outputs[k][i];
@@ -95,7 +98,7 @@ bool fails(const Trial& trial, const Trial& natural, const Trial& mended) {
   for (std::size_t k = 0; k < trial.outputs.size(); ++k)
     for (std::size_t i = 0; i < trial.outputs[k].size(); ++i)
       if (const Kind kind = trial.outputs[k][i];
-          kind != Kind::finite && kind == kind_at(natural, k, i) && kind != kind_at(mended, k, i))
+          kind != Kind::finite && (!alike || kind == kind_at(natural, k, i)) && kind != kind_at(mended, k, i))
         return true;
   return false;
 }
@@ -116,6 +119,7 @@ std::optional<FailingNode> passed_on(const Program& program, const Trial& mended
   }
   return std::nullopt;
 }
+
 constexpr auto all_nodes = [](std::int32_t) { return true; };
 constexpr auto no_node = [](std::int32_t) { return false; };
 
@@ -131,7 +135,9 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
     const auto mends = [&](std::int32_t node) {
       return makers.count(node) > 0 && std::find(unmended.begin(), unmended.end(), node) == unmended.end();
     };
-    return fails(trials(mends), natural, mended);
+    const bool overflows = std::any_of(unmended.begin(), unmended.end(),
+                                       [&](std::int32_t node) { return mended.overflows.count(node) > 0; });
+    return fails(trials(mends), natural, mended, !overflows);
   };
   std::span<const std::int32_t> suspects = mended.makers;
   if (suspects.empty() || !fails_with(suspects)) return passed_on(trials.program(), mended);
@@ -145,7 +151,7 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
       break;
   }
   if (suspects.size() == 1 || natural.thrown) return FailingNode{suspects[0]};
-  // It takes several, none of which may be wrong: the node is named where their infinities meet.
+  // It takes several, each of which may mask on purpose: the node is named where their infinities meet.
   for (const std::int32_t node : trials.makers())
     if (node > suspects[0] && makers.count(node) == 0) return FailingNode{node};
   return FailingNode{suspects[0]};

@@ -62,6 +62,11 @@ const std::vector<Fault>& faults() {
          AT_FAULT(first - second, "sub");
          return Recorded{{sum(at_fault)}, fault_op, fault_line, "NaN in"};
        }},
+      {"the difference of two exponentials that overflow", Numbers{100.F, 1.F},
+       [](const Var& x) {
+         AT_FAULT(exp(x), "exp");
+         return Recorded{{sum(at_fault - exp(x * 2))}, fault_op, fault_line, "inf in"};
+       }},
       {"exponentials overflow", Numbers{100.F, 1.F},
        [](const Var& x) {
          AT_FAULT(exp(x), "exp");
@@ -358,7 +363,7 @@ const std::vector<Fault>& faults() {
 }  // namespace
 
 TEST_CASE("masked faults: call and line are named, and the capsule fails in the same way") {
-  CHECK(faults().size() == 43);
+  CHECK(faults().size() == 44);
   Store masks;
   masks.add("mask", Array(ArrayView(Numbers{{-inf, -inf, -inf}, {-inf, -inf, 0.F}})));
   for (const Fault& fault : faults()) {
