@@ -16,11 +16,12 @@ PUBLIC = {
     "ops": ["ops", "scan"],
     "grad": ["grad"],
     "player": ["gradcheck", "player", "trace"],
+    "optim": ["core", "optim"],  # core includes all up to here
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
     "decode": ["decode", "predict"],
-    "train": ["distributed", "optim", "profile", "train"],
+    "train": ["distributed", "profile", "train"],
     "cli": ["xtape"],  # includes all
 }
 

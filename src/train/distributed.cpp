@@ -19,7 +19,6 @@
 namespace xtape {
 
 using train::GradientLayout;
-using train::Piece;
 
 namespace {
 std::string bytes_of(const std::vector<double>& numbers) {
@@ -41,7 +40,7 @@ std::string not_second_moments(const Array& array) {
 std::string wrong_elements(const std::string& name, const Array& array) {
   if (name == "updates") {
     const std::int64_t updates = *array.as<std::int64_t>();
-    return updates >= 0 && updates <= train::most_updates ? "" : "is " + std::to_string(updates);
+    return updates >= 0 && updates <= most_updates ? "" : "is " + std::to_string(updates);
   }
   if (!name.starts_with("second.")) return "";
   return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
@@ -69,18 +68,18 @@ struct DistributedOptimizer::Data {
   train::RankGroup group;
   train::SharedWeights weights;
   std::optional<train::GradientSum> gradients;
-  std::optional<train::PieceOptimizer> pieces;  // with several ranks, made by arrange()
-  train::PieceGradients of_piece;
+  std::optional<PieceOptimizer> pieces;  // with several ranks, made by arrange()
+  PieceGradients of_piece;
   std::vector<double> square_sums;
   std::string reached;  // per weight: 1 if any rank has a gradient
   bool begun = false;   // since the last update
   bool summed = false;  // since begin()
 
-  train::PieceOptimizer& optimizer() {
+  PieceOptimizer& optimizer() {
     if (!pieces) throw Error("DistributedOptimizer: arrange() must be called first");
     return *pieces;
   }
-  const train::PieceOptimizer& optimizer() const { return const_cast<Data*>(this)->optimizer(); }
+  const PieceOptimizer& optimizer() const { return const_cast<Data*>(this)->optimizer(); }
   train::GradientSum& arranged() {
     if (!gradients) throw Error("DistributedOptimizer: arrange() must be called first");
     return *gradients;
@@ -222,7 +221,7 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
 
 double DistributedOptimizer::update(double rate, double scale, double clip) {
   Data& d = *data_;
-  train::check_numbers(rate, clip);
+  check_numbers(rate, clip);
   if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
   d.begun = d.summed = false;
   const GradientLayout& layout = d.layout();
@@ -246,10 +245,11 @@ double DistributedOptimizer::update(double rate, double scale, double clip) {
       taken[owner] += sizeof(double);
     }
   }
-  const double norm = train::norm_of(d.square_sums, scale);
+  const double norm = norm_of(d.square_sums, scale);
   if (!std::isfinite(norm)) return norm;
-  const double scaled = train::clipped(scale, clip, norm);
-  train::check_update(d.optimizer(), d.of_piece, train::norm_of(d.square_sums, scaled), rate, scaled, &d.group);
+  const double scaled = clipped(scale, clip, norm);
+  check_update(d.optimizer(), d.of_piece, norm_of(d.square_sums, scaled), rate, scaled,
+               [&](const std::string& own) { return d.group.all_gather(own); });
   d.optimizer().update(d.of_piece, rate, scaled);
   d.weights.exchange(layout);
   return norm;
@@ -264,7 +264,7 @@ std::size_t DistributedOptimizer::gradient_bytes() const {
 }
 
 std::size_t DistributedOptimizer::moment_bytes() const {
-  const train::PieceOptimizer& pieces = data_->optimizer();
+  const PieceOptimizer& pieces = data_->optimizer();
   std::size_t bytes = 0;
   for (std::size_t kind = 0; kind < pieces.kinds().size(); ++kind)
     for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
@@ -274,12 +274,12 @@ std::size_t DistributedOptimizer::moment_bytes() const {
 }
 
 std::size_t DistributedOptimizer::absent_bytes() const {
-  const train::PieceOptimizer& pieces = data_->optimizer();
+  const PieceOptimizer& pieces = data_->optimizer();
   std::size_t bytes = data_->gradients ? data_->gradients->absent_bytes() : 0;
   for (std::size_t kind = 0; kind < pieces.kinds().size(); ++kind)
     for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
       if (const void* moment = pieces.moment(kind, i)) {
-        const train::Piece& piece = pieces.pieces()[i];
+        const Piece& piece = pieces.pieces()[i];
         const std::size_t all = static_cast<std::size_t>(piece.count) * size_of(pieces.dtype(piece));
         bytes += all - resident_bytes(moment, all);
       }

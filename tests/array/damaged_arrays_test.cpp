@@ -14,10 +14,10 @@
 using namespace xtape;
 
 namespace {
-struct Scratch {
+struct DamagedFile {
   std::string path =
       (std::filesystem::temp_directory_path() / ("xtape-damaged-" + std::to_string(getpid()))).string();
-  ~Scratch() { std::filesystem::remove(path); }
+  ~DamagedFile() { std::filesystem::remove(path); }
   void write(const std::string& bytes) const { std::ofstream(path, std::ios::binary) << bytes; }
   std::string read() const {
     std::ostringstream text;
@@ -50,7 +50,7 @@ std::string with_header(const std::string& header, const std::string& elements) 
 }  // namespace
 
 TEST_CASE("a flipped bit in an array is noticed on loading, and the error names the file and the array") {
-  Scratch scratch;
+  DamagedFile scratch;
   Store store;
   store.add("weight", Array(xt::xarray<float>{{1, 2}, {3, 4}}));
   store.add("mask", Array(xt::xarray<bool>{true, false, true}));
@@ -72,7 +72,7 @@ TEST_CASE("a flipped bit in an array is noticed on loading, and the error names 
 }
 
 TEST_CASE("a flipped bit in any piece of a large array is noticed") {
-  Scratch scratch;
+  DamagedFile scratch;
   Store store;
   Array numbers = store.add("numbers", Array(Dtype::float64, {3, 131072}));  // three pieces
   for (std::int64_t i = 0; i < numbers.count(); ++i) numbers.as<double>()[i] = static_cast<double>(i);
@@ -101,7 +101,7 @@ TEST_CASE("the checksum is XXH3-64 over the XXH3-64s of the pieces") {
 }
 
 TEST_CASE("a file without checksums is read; one with a missing or malformed checksum is refused") {
-  Scratch scratch;
+  DamagedFile scratch;
   Store store;
   store.add("a", Array(xt::xarray<float>{1}));
   store.add("b", Array(xt::xarray<float>{2}));
@@ -130,7 +130,7 @@ TEST_CASE("a file without checksums is read; one with a missing or malformed che
 }
 
 TEST_CASE("a file that is truncated while it is read gives an error, not a signal") {
-  Scratch scratch;
+  DamagedFile scratch;
   Store store;
   store.add("a", Array(Dtype::float32, {1 << 20}));
   save_arrays(scratch.path, store);
@@ -153,7 +153,7 @@ TEST_CASE("a header of 200,000 arrays is written and read in time linear in its 
 #else
   constexpr int count = 200000;
 #endif
-  Scratch scratch;
+  DamagedFile scratch;
   Store store;
   const Array one(xt::xarray<float>{1});
   for (int i = 0; i < count; ++i) store.add("model.layers." + std::to_string(i) + ".mlp.weight", Array(one));
@@ -164,7 +164,7 @@ TEST_CASE("a header of 200,000 arrays is written and read in time linear in its 
 }
 
 TEST_CASE("an array cannot have the name of the metadata") {
-  Scratch scratch;
+  DamagedFile scratch;
   Store store;
   store.add("__metadata__", Array(xt::xarray<float>{1}));
   CHECK_THROWS_WITH_AS(save_arrays(scratch.path, store),

@@ -62,7 +62,7 @@ const std::string definition = R"json({
 const Rows sources = {{3, 4, 5, 0}, {7, 1, 0, 0}, {2, 9, 8, 6}};
 const Rows tokens = {{1, 5, 2, 8, 3, 3, 9}, {1, 4, 4, 0, 10, 7, 2}, {1, 2, 3, 4, 5, 6, 7}};
 
-std::vector<std::int64_t> beginning(const std::vector<std::int64_t>& row, std::size_t count) {
+std::vector<std::int64_t> first_of(const std::vector<std::int64_t>& row, std::size_t count) {
   return {row.begin(), row.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("states of scans go on from piece to piece") {
     for (std::size_t row = 0; row < 3; ++row)
       for (std::size_t i = 0; i < piece; ++i)
         CHECK(small::difference(result, static_cast<std::int64_t>(row), static_cast<std::int64_t>(i),
-                                small::last_logits(model, beginning(tokens[row], read + i + 1), sources[row])) < 1e-12);
+                                small::last_logits(model, first_of(tokens[row], read + i + 1), sources[row])) < 1e-12);
     read += piece;
   }
 }
@@ -98,14 +98,14 @@ TEST_CASE("states of scans: rows of different lengths, padded on the right, and 
   Predictor predictor = begun(model, sources);
   const std::vector<std::int64_t> lengths = {4, 1, 2};
   Rows prompts;
-  for (const auto& row : tokens) prompts.push_back(beginning(row, 4));
+  for (const auto& row : tokens) prompts.push_back(first_of(row, 4));
   predictor.step(small::array_of(prompts), lengths);
   predictor.select({2, 2, 0});
   const ArrayView result = predictor.step(small::array_of({{9}, {5}, {6}}));
   const std::vector<std::size_t> from = {2, 2, 0};
   const std::vector<std::int64_t> said = {9, 5, 6};
   for (std::size_t row = 0; row < 3; ++row) {
-    std::vector<std::int64_t> whole = beginning(tokens[from[row]], static_cast<std::size_t>(lengths[from[row]]));
+    std::vector<std::int64_t> whole = first_of(tokens[from[row]], static_cast<std::size_t>(lengths[from[row]]));
     whole.push_back(said[row]);
     CHECK(small::difference(result, static_cast<std::int64_t>(row), 0,
                             small::last_logits(model, whole, sources[from[row]])) < 1e-12);

@@ -36,7 +36,7 @@ void enumerate(Model& model, const Tokens& source, const SearchOptions& options,
   }
 }
 
-const std::vector<Tokens> sources = {{3, 4, 5}, {6},         {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6},
+const std::vector<Tokens> inputs_of_search = {{3, 4, 5}, {6},         {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6},
                                      {3, 3},    {6, 5, 4, 3}};
 }  // namespace
 
@@ -71,17 +71,17 @@ TEST_CASE("with caches and without, in one batch and one by one: the same hypoth
       options.n_best = std::min<std::int64_t>(beam, 3);
       options.length_penalty = LengthPenalty::wu;
       options.max_length = 40;  // grows the caches
-      const auto together = search(model, sources, options);
+      const auto together = search(model, inputs_of_search, options);
       SearchOptions uncached = options;
       uncached.cached = false;
-      small::check_equal(search(model, sources, uncached), together, tolerance);
+      small::check_equal(search(model, inputs_of_search, uncached), together, tolerance);
       SearchOptions small_batches = options;
       small_batches.batch_size = 4;
-      small::check_equal(search(model, sources, small_batches), together, tolerance);
+      small::check_equal(search(model, inputs_of_search, small_batches), together, tolerance);
       Predictor predictor(model);
-      for (std::size_t i = 0; i < sources.size(); ++i)
-        small::check_equal(search(predictor, {sources[i]}, options), {together[i]}, tolerance);
-      small::check_equal(search(model, sources, options), together, 1e-300);  // the same bits again
+      for (std::size_t i = 0; i < inputs_of_search.size(); ++i)
+        small::check_equal(search(predictor, {inputs_of_search[i]}, options), {together[i]}, tolerance);
+      small::check_equal(search(model, inputs_of_search, options), together, 1e-300);  // the same bits again
     }
   }
 }
@@ -90,12 +90,12 @@ TEST_CASE("a beam of one is greedy") {
   Model model = small::made(small::translator, sharp);
   SearchOptions options;
   options.max_length = 12;
-  const auto found = search(model, sources, options);
-  for (std::size_t i = 0; i < sources.size(); ++i) {
+  const auto found = search(model, inputs_of_search, options);
+  for (std::size_t i = 0; i < inputs_of_search.size(); ++i) {
     Tokens target;
     bool finished = false;
     while (!finished && target.size() < 12) {
-      std::vector<double> next = next_of(model, sources[i], target, options.start);
+      std::vector<double> next = next_of(model, inputs_of_search[i], target, options.start);
       next[0] = next[1] = -1e300;
       const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
       finished = best == options.end;
@@ -117,12 +117,12 @@ TEST_CASE("the n best are sorted, differ, and have the scores that the model giv
   options.max_length = 9;
   for (const bool early : {false, true}) {
     options.early_stopping = early;
-    const auto found = search(model, sources, options);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto found = search(model, inputs_of_search, options);
+    for (std::size_t i = 0; i < inputs_of_search.size(); ++i) {
       REQUIRE(found[i].size() == 6);
       for (std::size_t k = 0; k < 6; ++k) {
         const Hypothesis& each = found[i][k];
-        CHECK(std::abs(each.log_probability - small::scored(model, sources[i], each, options)) < 1e-11);
+        CHECK(std::abs(each.log_probability - small::scored(model, inputs_of_search[i], each, options)) < 1e-11);
         const auto length = static_cast<std::int64_t>(each.tokens.size()) + (each.finished ? 1 : 0);
         CHECK(length <= 9);
         CHECK(each.score == doctest::Approx(each.log_probability / std::pow(length, 0.9)));
@@ -147,10 +147,10 @@ TEST_CASE("stopping early is never better") {
     options.length_penalty = LengthPenalty::power;
     options.alpha = 1;
     options.max_length = 20;
-    const auto whole = search(model, sources, options);
+    const auto whole = search(model, inputs_of_search, options);
     options.early_stopping = true;
-    const auto early = search(model, sources, options);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto early = search(model, inputs_of_search, options);
+    for (std::size_t i = 0; i < inputs_of_search.size(); ++i) {
       if (!early[i][0].finished) continue;
       CHECK(whole[i][0].score >= early[i][0].score - 1e-12);
       worse = worse || whole[i][0].score > early[i][0].score + 1e-9;
@@ -167,16 +167,16 @@ TEST_CASE("lengths are limited, absolutely and by the source's") {
   options.length_factor = 0.5;
   options.length_extra = 2;
   options.max_length = 6;
-  const auto found = search(model, sources, options);
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const std::int64_t limit = std::min<std::int64_t>(6, static_cast<std::int64_t>(sources[i].size()) / 2 + 2);
+  const auto found = search(model, inputs_of_search, options);
+  for (std::size_t i = 0; i < inputs_of_search.size(); ++i) {
+    const std::int64_t limit = std::min<std::int64_t>(6, static_cast<std::int64_t>(inputs_of_search[i].size()) / 2 + 2);
     std::int64_t longest = 0;
     for (const Hypothesis& each : found[i])
       longest = std::max(longest, static_cast<std::int64_t>(each.tokens.size()) + (each.finished ? 1 : 0));
     CHECK(longest <= limit);
   }
   options.max_length = 1;
-  for (const auto& each : search(model, sources, options)) {
+  for (const auto& each : search(model, inputs_of_search, options)) {
     REQUIRE(each.size() == 3);
     CHECK(!each[1].finished);
     for (const Hypothesis& hypothesis : each) CHECK(hypothesis.tokens.size() == (hypothesis.finished ? 0 : 1));
@@ -189,10 +189,10 @@ TEST_CASE("players serve batch after batch, in few sizes") {
   SearchOptions options;
   options.beam_size = 2;
   options.max_length = 30;
-  const auto first = search(predictor, sources, options);
-  search(predictor, sources, options);  // what was planned on memory that has moved since is planned again
+  const auto first = search(predictor, inputs_of_search, options);
+  search(predictor, inputs_of_search, options);  // what was planned on memory that has moved since is planned again
   const std::int64_t planned = predictor.planned();
-  small::check_equal(search(predictor, sources, options), first, 1e-300);
+  small::check_equal(search(predictor, inputs_of_search, options), first, 1e-300);
   CHECK(predictor.planned() == planned);
 }
 
@@ -209,14 +209,14 @@ TEST_CASE("a searcher gives the same bits on any number of threads, search after
     ++steps;
   };
   Predictor predictor(model);
-  const auto expected = search(predictor, sources, options);
+  const auto expected = search(predictor, inputs_of_search, options);
   for (const int threads : {1, 2, 3, 7}) {
     CAPTURE(threads);
     PlayerOptions playing;
     playing.threads = threads;
     model.set_player_options(16, playing);
     Searcher searcher(model);
-    for (int i = 0; i < 2; ++i) small::check_equal(searcher.search(sources, options), expected, 1e-300);
+    for (int i = 0; i < 2; ++i) small::check_equal(searcher.search(inputs_of_search, options), expected, 1e-300);
   }
   CHECK(steps > 0);
 }
@@ -235,7 +235,7 @@ TEST_CASE("errors on any thread of a searcher reach its caller") {
   options.between = nullptr;
   CHECK_THROWS_WITH_AS(searcher.search(wrong, options), doctest::Contains("out of range"), Error);
   options.cached = false;
-  CHECK_THROWS_WITH_AS(searcher.search(sources, options),
+  CHECK_THROWS_WITH_AS(searcher.search(inputs_of_search, options),
                        "a predictor always caches: to search without caches, pass the model", Error);
 }
 
@@ -245,22 +245,22 @@ TEST_CASE("what a search takes and refuses") {
   CHECK(search(model, {}, options).empty());
   CHECK_THROWS_WITH_AS(search(model, {{3}, {}}, options), "source 1 has no tokens: there is nothing to read", Error);
   options.n_best = 2;
-  CHECK_THROWS_WITH_AS(search(model, sources, options), "n_best must be at most beam_size, got 2 of 1", Error);
+  CHECK_THROWS_WITH_AS(search(model, inputs_of_search, options), "n_best must be at most beam_size, got 2 of 1", Error);
   options.n_best = 0;
-  CHECK_THROWS_AS(search(model, sources, options), Error);
+  CHECK_THROWS_AS(search(model, inputs_of_search, options), Error);
   options = {};
   options.beam_size = 0;
-  CHECK_THROWS_AS(search(model, sources, options), Error);
+  CHECK_THROWS_AS(search(model, inputs_of_search, options), Error);
   options = {};
   options.max_length = 0;
-  CHECK_THROWS_AS(search(model, sources, options), Error);
+  CHECK_THROWS_AS(search(model, inputs_of_search, options), Error);
   options = {};
   options.cached = false;
   Predictor predictor(model);
-  CHECK_THROWS_AS(search(predictor, sources, options), Error);
+  CHECK_THROWS_AS(search(predictor, inputs_of_search, options), Error);
   CHECK(length_penalty_named("wu") == LengthPenalty::wu);
   CHECK_THROWS_WITH_AS(length_penalty_named("Wu"), "unknown length penalty 'Wu': use none, wu or power", Error);
   const std::string name = "out.weight";
   model.weight(name).as<double>()[9] = NAN;
-  CHECK_THROWS_AS(search(model, sources, SearchOptions{}), Error);
+  CHECK_THROWS_AS(search(model, inputs_of_search, SearchOptions{}), Error);
 }

@@ -13,7 +13,7 @@ using test::translators;
 using test::Variant;
 
 namespace {
-const std::vector<Tokens> sources = {{3, 12, 5, 9}, {6, 11}, {12, 3, 3, 10, 7, 7, 8}, {4, 4, 11}};
+const std::vector<Tokens> source_rows = {{3, 12, 5, 9}, {6, 11}, {12, 3, 3, 10, 7, 7, 8}, {4, 4, 11}};
 
 Model loaded(const Variant& variant) {
   Model model = test::load(variant);
@@ -37,8 +37,8 @@ TEST_CASE("sequence models: in pieces as they are as a whole, whatever pads the 
     Model model = loaded(variant);
     const bool translates = model.signature("logits").inputs.size() == 2;
     small::Rows padded, targets;
-    for (std::size_t row = 0; row < sources.size(); ++row) {
-      padded.emplace_back(sources[row].begin(), sources[row].end());
+    for (std::size_t row = 0; row < source_rows.size(); ++row) {
+      padded.emplace_back(source_rows[row].begin(), source_rows[row].end());
       padded.back().resize(8, 0);
       targets.emplace_back();
       for (std::size_t i = 0; i < 7; ++i) targets[row].push_back(static_cast<std::int64_t>(i * i + 7 * row) % 11);
@@ -47,11 +47,11 @@ TEST_CASE("sequence models: in pieces as they are as a whole, whatever pads the 
     options.capacity = 2;  // grows twice
     Predictor predictor(model, "logits", options);
     const Array source = small::array_of(padded);
-    predictor.begin(std::ssize(sources), translates ? NamedArrays{{"source", source}} : NamedArrays{});
+    predictor.begin(std::ssize(source_rows), translates ? NamedArrays{{"source", source}} : NamedArrays{});
     std::vector<std::vector<std::vector<double>>> whole;
-    for (std::size_t row = 0; row < sources.size(); ++row)
+    for (std::size_t row = 0; row < source_rows.size(); ++row)
       whole.push_back(small::all_logits(model, targets[row],
-                                        translates ? std::vector<std::int64_t>(sources[row].begin(), sources[row].end())
+                                        translates ? std::vector<std::int64_t>(source_rows[row].begin(), source_rows[row].end())
                                                    : std::vector<std::int64_t>()));
     std::size_t read = 0;
     for (const std::size_t piece : {3, 1, 1, 2}) {
@@ -61,7 +61,7 @@ TEST_CASE("sequence models: in pieces as they are as a whole, whatever pads the 
         next.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(piece));
       }
       const ArrayView result = predictor.step(small::array_of(next));
-      for (std::size_t row = 0; row < sources.size(); ++row)
+      for (std::size_t row = 0; row < source_rows.size(); ++row)
         for (std::size_t i = 0; i < piece; ++i)
           CHECK(small::difference(result, static_cast<std::int64_t>(row), static_cast<std::int64_t>(i),
                                   whole[row][read + i]) < 1e-12);
@@ -78,16 +78,16 @@ TEST_CASE("sequence models: translations, cached or not, together or alone, scor
       CAPTURE(beam);
       Model model = loaded(variant);
       const SearchOptions options = options_for(beam);
-      const auto found = search(model, sources, options);
+      const auto found = search(model, source_rows, options);
       SearchOptions uncached = options;
       uncached.cached = false;
-      small::check_equal(search(model, sources, uncached), found, 1e-11);
+      small::check_equal(search(model, source_rows, uncached), found, 1e-11);
       SearchOptions alone = options;
       alone.batch_size = 1;
-      small::check_equal(search(model, sources, alone), found, 1e-11);
-      for (std::size_t i = 0; i < sources.size(); ++i)
+      small::check_equal(search(model, source_rows, alone), found, 1e-11);
+      for (std::size_t i = 0; i < source_rows.size(); ++i)
         for (const Hypothesis& each : found[i]) {
-          CHECK(std::abs(each.log_probability - small::scored(model, sources[i], each, options)) < 1e-11);
+          CHECK(std::abs(each.log_probability - small::scored(model, source_rows[i], each, options)) < 1e-11);
           targets.insert(each.tokens);
         }
     }

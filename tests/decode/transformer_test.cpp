@@ -50,7 +50,7 @@ double rounding(Dtype dtype) {
   return dtype == Dtype::float64 ? 1e-12 : 3e-5;
 }
 
-const std::vector<Tokens> sources = {{3, 14, 5, 22, 9}, {6, 17}, {12, 3, 3, 20, 7, 7, 8}, {19, 4, 11, 5, 16, 4}};
+const std::vector<Tokens> sentences = {{3, 14, 5, 22, 9}, {6, 17}, {12, 3, 3, 20, 7, 7, 8}, {19, 4, 11, 5, 16, 4}};
 
 /// Calls `check` with every variant in both widths.
 template <class Check>
@@ -64,7 +64,7 @@ void for_each_model(const Check& check) {
     }
 }
 
-SearchOptions options_for(std::int64_t beam) {
+SearchOptions search_options(std::int64_t beam) {
   SearchOptions options;
   options.beam_size = options.n_best = beam;
   options.length_penalty = LengthPenalty::wu;
@@ -78,8 +78,8 @@ TEST_CASE("a Transformer token by token is the Transformer as a whole, whatever 
   for_each_model([](Model& model, double tolerance) {
     small::Rows padded;
     small::Rows targets;
-    for (std::size_t row = 0; row < sources.size(); ++row) {
-      padded.emplace_back(sources[row].begin(), sources[row].end());
+    for (std::size_t row = 0; row < sentences.size(); ++row) {
+      padded.emplace_back(sentences[row].begin(), sentences[row].end());
       padded.back().resize(7, 0);
       targets.emplace_back();
       for (std::size_t i = 0; i < 9; ++i) targets[row].push_back(1 + static_cast<std::int64_t>(i * i + 7 * row) % 22);
@@ -87,15 +87,15 @@ TEST_CASE("a Transformer token by token is the Transformer as a whole, whatever 
     PredictorOptions options;
     options.capacity = 4;  // grows twice
     Predictor predictor(model, "logits", options);
-    predictor.begin(static_cast<std::int64_t>(sources.size()), {{"source", small::array_of(padded)}});
+    predictor.begin(static_cast<std::int64_t>(sentences.size()), {{"source", small::array_of(padded)}});
     std::vector<std::vector<std::vector<double>>> whole;
-    for (std::size_t row = 0; row < sources.size(); ++row)
-      whole.push_back(small::all_logits(model, targets[row], {sources[row].begin(), sources[row].end()}));
+    for (std::size_t row = 0; row < sentences.size(); ++row)
+      whole.push_back(small::all_logits(model, targets[row], {sentences[row].begin(), sentences[row].end()}));
     for (std::size_t i = 0; i < 9; ++i) {
       small::Rows next;
       for (const auto& target : targets) next.push_back({target[i]});
       const ArrayView result = predictor.step(small::array_of(next));
-      for (std::size_t row = 0; row < sources.size(); ++row)
+      for (std::size_t row = 0; row < sentences.size(); ++row)
         CHECK(small::difference(result, static_cast<std::int64_t>(row), 0, whole[row][i]) < tolerance);
     }
   });
@@ -103,19 +103,19 @@ TEST_CASE("a Transformer token by token is the Transformer as a whole, whatever 
 
 TEST_CASE("a Transformer's translations: cached or not, together or alone, scored as the model scores them") {
   for_each_model([](Model& model, double tolerance) {
-    const SearchOptions options = options_for(3);
-    const auto found = search(model, sources, options);
+    const SearchOptions options = search_options(3);
+    const auto found = search(model, sentences, options);
     SearchOptions uncached = options;
     uncached.cached = false;
-    small::check_equal(search(model, sources, uncached), found, 10 * tolerance);
+    small::check_equal(search(model, sentences, uncached), found, 10 * tolerance);
     SearchOptions alone = options;
     alone.batch_size = 1;
-    small::check_equal(search(model, sources, alone), found, 10 * tolerance);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    small::check_equal(search(model, sentences, alone), found, 10 * tolerance);
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
       REQUIRE(found[i].size() == 3);
       for (std::size_t k = 0; k < 3; ++k) {
         const Hypothesis& each = found[i][k];
-        CHECK(std::abs(each.log_probability - small::scored(model, sources[i], each, options)) < 10 * tolerance);
+        CHECK(std::abs(each.log_probability - small::scored(model, sentences[i], each, options)) < 10 * tolerance);
         const auto length = static_cast<double>(each.tokens.size()) + (each.finished ? 1 : 0);
         CHECK(each.score == doctest::Approx(each.log_probability / std::pow((5 + length) / 6, options.alpha)));
         if (k == 0) continue;
@@ -131,16 +131,16 @@ TEST_CASE("a Transformer's beam of one is the most likely token after another") 
   std::set<Tokens> targets;
   int ends = 0;
   for_each_model([&](Model& model, double) {
-    const SearchOptions options = options_for(1);
-    const auto found = search(model, sources, options);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    const SearchOptions options = search_options(1);
+    const auto found = search(model, sentences, options);
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
       // Played with places to come, which no place looks at.
       std::vector<std::int64_t> tokens(10, options.pad);
       tokens[0] = options.start;
       Tokens target;
       bool finished = false;
       for (std::size_t place = 0; place < 10 && !finished; ++place) {
-        auto next = small::all_logits(model, tokens, {sources[i].begin(), sources[i].end()})[place];
+        auto next = small::all_logits(model, tokens, {sentences[i].begin(), sentences[i].end()})[place];
         next[static_cast<std::size_t>(options.pad)] = next[static_cast<std::size_t>(options.start)] = -1e300;
         const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
         finished = best == options.end;
@@ -160,9 +160,9 @@ TEST_CASE("a Transformer's beam of one is the most likely token after another") 
 TEST_CASE("a Transformer's batches of known sizes are not planned for") {
   Model model = transformer(variants[0], Dtype::float32);
   Predictor predictor(model);
-  const SearchOptions options = options_for(3);
-  const auto first = search(predictor, sources, options);
+  const SearchOptions options = search_options(3);
+  const auto first = search(predictor, sentences, options);
   const std::int64_t planned = predictor.planned();
-  small::check_equal(search(predictor, sources, options), first, 1e-300);
+  small::check_equal(search(predictor, sentences, options), first, 1e-300);
   CHECK(predictor.planned() == planned);
 }

@@ -15,7 +15,7 @@ using namespace xtape;
 
 namespace {
 
-const nlohmann::json& fixture() {
+const nlohmann::json& bleu_fixture() {
   static const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/bleu.json"));
   return json;
 }
@@ -23,8 +23,8 @@ const nlohmann::json& fixture() {
 }  // namespace
 
 TEST_CASE("BLEU: 13a cuts lines as sacreBLEU does") {
-  REQUIRE(fixture().at("lines").size() > 50);
-  for (const auto& entry : fixture().at("lines")) {
+  REQUIRE(bleu_fixture().at("lines").size() > 50);
+  for (const auto& entry : bleu_fixture().at("lines")) {
     const std::string line = entry.at("line");
     CAPTURE(line);
     CHECK(words_13a(line) == entry.at("words").get<std::vector<std::string>>());
@@ -32,8 +32,8 @@ TEST_CASE("BLEU: 13a cuts lines as sacreBLEU does") {
 }
 
 TEST_CASE("BLEU: scores, precisions and lengths are sacreBLEU's") {
-  REQUIRE(fixture().at("corpora").size() == 10);
-  for (const auto& corpus : fixture().at("corpora")) {
+  REQUIRE(bleu_fixture().at("corpora").size() == 10);
+  for (const auto& corpus : bleu_fixture().at("corpora")) {
     const std::string name = corpus.at("name");
     CAPTURE(name);
     REQUIRE(corpus.at("scores").size() == 4);

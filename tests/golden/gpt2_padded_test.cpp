@@ -7,7 +7,7 @@ using namespace xtape;
 using test::numbers;
 
 namespace {
-const NamedSizes sizes = {{"b", 3}, {"t", 11}};
+const NamedSizes padded_sizes = {{"b", 3}, {"t", 11}};
 
 const Store& fixture() {
   static const Store arrays = test::golden("gpt2_padded.safetensors");
@@ -26,7 +26,7 @@ Model loaded(const std::string& scale_words = "false") {
   return model;
 }
 
-std::vector<double> logits(Model& model) {
+std::vector<double> padded_logits(Model& model) {
   const Store results = model.play("logits", {{"tokens", fixture().at("tokens")}});
   return numbers(results[0].value);
 }
@@ -34,14 +34,14 @@ std::vector<double> logits(Model& model) {
 
 TEST_CASE("padded GPT-2: logits are TensorFlow's, at padding too") {
   Model model = loaded();
-  CHECK(test::worst(logits(model), numbers(fixture().at("logits"))) < 1e-12);
+  CHECK(test::worst(padded_logits(model), numbers(fixture().at("logits"))) < 1e-12);
   Model scaled = loaded("true");
-  CHECK(test::worst(logits(scaled), numbers(fixture().at("scaled.logits"))) < 1e-12);
+  CHECK(test::worst(padded_logits(scaled), numbers(fixture().at("scaled.logits"))) < 1e-12);
 }
 
 TEST_CASE("padded GPT-2: loss and every gradient are TensorFlow's") {
-  test::check_gradients(loaded(), fixture(), sizes, {});
-  test::check_gradients(loaded(), fixture(), sizes, test::by_reference());
+  test::check_gradients(loaded(), fixture(), padded_sizes, {});
+  test::check_gradients(loaded(), fixture(), padded_sizes, test::by_reference());
 }
 
 TEST_CASE("padded GPT-2: step by step is the same as at once") {
@@ -49,7 +49,7 @@ TEST_CASE("padded GPT-2: step by step is the same as at once") {
   Predictor predictor(model);
   predictor.begin(3);
   const Array& tokens = fixture().at("tokens");
-  const std::vector<double> whole = logits(model);
+  const std::vector<double> whole = padded_logits(model);
   std::vector<double> found(whole.size());
   for (std::int64_t t = 0; t < 11; ++t) {
     Array step(Dtype::int64, {3, 1});
@@ -62,7 +62,7 @@ TEST_CASE("padded GPT-2: step by step is the same as at once") {
 
 TEST_CASE("padded GPT-2: what padding says of other rows, and of its own, is nothing") {
   Model model = loaded();
-  const std::vector<double> whole = logits(model);
+  const std::vector<double> whole = padded_logits(model);
   Array shorter(Dtype::int64, {1, 6});
   std::copy_n(fixture().at("tokens").as<std::int64_t>() + 11, 6, shorter.as<std::int64_t>());
   const Store alone = model.play("logits", {{"tokens", shorter}});

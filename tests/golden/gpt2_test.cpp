@@ -11,7 +11,7 @@ using test::Recorded;
 namespace {
 const NamedSizes sizes = {{"b", 3}, {"t", 12}};
 
-const Store& fixture() {
+const Store& gpt2_fixture() {
   static const Store arrays = golden("gpt2.safetensors");
   return arrays;
 }
@@ -37,20 +37,20 @@ Model load_model(Dtype dtype) {
   options.dtype = dtype;
   options.initialise = false;
   Model model = Model::load(source_root() + "/models/gpt2.json", options);
-  put_weights(model, fixture());
+  put_weights(model, gpt2_fixture());
   return model;
 }
 
 void compare_gradients(Dtype dtype, const PlayerOptions& options, double tolerance) {
   const Model model = load_model(dtype);
-  const Recorded recorded(model, fixture(), sizes);
+  const Recorded recorded(model, gpt2_fixture(), sizes);
   Player player(recorded.tape, recorded.outputs(), options);
   player.play(recorded.feeds);
-  const double loss = numbers(fixture().at("loss"))[0];
+  const double loss = numbers(gpt2_fixture().at("loss"))[0];
   CHECK(std::fabs(player.scalar(recorded.loss) - loss) < tolerance * loss);
   for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
     CAPTURE(recorded.weights[i].name);
-    CHECK(error_of(player.view(recorded.gradients[i]), fixture().at("grad." + recorded.weights[i].name)) < tolerance);
+    CHECK(error_of(player.view(recorded.gradients[i]), gpt2_fixture().at("grad." + recorded.weights[i].name)) < tolerance);
   }
 }
 
@@ -65,8 +65,8 @@ TEST_CASE("GPT-2: logits are PyTorch's") {
   for (const auto& [dtype, tolerance] : {std::pair(Dtype::float64, 1e-12), std::pair(Dtype::float32, 1e-5)}) {
     Model model = load_model(dtype);
     const auto function = model.player("logits", Mode::eval, sizes);
-    function->player.play({{function->inputs.at("tokens"), fixture().at("tokens")}});
-    CHECK(error_of(function->player.view(function->results[0].value), fixture().at("logits")) < tolerance);
+    function->player.play({{function->inputs.at("tokens"), gpt2_fixture().at("tokens")}});
+    CHECK(error_of(function->player.view(function->results[0].value), gpt2_fixture().at("logits")) < tolerance);
   }
 }
 
@@ -82,13 +82,13 @@ TEST_CASE("GPT-2: loss and every gradient are PyTorch's, float32") {
 
 TEST_CASE("GPT-2: ten losses of AdamW are PyTorch's") {
   const Model model = load_model(Dtype::float64);
-  const Recorded recorded(model, fixture(), sizes);
+  const Recorded recorded(model, gpt2_fixture(), sizes);
   Player player(recorded.tape, recorded.outputs());
   OptimizerOptions options;
   options.beta2 = 0.95;
   options.weight_decay = 0.1;
   Optimizer optimizer(model.weights(), options);
-  const std::vector<double> losses = numbers(fixture().at("losses"));
+  const std::vector<double> losses = numbers(gpt2_fixture().at("losses"));
   REQUIRE(losses.size() == 10);
   for (double expected : losses) {
     player.play(recorded.feeds);

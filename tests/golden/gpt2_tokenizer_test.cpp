@@ -35,12 +35,12 @@ void check_tokens(const std::string& folder, const char* kind) {
 }
 
 /// GPT-2's vocab.json and merges.txt, which do not stand in the project. XTAPE_DATA says where data is.
-std::string published() {
+std::string published_folder() {
   const char* data = std::getenv("XTAPE_DATA");
   return (data != nullptr ? std::string(data) : source_root() + "/../shared/data") + "/gpt2-bpe";
 }
 Needs needs_published() {
-  return {std::filesystem::exists(published()), "GPT-2's vocab.json and merges.txt in " + published()};
+  return {std::filesystem::exists(published_folder()), "GPT-2's vocab.json and merges.txt in " + published_folder()};
 }
 
 }  // namespace
@@ -50,5 +50,5 @@ TEST_CASE("GPT-2's tokenizer: a small vocabulary") {
 }
 
 TEST_CASE("GPT-2's tokenizer: the published vocabulary" * needs_published()) {
-  check_tokens(published(), "published");
+  check_tokens(published_folder(), "published");
 }

@@ -81,7 +81,7 @@ Case keras_single_head() {
 /// the losses as some 1e-7 (and one of 1e-14 as 1e-12).
 constexpr double keras_adam = 5e-7;
 
-void check_all(const Case& each, double training_tolerance) {
+void check_case(const Case& each, double training_tolerance) {
   CAPTURE(each.name);
   test::check_gradients(each.model, each.fixture, Case::sizes(), {});
   test::check_gradients(each.model, each.fixture, Case::sizes(), test::by_reference());
@@ -132,17 +132,17 @@ TEST_CASE("Transformer: Keras's logits, where a target is real") {
 }
 
 TEST_CASE("Transformer: PyTorch's smoothed loss, every gradient and ten losses of Adam, post-norm") {
-  check_all(post_norm(), 1e-12);
+  check_case(post_norm(), 1e-12);
 }
 
 TEST_CASE("Transformer: the same, pre-norm, with one table for all and padding left out of the smoothing") {
-  check_all(pre_norm(), 1e-12);
+  check_case(pre_norm(), 1e-12);
 }
 
 TEST_CASE("Transformer: Keras's loss, every gradient and ten losses of Adam") {
-  check_all(keras(), keras_adam);
+  check_case(keras(), keras_adam);
 }
 
 TEST_CASE("Transformer: the same with single-head attention and without the first self-attention") {
-  check_all(keras_single_head(), keras_adam);
+  check_case(keras_single_head(), keras_adam);
 }

@@ -13,7 +13,7 @@
 using namespace xtape;
 
 namespace {
-struct Fault {
+struct DefinitionFault {
   std::string name;
   std::string op;      ///< Of the node that fails.
   std::string module;  ///< Where it is.
@@ -37,8 +37,8 @@ int line_at_fault(const std::string& text) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-const std::vector<Fault>& faults() {
-  static const std::vector<Fault> list = {
+const std::vector<DefinitionFault>& faults() {
+  static const std::vector<DefinitionFault> list = {
       {"scores of the second layer overflow", "einsum", "layers.1", R"json(  "blocks": {
     "layer": {
       "hyper": {"growth": null},
@@ -226,7 +226,7 @@ const std::vector<Fault>& faults() {
 }
 
 /// The play of the fault's loss and of its gradient.
-RecordedPlay play_of(const Model& model, const Fault& fault) {
+RecordedPlay play_of(const Model& model, const DefinitionFault& fault) {
   Tape tape;
   const NamedVars inputs = model.inputs(
       tape, "loss",
@@ -246,7 +246,7 @@ TEST_CASE("faults in definitions: a copy gives the lines of its original while t
     std::ofstream(folder + "/" + name) << text;
     return folder + "/" + name;
   };
-  for (const Fault& fault : faults()) {
+  for (const DefinitionFault& fault : faults()) {
     CAPTURE(fault.name);
     const std::string text = definition(fault.model);
     const std::string file = write("own.json", text);
@@ -276,7 +276,7 @@ TEST_CASE("faults in definitions: a copy gives the lines of its original while t
 }
 
 TEST_CASE("faults in definitions: op, module and line are named, and the capsule fails in the same way") {
-  for (const Fault& fault : faults()) {
+  for (const DefinitionFault& fault : faults()) {
     CAPTURE(fault.name);
     const std::string text = definition(fault.model);
     const std::optional<Capsule> capsule = find_failure(play_of(Model::parse(text, {}, "faulty.json"), fault));

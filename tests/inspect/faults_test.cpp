@@ -14,7 +14,7 @@ namespace {
     {__VA_ARGS__}, fault_op, fault_line \
   }
 
-const std::vector<Fault>& faults() {
+const std::vector<Fault>& plain_faults() {
   static const std::vector<Fault> list = {
       {"exp overflows", xt::xarray<float>{1.F, 2.F, 300.F},
        [](const Var& x) {
@@ -191,7 +191,7 @@ const std::vector<Fault>& faults() {
 }  // namespace
 
 TEST_CASE("faults: the op and the line are named, and the capsule fails in the same way") {
-  for (const Fault& fault : faults()) {
+  for (const Fault& fault : plain_faults()) {
     CAPTURE(fault.name);
     faulty::checked(fault, "faults_test.cpp");
   }

@@ -29,7 +29,7 @@ Var mask_input(const Var& x) {
   return x.tape().input("mask", x.shape());
 }
 
-const std::vector<Fault>& faults() {
+const std::vector<Fault>& masked_faults() {
   static const std::vector<Fault> list = {
       {"the target is masked", small,
        [](const Var& x) {
@@ -363,10 +363,10 @@ const std::vector<Fault>& faults() {
 }  // namespace
 
 TEST_CASE("masked faults: call and line are named, and the capsule fails in the same way") {
-  CHECK(faults().size() == 44);
+  CHECK(masked_faults().size() == 44);
   Store masks;
   masks.add("mask", Array(ArrayView(Numbers{{-inf, -inf, -inf}, {-inf, -inf, 0.F}})));
-  for (const Fault& fault : faults()) {
+  for (const Fault& fault : masked_faults()) {
     CAPTURE(fault.name);
     CHECK(faulty::checked(fault, "masked_faults_test.cpp", masks).backward == fault.backward);
   }

@@ -52,7 +52,7 @@ mv "$installed" "$prefix"
 pc=$(find "$prefix" -name xtape.pc)
 libraries=$(cd "$(dirname "$pc")/.." && pwd)
 export PKG_CONFIG_PATH=$(dirname "$pc") LD_LIBRARY_PATH="$libraries"
-ask() { pkg-config "$@" xtape; }
+ask() { pkg-config "$@" "${package:-xtape}"; }
 XTAPE_MODELS=$(ask --variable=models)
 export XTAPE_MODELS OMP_NUM_THREADS=1
 
@@ -72,7 +72,7 @@ only_places_in_the_folder() { # no file contains the original installation path
     [ "$(realpath "$(ask --variable=prefix)")" = "$(realpath "$prefix")" ] && [ -f "$XTAPE_MODELS/gpt2.json" ]
 }
 no_xtensor_type_in_the_library() { # so that the compiler flags of the library and its user can differ
-  ! nm -C "$libraries"/libxtape.* | grep -E '^[^ ]* *[TWVu] xtape::.*\bxt::'
+  ! nm -C "$libraries"/libxtape{,-core}.* | grep -E '^[^ ]* *[TWVu] xtape::.*\bxt::'
 }
 with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
   local from=$1 to=$2 mpi=
@@ -103,6 +103,13 @@ program() {
   with_pkg_config "$source/tests/install/program.cpp" "$work/program" -std=c++20 -march=native -DXTENSOR_USE_XSIMD &&
     "$work/program"
 }
+core_program() { # a program of 30 lines that trains, built as xtape-core.pc says
+  local package=xtape-core source=$source/tests/install/core_program.cpp program=$work/core_program
+  # shellcheck disable=SC2046
+  ! g++ -std=c++17 $(ask --cflags) -M "$source" | grep -E 'xtensor|nlohmann' &&
+    with_pkg_config "$source" "$program" -std=c++17 -O1 -s && "$program" &&
+    ! ldd "$program" | grep -E 'sentencepiece|pcre|libz\.' && [ "$(stat -Lc %s "$program")" -le 4000000 ]
+}
 as_subproject() { # checks that all can be built; building it would compile the library once more
   cp -r "$source/tests/install/subproject" "$work/outside" && cp "$source/tests/install/program.cpp" "$work/outside" &&
     mkdir "$work/outside/subprojects" && ln -s "$source" "$work/outside/subprojects/xtape" &&
@@ -121,12 +128,13 @@ check "no function of the library takes or gives an xtensor type" no_xtensor_typ
 check "data: number words" data_program number_words number_words.cpp
 check "data: dates" data_program dates dates.cpp date_forms.cpp date_languages.cpp
 check "data: sums" bash -c 'cd "$0/examples/data" && g++ -std=c++20 -Wall -Werror sums.cpp -o "$1/sums" && "$1/sums" "$1/sums_data"' "$source" "$work"
+check "xtape-core: no xtensor in headers, no library of texts, at most 4 MB" core_program
 check "pkg-config, C++20, other array type: xsimd and -march=native" program
 each_example by_pkg_config
 check "CMake find_package" cmake_builds
 each_example by_cmake
 check "Meson subproject, shared library, kernels for this machine only" as_subproject
-core_has_no_mpi() { # a program that uses the core library alone
+library_has_no_mpi() { # a program that uses the library xtape alone
   [ -x "$work/linear_regression" ] && ! ldd "$work/linear_regression" | grep -i -E 'mpi|pmix'
 }
 on_ranks() { # the same loss on one and two ranks
@@ -137,7 +145,7 @@ on_ranks() { # the same loss on one and two ranks
     [ "$(mpirun --oversubscribe -n 2 "$work/train_distributed" "$source/README.md" 10 | tail -n 1)" = \
       "${alone% on 1 ranks} on 2 ranks" ]
 }
-check "a program linked to the core library does not depend on MPI" core_has_no_mpi
+check "a program linked to the library does not depend on MPI" library_has_no_mpi
 [ -z "$mpi" ] || check "train_distributed on two ranks" on_ranks
 check "the program finds its models beside itself" finds_models
 echo "$passed passed, $failed failed"

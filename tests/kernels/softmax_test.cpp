@@ -16,7 +16,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class T>
-std::vector<T> random_values(std::int64_t count, unsigned seed, double scale = 1) {
+std::vector<T> random_rows(std::int64_t count, unsigned seed, double scale = 1) {
   std::mt19937 bits(seed);
   std::normal_distribution<double> normal(0, scale);
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -42,7 +42,7 @@ TEST_CASE("softmax along any axis equals that of a plain loop, also in place, fo
                                   {1, 50257, 1}})
     for (int threads : {1, 3}) {
       const std::int64_t count = extent.outer * extent.size * extent.inner;
-      const std::vector<float> x = random_values<float>(count, 5, 4);
+      const std::vector<float> x = random_rows<float>(count, 5, 4);
       std::vector<float> y = x;
       std::vector<std::byte> scratch(softmax_scratch(extent, 1, sizeof(float), threads));
       softmax<float>(y.data(), y.data(), extent, scratch.data(), threads);
@@ -76,7 +76,7 @@ TEST_CASE("softmax propagates NaN, and masks its rows one by one") {
 
 TEST_CASE("masked_softmax reads x and mask through any strides") {
   const std::int64_t b = 2, q = 3, k = 19;
-  const std::vector<double> x = random_values<double>(b * q * k, 6);
+  const std::vector<double> x = random_rows<double>(b * q * k, 6);
   const bool causal[3] = {true, false, false};
   bool mask[19 * 2];
   for (int i = 0; i < 38; ++i) mask[i] = i % 3 == 0;
@@ -107,7 +107,7 @@ TEST_CASE("cross_entropy of rows longer than a block, and of a row of -inf") {
   CrossEntropy call;
   call.rows = 3;
   call.classes = 5001;
-  std::vector<double> x = random_values<double>(3 * 5001, 7, 30);
+  std::vector<double> x = random_rows<double>(3 * 5001, 7, 30);
   std::fill(x.begin() + 2 * 5001, x.end(), -infinity);
   const std::vector<std::int64_t> targets = {17, 5000, 3};
   std::vector<double> lse(3), losses(3), gradient(x.size());

@@ -9,7 +9,7 @@ using xtape::test::one_function;
 
 namespace {
 /// The error of a definition whose one function has this line (line 9 of the file).
-std::string line_error(const std::string& line) {
+std::string error_of_line(const std::string& line) {
   return error_of([&] {
     const Model model = Model::parse(one_function({line}, "x"), {}, "small.json");
     Tape tape(Mode::eval);
@@ -31,65 +31,65 @@ std::string with_blocks(const std::string& blocks, const std::string& part, cons
 }  // namespace
 
 TEST_CASE("a line that cannot be parsed is shown with a caret") {
-  CHECK(line_error("y = (x + 1") ==
+  CHECK(error_of_line("y = (x + 1") ==
         "small.json, function 'f', line 9: ')' belongs here\n"
         "    y = (x + 1\n"
         "              ^");
-  CHECK(line_error("y = x + * 2") ==
+  CHECK(error_of_line("y = x + * 2") ==
         "small.json, function 'f', line 9: an expression belongs here\n"
         "    y = x + * 2\n"
         "            ^");
-  CHECK(line_error("y = x ? 1") ==
+  CHECK(error_of_line("y = x ? 1") ==
         "small.json, function 'f', line 9: this character has no meaning here\n"
         "    y = x ? 1\n"
         "          ^");
-  CHECK(line_error("y = gelu(x, 'tanh)") ==
+  CHECK(error_of_line("y = gelu(x, 'tanh)") ==
         "small.json, function 'f', line 9: this string has no end\n"
         "    y = gelu(x, 'tanh)\n"
         "                ^");
-  CHECK(line_error("x + 1 = y") ==
+  CHECK(error_of_line("x + 1 = y") ==
         "small.json, function 'f', line 9: only names can be assigned to\n"
         "    x + 1 = y\n"
         "      ^");
-  CHECK(line_error("y = 1 < n < 3").find("comparisons do not chain: join two with 'and'") != std::string::npos);
-  CHECK(line_error("y = sum(axis=1, x)").find("positional arguments must come before named ones") !=
+  CHECK(error_of_line("y = 1 < n < 3").find("comparisons do not chain: join two with 'and'") != std::string::npos);
+  CHECK(error_of_line("y = sum(axis=1, x)").find("positional arguments must come before named ones") !=
         std::string::npos);
-  CHECK(line_error("y = " + std::string(5000, '(') + "x").find("nested more than 200 deep") != std::string::npos);
-  CHECK(line_error("y = " + std::string(5000, '-') + "x").find("nested more than 200 deep") != std::string::npos);
-  CHECK(line_error("y = 99999999999999999999").find("this integer is too large") != std::string::npos);
-  CHECK(line_error("y = x if true") ==
+  CHECK(error_of_line("y = " + std::string(5000, '(') + "x").find("nested more than 200 deep") != std::string::npos);
+  CHECK(error_of_line("y = " + std::string(5000, '-') + "x").find("nested more than 200 deep") != std::string::npos);
+  CHECK(error_of_line("y = 99999999999999999999").find("this integer is too large") != std::string::npos);
+  CHECK(error_of_line("y = x if true") ==
         "small.json, function 'f', line 9: 'else' belongs here: a if c else b\n"
         "    y = x if true\n"
         "                 ^");
-  CHECK(line_error("y = if true").find("an expression belongs here") != std::string::npos);
+  CHECK(error_of_line("y = if true").find("an expression belongs here") != std::string::npos);
 }
 
 TEST_CASE("a condition is a flag that is known while recording") {
-  CHECK(line_error("y = x if x > 0 else -x") ==
+  CHECK(error_of_line("y = x if x > 0 else -x") ==
         "small.json, function 'f', line 9: a condition must be known while recording, and this is an array: "
         "where(c, a, b) chooses element by element\n"
         "    y = x if x > 0 else -x\n"
         "               ^");
-  CHECK(line_error("y = x if 1 else x").find("a condition is true or false, not ") != std::string::npos);
+  CHECK(error_of_line("y = x if 1 else x").find("a condition is true or false, not ") != std::string::npos);
 }
 
 TEST_CASE("the caret counts characters, not bytes") {
-  CHECK(line_error("y = gelu(x, 'é') + zzzz") ==
+  CHECK(error_of_line("y = gelu(x, 'é') + zzzz") ==
         "small.json, function 'f', line 9: unknown name 'zzzz'\n"
         "    y = gelu(x, 'é') + zzzz\n"
         "                       ^");
 }
 
 TEST_CASE("an unknown name comes with the nearest one") {
-  CHECK(line_error("y = x * raet") ==
+  CHECK(error_of_line("y = x * raet") ==
         "small.json, function 'f', line 9: unknown name 'raet'; did you mean 'rate'?\n"
         "    y = x * raet\n"
         "            ^");
-  CHECK(line_error("y = sofmax(x)") ==
+  CHECK(error_of_line("y = sofmax(x)") ==
         "small.json, function 'f', line 9: there is no module, function or op 'sofmax'; did you mean 'softmax'?\n"
         "    y = sofmax(x)\n"
         "        ^");
-  CHECK(line_error("y = softmax(x, axs=1)") ==
+  CHECK(error_of_line("y = softmax(x, axs=1)") ==
         "small.json, function 'f', line 9: op 'softmax' has no attribute 'axs'; did you mean 'axis'?\n"
         "    y = softmax(x, axs=1)\n"
         "                   ^");
@@ -97,46 +97,46 @@ TEST_CASE("an unknown name comes with the nearest one") {
 
 TEST_CASE("an op's own error gets the line and what it was called with") {
   CHECK(
-      line_error("y = x + zeros(shape=(2, 4))") ==
+      error_of_line("y = x + zeros(shape=(2, 4))") ==
       "small.json, function 'f', line 9: add: shapes (2, 3) and (2, 4) do not broadcast: counted from the back, sizes "
       "must be equal or 1\n"
       "    y = x + zeros(shape=(2, 4))\n"
       "          ^");
-  const std::string softmax = line_error("y = softmax(x, axis=5)");
+  const std::string softmax = error_of_line("y = softmax(x, axis=5)");
   CHECK(softmax.find("small.json, function 'f', line 9: softmax: ") == 0);
   CHECK(softmax.find("\n    y = softmax(x, axis=5)\n        ^\n    called with (float32 (2, 3), axis=5)") !=
         std::string::npos);
 }
 
 TEST_CASE("arguments without a place are named") {
-  CHECK(line_error("y = softmax(x, 1, 2)").find("op 'softmax' cannot take 2 here: it takes (x, axis=)") !=
+  CHECK(error_of_line("y = softmax(x, 1, 2)").find("op 'softmax' cannot take 2 here: it takes (x, axis=)") !=
         std::string::npos);
-  CHECK(line_error("y = softmax()").find("op 'softmax' needs its input 'x'") != std::string::npos);
-  CHECK(line_error("y = softmax(x, axis=1.5)").find("axis") != std::string::npos);
-  CHECK(line_error("y = softmax(x, axis=x)").find("attribute 'axis' of op 'softmax' takes") != std::string::npos);
-  CHECK(line_error("y = layer_norm(x, none, x)").find("op 'layer_norm' cannot take 'bias' without 'weight'") !=
+  CHECK(error_of_line("y = softmax()").find("op 'softmax' needs its input 'x'") != std::string::npos);
+  CHECK(error_of_line("y = softmax(x, axis=1.5)").find("axis") != std::string::npos);
+  CHECK(error_of_line("y = softmax(x, axis=x)").find("attribute 'axis' of op 'softmax' takes") != std::string::npos);
+  CHECK(error_of_line("y = layer_norm(x, none, x)").find("op 'layer_norm' cannot take 'bias' without 'weight'") !=
         std::string::npos);
 }
 
 TEST_CASE("sizes divide exactly, or say so") {
-  CHECK(line_error("y = x / (n / 3)") ==
+  CHECK(error_of_line("y = x / (n / 3)") ==
         "small.json, function 'f', line 9: 4 / 3 is not an integer: '//' rounds down, and 1.0 * size is a number\n"
         "    y = x / (n / 3)\n"
         "               ^");
-  CHECK(line_error("y = x * (n // 0)").find("division by zero") != std::string::npos);
-  CHECK(line_error("y = x * 10 ** 40").find("too large for an integer") != std::string::npos);
-  CHECK(line_error("y = x * 'a'").find("'*' cannot combine float32 (2, 3) and 'a'") != std::string::npos);
+  CHECK(error_of_line("y = x * (n // 0)").find("division by zero") != std::string::npos);
+  CHECK(error_of_line("y = x * 10 ** 40").find("too large for an integer") != std::string::npos);
+  CHECK(error_of_line("y = x * 'a'").find("'*' cannot combine float32 (2, 3) and 'a'") != std::string::npos);
 }
 
 TEST_CASE("assignments fit their values") {
-  CHECK(line_error("a, b = x, x, x").find("2 names on the left, but the value is 3 values") != std::string::npos);
-  CHECK(line_error("a, b = x").find("2 names on the left, but the value is float32 (2, 3)") != std::string::npos);
-  CHECK(line_error("softmax(x)").find("a line must assign its value to a name") != std::string::npos);
-  CHECK(line_error("require(t > 3, 'too short')") ==
+  CHECK(error_of_line("a, b = x, x, x").find("2 names on the left, but the value is 3 values") != std::string::npos);
+  CHECK(error_of_line("a, b = x").find("2 names on the left, but the value is float32 (2, 3)") != std::string::npos);
+  CHECK(error_of_line("softmax(x)").find("a line must assign its value to a name") != std::string::npos);
+  CHECK(error_of_line("require(t > 3, 'too short')") ==
         "small.json, function 'f', line 9: too short\n"
         "    require(t > 3, 'too short')\n"
         "              ^");
-  CHECK(line_error("require(t == 3, 'too short')") == "");
+  CHECK(error_of_line("require(t == 3, 'too short')") == "");
 }
 
 TEST_CASE("JSON that is none is shown with a caret") {

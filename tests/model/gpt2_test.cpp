@@ -12,7 +12,7 @@
 using namespace xtape;
 
 namespace {
-const std::string definition = source_root() + "/models/gpt2.json";
+const std::string gpt2_file = source_root() + "/models/gpt2.json";
 
 ModelOptions small(Dtype dtype = Dtype::float64) {
   ModelOptions options;
@@ -32,7 +32,7 @@ TokenRows tokens(std::int64_t b, std::int64_t t, std::int64_t seed = 1) {
   return made;
 }
 
-xt::xarray<double> logits(const Model& model, const TokenRows& input) {
+xt::xarray<double> gpt2_logits(const Model& model, const TokenRows& input) {
   return test::play(
       model, "logits",
       {{"b", static_cast<std::int64_t>(input.shape()[0])}, {"t", static_cast<std::int64_t>(input.shape()[1])}},
@@ -82,7 +82,7 @@ void check_close(const std::vector<xt::xarray<T>>& a, const std::vector<xt::xarr
 TEST_CASE("GPT-2 has the published number of parameters, names and layouts") {
   ModelOptions options;
   options.initialise = false;
-  const Model model = Model::load(definition, options);
+  const Model model = Model::load(gpt2_file, options);
   CHECK(model.parameter_count() == 124439808);
   CHECK(model.weights().size() == 148);
   const auto shape = [&](const std::string& name) { return model.weights().at(name).shape(); };
@@ -110,12 +110,12 @@ TEST_CASE("GPT-2 of every published size has the published number of parameters"
     ModelOptions options;
     options.initialise = false;  // nothing is written to the weights, so that they take no memory
     options.hyper = {{"n_embd", size.width}, {"n_layer", size.layers}, {"n_head", size.heads}};
-    const Model model = Model::load(definition, options);
+    const Model model = Model::load(gpt2_file, options);
     CHECK(model.parameter_count() == size.parameters);
     CHECK(model.weights().size() == size.weights);
     Tape tape(Mode::eval);
-    const NamedVars logits = model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 1024}}));
-    CHECK(logits[0].value.shape() == Shape{1, 1024, 50257});
+    const NamedVars gpt2_logits = model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 1024}}));
+    CHECK(gpt2_logits[0].value.shape() == Shape{1, 1024, 50257});
   }
 }
 
@@ -123,15 +123,15 @@ TEST_CASE("without biases GPT-2 has none, and still records") {
   ModelOptions options = small();
   options.hyper.emplace_back("bias", "false");
   options.hyper.emplace_back("activation", "gelu");
-  const Model model = Model::load(definition, options);
+  const Model model = Model::load(gpt2_file, options);
   for (const Store::Entry& entry : model.weights()) CHECK(entry.name.find("bias") == std::string::npos);
-  CHECK(logits(model, tokens(1, 3)).shape() == xt::xarray<double>::shape_type{1, 3, 11});
+  CHECK(gpt2_logits(model, tokens(1, 3)).shape() == xt::xarray<double>::shape_type{1, 3, 11});
 }
 
 TEST_CASE("GPT-2's first weights: 0.02, and less where a layer adds to the residual stream") {
   ModelOptions options;
   options.hyper = {{"vocab_size", "500"}, {"n_embd", "96"}, {"n_layer", "3"}, {"n_head", "2"}, {"n_positions", "64"}};
-  const Model model = Model::load(definition, options);
+  const Model model = Model::load(gpt2_file, options);
   CHECK(deviation(model.weights().at("wte.weight")) == doctest::Approx(0.02).epsilon(0.02));
   CHECK(deviation(model.weights().at("h.1.attn.c_attn.weight")) == doctest::Approx(0.02).epsilon(0.02));
   CHECK(deviation(model.weights().at("h.1.mlp.c_proj.weight")) == doctest::Approx(0.02 / std::sqrt(6.)).epsilon(0.02));
@@ -141,11 +141,11 @@ TEST_CASE("GPT-2's first weights: 0.02, and less where a layer adds to the resid
 }
 
 TEST_CASE("the future changes nothing") {
-  const Model model = Model::load(definition, small());
+  const Model model = Model::load(gpt2_file, small());
   TokenRows input = tokens(1, 7);
-  const xt::xarray<double> before = logits(model, input);
+  const xt::xarray<double> before = gpt2_logits(model, input);
   input(0, 4) = (input(0, 4) + 5) % 11;
-  const xt::xarray<double> after = logits(model, input);
+  const xt::xarray<double> after = gpt2_logits(model, input);
   for (std::size_t t = 0; t < 7; ++t)
     for (std::size_t v = 0; v < 11; ++v) {
       if (t < 4) CHECK(before(0, t, v) == after(0, t, v));
@@ -156,13 +156,13 @@ TEST_CASE("the future changes nothing") {
 }
 
 TEST_CASE("a row of a batch comes out as it does alone") {
-  const Model model = Model::load(definition, small());
+  const Model model = Model::load(gpt2_file, small());
   const TokenRows input = tokens(3, 5);
-  const xt::xarray<double> together = logits(model, input);
+  const xt::xarray<double> together = gpt2_logits(model, input);
   for (std::size_t row = 0; row < 3; ++row) {
     TokenRows alone = TokenRows::from_shape({1, 5});
     for (std::size_t t = 0; t < 5; ++t) alone(0, t) = input(row, t);
-    const xt::xarray<double> single = logits(model, alone);
+    const xt::xarray<double> single = gpt2_logits(model, alone);
     for (std::size_t t = 0; t < 5; ++t)
       for (std::size_t v = 0; v < 11; ++v) CHECK(std::abs(single(0, t, v) - together(row, t, v)) < 1e-12);
   }
@@ -170,10 +170,10 @@ TEST_CASE("a row of a batch comes out as it does alone") {
 
 TEST_CASE("optimised playing agrees with the reference: float64 tightly, float32 to its width") {
   for (const Mode mode : {Mode::eval, Mode::train}) {
-    const Model precise = Model::load(definition, small());
+    const Model precise = Model::load(gpt2_file, small());
     const auto reference = loss_and_gradients<double>(precise, Passes::reference(), mode);
     check_close(loss_and_gradients<double>(precise, Passes(), mode), reference, 1e-12);
-    const Model narrow = Model::load(definition, small(Dtype::float32));
+    const Model narrow = Model::load(gpt2_file, small(Dtype::float32));
     const auto narrow_reference = loss_and_gradients<float>(narrow, Passes::reference(), mode);
     check_close(loss_and_gradients<float>(narrow, Passes(), mode), narrow_reference, 2e-5);
     CHECK(std::abs(static_cast<double>(narrow_reference[0]()) - reference[0]()) < 1e-4);
@@ -181,7 +181,7 @@ TEST_CASE("optimised playing agrees with the reference: float64 tightly, float32
 }
 
 TEST_CASE("every pass can be switched off by itself") {
-  const Model model = Model::load(definition, small());
+  const Model model = Model::load(gpt2_file, small());
   const auto reference = loss_and_gradients<double>(model, Passes::reference(), Mode::train);
   for (bool Passes::*pass : {&Passes::fuse, &Passes::fold, &Passes::common, &Passes::accumulate, &Passes::elementwise,
                              &Passes::views, &Passes::in_place, &Passes::reuse}) {
@@ -192,7 +192,7 @@ TEST_CASE("every pass can be switched off by itself") {
 }
 
 TEST_CASE("more tokens than positions are refused, with the line") {
-  const Model model = Model::load(definition, small());
+  const Model model = Model::load(gpt2_file, small());
   Tape tape(Mode::eval);
   const std::string error = test::error_of([&] {
     model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", 9}}));
@@ -205,25 +205,25 @@ TEST_CASE("more tokens than positions are refused, with the line") {
 TEST_CASE("heads that do not divide the width are refused, with the line") {
   ModelOptions options = small();
   options.hyper.emplace_back("n_head", "5");
-  const std::string error = test::error_of([&] { Model::load(definition, options); });
+  const std::string error = test::error_of([&] { Model::load(gpt2_file, options); });
   CHECK(error.find("hyper, line ") != std::string::npos);
 }
 
 TEST_CASE("GPT-2 with LoRA is GPT-2 until its B is trained, and the gradient reaches A and B") {
-  const Model plain = Model::load(definition, small());
+  const Model plain = Model::load(gpt2_file, small());
   ModelOptions options = small();
   options.hyper.insert(options.hyper.end(), {{"rank", "2"}, {"alpha", "4"}});
   const Model lora = Model::load(source_root() + "/models/gpt2_lora.json", options);
   CHECK(lora.weights().size() == plain.weights().size() + 2 * 2 * 4);
   CHECK(lora.weights().at("h.1.mlp.c_fc.lora_a").shape() == Shape{12, 2});
-  CHECK(test::same(logits(lora, tokens(2, 8)), logits(plain, tokens(2, 8))));
+  CHECK(test::same(gpt2_logits(lora, tokens(2, 8)), gpt2_logits(plain, tokens(2, 8))));
   for (const Store::Entry& entry : lora.weights())
     if (entry.name.find("lora_b") != std::string::npos) {
       Array b(entry.value);
       for (std::int64_t i = 0; i < b.count(); ++i) b.as<double>()[i] = 0.2 * std::sin(static_cast<double>(i * i + 1));
     }
   // W + alpha / rank A B in place of W.
-  Model merged = Model::load(definition, small());
+  Model merged = Model::load(gpt2_file, small());
   for (const Store::Entry& entry : lora.weights()) {
     const std::size_t at = entry.name.find("lora_a");
     if (at == std::string::npos) continue;
@@ -233,15 +233,15 @@ TEST_CASE("GPT-2 with LoRA is GPT-2 until its B is trained, and the gradient rea
       for (std::size_t k = 0; k < b.shape()[1]; ++k)
         for (std::size_t r = 0; r < 2; ++r) weight.as<double>()[i * b.shape()[1] + k] += 2 * a(i, r) * b(r, k);
   }
-  CHECK(test::same(logits(lora, tokens(2, 8)), logits(merged, tokens(2, 8))));
-  CHECK(!test::same(logits(lora, tokens(2, 8)), logits(plain, tokens(2, 8))));
+  CHECK(test::same(gpt2_logits(lora, tokens(2, 8)), gpt2_logits(merged, tokens(2, 8))));
+  CHECK(!test::same(gpt2_logits(lora, tokens(2, 8)), gpt2_logits(plain, tokens(2, 8))));
   const auto gradients = loss_and_gradients<double>(lora, Passes(), Mode::eval);
   for (std::size_t i = 0; i < lora.weights().size(); ++i)
     if (lora.weights()[i].name.find("lora_") != std::string::npos) CHECK(xt::amax(xt::abs(gradients[i + 1]))() > 1e-9);
 }
 
 TEST_CASE("a model uses other memory for some of its weights") {
-  Model model = Model::load(definition, small(Dtype::float32));
+  Model model = Model::load(gpt2_file, small(Dtype::float32));
   const Array row = token_array({{1, 2, 3}});
   const Array before = model.play("logits", {{"tokens", row}}).at("logits");
   Store memory;

@@ -97,7 +97,7 @@ struct Small {
 Config least() {
   return Config::parse(R"json({"model_type": "small", "sizes": {"width": 3}})json");
 }
-Config with(const std::string& path, const Config& value) {
+Config config_with(const std::string& path, const Config& value) {
   Config config = least();
   config[Config::json_pointer(path)] = value;
   return config;
@@ -105,16 +105,16 @@ Config with(const std::string& path, const Config& value) {
 }  // namespace
 
 TEST_CASE("keys may lie inside others; the first that is there and not null is read") {
-  CHECK(Small(with("/rope_theta", 500.0)).open().hyper().number("theta") == 500);
-  CHECK(Small(with("/rope_parameters/rope_theta", 500.0)).open().hyper().number("theta") == 500);
-  Config both = with("/rope_parameters/rope_theta", 500.0);
+  CHECK(Small(config_with("/rope_theta", 500.0)).open().hyper().number("theta") == 500);
+  CHECK(Small(config_with("/rope_parameters/rope_theta", 500.0)).open().hyper().number("theta") == 500);
+  Config both = config_with("/rope_parameters/rope_theta", 500.0);
   both["rope_theta"] = 7.0;
   CHECK(Small(both).open().hyper().number("theta") == 500);
   both["rope_parameters"]["rope_theta"] = nullptr;
   CHECK(Small(both).open().hyper().number("theta") == 7);
   both["rope_parameters"] = 3;  // no object: it holds no key
   CHECK(Small(both).open().hyper().number("theta") == 7);
-  CHECK(Small(with("/rope_scaling/factor", 8.0)).open().hyper().number("factor") == 8);
+  CHECK(Small(config_with("/rope_scaling/factor", 8.0)).open().hyper().number("factor") == 8);
 }
 
 TEST_CASE("what a config leaves out is what the mapping states, or else an error") {
@@ -142,11 +142,11 @@ TEST_CASE("what a config leaves out is what the mapping states, or else an error
 }
 
 TEST_CASE("null in a config is a value: that of the entry's values, or an error") {
-  CHECK(Small(with("/logit_cap", nullptr)).open().hyper().number("cap") == 0);
-  CHECK(Small(with("/logit_cap", 12.5)).open().hyper().number("cap") == 12.5);
+  CHECK(Small(config_with("/logit_cap", nullptr)).open().hyper().number("cap") == 0);
+  CHECK(Small(config_with("/logit_cap", 12.5)).open().hyper().number("cap") == 12.5);
   CHECK(Small(least()).open().hyper().number("cap") == 30);
-  CHECK(Small(with("/drop", nullptr)).open().hyper().number("rate") == 0.5);  // null is its default
-  const std::string refused = Small(with("/rope_theta", nullptr)).complaint();
+  CHECK(Small(config_with("/drop", nullptr)).open().hyper().number("rate") == 0.5);  // null is its default
+  const std::string refused = Small(config_with("/rope_theta", nullptr)).complaint();
   CHECK(refused.find("config.json, line ") != std::string::npos);
   CHECK(refused.find("this is null, and the entry \"hugging_face\" of ") != std::string::npos);
   CHECK(refused.find("gives 'theta' no value for null: write \"values\": {\"null\": …}") != std::string::npos);
@@ -158,11 +158,11 @@ TEST_CASE("null in a config is a value: that of the entry's values, or an error"
 }
 
 TEST_CASE("null is written for the value that it stands for, and stays") {
-  const Small small(with("/logit_cap", nullptr));
+  const Small small(config_with("/logit_cap", nullptr));
   CHECK(small.saved(small.folder.path())["logit_cap"].is_null());
   ModelOptions options;
   options.hyper = {{"cap", "0"}};
-  const Small other(with("/logit_cap", 7.0));
+  const Small other(config_with("/logit_cap", 7.0));
   CHECK(other.saved("", options)["logit_cap"].is_null());
   CHECK(other.saved(other.folder.path(), options)["logit_cap"].is_null());
   options.hyper = {{"cap", "8"}};
@@ -191,20 +191,20 @@ TEST_CASE("numbers that are not finite are read and written as Python's json spe
 }
 
 TEST_CASE("words of a config may be flags, and what is fixed may lie inside an object") {
-  CHECK(Small(with("/projection", "gated-gelu")).open().hyper().flag("gated"));
-  CHECK_THROWS_WITH_AS(Small(with("/projection", "gated-silu")).open(),
+  CHECK(Small(config_with("/projection", "gated-gelu")).open().hyper().flag("gated"));
+  CHECK_THROWS_WITH_AS(Small(config_with("/projection", "gated-silu")).open(),
                        Contains("'projection' is \"gated-silu\"; the definition supports relu, gated-gelu"),
                        DefinitionError);
-  CHECK_THROWS_WITH_AS(Small(with("/rope_parameters/rope_type", "yarn")).open(),
+  CHECK_THROWS_WITH_AS(Small(config_with("/rope_parameters/rope_type", "yarn")).open(),
                        Contains("'rope_parameters.rope_type' is \"yarn\", but "), DefinitionError);
-  CHECK_THROWS_WITH_AS(Small(with("/sizes/width", Config::array({1}))).open(),
+  CHECK_THROWS_WITH_AS(Small(config_with("/sizes/width", Config::array({1}))).open(),
                        Contains("'sizes.width' must be a number, a flag or a text, not [1]"), DefinitionError);
 }
 
 TEST_CASE("a folder is written in the spelling that the one it came from used") {
   for (const bool nested : {false, true}) {
     const std::string path = nested ? "/rope_parameters/rope_theta" : "/rope_theta";
-    Config config = with(path, 500.0);
+    Config config = config_with(path, 500.0);
     const Small small(config);
     const std::string like = small.folder.path();
     const Config same = small.saved(like);
@@ -223,7 +223,7 @@ TEST_CASE("a folder is written in the spelling that the one it came from used") 
     CHECK(small.open().hyper().flag("gated"));
   }
   // Two spellings that say different things become one.
-  Config both = with("/rope_parameters/rope_theta", 500.0);
+  Config both = config_with("/rope_parameters/rope_theta", 500.0);
   both["rope_theta"] = 7.0;
   const Small small(both);
   ModelOptions options;
@@ -249,7 +249,7 @@ TEST_CASE("a folder that came from none has the first spelling, and no default i
 }
 
 TEST_CASE("keys that nobody knows are named in one warning, and what says nothing of the model is not") {
-  Config config = with("/rope_parameters/rope_theta", 500.0);
+  Config config = config_with("/rope_parameters/rope_theta", 500.0);
   config["rope_parameters"]["rope_type"] = "default";
   for (const char* key :
        {"transformers_version", "torch_dtype", "_name_or_path", "use_cache", "eos_token_id", "summary_type"})

@@ -254,7 +254,7 @@ Vars transposed_network(Work& work) {
   return {loss, grad(loss, {w})[0]};
 }
 
-bool same_bits(const ArrayView& a, const ArrayView& b) {
+bool same_bytes(const ArrayView& a, const ArrayView& b) {
   const Array first(a), second(b);
   return first.bytes() == second.bytes() && std::memcmp(first.data(), second.data(), first.bytes()) == 0;
 }
@@ -319,7 +319,7 @@ TEST_CASE("budgets: the memory of a plan stays below every budget, and bits and 
         CHECK(seconds_of(within.plan()) >= slowest);
         slowest = seconds_of(within.plan());
         within.play(work.feeds(), 3);
-        for (const Var& output : work.outputs) CHECK(same_bits(all.view(output), within.view(output)));
+        for (const Var& output : work.outputs) CHECK(same_bytes(all.view(output), within.view(output)));
       }
       CHECK(slowest > seconds_of(all.plan()));
     }
@@ -378,8 +378,8 @@ TEST_CASE("budgets: states are written once") {
   };
   const auto expected = play(0);
   const auto found = play(memory_curve(tape, {y}, options).back().bytes);
-  CHECK(same_bits(expected.first, found.first));
-  CHECK(same_bits(expected.second, found.second));
+  CHECK(same_bytes(expected.first, found.first));
+  CHECK(same_bytes(expected.second, found.second));
 }
 
 TEST_CASE("budgets: what was found for one shape serves others, and bits stay") {
@@ -400,7 +400,7 @@ TEST_CASE("budgets: what was found for one shape serves others, and bits stay") 
     CHECK(within.plan().peak_bytes() <= options.memory);
     all.play(work.feeds(), 3);
     within.play(work.feeds(), 3);
-    for (const Var& output : work.outputs) CHECK(same_bits(all.view(output), within.view(output)));
+    for (const Var& output : work.outputs) CHECK(same_bytes(all.view(output), within.view(output)));
   }
   CHECK(options.arena->known_ways().searches() <= 2);  // the second shape is larger than the first
 }

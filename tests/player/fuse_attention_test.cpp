@@ -10,17 +10,17 @@
 using namespace xtape;
 
 namespace {
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double masked_out = std::numeric_limits<double>::infinity();
 
 /// Attention as in definitions, with q, k and v split from one product.
-struct Recorded {
-  explicit Recorded(Mode mode, const std::string& scores_equation = "bqhe,bkhe->bhqk") : tape(mode) {
+struct RecordedAttention {
+  explicit RecordedAttention(Mode mode, const std::string& scores_equation = "bqhe,bkhe->bhqk") : tape(mode) {
     x = tape.parameter("x", normal_array({2, 9, 12}, 1));
     w = tape.parameter("w", normal_array({12, 36}, 2));
     const Vars parts =
         unstack(rearrange(einsum("btd,df->btf", x, w), "b t (n h e) -> n b t h e", {{"n", 3}, {"h", 3}}), 0);
     const Var scores = einsum(scores_equation, parts[0], parts[1]) / 2.0;
-    weights = softmax(masked_fill(scores, causal_mask(iota(tape, {2, 9}, 1)), -infinity));
+    weights = softmax(masked_fill(scores, causal_mask(iota(tape, {2, 9}, 1)), -masked_out));
     heads = einsum("bhqk,bkhe->bqhe", dropout(weights, 0.2), parts[2]);
     loss = sum(square(heads) * tape.parameter("m", normal_array({2, 9, 3, 4}, 3)));
   }
@@ -28,29 +28,29 @@ struct Recorded {
   Var x, w, weights, heads, loss;
 };
 
-Count fused(const Tape& tape, const Vars& outputs) {
+Count fused_attention(const Tape& tape, const Vars& outputs) {
   return fused("attention", tape, outputs);
 }
 }  // namespace
 
 TEST_CASE("products, mask, softmax and dropout become attention, forward and backward, with the same random numbers") {
   for (const Mode mode : {Mode::train, Mode::eval}) {
-    Recorded r(mode);
-    CHECK(fused(r.tape, {r.heads}) == Count{1, 0});
+    RecordedAttention r(mode);
+    CHECK(fused_attention(r.tape, {r.heads}) == Count{1, 0});
     const Vars gradients = grad(r.loss, {r.x, r.w});
-    CHECK(fused(r.tape, {r.loss, gradients[0], gradients[1]}) == Count{1, 1});
+    CHECK(fused_attention(r.tape, {r.loss, gradients[0], gradients[1]}) == Count{1, 1});
   }
 }
 
 TEST_CASE("attention is not fused if its weights are an output") {
-  Recorded r(Mode::eval);
-  CHECK(fused(r.tape, {r.heads, r.weights}) == Count{0, 0});
+  RecordedAttention r(Mode::eval);
+  CHECK(fused_attention(r.tape, {r.heads, r.weights}) == Count{0, 0});
 }
 
 TEST_CASE("the operands of the scores may be in any order") {
-  Recorded r(Mode::eval, "bkhe,bqhe->bhqk");
+  RecordedAttention r(Mode::eval, "bkhe,bqhe->bhqk");
   const Vars gradients = grad(r.loss, {r.x, r.w});
-  CHECK(fused(r.tape, {r.loss, gradients[0]}) == Count{1, 1});
+  CHECK(fused_attention(r.tape, {r.loss, gradients[0]}) == Count{1, 1});
 }
 
 TEST_CASE("sums over another axis than that of the softmax are not fused as attention") {
@@ -60,6 +60,6 @@ TEST_CASE("sums over another axis than that of the softmax are not fused as atte
   };
   const Var q = numbers("q", 1), k = numbers("k", 2), v = numbers("v", 3);
   const Var weights = softmax(einsum("bqhe,bkhe->bhqk", q, k) * 0.5);
-  CHECK(fused(tape, {einsum("bhqk,bqhe->bkhe", weights, v)}) == Count{0, 0});
-  CHECK(fused(tape, {einsum("bhqk,bkhe->bqhe", weights, v)}) == Count{1, 0});
+  CHECK(fused_attention(tape, {einsum("bhqk,bqhe->bkhe", weights, v)}) == Count{0, 0});
+  CHECK(fused_attention(tape, {einsum("bhqk,bkhe->bqhe", weights, v)}) == Count{1, 0});
 }

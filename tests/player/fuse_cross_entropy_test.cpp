@@ -11,8 +11,8 @@ using namespace xtape;
 
 namespace {
 /// A projection to `classes` and the mean cross-entropy, as in definitions.
-struct Recorded {
-  Recorded(std::size_t rows, std::size_t classes, bool biased) {
+struct RecordedLogits {
+  RecordedLogits(std::size_t rows, std::size_t classes, bool biased) {
     x = tape.parameter("x", single(normal_array({2, rows / 2, 4}, 1)));
     w = tape.parameter("w", single(normal_array({classes, 4}, 2)));
     bias = tape.parameter("bias", single(normal_array({classes}, 3)));
@@ -28,19 +28,19 @@ struct Recorded {
   Var x, w, bias, logits, loss;
 };
 
-std::int64_t fused(const Tape& tape, const Vars& outputs) {
+std::int64_t fused_losses(const Tape& tape, const Vars& outputs) {
   return fused("product_cross_entropy", tape, outputs, 2e-6).first;
 }
 }  // namespace
 
 TEST_CASE("a projection to many logits, its cross-entropy and their gradients are played as one op") {
   for (bool biased : {false, true}) {
-    Recorded r(1030, 8300, biased);
+    RecordedLogits r(1030, 8300, biased);
     Vars wanted{r.x, r.w};
     if (biased) wanted.push_back(r.bias);
     Vars outputs = grad(r.loss, wanted);
     outputs.push_back(r.loss);
-    CHECK(fused(r.tape, outputs) == 1);
+    CHECK(fused_losses(r.tape, outputs) == 1);
     PlayerOptions off;
     off.passes.fuse = false;
     const std::size_t logits = 1030 * 8300 * sizeof(float);
@@ -49,11 +49,11 @@ TEST_CASE("a projection to many logits, its cross-entropy and their gradients ar
 }
 
 TEST_CASE("nothing is fused if the logits are an output, are few, or have no gradient") {
-  Recorded many(1030, 8300, true);
-  CHECK(fused(many.tape, {many.loss}) == 0);
+  RecordedLogits many(1030, 8300, true);
+  CHECK(fused_losses(many.tape, {many.loss}) == 0);
   Vars outputs = grad(many.loss, {many.x, many.w});
   outputs.push_back(many.logits);
-  CHECK(fused(many.tape, outputs) == 0);
-  Recorded few(64, 50, true);
-  CHECK(fused(few.tape, {few.loss, grad(few.loss, {few.x})[0]}) == 0);
+  CHECK(fused_losses(many.tape, outputs) == 0);
+  RecordedLogits few(64, 50, true);
+  CHECK(fused_losses(few.tape, {few.loss, grad(few.loss, {few.x})[0]}) == 0);
 }

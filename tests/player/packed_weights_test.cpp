@@ -10,7 +10,7 @@
 using namespace xtape;
 
 namespace {
-Array random_array(const Shape& shape, unsigned seed, Dtype dtype = Dtype::float32) {
+Array random_weights(const Shape& shape, unsigned seed, Dtype dtype = Dtype::float32) {
   Array array(Dtype::float32, shape);
   std::mt19937 bits(seed);
   std::uniform_real_distribution<float> numbers(-1, 1);
@@ -19,12 +19,12 @@ Array random_array(const Shape& shape, unsigned seed, Dtype dtype = Dtype::float
   return evaluate(cast(tape.constant(array), dtype));
 }
 
-Array played(Player& player, const Var& result, const std::vector<Feed>& feeds) {
+Array played_by(Player& player, const Var& result, const std::vector<Feed>& feeds) {
   player.play(feeds);
   return Array(player.view(result));
 }
 
-bool same_bits(const Array& a, const Array& b) {
+bool same_results(const Array& a, const Array& b) {
   return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
@@ -36,7 +36,7 @@ struct Layer {
     y = matmul(tanh(matmul(x, wide)), transpose(wide));
     player = std::make_unique<Player>(tape, Vars{y}, options);
   }
-  Array run(const Array& values) { return played(*player, y, {{x, values}}); }
+  Array run(const Array& values) { return played_by(*player, y, {{x, values}}); }
 
   Tape tape;
   Var x, w, y;
@@ -58,34 +58,34 @@ TEST_CASE("players that share packed weights give the bits of players that do no
         CAPTURE(name_of(dtype));
         CAPTURE(name_of(precision));
         CAPTURE(rows);
-        const Array weight = random_array({96, 128}, 1, dtype), values = random_array({rows, 96}, 2);
+        const Array weight = random_weights({96, 128}, 1, dtype), values = random_weights({rows, 96}, 2);
         const auto packed = make_packed_weights();
         Layer alone(weight, rows, with(nullptr, precision));
         Layer first(weight, rows, with(packed, precision)), second(weight, rows, with(packed, precision));
         Layer longer(weight, 2 * rows, with(packed, precision)), as_long(weight, 2 * rows, with(nullptr, precision));
-        const Array expected = alone.run(values), twice = random_array({2 * rows, 96}, 3);
-        CHECK(same_bits(first.run(values), expected));
-        CHECK(same_bits(first.run(values), expected));
-        CHECK(same_bits(second.run(values), expected));
-        CHECK(same_bits(longer.run(twice), as_long.run(twice)));
+        const Array expected = alone.run(values), twice = random_weights({2 * rows, 96}, 3);
+        CHECK(same_results(first.run(values), expected));
+        CHECK(same_results(first.run(values), expected));
+        CHECK(same_results(second.run(values), expected));
+        CHECK(same_results(longer.run(twice), as_long.run(twice)));
       }
 }
 
 TEST_CASE("packed weights are packed again after repack") {
-  Array weight = random_array({96, 128}, 1);
-  const Array values = random_array({40, 96}, 2);
+  Array weight = random_weights({96, 128}, 1);
+  const Array values = random_weights({40, 96}, 2);
   const auto packed = make_packed_weights();
   Layer layer(weight, 40, with(packed, Precision::float32)), alone(weight, 40, with(nullptr, Precision::float32));
   const Array before = layer.run(values);
   weight.as<float>()[5] += 1;
   repack(*packed);
   const Array after = layer.run(values);
-  CHECK(!same_bits(before, after));
-  CHECK(same_bits(after, alone.run(values)));
+  CHECK(!same_results(before, after));
+  CHECK(same_results(after, alone.run(values)));
 }
 
 TEST_CASE("players of several threads share packed weights") {
-  const Array weight = random_array({96, 128}, 1), values = random_array({40, 96}, 2);
+  const Array weight = random_weights({96, 128}, 1), values = random_weights({40, 96}, 2);
   const auto packed = make_packed_weights();
   PlayerOptions options = with(packed, Precision::float32);
   options.threads = 1;
@@ -97,7 +97,7 @@ TEST_CASE("players of several threads share packed weights") {
     repack(*packed);
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < layers.size(); ++i)
-      threads.emplace_back([&, i] { agree[i] += same_bits(layers[i]->run(values), expected); });
+      threads.emplace_back([&, i] { agree[i] += same_results(layers[i]->run(values), expected); });
     for (std::thread& thread : threads) thread.join();
   }
   for (const int count : agree) CHECK(count == 20);

@@ -59,7 +59,7 @@ struct Work {
   }
 };
 
-bool same_bits(const ArrayView& a, const ArrayView& b) {
+bool equal_bytes(const ArrayView& a, const ArrayView& b) {
   const Array first(a), second(b);
   return first.bytes() == second.bytes() && std::memcmp(first.data(), second.data(), first.bytes()) == 0;
 }
@@ -85,7 +85,7 @@ TEST_CASE("one, two and three threads give the same bits") {
     Player more = work.player(threads);
     CHECK(more.threads() == threads);
     more.play({{work.x, x}}, 9);
-    for (const Var& output : {work.loss, work.dx, work.dw}) CHECK(same_bits(one.view(output), more.view(output)));
+    for (const Var& output : {work.loss, work.dx, work.dw}) CHECK(equal_bytes(one.view(output), more.view(output)));
   }
 }
 

@@ -16,7 +16,7 @@ Needs needs_bfloat16() {
   return {instruction_set() >= InstructionSet::avx512_bf16, "a processor with AVX512-BF16"};
 }
 
-Array random_array(const Shape& shape, unsigned seed, Dtype dtype = Dtype::float32) {
+Array normal_values(const Shape& shape, unsigned seed, Dtype dtype = Dtype::float32) {
   Array array(dtype, shape);
   std::mt19937 bits(seed);
   std::normal_distribution<double> normal;
@@ -28,7 +28,7 @@ Array random_array(const Shape& shape, unsigned seed, Dtype dtype = Dtype::float
   return array;
 }
 
-Array played(const Var& var, Precision precision, int threads = 2) {
+Array played_in(const Var& var, Precision precision, int threads = 2) {
   PlayerOptions options;
   options.precision = precision;
   options.threads = threads;
@@ -37,12 +37,12 @@ Array played(const Var& var, Precision precision, int threads = 2) {
   return Array(player.view(var));
 }
 
-bool same_bits(const Array& a, const Array& b) {
+bool equal_bits(const Array& a, const Array& b) {
   return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
 /// The root of the mean square of the difference, relative to that of b.
-double distance(const Array& a, const Array& b) {
+double mean_distance(const Array& a, const Array& b) {
   double difference = 0, size = 0;
   for (std::int64_t i = 0; i < a.count(); ++i) {
     const double x = a.as<float>()[i], y = b.as<float>()[i];
@@ -55,46 +55,46 @@ double distance(const Array& a, const Array& b) {
 
 TEST_CASE("bf16 rounds the factors of products: of einsum, attention and scans" * needs_bfloat16()) {
   Tape tape;
-  const Var x = tape.parameter("x", random_array({64, 96}, 1)), w = tape.parameter("w", random_array({96, 80}, 2));
+  const Var x = tape.parameter("x", normal_values({64, 96}, 1)), w = tape.parameter("w", normal_values({96, 80}, 2));
   const Var product = matmul(x, w);
-  const Var q = tape.parameter("q", random_array({2, 128, 4, 32}, 3));
+  const Var q = tape.parameter("q", normal_values({2, 128, 4, 32}, 3));
   const Var scores = einsum("bqhd,bkhd->bhqk", Vars{q, q}) / 6;
   const Var attended = einsum("bhqk,bkhd->bqhd", Vars{softmax(scores), q});
-  const Var recurrent = tape.parameter("recurrent", random_array({96, 96}, 4));
-  const Var steps = tape.parameter("steps", random_array({64, 5, 96}, 5));
+  const Var recurrent = tape.parameter("recurrent", normal_values({96, 96}, 4));
+  const Var steps = tape.parameter("steps", normal_values({64, 5, 96}, 5));
   const auto cell = [&](const Vars& slices, const Vars& states) {
     const Var next = tanh(slices[0] + matmul(states[0], recurrent) * 0.1);
     return std::pair(Vars{next}, Vars{next});
   };
   for (const Var& var : {product, attended, scan(cell, {steps}, {x}).outputs[0]}) {
-    const Array exact = played(var, Precision::float32), rounded = played(var, Precision::bf16);
-    const double error = distance(rounded, exact);
+    const Array exact = played_in(var, Precision::float32), rounded = played_in(var, Precision::bf16);
+    const double error = mean_distance(rounded, exact);
     CHECK(error > 1e-4);
     CHECK(error < 1e-2);
-    CHECK(same_bits(rounded, played(var, Precision::bf16, 1)));
-    CHECK(same_bits(rounded, played(var, Precision::bf16, 3)));
-    CHECK(distance(played(var, Precision::bf16x3), exact) < 1e-4);
+    CHECK(equal_bits(rounded, played_in(var, Precision::bf16, 1)));
+    CHECK(equal_bits(rounded, played_in(var, Precision::bf16, 3)));
+    CHECK(mean_distance(played_in(var, Precision::bf16x3), exact) < 1e-4);
   }
 }
 
 TEST_CASE("no precision changes sums, elementwise ops, float64 or products of few rows") {
   Tape tape;
-  const Var x = tape.parameter("x", random_array({64, 96}, 1));
-  const Var few = tape.parameter("few", random_array({4, 96}, 2)), w = tape.parameter("w", random_array({96, 80}, 3));
-  const Var x64 = tape.parameter("x64", random_array({64, 96}, 4, Dtype::float64));
-  const Var w64 = tape.parameter("w64", random_array({96, 80}, 5, Dtype::float64));
+  const Var x = tape.parameter("x", normal_values({64, 96}, 1));
+  const Var few = tape.parameter("few", normal_values({4, 96}, 2)), w = tape.parameter("w", normal_values({96, 80}, 3));
+  const Var x64 = tape.parameter("x64", normal_values({64, 96}, 4, Dtype::float64));
+  const Var w64 = tape.parameter("w64", normal_values({96, 80}, 5, Dtype::float64));
   for (const Var& var : {softmax(x), sum(x * x, {0}), layer_norm(x), matmul(few, w), matmul(x64, w64)})
     for (const Precision precision : {Precision::bf16, Precision::bf16x3})
-      CHECK(same_bits(played(var, precision), played(var, Precision::float32)));
+      CHECK(equal_bits(played_in(var, precision), played_in(var, Precision::float32)));
 }
 
 TEST_CASE("a model learns with bf16 as with float32" * needs_bfloat16()) {
   const auto last_loss = [](Precision precision) {
     Tape tape;
     Store store;
-    store.add("w", random_array({64, 128}, 1));
-    store.add("v", random_array({128, 32}, 2));
-    const Var x = tape.parameter("x", random_array({128, 64}, 3)), y = tape.parameter("y", random_array({128, 32}, 4));
+    store.add("w", normal_values({64, 128}, 1));
+    store.add("v", normal_values({128, 32}, 2));
+    const Var x = tape.parameter("x", normal_values({128, 64}, 3)), y = tape.parameter("y", normal_values({128, 32}, 4));
     const Var w = tape.parameter(store, "w"), v = tape.parameter(store, "v");
     const Var loss = mean(square(matmul(tanh(matmul(x, w) * 0.1), v) - y));
     Vars outputs = grad(loss, {w, v});
@@ -117,8 +117,8 @@ TEST_CASE("a model learns with bf16 as with float32" * needs_bfloat16()) {
 
 TEST_CASE("bf16 stores values that only products read as bfloat16, with the same bits" * needs_bfloat16()) {
   Tape tape;
-  const Var x = tape.parameter("x", random_array({128, 256}, 1)), w = tape.parameter("w", random_array({256, 512}, 2));
-  const Var v = tape.parameter("v", random_array({512, 256}, 3));
+  const Var x = tape.parameter("x", normal_values({128, 256}, 1)), w = tape.parameter("w", normal_values({256, 512}, 2));
+  const Var v = tape.parameter("v", normal_values({512, 256}, 3));
   const Var hidden = gelu(matmul(x, w));
   const Var loss = sum(square(matmul(reshape(hidden, {4, 32, 512}), v)));
   const Vars gradients = grad(loss, {x, w, v});
@@ -140,6 +140,6 @@ TEST_CASE("bf16 stores values that only products read as bfloat16, with the same
     plain.passes.fuse = false;
     Player player(tape, {gradient}, plain);
     player.play();
-    CHECK(same_bits(played(gradient, Precision::bf16), Array(player.view(gradient))));
+    CHECK(equal_bits(played_in(gradient, Precision::bf16), Array(player.view(gradient))));
   }
 }

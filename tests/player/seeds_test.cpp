@@ -11,7 +11,7 @@
 using namespace xtape;
 
 namespace {
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double minus_scores = std::numeric_limits<double>::infinity();
 
 void check_printed(const Array& got, const xt::xarray<float>& printed, float half_a_digit) {
   const xt::xarray<float> values = got.to<float>();
@@ -64,7 +64,7 @@ TEST_CASE("softmax of four scores, also with two of them masked, agrees with val
   const Var scores = tape.parameter("scores", xt::xarray<float>{10, 8, 9, 6});
   check_printed(fast(softmax(scores)), {0.657f, 0.0889f, 0.2418f, 0.01204f}, 0.0005f);
   const Var hidden = tape.parameter("hidden", xt::xarray<bool>{false, false, true, true});
-  const Var masked = softmax(masked_fill(scores, hidden, -infinity));
+  const Var masked = softmax(masked_fill(scores, hidden, -minus_scores));
   check_printed(fast(masked), {0.881f, 0.1192f, 0, 0}, 0.0005f);
   const xt::xarray<float> weights = fast(masked).to<float>();
   CHECK(weights(2) == 0);
@@ -84,7 +84,7 @@ TEST_CASE("attention weights of the published scores, with and without the mask"
                  {0.24968803f, 0.24981323f, 0.24945612f, 0.25104263f}},
                 1e-6f);
   const Var tokens = tape.parameter("tokens", xt::xarray<std::int32_t>{{17, 4, 9, 21}});
-  check_printed(fast(softmax(masked_fill(scores, causal_mask(tokens), -infinity))),
+  check_printed(fast(softmax(masked_fill(scores, causal_mask(tokens), -minus_scores))),
                 {{1, 0, 0, 0},
                  {0.49860373f, 0.50139624f, 0, 0},
                  {0.332779f, 0.332727f, 0.334494f, 0},

@@ -15,7 +15,7 @@
 using namespace xtape;
 
 namespace {
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double masked_out = std::numeric_limits<double>::infinity();
 
 /// The vars of a spelling: its value, and a value inside it.
 struct Spelled {
@@ -44,7 +44,7 @@ std::vector<Spelling> attentions() {
       attention("nanoGPT's: masked_fill(mask == 0)",
                 [=](const Vars& v) {
                   Var att = matmul(v[0], swapped(v[1])) * (1.0 / 2.0);
-                  att = masked_fill(att, tril(ones(v[0].tape(), {5, 5}, v[0].dtype())) == 0, -infinity);
+                  att = masked_fill(att, tril(ones(v[0].tape(), {5, 5}, v[0].dtype())) == 0, -masked_out);
                   att = softmax(att);
                   return Spelled{matmul(att, v[2]), att};
                 }),
@@ -66,13 +66,13 @@ std::vector<Spelling> attentions() {
       attention("where(seen, scores, -inf)",
                 [=](const Vars& v) {
                   const Var scores = 0.5 * matmul(v[0], swapped(v[1]));
-                  const Var p = softmax(where(seen_of(scores), scores, -infinity));
+                  const Var p = softmax(where(seen_of(scores), scores, -masked_out));
                   return Spelled{matmul(p, v[2]), p};
                 }),
       attention("scaled after the mask",
                 [=](const Vars& v) {
                   const Var scores = matmul(v[0], swapped(v[1]));
-                  const Var p = softmax(masked_fill(scores, ~seen_of(scores), -infinity) / 2.0);
+                  const Var p = softmax(masked_fill(scores, ~seen_of(scores), -masked_out) / 2.0);
                   return Spelled{matmul(p, v[2]), p};
                 }),
       attention("keys before queries, transposed back",

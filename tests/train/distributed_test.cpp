@@ -161,7 +161,7 @@ TEST_CASE("the pieces of every bucket are dealt to all ranks, each once") {
       }
     }
     CHECK(pieces == layout.pieces.size());
-    for (std::int64_t each : elements) CHECK(each > 4540008 / ranks - 3 * train::Piece::most);
+    for (std::int64_t each : elements) CHECK(each > 4540008 / ranks - 3 * Piece::most);
   }
 }
 

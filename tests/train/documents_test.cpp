@@ -8,7 +8,7 @@
 using namespace xtape;
 
 namespace {
-const std::string recipe_text = R"json({
+const std::string documents_recipe = R"json({
   "xtape": 1,
   "name": "texts",
   "definition": ")json" + source_root() +
@@ -33,7 +33,7 @@ std::string texts(const tiny::Directory& directory) {
 TEST_CASE("a run on padded texts learns them, including their ends") {
   const tiny::Directory directory;
   texts(directory);
-  Run run = Run::create(Recipe::load(directory.write("recipe.json", recipe_text)), directory / "run");
+  Run run = Run::create(Recipe::load(directory.write("recipe.json", documents_recipe)), directory / "run");
   CHECK(run.batches().epoch_batches() == 2);  // the first 8 of 11 texts, without the long one
   CHECK(run.end_token() == run.tokenizer().end());
   double first = 0, last = 0;
@@ -60,7 +60,7 @@ TEST_CASE("a run on padded texts learns them, including their ends") {
 
 TEST_CASE("the recipe's settings of documents") {
   const tiny::Directory directory;
-  const std::string path = directory.write("recipe.json", recipe_text);
+  const std::string path = directory.write("recipe.json", documents_recipe);
   CHECK(Recipe::load(path).data.separator == DocumentEnd::line);
   CHECK(Recipe::load(path).data.training == std::vector<std::string>{directory / "texts.txt"});
   CHECK_THROWS_WITH_AS(Recipe::load(path, {{"data.separator", "page"}}),

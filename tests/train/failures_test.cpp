@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 /// A tiny model with batches of sums.
-struct Setup {
-  explicit Setup(const std::string& definition)
+struct FailingSetup {
+  explicit FailingSetup(const std::string& definition)
       : model(Model::parse(definition, {.hyper = {}, .seed = 5}, "tiny.json")) {}
   CharacterTokenizer tokenizer{tiny::sums_text()};
   tiny::SumBatches batches{tokenizer, 8};
@@ -78,7 +78,7 @@ TEST_CASE("a loss that is NaN in an evaluation alone ends the run, which keeps i
 }
 
 TEST_CASE("an evaluation that is not finite names update, batch and call, and changes nothing") {
-  Setup setup(bad_in_evaluations());
+  FailingSetup setup(bad_in_evaluations());
   Model& model = setup.model;
   Trainer trainer(model, setup.batches, {});
   trainer.update();
@@ -194,7 +194,7 @@ TEST_CASE("gradients whose squares overflow end the training before it changes a
   const std::string large = with(R"("result": "total, count")", R"("result": "total * 1e24, count")", tiny::definition);
   const tiny::Directory directory;
   for (const bool clipped : {false, true}) {
-    Setup setup(large);
+    FailingSetup setup(large);
     Model& model = setup.model;
     TrainerOptions options;
     options.clip = clipped ? 1 : 0;

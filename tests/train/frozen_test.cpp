@@ -14,8 +14,8 @@ using namespace xtape;
 namespace {
 using Patterns = std::vector<std::string>;
 
-struct Setup {
-  explicit Setup(const std::string& definition = tiny::definition)
+struct FrozenSetup {
+  explicit FrozenSetup(const std::string& definition = tiny::definition)
       : tokenizer(tiny::sums_text()),
         batches(tokenizer, 8),
         model(Model::parse(definition, {.hyper = {}, .seed = 5}, "tiny.json")) {
@@ -75,7 +75,7 @@ std::string with_stopped_table() {
 
 TEST_CASE("frozen weights do not change; 'trainable' names the weights that are not frozen") {
   for (const std::int64_t accumulate : {1, 2}) {
-    Setup frozen, trainable;
+    FrozenSetup frozen, trainable;
     TrainerOptions options = options_of({"here.*", "out.weight"});
     options.accumulate = accumulate;
     Trainer first(frozen.model, frozen.batches, options);
@@ -92,17 +92,17 @@ TEST_CASE("frozen weights do not change; 'trainable' names the weights that are 
 TEST_CASE("frozen weights do not count in the norm of gradients") {
   double squares = 0;
   for (const char* name : {"here.weight", "before.weight", "out.weight"}) {
-    Setup setup;
+    FrozenSetup setup;
     const double norm = Trainer(setup.model, setup.batches, options_of({}, {name})).update().norm;
     CHECK(norm > 0);
     squares += norm * norm;
   }
-  Setup setup;
+  FrozenSetup setup;
   CHECK(Trainer(setup.model, setup.batches, options_of({})).update().norm == doctest::Approx(std::sqrt(squares)));
 }
 
 TEST_CASE("weights are trained in the same way whether others are frozen or not") {
-  Setup all, some;
+  FrozenSetup all, some;
   TrainerOptions options = options_of({});
   options.clip = 0;
   Trainer(all.model, all.batches, options).update();
@@ -117,7 +117,7 @@ TEST_CASE("weights are trained in the same way whether others are frozen or not"
 
 TEST_CASE("nothing is computed for frozen weights alone") {
   const auto ops = [](const Patterns& frozen) {
-    Setup setup;
+    FrozenSetup setup;
     const Trainer trainer(setup.model, setup.batches, options_of(frozen));
     Patterns names;
     for (const Plan::Step& step : trainer.plan().steps) names.push_back(step.op);
@@ -134,7 +134,7 @@ TEST_CASE("nothing is computed for frozen weights alone") {
 
 TEST_CASE("a trainer with frozen weights has no moments for them, and continues with the same bits") {
   const tiny::Directory directory;
-  Setup straight, other;
+  FrozenSetup straight, other;
   Trainer first(straight.model, straight.batches, options_of({"here.*"}));
   for (int i = 0; i < 3; ++i) first.update();
   first.save(directory / "checkpoint");
@@ -147,7 +147,7 @@ TEST_CASE("a trainer with frozen weights has no moments for them, and continues 
   CHECK(state.size() == 5);
   CHECK(state.find("first.here.weight") == nullptr);
   CHECK(state.find("second.out.weight") != nullptr);
-  Setup whole;  // newly trained weights have no moments to continue from
+  FrozenSetup whole;  // newly trained weights have no moments to continue from
   CHECK_THROWS_WITH_AS(Trainer(whole.model, whole.batches, options_of({})).load(directory / "checkpoint"),
                        doctest::Contains("does not hold 'first.here.weight'"), FileError);
 }
@@ -156,7 +156,7 @@ TEST_CASE("no optimiser changes a weight without a gradient, as in PyTorch") {
   using Kind = OptimizerOptions::Kind;
   for (const Kind kind : {Kind::adamw, Kind::adam, Kind::sgd})
     for (const std::int64_t accumulate : {1, 2}) {
-      Setup setup(with_stopped_table());
+      FrozenSetup setup(with_stopped_table());
       TrainerOptions options = options_of({});
       options.optimizer.kind = kind;
       options.optimizer.momentum = 0.9;
@@ -165,13 +165,13 @@ TEST_CASE("no optimiser changes a weight without a gradient, as in PyTorch") {
       for (int i = 0; i < 3; ++i) trainer.update();
       CHECK(setup.changed() == Patterns{"before.weight", "out.weight"});
     }
-  Setup setup(with_stopped_table());
+  FrozenSetup setup(with_stopped_table());
   CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options_of({}, {"here.*"})),
                        "function 'loss' of model 'tiny' does not depend on any trained weight", DefinitionError);
 }
 
 TEST_CASE("patterns that match no weight, or every weight, are errors") {
-  Setup setup;
+  FrozenSetup setup;
   const auto refused = [&](const TrainerOptions& options, const char* message) {
     CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options), message, Error);
   };

@@ -39,7 +39,7 @@ Recipe recipe_for(const tiny::Directory& directory, std::vector<Setting> setting
   return Recipe::load(directory.write("recipe.json", recipe_text), settings);
 }
 
-bool same_weights(const Model& a, const Model& b) {
+bool equal_weights(const Model& a, const Model& b) {
   for (const Store::Entry& entry : a.weights()) {
     const Array* other = b.weights().find(entry.name);
     if (other == nullptr || other->shape() != entry.value.shape() ||
@@ -59,7 +59,7 @@ TEST_CASE("a run from a folder starts with its weights, trains them, and exports
   const std::string where = directory / "run";
   {
     Run run = Run::create(recipe_for(directory), where);
-    CHECK(same_weights(run.model(), opened(published)));
+    CHECK(equal_weights(run.model(), opened(published)));
     run.save_hugging_face(directory / "untouched");
     const double before = run.evaluate().loss;
     CHECK(run.train());
@@ -67,7 +67,7 @@ TEST_CASE("a run from a folder starts with its weights, trains them, and exports
     run.save_hugging_face(directory / "trained");
   }
   const auto bytes = [](const std::string& folder, const char* file) { return read_text(folder + "/" + file); };
-  CHECK(same_weights(opened(directory / "untouched"), opened(published)));
+  CHECK(equal_weights(opened(directory / "untouched"), opened(published)));
   CHECK(bytes(directory / "untouched", "generation_config.json") == bytes(published, "generation_config.json"));
   // Config keys that correspond to no hyper-parameter are unchanged; the others have the same values.
   const auto config = nlohmann::json::parse(bytes(directory / "trained", "config.json"));
@@ -75,8 +75,8 @@ TEST_CASE("a run from a folder starts with its weights, trains them, and exports
   original["n_inner"] = 64;
   CHECK(config == original);
   Run run = Run::open(where);
-  CHECK(same_weights(opened(directory / "trained"), run.model()));
-  CHECK(!same_weights(run.model(), opened(published)));
+  CHECK(equal_weights(opened(directory / "trained"), run.model()));
+  CHECK(!equal_weights(run.model(), opened(published)));
 }
 
 TEST_CASE("a run from a folder continues with the same bits, and no longer needs the folder") {
@@ -92,7 +92,7 @@ TEST_CASE("a run from a folder continues with the same bits, and no longer needs
   }
   Run part = Run::open(directory / "part", {{"from", directory / "gone"}});
   CHECK(part.train());
-  CHECK(same_weights(part.model(), whole.model()));
+  CHECK(equal_weights(part.model(), whole.model()));
 }
 
 TEST_CASE("hyper-parameters of a recipe override the folder's") {
@@ -154,5 +154,5 @@ TEST_CASE("a run that did not start from a folder can also be exported as one") 
   const Model model = opened(directory / "folder");
   CHECK(model.hyper().text("activation") == "relu");
   Run again = Run::open(directory / "run");
-  CHECK(same_weights(model, again.model()));
+  CHECK(equal_weights(model, again.model()));
 }

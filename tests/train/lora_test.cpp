@@ -12,13 +12,13 @@
 using namespace xtape;
 
 namespace {
-const std::string definition = source_root() + "/models/gpt2_lora.json";
-const std::string published = source_root() + "/tests/golden/hugging_face/tiny";
+const std::string lora_definition = source_root() + "/models/gpt2_lora.json";
+const std::string base_folder = source_root() + "/tests/golden/hugging_face/tiny";
 
-const std::string recipe_text = R"json({
+const std::string lora_recipe = R"json({
   "xtape": 1,
   "name": "adapted",
-  "definition": ")json" + definition +
+  "definition": ")json" + lora_definition +
                                 R"json(",
   "hyper": {"rank": 4, "alpha": 8},
   "initialise": ["*.lora_?"],
@@ -44,8 +44,8 @@ struct Prepared {
   }
 
   Recipe recipe(std::vector<Setting> settings = {}) const {
-    settings.push_back({"from", published});
-    return Recipe::load(directory.write("recipe.json", recipe_text), settings);
+    settings.push_back({"from", base_folder});
+    return Recipe::load(directory.write("recipe.json", lora_recipe), settings);
   }
 
   tiny::Directory directory;
@@ -63,9 +63,9 @@ bool same(const Array& a, const Array& b) {
 TEST_CASE("adapters are initialised by the definition, other weights by the folder; 100 updates change only adapters") {
   const Prepared prepared;
   Run run = Run::create(prepared.recipe(), prepared.directory / "run");
-  const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
+  const Model original = open_hugging_face(base_folder, {}, source_root() + "/models/gpt2.json");
   const Model drawn = Model::load(
-      definition,
+      lora_definition,
       {.hyper = {{"rank", "4"}, {"std", "0.2"}, {"n_embd", "16"}, {"n_layer", "2"}, {"n_head", "2"}}, .seed = 6});
   CHECK(run.model().weights().size() == original.weights().size() + 2 * 2 * 4);
   std::int64_t adapters = 0;
@@ -119,7 +119,7 @@ TEST_CASE("a weight that the folder lacks is an error, unless it is to be initia
           "'h.*.attn.c_attn.lora_b'?");
   // Weights that the folder has are read, even if a pattern matches them.
   const Run run = Run::create(prepared.recipe({{"initialise", R"(["*"])"}}), where);
-  const Model original = open_hugging_face(published, {}, source_root() + "/models/gpt2.json");
+  const Model original = open_hugging_face(base_folder, {}, source_root() + "/models/gpt2.json");
   Run again = Run::open(where);
   for (const Store::Entry& entry : original.weights()) CHECK(same(entry.value, again.model().weights().at(entry.name)));
 }

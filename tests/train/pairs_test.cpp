@@ -62,7 +62,7 @@ const std::string definition = R"json({
   }
 })json";
 
-const std::string recipe_text = R"json({
+const std::string pairs_text = R"json({
   "xtape": 1,
   "name": "pairs",
   "definition": "pairs.json",
@@ -81,7 +81,7 @@ Recipe pairs_recipe(const tiny::Directory& directory, const std::vector<Setting>
   directory.write("pairs.json", definition);
   directory.write("training.tsv", tiny::number_pairs(0, 100));
   directory.write("validation.tsv", tiny::number_pairs(500, 20));
-  return Recipe::load(directory.write("recipe.json", recipe_text), settings);
+  return Recipe::load(directory.write("recipe.json", pairs_text), settings);
 }
 }  // namespace
 
@@ -128,7 +128,7 @@ TEST_CASE("micro-batches equal one batch of all their sentences") {
   directory.write("pairs.json", still);
   directory.write("training.tsv", tiny::number_pairs(0, 100));
   directory.write("validation.tsv", tiny::number_pairs(500, 20));
-  const std::string file = directory.write("recipe.json", recipe_text);
+  const std::string file = directory.write("recipe.json", pairs_text);
   const auto trained = [&](const std::string& size, const std::string& accumulate, const std::string& name) {
     Run run = Run::create(Recipe::load(file, {{"batch.size", size}, {"batch.accumulate", accumulate}, {"epochs", "3"}}),
                           directory / name);

@@ -11,10 +11,10 @@
 using namespace xtape;
 
 namespace {
-const std::string definition = source_root() + "/models/transformer.json";
+const std::string transformer_file = source_root() + "/models/transformer.json";
 constexpr double smoothing = 0.1;
 
-const std::string recipe_text = R"json({
+const std::string transformer_recipe = R"json({
   "xtape": 1,
   "name": "small_transformer",
   "definition": "transformer.json",
@@ -39,10 +39,10 @@ const std::string recipe_text = R"json({
 })json";
 
 Recipe recipe_in(const tiny::Directory& directory, std::vector<Setting> settings = {}) {
-  settings.push_back({"definition", definition});
+  settings.push_back({"definition", transformer_file});
   directory.write("training.tsv", tiny::number_pairs(0, 120));
   directory.write("validation.tsv", tiny::number_pairs(500, 24));
-  return Recipe::load(directory.write("recipe.json", recipe_text), settings);
+  return Recipe::load(directory.write("recipe.json", transformer_recipe), settings);
 }
 
 Array row_of(const Tokens& tokens) {
@@ -177,7 +177,7 @@ TEST_CASE("micro-batches of a Transformer equal one batch of all their sentences
                      {"dropout_rate", "0"},
                      {"source_vocab_size", std::to_string(source.size())},
                      {"target_vocab_size", std::to_string(target.size())}};
-    Model model = Model::load(definition, options);
+    Model model = Model::load(transformer_file, options);
     RowBatchesOptions cutting;
     cutting.rows = rows;
     const RowBatches batches(pairs, pairs, cutting);

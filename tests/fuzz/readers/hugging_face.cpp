@@ -9,7 +9,7 @@
 namespace xtape::fuzz {
 
 namespace {
-constexpr const char* definition = R"json({
+constexpr const char* small_definition = R"json({
   "xtape": 1, "name": "small", "hyper": {"width": 2, "tied": true},
   "model": {
     "weights": {"w": {"shape": ["width"], "init": "zeros"},
@@ -28,7 +28,7 @@ constexpr const char* definition = R"json({
 void hugging_face(Input input) {
   namespace fs = std::filesystem;
   static const std::string path = [] {
-    write(folder() + "/small.json", definition);
+    write(folder() + "/small.json", small_definition);
     return folder() + "/small.json";
   }();
   const std::vector<std::string> texts = parts(input, 3);

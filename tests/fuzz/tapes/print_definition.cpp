@@ -20,7 +20,7 @@ std::string joined(const std::vector<std::string>& items) {
 /// The parentheses of a tuple: "(2,)".
 std::string tuple(const std::vector<std::string>& items) { return "(" + joined(items) + (items.size() == 1 ? ",)" : ")"); }
 
-std::string number(double value) {
+std::string number_text(double value) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   std::ostringstream out;
   out.precision(17);
@@ -29,10 +29,10 @@ std::string number(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-struct AttributeText {
+struct DefinitionText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return std::to_string(value); }
-  std::string operator()(double value) const { return number(value); }
+  std::string operator()(double value) const { return number_text(value); }
   std::string operator()(const std::string& value) const { return "'" + value + "'"; }
   std::string operator()(const std::vector<std::int64_t>& value) const {
     std::vector<std::string> items;
@@ -102,7 +102,7 @@ class Writer {
   std::string text_of(const Term& term) const {
     if (const auto* ref = std::get_if<Ref>(&term)) return name(*ref);
     if (const auto* whole = std::get_if<std::int64_t>(&term)) return std::to_string(*whole);
-    return number(std::get<double>(term));
+    return number_text(std::get<double>(term));
   }
 
   std::vector<std::string> texts(const Step& step, std::size_t first, std::size_t last) const {
@@ -166,7 +166,7 @@ class Writer {
       if (const auto* sizes = std::get_if<NamedSizes>(value))
         for (const auto& [size_name, size] : *sizes) items.push_back(size_name + "=" + std::to_string(size));
       else
-        items.push_back(spec.name + "=" + std::visit(AttributeText(), *value));
+        items.push_back(spec.name + "=" + std::visit(DefinitionText(), *value));
     }
     return step.op + "(" + joined(items) + ")";
   }

@@ -9,7 +9,7 @@
 #include "element_index.hpp"
 #include "for_pieces.hpp"
 
-namespace xtape::train {
+namespace xtape {
 
 namespace {
 using Kind = OptimizerOptions::Kind;
@@ -165,9 +165,9 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rat
 }
 
 void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,
-                  RankGroup* group) {
+                  const AllGather& all_gather) {
   const auto of_all = [&](const std::string& own) {
-    return group == nullptr ? std::vector<std::string>{own} : group->all_gather(own);
+    return all_gather ? all_gather(own) : std::vector<std::string>{own};
   };
   if (optimizer.stays_finite(norm, rate, scale)) return;
   const Magnitudes own = optimizer.magnitudes();
@@ -183,4 +183,4 @@ void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, do
     if (!found.empty()) throw UpdateError(found);
 }
 
-}  // namespace xtape::train
+}  // namespace xtape

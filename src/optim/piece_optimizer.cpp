@@ -8,7 +8,7 @@
 #include "kernels.hpp"
 #include "thread_count.hpp"
 
-namespace xtape::train {
+namespace xtape {
 
 namespace {
 using Kind = OptimizerOptions::Kind;
@@ -174,4 +174,4 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
   });
 }
 
-}  // namespace xtape::train
+}  // namespace xtape

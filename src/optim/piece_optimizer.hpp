@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "rank_group.hpp"
 #include "update.hpp"
 #include "xtape/optim.hpp"
 
-namespace xtape::train {
+namespace xtape {
 
 /// A range of the elements of one weight: what a thread updates at a time, and what a rank owns.
 struct Piece {
@@ -106,10 +105,13 @@ class PieceOptimizer {
   Magnitudes bounds_;
 };
 
-/// Throws UpdateError if the update would make a weight or moment NaN or infinite; nothing has changed then. Costs
-/// nothing unless the bounds do not rule it out. `norm` is that of the gradients times `scale`. All ranks of `group`
-/// call it with the same numbers; null: this process alone.
-void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,
-                  RankGroup* group);
+/// Gives this process's text to all processes of a training, and returns the texts of all.
+using AllGather = std::function<std::vector<std::string>(const std::string&)>;
 
-}  // namespace xtape::train
+/// Throws UpdateError if the update would make a weight or moment NaN or infinite; nothing has changed then. Costs
+/// nothing unless the bounds do not rule it out. `norm` is that of the gradients times `scale`. If several processes
+/// own the pieces, all of them call it with the same numbers and their `all_gather`; null: this process owns all.
+void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,
+                  const AllGather& all_gather = nullptr);
+
+}  // namespace xtape

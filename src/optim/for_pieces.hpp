@@ -4,7 +4,7 @@
 #include "piece_optimizer.hpp"
 #include "threads.hpp"
 
-namespace xtape::train {
+namespace xtape {
 
 /// Calls f(index, T{}) in parallel for every piece with a gradient; T is the element type of its weight.
 template <class F>
@@ -22,4 +22,4 @@ void for_pieces(const PieceOptimizer& optimizer, const PieceGradients& gradients
   });
 }
 
-}  // namespace xtape::train
+}  // namespace xtape

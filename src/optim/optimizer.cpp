@@ -8,8 +8,8 @@
 namespace xtape {
 
 struct Optimizer::Data {
-  train::PieceOptimizer pieces;
-  train::PieceGradients gradients;
+  PieceOptimizer pieces;
+  PieceGradients gradients;
   std::vector<double> square_sums;
 
   void check(const std::vector<ArrayView>& views) const {
@@ -32,7 +32,7 @@ struct Optimizer::Data {
 
   void find(const std::vector<ArrayView>& views) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const train::Piece& piece = pieces.pieces()[i];
+      const Piece& piece = pieces.pieces()[i];
       const ArrayView& view = views[piece.weight];
       gradients[i] = view.data() == nullptr
                          ? nullptr
@@ -43,7 +43,7 @@ struct Optimizer::Data {
 };
 
 Optimizer::Optimizer(const Store& weights, const OptimizerOptions& options, int threads)
-    : data_(new Data{train::PieceOptimizer(weights, options, threads), {}, {}}) {
+    : data_(new Data{PieceOptimizer(weights, options, threads), {}, {}}) {
   data_->gradients.resize(data_->pieces.pieces().size());
   data_->square_sums.resize(data_->pieces.pieces().size());
 }
@@ -55,13 +55,13 @@ Optimizer::~Optimizer() = default;
 double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, double scale, double clip) {
   Data& d = *data_;
   d.check(gradients);
-  train::check_numbers(rate, clip);
+  check_numbers(rate, clip);
   d.find(gradients);
   d.pieces.square_sums(d.gradients, d.square_sums);
-  const double norm = train::norm_of(d.square_sums, scale);
+  const double norm = norm_of(d.square_sums, scale);
   if (!std::isfinite(norm)) return norm;
-  const double scaled = train::clipped(scale, clip, norm);
-  train::check_update(d.pieces, d.gradients, train::norm_of(d.square_sums, scaled), rate, scaled, nullptr);
+  const double scaled = clipped(scale, clip, norm);
+  check_update(d.pieces, d.gradients, norm_of(d.square_sums, scaled), rate, scaled);
   d.pieces.update(d.gradients, rate, scaled);
   return norm;
 }
