@@ -78,7 +78,7 @@ struct ScheduleOptions {
   Kind kind = Kind::constant;
   double rate = 1e-3;
   double final_rate = 0;
-  std::int64_t warmup = 0;   ///< In steps.
+  std::int64_t warmup = 0;   ///< In steps. noam needs at least 1; 4000 is the published value.
   std::int64_t steps = 0;    ///< Of linear and cosine: the step at which final_rate is reached.
   std::int64_t epochs = 0;   ///< The same in epochs, if steps is 0. A Trainer makes steps of it.
   std::int64_t width = 512;  ///< Of noam: d_model.

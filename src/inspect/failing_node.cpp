@@ -11,11 +11,10 @@ namespace xtape {
 namespace {
 /// What a play does if the values that some nodes make are replaced by finite ones.
 struct Trial {
-  std::vector<std::int32_t> makers;  ///< The nodes that made NaN or infinities, of those that were mended.
-  std::set<std::int32_t>
-      overflows;                   ///< Those of them that made NaN or inf, and not only -inf, which masks are made of.
-  std::set<std::int32_t> passing;  ///< The nodes whose outputs were not finite, after mending.
-  Kinds outputs;                   ///< Of the outputs of the program.
+  std::vector<std::int32_t> makers;   ///< The nodes that made NaN or infinities, of those that were mended.
+  std::set<std::int32_t> overflows;   ///< The makers of NaN or inf. The others made -inf only, as masks do.
+  std::set<std::int32_t> passing;     ///< The nodes whose outputs were not finite, after mending.
+  Kinds outputs;                      ///< Of the outputs of the program.
   std::optional<FailingNode> thrown;  ///< The node whose kernel threw.
 };
 

@@ -5,18 +5,18 @@ from workplace import Failed
 
 # A snippet shows names, and need not use them.
 ALLOWED = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter"]
-# Whose flags are those of a program that uses the library from outside.
-MODEL = "tests/bench/planning.cpp"
+# The target whose flags are those of a program that uses the library from outside.
+MODEL = "tests/planning.p/"
 PLACE = re.compile(r"^([\w/]+\.md):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.M)
 
 
 def compile_command(build):
     """The words of the build up to its sources: compiler, include paths, flags."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        if entry["file"].endswith(MODEL):
+        if entry["output"].startswith(MODEL):
             words = shlex.split(entry["command"])
             return [word for word in words[: words.index("-MD")] if word != "-fdiagnostics-color=always"]
-    raise Failed(f"the build does not know {MODEL}")
+    raise Failed(f"the build has no target {MODEL}")
 
 
 def function(number, snippet, workplace):

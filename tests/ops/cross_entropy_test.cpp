@@ -9,7 +9,7 @@
 using namespace xtape;
 
 namespace {
-const xt::xarray<std::int64_t> class_targets{{0, 4, 2}, {1, 0, 3}};
+const xt::xarray<std::int64_t> targets{{0, 4, 2}, {1, 0, 3}};
 }
 
 TEST_CASE("op cross_entropy: gives PyTorch's values for ignored classes and smoothing") {
@@ -23,7 +23,7 @@ TEST_CASE("op cross_entropy: the kernels of the op and its gradient agree with t
         Tape tape;
         const Var logits = tape.parameter("logits", normal_array({2, 3, 5}, 1, 0, 4));
         const Var narrow = tape.parameter("narrow", single(normal_array({2, 3, 5}, 1, 0, 4)));
-        const Var classes = tape.parameter("targets", class_targets);
+        const Var classes = tape.parameter("targets", targets);
         for (const Var& x : {logits, narrow}) {
           const auto [sum, count] = cross_entropy(x, classes, ignore, smoothing, excluded);
           const Var loss = sum / count;
@@ -46,7 +46,7 @@ TEST_CASE("op cross_entropy: gradients; second derivatives also through the save
   for (double smoothing : {0.0, 0.2})
     check_gradients(
         [&](const Vars& v) {
-          const Var classes = v[0].tape().constant(class_targets);
+          const Var classes = v[0].tape().constant(targets);
           return Vars{cross_entropy(v[0], classes, 4, smoothing, smoothing > 0 ? 1 : -1).first};
         },
         {normal_array({2, 3, 5}, 1)});
@@ -55,14 +55,14 @@ TEST_CASE("op cross_entropy: gradients; second derivatives also through the save
 TEST_CASE("op cross_entropy_grad: its own gradients, for each input separately") {
   check_gradients(
       [&](const Vars& v) {
-        const Var classes = v[0].tape().constant(class_targets);
+        const Var classes = v[0].tape().constant(targets);
         return apply(builtin_ops().at("cross_entropy_grad"), {v[0], classes, v[1], v[2]},
                      {{"ignore", std::int64_t{4}}, {"label_smoothing", 0.2}});
       },
       {normal_array({2, 3, 5}, 1), normal_array({2, 3}, 2), xt::xarray<double>(1.5)});
 }
 
-TEST_CASE("op cross_entropy: only ignored class_targets, or no class_targets, give zeros") {
+TEST_CASE("op cross_entropy: only ignored targets, or no targets, give zeros") {
   Tape tape;
   const xt::xarray<std::int32_t> all_ignored{7, 7};
   const Var x = tape.parameter("x", normal_array({2, 3}, 1));
@@ -81,7 +81,7 @@ TEST_CASE("op cross_entropy: the class excluded from smoothing may be masked") {
   xt::xarray<double> values = normal_array({2, 3, 5}, 1);
   for (std::size_t i = 0; i < 6; ++i) values.data()[i * 5] = -std::numeric_limits<double>::infinity();
   const Var x = tape.parameter("x", values);
-  const auto [sum, count] = cross_entropy(x, tape.parameter("t", class_targets), 0, 0.1, 0);
+  const auto [sum, count] = cross_entropy(x, tape.parameter("t", targets), 0, 0.1, 0);
   check_expansion({sum, count, grad(sum, {x})[0]}, 1e-13);
   CHECK(std::isfinite(fast(sum).to<double>()()));
 }
@@ -91,7 +91,7 @@ TEST_CASE("op cross_entropy: mistakes") {
   const Var x = tape.input("x", {2, 3});
   const Var t = tape.input("t", {2}, Dtype::int64);
   CHECK_THROWS_WITH_AS(cross_entropy(x, tape.input("t3", {3}, Dtype::int64)),
-                       "cross_entropy: 'class_targets' of shape (3,) must have shape (2,), that of the logits without their "
+                       "cross_entropy: 'targets' of shape (3,) must have shape (2,), that of the logits without their "
                        "last axis, the classes",
                        ShapeError);
   CHECK_THROWS_AS(cross_entropy(x, tape.input("float targets", {2})), DtypeError);
