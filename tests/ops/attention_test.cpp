@@ -1,9 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <xtensor/xview.hpp>
-
 #include "expansion.hpp"
 #include "xtape/xtensor.hpp"
+#include "xview.hpp"
 
 using namespace xtape;
 

@@ -19,12 +19,8 @@
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"
 #include "xtape/xtensor.hpp"
+#include "xview.hpp"
 
-#if __has_include(<xtensor/views/xview.hpp>)
-#include <xtensor/views/xview.hpp>
-#else
-#include <xtensor/xview.hpp>
-#endif
 
 using namespace xtape;
 

@@ -1,7 +1,7 @@
-// Headers that nearly every file includes: half of a file's compile time, spent once per target. No file depends on it
+// Headers that nearly every file of the kernels includes, compiled once per instruction set. No file depends on it
 // (-Db_pch=false also builds).
-#ifndef XTAPE_LAYER_PCH_HPP
-#define XTAPE_LAYER_PCH_HPP
+#ifndef XTAPE_KERNEL_PCH_HPP
+#define XTAPE_KERNEL_PCH_HPP
 
 #include <algorithm>
 #include <cmath>
