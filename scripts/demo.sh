@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 say() { printf '\n%s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 
-say "1 of 3: building; it takes about 6 minutes on two cores of 2024, twice that on older ones"
+say "1 of 3: building; it takes about 3 minutes on two cores of 2024, 5 on older ones"
 bash scripts/setup.sh --program
 bash scripts/configure.sh build-demo -Dtests=false -Dnative=true -Dmpi=disabled
 bash scripts/build.sh build-demo src/cli/xtape examples/data/number_words
