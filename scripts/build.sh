@@ -11,9 +11,16 @@ echo "building $directory" >&2
 if [ -t 2 ]; then
   NINJA_STATUS='[%p, %f of %t, %e s] ' ninja -C "$directory" "$@" >&2
 else
-  NINJA_STATUS='[%f/%t] ' ninja -C "$directory" "$@" | awk '
-    !match($0, /^\[[0-9]+\/[0-9]+\] /) { if (!/^ninja: /) print; next }
-    { split(substr($0, 2, RLENGTH - 3), steps, "/")
-      tenth = int(10 * steps[1] / steps[2])
-      if (tenth > shown) { print "  " 10 * tenth " % (" steps[1] " of " steps[2] " steps)"; fflush(); shown = tenth } }' >&2
+  # Not awk: Debian's waits for a whole buffer before it looks at a line.
+  shown=0
+  NINJA_STATUS='[%f/%t] ' ninja -C "$directory" "$@" | while IFS= read -r line; do
+    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+      tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+      [ $tenth -gt $shown ] || continue
+      shown=$tenth
+      echo "  $((10 * tenth)) % (${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps)"
+    elif [[ $line != ninja:* ]]; then
+      echo "$line"
+    fi
+  done >&2
 fi
