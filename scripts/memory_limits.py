@@ -88,12 +88,9 @@ class Trained:
         self.weights = hashlib.sha256(weights[-1].read_bytes()).hexdigest() if self.done else None
 
 
-VARIES = 1  # MiB: how much what is resident, and so the least limit, varies from process to process
-
-
 def bisected(a, folder, name, least):
     """The least limit that is accepted."""
-    low, high = least - 4, least + VARIES
+    low, high = least - 4, least
     while high - low > 0.25:
         middle = (low + high) / 2
         if Trained(a, folder, name, middle, 1).done:
@@ -119,9 +116,9 @@ def main():
             free, least = Trained(a, folder, name), Trained(a, folder, name, 1 / 1024).least
             print(f"{name}: unlimited: peak {free.peak:.1f} MiB, {free.seconds:.1f} s; said to need {least:.2f} MiB",
                   flush=True)
-            low, most = least + VARIES, max(least + VARIES, free.peak + 0.5)
+            most = max(least, free.peak + 0.5)  # what is resident varies a little from process to process
             for i in range(a.limits):
-                limit = most - (most - low) * i / max(1, a.limits - 1)
+                limit = most - (most - least) * i / max(1, a.limits - 1)
                 made = Trained(a, folder, name, limit)
                 good = made.done and made.peak <= limit and made.weights == free.weights
                 failed += not good
@@ -129,7 +126,7 @@ def main():
                       f"{'' if good else '  WRONG: ' + made.printed.strip()[-200:]}", flush=True)
             if a.bisect:
                 found = bisected(a, folder, name, least)
-                failed += least - found > VARIES
+                failed += least - found > 1
                 print(f"  least by bisection {found:.2f} MiB, said {least:.2f}", flush=True)
     print(f"{failed} wrong")
     sys.exit(failed > 0)

@@ -101,7 +101,7 @@ struct Trainer::Data {
   [[noreturn]] void refuse(std::size_t needed, const std::string& most) {
     constexpr std::size_t unit = std::size_t{1} << 18;  // what is resident varies a little from process to process
     const std::size_t taken = peak_resident_bytes();
-    const std::size_t least = (std::max(needed, taken) / unit + 2) * unit;
+    const std::size_t least = (std::max(needed, taken) / unit + 3) * unit;
     throw MemoryError(
         "training needs at least " + bytes_text(least) + " of memory, but 'memory' is " + bytes_text(options.memory) +
             ": " +
