@@ -99,9 +99,9 @@ struct Trainer::Data {
 
   /// Throws MemoryError: the largest plan needs `most`, and the process `needed`, or what it has taken already.
   [[noreturn]] void refuse(std::size_t needed, const std::string& most) {
-    constexpr std::size_t unit = std::size_t{1} << 18;  // what is resident varies a little from process to process
+    constexpr std::size_t varies = std::size_t{1} << 19;  // how much what is resident differs between processes
     const std::size_t taken = peak_resident_bytes();
-    const std::size_t least = (std::max(needed, taken) / unit + 3) * unit;
+    const std::size_t least = std::max(needed, taken) + varies;
     throw MemoryError(
         "training needs at least " + bytes_text(least) + " of memory, but 'memory' is " + bytes_text(options.memory) +
             ": " +
