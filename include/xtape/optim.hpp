@@ -19,9 +19,8 @@ struct OptimizerOptions {
     adamw  ///< Loshchilov and Hutter, 2019: decoupled decay, w -= rate * weight_decay * w.
   };
   Kind kind = Kind::adamw;
-  double momentum = 0;  ///< Of sgd, in [0, 1): v = momentum * v + g, w -= rate * v …
-  bool nesterov =
-      false;  ///< … or w -= rate * (g + momentum * v) (Sutskever et al., 2013).
+  double momentum = 0;    ///< Of sgd, in [0, 1): v = momentum * v + g, w -= rate * v …
+  bool nesterov = false;  ///< … or w -= rate * (g + momentum * v) (Sutskever et al., 2013).
   double beta1 = 0.9;
   double beta2 = 0.999;
   /// Outside the root: w -= rate * mhat / (sqrt(vhat) + epsilon), with bias-corrected moments. Above 0 as a float32.
@@ -65,8 +64,8 @@ class Optimizer {
   Owner<Data> data_;
 };
 
-/// The learning rate by step; the first step is 1. During warm-up it rises linearly, rate * step / warmup; with noam, to
-/// the highest rate of its formula.
+/// The learning rate by step; the first step is 1. During warm-up it rises linearly, rate * step / warmup; with noam,
+/// to the highest rate of its formula.
 struct ScheduleOptions {
   enum class Kind : std::uint8_t {
     constant,      ///< `rate` after the warm-up.

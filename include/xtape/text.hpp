@@ -35,8 +35,8 @@ std::string read_text(const std::string& path, const ReadOptions& options = {});
 /// does, also for compressed files that are truncated, damaged, or more than 64 MiB and 200 times the packed size.
 std::vector<std::string> read_lines(const std::string& path, const ReadOptions& options = {});
 
-/// From now on read_text and read_lines call `tell` while they read a file that is not a regular one, such as a pipe or a
-/// device: with a sentence that names it and says how much has come, after `seconds`, then each time after twice as
+/// From now on read_text and read_lines call `tell` while they read a file that is not a regular one, such as a pipe or
+/// a device: with a sentence that names it and says how much has come, after `seconds`, then each time after twice as
 /// long. Another thread calls it. An empty `tell` ends this. For one thread at a time. Throws Error if `seconds` is not
 /// positive.
 void watch_inputs(std::function<void(const std::string& sentence)> tell, double seconds = 5);
@@ -153,8 +153,8 @@ struct DataRows {
     std::size_t prompt = 0;      ///< Of a target: the number of tokens at its start that are given, not predicted.
   };
   std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;  ///< One cell per column.
-  TextPlace place = {};                 ///< Names the texts that the rows were made of.
+  std::vector<std::vector<Cell>> rows;    ///< One cell per column.
+  TextPlace place = {};                   ///< Names the texts that the rows were made of.
   std::vector<std::uint32_t> texts = {};  ///< With `place`: the row of texts that each row was made of.
 };
 

@@ -81,10 +81,10 @@ struct TrainerOptions {
   /// model, batches and options, and get the same results. There are at most as many ranks as shards.
   std::shared_ptr<Communicator> communicator;
   Precision precision = Precision::float32;  ///< Of products, in updates; weights and moments stay float32.
-  double clip = 0;              ///< The global norm to which gradients are clipped; 0: no clipping.
-  std::uint64_t seed = 0;       ///< Of the random ops.
-  int threads = 0;              ///< 0: omp_get_max_threads().
-  bool profile = false;         ///< Measures the time of every op, for Trainer::profile.
+  double clip = 0;                           ///< The global norm to which gradients are clipped; 0: no clipping.
+  std::uint64_t seed = 0;                    ///< Of the random ops.
+  int threads = 0;                           ///< 0: omp_get_max_threads().
+  bool profile = false;                      ///< Measures the time of every op, for Trainer::profile.
   /// The most bytes that the process may have resident, with everything that it holds already; 0: any number. Updates
   /// and evaluations then compute values again instead of keeping them (PlayerOptions::memory), with the same bits.
   std::size_t memory = 0;
@@ -263,11 +263,10 @@ struct Recipe {
   };
   std::string name;
   std::string about;
-  std::string definition;  ///< May be empty with `from`: then the folder's config names it.
-  std::string original;    ///< Of a run: the file that its definition was copied from; may be empty.
-  std::string from;        ///< A Hugging Face folder whose model the run starts from; empty: a new model.
-  std::vector<std::string>
-      initialise;  ///< Patterns of weights that the folder may lack, as for open_hugging_face.
+  std::string definition;               ///< May be empty with `from`: then the folder's config names it.
+  std::string original;                 ///< Of a run: the file that its definition was copied from; may be empty.
+  std::string from;                     ///< A Hugging Face folder whose model the run starts from; empty: a new model.
+  std::vector<std::string> initialise;  ///< Patterns of weights that the folder may lack, as for open_hugging_face.
   std::vector<HyperSetting> hyper;
   Data data;
   TokenizerSettings tokenizer;

@@ -81,29 +81,40 @@ void copy_elements(const void* source, const Layout& layout, void* destination) 
 std::size_t size_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::float64:
-    case Dtype::int64: return 8;
-    case Dtype::bfloat16: return 2;
+    case Dtype::int64:
+      return 8;
+    case Dtype::bfloat16:
+      return 2;
     case Dtype::int8:
-    case Dtype::boolean: return 1;
-    default: return 4;
+    case Dtype::boolean:
+      return 1;
+    default:
+      return 4;
   }
 }
 
 const char* name_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::float32: return "float32";
-    case Dtype::float64: return "float64";
-    case Dtype::bfloat16: return "bfloat16";
-    case Dtype::int32: return "int32";
-    case Dtype::int64: return "int64";
-    case Dtype::int8: return "int8";
-    default: return "bool";
+    case Dtype::float32:
+      return "float32";
+    case Dtype::float64:
+      return "float64";
+    case Dtype::bfloat16:
+      return "bfloat16";
+    case Dtype::int32:
+      return "int32";
+    case Dtype::int64:
+      return "int64";
+    case Dtype::int8:
+      return "int8";
+    default:
+      return "bool";
   }
 }
 
 Dtype dtype_named(const std::string& name) {
-  for (Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::bfloat16, Dtype::int32, Dtype::int64, Dtype::int8,
-                      Dtype::boolean})
+  for (Dtype dtype :
+       {Dtype::float32, Dtype::float64, Dtype::bfloat16, Dtype::int32, Dtype::int64, Dtype::int8, Dtype::boolean})
     if (name == name_of(dtype)) return dtype;
   throw DtypeError("unknown dtype '" + name + "': use float32, float64, bfloat16, int32, int64, int8 or bool");
 }
@@ -120,7 +131,9 @@ namespace {
 }
 }  // namespace
 
-void Shape::push_back(std::int64_t size) { insert(rank_, size); }
+void Shape::push_back(std::int64_t size) {
+  insert(rank_, size);
+}
 
 void Shape::insert(std::size_t position, std::int64_t size) {
   if (position > rank_) no_axis(position, *this);
@@ -166,7 +179,9 @@ std::string to_string(const Shape& shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  return out << to_string(shape);
+}
 
 Strides dense_strides(const Shape& shape) {
   Strides strides = shape;
@@ -203,7 +218,9 @@ std::size_t normal_axis(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
-Layout Layout::dense(const Shape& shape) { return {shape, dense_strides(shape), 0}; }
+Layout Layout::dense(const Shape& shape) {
+  return {shape, dense_strides(shape), 0};
+}
 
 bool Layout::contiguous() const {
   std::int64_t step = 1;
@@ -241,10 +258,11 @@ ArrayView::ArrayView(const void* data, Dtype dtype, const Layout& layout)
                      to_string(layout.strides));
 }
 
-ArrayView::ArrayView(const Array& array)
-    : ArrayView(array.data(), array.dtype(), Layout::dense(array.shape())) {}
+ArrayView::ArrayView(const Array& array) : ArrayView(array.data(), array.dtype(), Layout::dense(array.shape())) {}
 
-ArrayView::ArrayView(Array&& array) : ArrayView(std::as_const(array)) { owner_ = std::move(array.bytes_); }
+ArrayView::ArrayView(Array&& array) : ArrayView(std::as_const(array)) {
+  owner_ = std::move(array.bytes_);
+}
 
 void ArrayView::copy_to(void* destination) const {
   const std::size_t bytes = static_cast<std::size_t>(count_of(shape())) * size_of(dtype_);
@@ -257,17 +275,23 @@ void ArrayView::copy_to(void* destination) const {
     return;
   }
   switch (size_of(dtype_)) {
-    case 8: copy_elements<std::uint64_t>(data_, layout_, destination); break;
-    case 4: copy_elements<std::uint32_t>(data_, layout_, destination); break;
-    case 2: copy_elements<std::uint16_t>(data_, layout_, destination); break;
-    default: copy_elements<std::uint8_t>(data_, layout_, destination);
+    case 8:
+      copy_elements<std::uint64_t>(data_, layout_, destination);
+      break;
+    case 4:
+      copy_elements<std::uint32_t>(data_, layout_, destination);
+      break;
+    case 2:
+      copy_elements<std::uint16_t>(data_, layout_, destination);
+      break;
+    default:
+      copy_elements<std::uint8_t>(data_, layout_, destination);
   }
 }
 
 void ArrayView::require(Dtype dtype) const {
   require_memory();
-  if (dtype != dtype_)
-    throw DtypeError(std::string("the array holds ") + name_of(dtype_) + ", not " + name_of(dtype));
+  if (dtype != dtype_) throw DtypeError(std::string("the array holds ") + name_of(dtype_) + ", not " + name_of(dtype));
 }
 
 void ArrayView::require_memory() const {
@@ -279,7 +303,9 @@ void ArrayView::require_memory() const {
 Array::Array(Dtype dtype, const Shape& shape)
     : bytes_(allocate_zeroed(static_cast<std::size_t>(checked_bytes(dtype, shape)))), dtype_(dtype), shape_(shape) {}
 
-Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) { values.copy_to(bytes_.get()); }
+Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) {
+  values.copy_to(bytes_.get());
+}
 
 Array::Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape)
     : bytes_(std::move(memory)), dtype_(dtype), shape_(shape) {

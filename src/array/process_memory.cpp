@@ -87,8 +87,7 @@ MemoryLeft left_of_group() {
 
 MemoryLeft left_of_machine() {
   const std::string text = beginning_of("/proc/meminfo");
-  const std::size_t free = number_behind(text, "MemAvailable:", unlimited / 1024) +
-                           number_behind(text, "SwapFree:", 0);
+  const std::size_t free = number_behind(text, "MemAvailable:", unlimited / 1024) + number_behind(text, "SwapFree:", 0);
   return {free >= unlimited / 1024 ? unlimited : free * 1024, "memory of the machine: " + bytes_text(machine_memory())};
 }
 }  // namespace
@@ -113,8 +112,8 @@ std::size_t address_space_left() {
 }
 
 MemoryLeft memory_left() {
-  const MemoryLeft all[] = {left_of("ulimit -v", RLIMIT_AS, "\nVmSize:"), left_of("ulimit -d", RLIMIT_DATA, "\nVmData:"),
-                            left_of_group(), left_of_machine()};
+  const MemoryLeft all[] = {left_of("ulimit -v", RLIMIT_AS, "\nVmSize:"),
+                            left_of("ulimit -d", RLIMIT_DATA, "\nVmData:"), left_of_group(), left_of_machine()};
   return *std::min_element(std::begin(all), std::end(all),
                            [](const MemoryLeft& a, const MemoryLeft& b) { return a.bytes < b.bytes; });
 }

@@ -39,8 +39,8 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
-/// Throws OutOfMemory "out of memory: WHAT takes 3.00 GiB, and 1.20 GiB are left (…)" if more than what is left is asked for.
-/// Asks the system only about sizes that matter.
+/// Throws OutOfMemory "out of memory: WHAT takes 3.00 GiB, and 1.20 GiB are left (…)" if more than what is left is
+/// asked for. Asks the system only about sizes that matter.
 void require_memory_left(std::size_t bytes, const std::string& what);
 
 }  // namespace xtape

@@ -104,7 +104,8 @@ void leave_ranks() {
 void end_all_ranks(const std::string& message, int exit_code, bool names_rank) {
   if (!all_ranks || all_ranks->size() == 1) return;
   const int rank = all_ranks->rank();
-  print_once(rank, (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ") + message);
+  print_once(rank,
+             (names_rank ? "" : "rank " + std::to_string(rank) + " on " + all_ranks->host(rank) + ": ") + message);
   mpi->abort(exit_code);
 }
 

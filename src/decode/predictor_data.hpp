@@ -83,7 +83,7 @@ struct Predictor::Data {
   std::vector<std::int32_t> origins;  // per row: the row of the fixed inputs that it belongs to
   std::vector<std::int64_t> next_past;
   std::int64_t capacity = 0;  // positions of a row in the caches
-  Array result_memory;         // of step players
+  Array result_memory;        // of step players
   ArrayView result;
 };
 

@@ -158,7 +158,7 @@ class Builder {
     for (const ModuleSpec& given : spec.modules) {
       if (!takes_module(block, given.name))
         fail(given.location, "block '" + block.name + "' takes no module '" + given.name + "'" +
-                              did_you_mean(given.name, settable(block)));
+                                 did_you_mean(given.name, settable(block)));
       module.given[given.name] = {&given, context.module, context.locals};
     }
     for (const auto& [name, line] : spec.settings)
@@ -166,7 +166,7 @@ class Builder {
     for (const ModuleSpec& each : block.modules)
       if (each.given && module.given.count(each.name) == 0)
         fail(spec.location, "block '" + block.name + "' must be given its module '" + each.name + "': \"" + each.name +
-                             "\": {\"block\": …}");
+                                "\": {\"block\": …}");
   }
 
   /// A module that was given to the block of `line`, and that this block passes on to another one.

@@ -120,7 +120,7 @@ struct Definition {
   std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null without the entry.
   std::vector<std::unique_ptr<Block>> blocks;
   std::map<std::string, const Block*> block_index;  ///< The same by name.
-  std::unique_ptr<const Block> model;  ///< Null in a file that only defines blocks and functions.
+  std::unique_ptr<const Block> model;               ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
   Index function_index;
   Renamed renamed;  ///< Old names of hyper-parameters and blocks.

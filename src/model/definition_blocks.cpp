@@ -41,8 +41,8 @@ void read_type(Input& input, const JsonNode& node) {
   const std::size_t bracket = std::min(text.find('['), text.size());
   std::string kind = text.substr(0, bracket);
   kind.erase(kind.find_last_not_of(' ') + 1);
-  const std::vector<std::string> kinds = {"int", "float", "bool", "any", "float32", "float64", "bfloat16",
-                                          "int32", "int64", "int8"};
+  const std::vector<std::string> kinds = {"int",     "float",    "bool",  "any",   "float32",
+                                          "float64", "bfloat16", "int32", "int64", "int8"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     fail(location_of(node), text, 0,
          "a type is written as in \"float [b, t]\", with int, float, bool, any or a dtype before the sizes" +
@@ -280,9 +280,9 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
 }
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
-  only_keys(
-      node, {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "export", "renamed"},
-      home.version);
+  only_keys(node,
+            {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "export", "renamed"},
+            home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
   block->location = location_of(node);

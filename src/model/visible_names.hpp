@@ -20,7 +20,7 @@ struct VisibleNames {
   const Block* block = nullptr;      ///< Its parameters, weights and modules are visible; null in hyper-parameters.
   /// How many of the block's parameters are visible: the default of a parameter may use the ones before it.
   std::size_t parameters = all_parameters;
-  bool recording = true;  ///< Weights, modules and `training` are visible; false in sizes and settings.
+  bool recording = true;                  ///< Weights, modules and `training` are visible; false in sizes and settings.
   const Definition* functions = nullptr;  ///< Its functions can be called; null in blocks.
   const OpTable* ops = nullptr;
 

@@ -169,8 +169,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     if (near_ == MPI_COMM_NULL) {
       const std::size_t rounded = (bytes + 64) / 64 * 64;
       auto* own = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
-      if (own == nullptr)
-        throw Error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
+      if (own == nullptr) throw Error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
       std::fill_n(own, rounded, std::byte{0});
       parts[static_cast<std::size_t>(rank_)] = {own, [](std::byte* p) { std::free(p); }};
       return parts;

@@ -42,7 +42,10 @@ const Op& watch_op() {
            is false. The check takes place only if the result is used.)",
       .inputs = {{"x", Accept::any}, {"condition", Accept::mask}},
       .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
-      .gradient = [](const GradientCall& call) { return Vars{call.cotangent(), {}}; },
+      .gradient =
+          [](const GradientCall& call) {
+            return Vars{call.cotangent(), {}};
+          },
       .lowering = {.kernel = watch_kernel, .overwrites = {0}, .any_dtype = true}};
   return entry;
 }

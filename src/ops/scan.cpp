@@ -108,27 +108,28 @@ Kernel no_kernel_inside(const KernelCall&) {
 /// Stands for a step's slice of an input while the cell is recorded.
 const Op& step_slice_op() {
   static const Op entry{.name = "step_slice",
-                      .doc = "The slice of a scan's input at one step.",
-                      .inputs = {{"x", Accept::any}},
-                      .attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}},
-                      .shape = [](const Call& call) {
-                        Shape shape = call.shape(0);
-                        shape.erase(normal_axis(call.integer("axis"), shape.size()));
-                        return std::vector<ValueType>{{call.dtype(0), shape}};
-                      },
-                      .gradient = no_gradient_inside,
-                      .lowering = {.kernel = no_kernel_inside}};
+                        .doc = "The slice of a scan's input at one step.",
+                        .inputs = {{"x", Accept::any}},
+                        .attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}},
+                        .shape =
+                            [](const Call& call) {
+                              Shape shape = call.shape(0);
+                              shape.erase(normal_axis(call.integer("axis"), shape.size()));
+                              return std::vector<ValueType>{{call.dtype(0), shape}};
+                            },
+                        .gradient = no_gradient_inside,
+                        .lowering = {.kernel = no_kernel_inside}};
   return entry;
 }
 
 /// Stands for a state at the beginning of a step while the cell is recorded.
 const Op& step_state_op() {
   static const Op entry{.name = "step_state",
-                      .doc = "The state of a scan at the beginning of a step; its input is the initial state.",
-                      .inputs = {{"first", Accept::any}},
-                      .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; },
-                      .gradient = no_gradient_inside,
-                      .lowering = {.kernel = no_kernel_inside}};
+                        .doc = "The state of a scan at the beginning of a step; its input is the initial state.",
+                        .inputs = {{"first", Accept::any}},
+                        .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; },
+                        .gradient = no_gradient_inside,
+                        .lowering = {.kernel = no_kernel_inside}};
   return entry;
 }
 

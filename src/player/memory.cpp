@@ -92,7 +92,7 @@ void Arena::reserve_for(std::size_t bytes) {
     if (size == bytes) break;
   }
   throw OutOfMemory("out of memory: cannot reserve address space for an arena of " + bytes_text(bytes) + ", and " +
-              memory_left_text());
+                    memory_left_text());
 }
 
 Arena::~Arena() {
@@ -104,8 +104,8 @@ void Arena::grow(std::size_t bytes) {
   if (bytes <= usable_) return;
   const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, page());
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
-    throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) + ", address space is reserved for " +
-                bytes_text(reserved_) + ", and " + memory_left_text());
+    throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) +
+                      ", address space is reserved for " + bytes_text(reserved_) + ", and " + memory_left_text());
   // Whole huge pages only: a huge page for the remainder would be resident to its end.
   madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
   usable_ = wanted;

@@ -62,9 +62,9 @@ void require_memory(const Node& node, const ValueType& type) {
 
 void require_countable(const Node& node, const ValueType& type) {
   if (checked_bytes(type.dtype, type.shape) > most_counted)
-    throw OutOfMemory("out of memory: " + step_name(node) + at_place(node.site) + " would read " + to_string(type) + ", " +
-                bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) + ", and at most " +
-                bytes_text(most_counted) + " are allowed");
+    throw OutOfMemory("out of memory: " + step_name(node) + at_place(node.site) + " would read " + to_string(type) +
+                      ", " + bytes_text(static_cast<std::size_t>(checked_bytes(type.dtype, type.shape))) +
+                      ", and at most " + bytes_text(most_counted) + " are allowed");
 }
 
 void require_memory(const PlannedProgram& planned) {
@@ -80,7 +80,7 @@ void require_memory(const PlannedProgram& planned) {
 void out_of_memory(const PlannedProgram& planned, const std::string& why) {
   const std::string start = "out of memory: ";
   throw OutOfMemory(start + (why.compare(0, start.size(), start) == 0 ? why.substr(start.size()) : why) +
-              largest_of(planned));
+                    largest_of(planned));
 }
 
 }  // namespace xtape

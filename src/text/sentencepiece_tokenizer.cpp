@@ -30,10 +30,10 @@ class Lines : public sentencepiece::SentenceIterator {
   Status status() const override { return {}; }
 
   /// Reads the next sentence: the rest of a line, ending early if a word gets too long, and between words if the
-  /// sentence gets long: the library takes dozens of bytes for each byte of a sentence. Pieces never reach over spaces, so
-  /// this changes no piece. Drops NUL characters.
+  /// sentence gets long: the library takes dozens of bytes for each byte of a sentence. Pieces never reach over spaces,
+  /// so this changes no piece. Drops NUL characters.
   void Next() override {
-    constexpr int longest_word = 256;             // characters; pieces have 16 at most
+    constexpr int longest_word = 256;               // characters; pieces have 16 at most
     constexpr std::size_t long_sentence = 1 << 16;  // bytes
     done_ = line_ == lines_.size();
     if (done_) return;

@@ -54,7 +54,7 @@ class Evaluator {
   std::array<bool, 3> has_{};
   Measuring measuring_;
   Sums sums_{};
-  Store left_;                        // carried states that the last batch left
+  Store left_;  // carried states that the last batch left
   struct Failing {
     std::size_t item = 0;
     FailedPlay play;

@@ -64,8 +64,8 @@ GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64
   }
   if (bytes() > memory_limit())
     throw OutOfMemory("out of memory: gradients in " + std::to_string(shards) + " shards take " + bytes_text(bytes()) +
-                " with their partial sums, and this process can have " + bytes_text(memory_limit()) +
-                ": a smaller batch.shards takes less");
+                      " with their partial sums, and this process can have " + bytes_text(memory_limit()) +
+                      ": a smaller batch.shards takes less");
   const std::size_t total = static_cast<std::size_t>(slot_count_) * layout_.bytes;
   near_.resize(static_cast<std::size_t>(group.size()));
   if (group.size() > 1) near_ = group.share(total);
@@ -250,8 +250,7 @@ std::size_t GradientSum::absent_bytes() const {
 std::size_t GradientSum::bytes() const {
   std::size_t sent = 0;
   for (int rank = 0; rank < group_.size(); ++rank)
-    if (!group_.is_near(rank))
-      sent += tops_of(shards_of(rank, group_.size(), shards_), shards_).size();
+    if (!group_.is_near(rank)) sent += tops_of(shards_of(rank, group_.size(), shards_), shards_).size();
   return static_cast<std::size_t>(slot_count_) * layout_.bytes + sent * owned_bytes_;
 }
 

@@ -31,8 +31,9 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std:
   if (settings.kind == "gpt2") return std::make_shared<Gpt2Tokenizer>(settings.vocab, settings.merges, settings.gpt2);
   if (settings.kind == "words")
     return std::make_shared<WordTokenizer>(
-        settings.vocabulary.empty() ? WordTokenizer(lines, settings.words)
-                                    : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words));
+        settings.vocabulary.empty()
+            ? WordTokenizer(lines, settings.words)
+            : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words));
   return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe.data.has_rows());
 }
 }  // namespace
@@ -65,8 +66,8 @@ Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& fi
     split.first += static_cast<std::size_t>(data.table.skip_lines);
   }
   if (data.has_pairs()) {
-    PairTexts pairs = files.size() == 1 ? read_pairs(files[0], data.reading)
-                                        : read_pairs(files[0], files[1], data.reading);
+    PairTexts pairs =
+        files.size() == 1 ? read_pairs(files[0], data.reading) : read_pairs(files[0], files[1], data.reading);
     split.columns = {std::move(pairs.source), std::move(pairs.target)};
   }
   return split;

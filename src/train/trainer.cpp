@@ -65,7 +65,7 @@ struct Trainer::Data {
   std::function<bool()> interrupt;              // the callbacks of fit(), while it runs
   std::function<void(const UpdatePart&)> part;  // …
   bool interrupted = false;                     // on this rank; all ranks decide together
-  double optimizer_seconds = 0;  // of all updates since the trainer was made, or the last profile began
+  double optimizer_seconds = 0;                 // of all updates since the trainer was made, or the last profile began
 
   /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
   void keep_to_memory() {
@@ -302,8 +302,9 @@ StepReport Trainer::update() {
     if (sums[3 + i] > 0) d.not_finite("carried state '" + d.plays.states()[i] + "'");
   if (count == 0) throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
   if (!std::isfinite(count) || count < 0)
-    throw TrainingError("update " + std::to_string(d.state.step + 1) + ": the count of targets, by which the loss is divided, is " +
-                        to_string(Literal(count)) + ", and must be above 0 and finite");
+    throw TrainingError("update " + std::to_string(d.state.step + 1) +
+                        ": the count of targets, by which the loss is divided, is " + to_string(Literal(count)) +
+                        ", and must be above 0 and finite");
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   const Clock::time_point computed = Clock::now();

@@ -15,8 +15,7 @@ using namespace xtape;
 
 namespace {
 struct DamagedFile {
-  std::string path =
-      (std::filesystem::temp_directory_path() / ("xtape-damaged-" + std::to_string(getpid()))).string();
+  std::string path = (std::filesystem::temp_directory_path() / ("xtape-damaged-" + std::to_string(getpid()))).string();
   ~DamagedFile() { std::filesystem::remove(path); }
   void write(const std::string& bytes) const { std::ofstream(path, std::ios::binary) << bytes; }
   std::string read() const {

@@ -36,8 +36,8 @@ void enumerate(Model& model, const Tokens& source, const SearchOptions& options,
   }
 }
 
-const std::vector<Tokens> inputs_of_search = {{3, 4, 5}, {6},         {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6},
-                                     {3, 3},    {6, 5, 4, 3}};
+const std::vector<Tokens> inputs_of_search = {
+    {3, 4, 5}, {6}, {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6}, {3, 3}, {6, 5, 4, 3}};
 }  // namespace
 
 TEST_CASE("a beam wide enough finds the best of all targets, under every penalty") {

@@ -50,9 +50,10 @@ TEST_CASE("sequence models: in pieces as they are as a whole, whatever pads the 
     predictor.begin(std::ssize(source_rows), translates ? NamedArrays{{"source", source}} : NamedArrays{});
     std::vector<std::vector<std::vector<double>>> whole;
     for (std::size_t row = 0; row < source_rows.size(); ++row)
-      whole.push_back(small::all_logits(model, targets[row],
-                                        translates ? std::vector<std::int64_t>(source_rows[row].begin(), source_rows[row].end())
-                                                   : std::vector<std::int64_t>()));
+      whole.push_back(
+          small::all_logits(model, targets[row],
+                            translates ? std::vector<std::int64_t>(source_rows[row].begin(), source_rows[row].end())
+                                       : std::vector<std::int64_t>()));
     std::size_t read = 0;
     for (const std::size_t piece : {3, 1, 1, 2}) {
       small::Rows next;

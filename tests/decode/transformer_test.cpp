@@ -24,7 +24,7 @@ Model transformer(const Settings& variant, Dtype dtype) {
   ModelOptions options;
   options.dtype = dtype;
   options.seed = 5;
-  options.hyper = {{"d_model", "16"},         {"d_ff", "24"},         {"heads", "2"},
+  options.hyper = {{"d_model", "16"},       {"d_ff", "24"},          {"heads", "2"},
                    {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "23"}};
   options.hyper.insert(options.hyper.end(), variant.begin(), variant.end());
   Model model = Model::load(source_root() + "/models/transformer.json", options);

@@ -1,5 +1,4 @@
 // BLEU against the scores and words of sacreBLEU in bleu.json.
-#include "source_root.hpp"
 #include "xtape/bleu.hpp"
 
 #include <doctest/doctest.h>
@@ -7,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "source_root.hpp"
 #include "words_13a.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"

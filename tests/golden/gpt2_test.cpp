@@ -50,7 +50,8 @@ void compare_gradients(Dtype dtype, const PlayerOptions& options, double toleran
   CHECK(std::fabs(player.scalar(recorded.loss) - loss) < tolerance * loss);
   for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
     CAPTURE(recorded.weights[i].name);
-    CHECK(error_of(player.view(recorded.gradients[i]), gpt2_fixture().at("grad." + recorded.weights[i].name)) < tolerance);
+    CHECK(error_of(player.view(recorded.gradients[i]), gpt2_fixture().at("grad." + recorded.weights[i].name)) <
+          tolerance);
   }
 }
 

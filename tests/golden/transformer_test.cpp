@@ -27,7 +27,7 @@ struct Case {
     ModelOptions options;
     options.dtype = Dtype::float64;
     options.initialise = false;
-    options.hyper = {{"d_model", "8"},          {"d_ff", "12"},         {"heads", "2"},
+    options.hyper = {{"d_model", "8"},        {"d_ff", "12"},          {"heads", "2"},
                      {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "13"},
                      {"dropout_rate", "0.0"}};
     options.hyper.insert(options.hyper.end(), more.begin(), more.end());

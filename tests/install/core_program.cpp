@@ -8,7 +8,8 @@ using namespace xtape;
 
 int main() {
   Array points(Dtype::float32, {64, 1}), sines(Dtype::float32, {64, 1});
-  for (int i = 0; i < 64; ++i) sines.as<float>()[i] = std::sin(points.as<float>()[i] = 0.1F * static_cast<float>(i) - 3);
+  for (int i = 0; i < 64; ++i)
+    sines.as<float>()[i] = std::sin(points.as<float>()[i] = 0.1F * static_cast<float>(i) - 3);
   Tape tape;
   Store weights;
   std::mt19937 generator(1);

@@ -32,14 +32,14 @@ std::size_t place(const Middle& extent, std::int64_t outer, std::int64_t i, std:
 
 TEST_CASE("softmax along any axis equals that of a plain loop, also in place, for any number of threads") {
   for (const Middle extent : {Middle{3, 5, 1},
-                                  {40, 1024, 1},
-                                  {2, 7, 3},
-                                  {3, 33, 40},
-                                  {1, 100, 17},
-                                  {4, 1, 2},
-                                  {2, 0, 3},
-                                  {0, 4, 1},
-                                  {1, 50257, 1}})
+                              {40, 1024, 1},
+                              {2, 7, 3},
+                              {3, 33, 40},
+                              {1, 100, 17},
+                              {4, 1, 2},
+                              {2, 0, 3},
+                              {0, 4, 1},
+                              {1, 50257, 1}})
     for (int threads : {1, 3}) {
       const std::int64_t count = extent.outer * extent.size * extent.inner;
       const std::vector<float> x = random_rows<float>(count, 5, 4);

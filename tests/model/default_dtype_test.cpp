@@ -46,9 +46,9 @@ TEST_CASE("'//' divides arrays, rounding down, and integers stay integers") {
 }
 
 TEST_CASE("a number that an integer array cannot hold is an error at its place") {
-  for (const char* call : {"full((t,), 3000000000, 'int32')", "full((t,), 2.5, 'int32')", "pad(iota((t,)), 1, 1, 0.5)",
-                           "shift_right(iota((t,)), 0, 0.5)", "masked_fill(iota((t,)), x[0] > 1, 0.5)",
-                           "clip(iota((t,)), 0.5, 2)"}) {
+  for (const char* call :
+       {"full((t,), 3000000000, 'int32')", "full((t,), 2.5, 'int32')", "pad(iota((t,)), 1, 1, 0.5)",
+        "shift_right(iota((t,)), 0, 0.5)", "masked_fill(iota((t,)), x[0] > 1, 0.5)", "clip(iota((t,)), 0.5, 2)"}) {
     const std::string error = error_of([&] { f({}, call, row); });
     CAPTURE(call);
     CAPTURE(error);

@@ -155,10 +155,12 @@ TEST_CASE("unknown and missing keys") {
         "small.json, line 2: the key \"hypr\" is not known here; did you mean 'hyper'?\n"
         "    \"hypr\": {}}\n"
         "    ^");
-  CHECK(load_error("{\"name\": \"small\"}") == "small.json, line 1: the key \"xtape\" is missing\n"
+  CHECK(load_error("{\"name\": \"small\"}") ==
+        "small.json, line 1: the key \"xtape\" is missing\n"
         "    {\"name\": \"small\"}\n"
         "    ^");
-  CHECK(load_error("{\"xtape\": 3}") == "small.json, line 1: this program reads definitions of versions 1 to 2\n"
+  CHECK(load_error("{\"xtape\": 3}") ==
+        "small.json, line 1: this program reads definitions of versions 1 to 2\n"
         "    {\"xtape\": 3}\n"
         "              ^");
   CHECK(load_error("{\"xtape\": 1}") == "small.json has no \"model\": it is only for use by other definitions");
@@ -241,7 +243,8 @@ TEST_CASE("hyper-parameters and their overrides") {
         "hyper-parameter 'n' of small.json is an integer, and cannot be 2.5");
   CHECK(hyper_error("\"n\": 4", {{"n", "2 *"}}) ==
         "override of hyper-parameter 'n': an expression belongs here\n    2 *\n       ^");
-  CHECK(hyper_error("\"n\": \"m + 1\", \"m\": \"n\"", {}) == "small.json, hyper, line 1: 'n' depends on itself\n"
+  CHECK(hyper_error("\"n\": \"m + 1\", \"m\": \"n\"", {}) ==
+        "small.json, hyper, line 1: 'n' depends on itself\n"
         "    {\"xtape\": 1, \"hyper\": {\"n\": \"m + 1\", \"m\": \"n\"},\n"
         "                                ^");
   CHECK(hyper_error("\"n\": null", {}) ==
@@ -255,9 +258,7 @@ TEST_CASE("inputs that do not fit a function") {
   const Model model = Model::parse(one_function({}, "x"));
   Tape tape;
   CHECK(error_of([&] { model.inputs(tape, "f", {{"b", 1}}); }) == "function 'f' needs the size 't'");
-  CHECK(error_of([&] {
-          model.inputs(tape, "f", {{"b", 1}, {"s", 1}});
-        }) == "function 'f' has no size 's'");
+  CHECK(error_of([&] { model.inputs(tape, "f", {{"b", 1}, {"s", 1}}); }) == "function 'f' has no size 's'");
   CHECK(error_of([&] { model.signature("g"); }) == "model 'small' has no function 'g'");
   CHECK(error_of([&] {
           model.record(tape, "f", {{"x", tape.input("one", {3})}});

@@ -203,8 +203,7 @@ TEST_CASE("the time that a definition takes is linear in its functions, weights 
 TEST_CASE("the time that a definition takes is linear in its hyper-parameters") {
   const auto definition = [](int count) {
     std::string hyper = "\"h0\": 1";
-    for (int i = 1; i < count; ++i)
-      hyper += ", \"h" + std::to_string(i) + "\": \"h" + std::to_string(i - 1) + " + 1\"";
+    for (int i = 1; i < count; ++i) hyper += ", \"h" + std::to_string(i) + "\": \"h" + std::to_string(i - 1) + " + 1\"";
     return "{\"xtape\": 2, \"hyper\": {" + hyper +
            "}, \"model\": {\"functions\": {\"f\": {\"inputs\": {\"x\": \"float [n]\"}, \"result\": \"x\"}}}}";
   };
@@ -254,7 +253,7 @@ TEST_CASE("a thread with a small stack gets an error, not a crash" * needs_small
     return repeated("neg(", depth) + inner + repeated(")", depth);
   };
   const std::pair<std::size_t, std::string> cases[] = {
-      {1 << 20, chained(190, nested(180, "p(x)"))},                  // while it is recorded, at the latest
+      {1 << 20, chained(190, nested(180, "p(x)"))},                    // while it is recorded, at the latest
       {small_stack, one_function({"y = " + nested(190, "x")}, "y")}};  // while it is read
   for (const auto& each : cases) {
     Job job{each.second, "none"};

@@ -110,9 +110,11 @@ TEST_CASE("op attention: a query whose keys are all masked gives zeros and zero 
 TEST_CASE("op attention: gradients") {
   const std::vector<xt::xarray<double>> points{normal_array({1, 3, 2, 4}, 1), normal_array({1, 4, 2, 4}, 2),
                                                normal_array({1, 4, 2, 3}, 3)};
-  check_gradients([](const Vars& v) {
-    return attend({v[0], v[1], v[2], v[0].tape().constant(causal(3, 4))}, by_position, 0.3);
-  }, points);
+  check_gradients(
+      [](const Vars& v) {
+        return attend({v[0], v[1], v[2], v[0].tape().constant(causal(3, 4))}, by_position, 0.3);
+      },
+      points);
   check_gradients([](const Vars& v) { return attend(v); }, points);
 }
 
@@ -128,7 +130,8 @@ TEST_CASE("op attention_grad: its own gradients") {
 
 TEST_CASE("op attention: its equations may use any labels") {
   Tape tape;
-  const Vars inputs{tape.parameter("q", normal_array({2, 3, 2, 4}, 1)), tape.parameter("k", normal_array({2, 5, 2, 4}, 2)),
+  const Vars inputs{tape.parameter("q", normal_array({2, 3, 2, 4}, 1)),
+                    tape.parameter("k", normal_array({2, 5, 2, 4}, 2)),
                     tape.parameter("v", normal_array({2, 5, 2, 4}, 3))};
   CHECK(fast(attend(inputs)[0]).to<double>() ==
         fast(attend(inputs, {"zyxw,zvxw->zxyv", "abce,aebd->acbd"})[0]).to<double>());

@@ -95,17 +95,29 @@ std::vector<Row> rows_of_arrays(World& w) {
          SharedList<int>({1, 2}).at(2);
        }},
       {"save_arrays", "moved", "array 'x' is empty",
-       [&w] { save_arrays("never", {{"x", moved_from(w.three.clone())}}); }},
+       [&w] {
+         save_arrays("never", {{"x", moved_from(w.three.clone())}});
+       }},
       {"save_arrays", "a key twice", "the metadata has the key 'k' twice",
-       [&w] { save_arrays("never", {{"x", w.three}}, {{"k", "1"}, {"k", "2"}}); }},
+       [&w] {
+         save_arrays("never", {{"x", w.three}}, {{"k", "1"}, {"k", "2"}});
+       }},
       {"save_arrays", "the key of a checksum", "the metadata has the key 'xxh3:x' twice",
-       [&w] { save_arrays("never", {{"x", w.three}}, {{"xxh3:x", "1"}}); }},
+       [&w] {
+         save_arrays("never", {{"x", w.three}}, {{"xxh3:x", "1"}});
+       }},
       {"ArrayWriter::ArrayWriter", "a name twice", "two arrays have the name 'a'",
-       [] { ArrayWriter("never", {{"a", Dtype::int8, {1}}, {"a", Dtype::int8, {1}}}); }},
+       [] {
+         ArrayWriter("never", {{"a", Dtype::int8, {1}}, {"a", Dtype::int8, {1}}});
+       }},
       {"ArrayWriter::write", "null view", "array 'a' is empty",
-       [&w] { ArrayWriter("never", {{"a", Dtype::float32, {3}}}).write(w.null); }},
+       [&w] {
+         ArrayWriter("never", {{"a", Dtype::float32, {3}}}).write(w.null);
+       }},
       {"save_play", "moved", "array 'x' is empty",
-       [&w] { save_play({w.tape, {w.y}, {{"x", moved_from(w.three.clone())}}, {}}, {"y"}, "never"); }},
+       [&w] {
+         save_play({w.tape, {w.y}, {{"x", moved_from(w.three.clone())}}, {}}, {"y"}, "never");
+       }},
       {"dtype_named", "unknown", "unknown dtype", [] { dtype_named("float"); }},
       {"normal_axis", "out of range", "out of range", [] { normal_axis(2, 2); }},
   };
@@ -228,8 +240,7 @@ std::vector<Row> rows_of_tapes(World& w) {
       {"grad", "an array", "must have one element", [&w] { grad(w.y, {w.x}); }},
       {"grad", "unused", "no gradient reaches input 0", [&w] { grad(sum(w.x), {w.y}); }},
       {"gradcheck", "empty", "the function is empty", [] { gradcheck({}, std::vector<ArrayView>{}); }},
-      {"gradcheck", "step 0", "the step must be above 0",
-       [] { gradcheck({}, std::vector<ArrayView>{}, {.step = 0}); }},
+      {"gradcheck", "step 0", "the step must be above 0", [] { gradcheck({}, std::vector<ArrayView>{}, {.step = 0}); }},
       {"gradcheck", "tolerance NaN", "the tolerance must be at least 0",
        [] { gradcheck({}, std::vector<ArrayView>{}, {.tolerance = std::nan("")}); }},
   };

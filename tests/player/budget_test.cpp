@@ -441,5 +441,6 @@ TEST_CASE("budgets: a plan that cannot be so small") {
   options.memory = least;
   CHECK_NOTHROW(Player(work.tape, work.outputs, options));
   options.memory = 1;
-  CHECK_THROWS_WITH_AS(Player(work.tape, work.outputs, options), doctest::Contains("but its memory limit is 1 byte: "), Error);
+  CHECK_THROWS_WITH_AS(Player(work.tape, work.outputs, options), doctest::Contains("but its memory limit is 1 byte: "),
+                       Error);
 }

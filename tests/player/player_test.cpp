@@ -21,7 +21,6 @@
 #include "xtape/xtensor.hpp"
 #include "xview.hpp"
 
-
 using namespace xtape;
 
 namespace {

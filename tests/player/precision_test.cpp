@@ -94,7 +94,8 @@ TEST_CASE("a model learns with bf16 as with float32" * needs_bfloat16()) {
     Store store;
     store.add("w", normal_values({64, 128}, 1));
     store.add("v", normal_values({128, 32}, 2));
-    const Var x = tape.parameter("x", normal_values({128, 64}, 3)), y = tape.parameter("y", normal_values({128, 32}, 4));
+    const Var x = tape.parameter("x", normal_values({128, 64}, 3)),
+              y = tape.parameter("y", normal_values({128, 32}, 4));
     const Var w = tape.parameter(store, "w"), v = tape.parameter(store, "v");
     const Var loss = mean(square(matmul(tanh(matmul(x, w) * 0.1), v) - y));
     Vars outputs = grad(loss, {w, v});
@@ -117,7 +118,8 @@ TEST_CASE("a model learns with bf16 as with float32" * needs_bfloat16()) {
 
 TEST_CASE("bf16 stores values that only products read as bfloat16, with the same bits" * needs_bfloat16()) {
   Tape tape;
-  const Var x = tape.parameter("x", normal_values({128, 256}, 1)), w = tape.parameter("w", normal_values({256, 512}, 2));
+  const Var x = tape.parameter("x", normal_values({128, 256}, 1)),
+            w = tape.parameter("w", normal_values({256, 512}, 2));
   const Var v = tape.parameter("v", normal_values({512, 256}, 3));
   const Var hidden = gelu(matmul(x, w));
   const Var loss = sum(square(matmul(reshape(hidden, {4, 32, 512}), v)));

@@ -407,10 +407,11 @@ TEST_CASE("errors of shards and ranks") {
   Batch uneven;
   uneven.add("tokens", Array(Dtype::int64, {4, 3}));
   uneven.add("mask", Array(Dtype::boolean, {3, 3}));
-  CHECK_THROWS_WITH_AS(train::shard_of(uneven, 0, 2),
-                       "batch.shards must be 1: the array 'mask' of the batch has shape (3, 3), which is not one row for "
-                       "each of the 4 rows, so it cannot be cut",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      train::shard_of(uneven, 0, 2),
+      "batch.shards must be 1: the array 'mask' of the batch has shape (3, 3), which is not one row for "
+      "each of the 4 rows, so it cannot be cut",
+      Error);
   Model model = recurrent::model_of();
   DistributedOptimizer optimizer(model, model.weights().names(), {});
   CHECK_THROWS_WITH_AS(optimizer.begin(1), "DistributedOptimizer: arrange() must be called first", Error);

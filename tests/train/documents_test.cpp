@@ -12,7 +12,7 @@ const std::string documents_recipe = R"json({
   "xtape": 1,
   "name": "texts",
   "definition": ")json" + source_root() +
-                                R"json(/models/gpt2.json",
+                                     R"json(/models/gpt2.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}, "n_positions": 24, "n_embd": 32, "n_layer": 1, "n_head": 2,
             "dropout_rate": 0, "activation": "relu", "epsilon": 1e-6, "padded": true},
   "data": {"kind": "documents", "text": "texts.txt", "separator": "line", "split": 0.8, "max_length": 20},

@@ -1,5 +1,4 @@
 // Runs that start from a model folder and are exported to one.
-#include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 
 #include <doctest/doctest.h>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint.hpp"
+#include "source_root.hpp"
 #include "tiny.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -18,7 +18,9 @@ std::string joined(const std::vector<std::string>& items) {
 }
 
 /// The parentheses of a tuple: "(2,)".
-std::string tuple(const std::vector<std::string>& items) { return "(" + joined(items) + (items.size() == 1 ? ",)" : ")"); }
+std::string tuple(const std::vector<std::string>& items) {
+  return "(" + joined(items) + (items.size() == 1 ? ",)" : ")");
+}
 
 std::string number_text(double value) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -201,7 +203,11 @@ class Writer {
 };
 }  // namespace
 
-Definition definition_of(const Program& program) { return Writer(program).take(); }
-std::string as_definition(const Program& program) { return definition_of(program).text; }
+Definition definition_of(const Program& program) {
+  return Writer(program).take();
+}
+std::string as_definition(const Program& program) {
+  return definition_of(program).text;
+}
 
 }  // namespace xtape::fuzz
