@@ -1,16 +1,16 @@
-/// Loops distributed over threads. OpenMP regions are opened in this file only.
+/// Loops distributed over threads. OpenMP regions are opened in threads.cpp only.
 #pragma once
 
-#include <omp.h>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdint>
 
-#include "activity.hpp"
-
 namespace xtape {
+
+/// parallel_pieces and parallel_each for a body that is a function of `context`. They are compiled once, not once per
+/// body: a region costs as much to compile as the work of a kernel.
+void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void* context,
+                void (*body)(const void* context, std::int64_t begin, std::int64_t finish, std::int64_t worker));
+void run_each(int threads, std::int64_t count, const void* context,
+              void (*body)(const void* context, std::int64_t index));
 
 /// Calls body(begin, end, worker) on contiguous pieces that cover [0, count), on at most `threads` threads. The size of
 /// each piece but the last is a multiple of `grain`. `worker` is in [0, threads), and pieces that run at the same time
@@ -20,38 +20,10 @@ namespace xtape {
 /// on where a piece ends: bodies that reduce do so over chunks of fixed size.
 template <class Body>
 void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
-  if (count <= 0) return;
-  constexpr std::int64_t most_ranges = 64, pieces_each = 8;
-  const std::int64_t grains = (count + grain - 1) / grain;
-  const std::int64_t range_count = std::min({std::int64_t{threads}, grains, most_ranges});
-  if (range_count <= 1) {
-    body(std::int64_t{0}, count, std::int64_t{0});
-    return;
-  }
-  const std::int64_t share = (grains + range_count - 1) / range_count;
-  const std::int64_t piece = (share + pieces_each - 1) / pieces_each * grain;
-  struct alignas(64) Range {
-    std::atomic<std::int64_t> next;
-    std::int64_t end;
-  };
-  std::array<Range, most_ranges> ranges;
-  for (std::int64_t i = 0; i < range_count; ++i) {
-    Range& range = ranges[static_cast<std::size_t>(i)];
-    range.next = std::min(count, i * share * grain);
-    range.end = std::min(count, (i + 1) * share * grain);
-  }
-  const Activity* activity = Activity::current();
-  // The team always has the same size, so the OpenMP library reuses it for every region and allocates nothing.
-#pragma omp parallel num_threads(threads)
-  {
-    const std::int64_t worker = omp_get_thread_num();
-    const Help help(worker == 0 ? nullptr : activity);
-    for (std::int64_t i = 0; i < range_count; ++i) {
-      Range& range = ranges[static_cast<std::size_t>((worker + i) % range_count)];
-      for (std::int64_t begin; (begin = range.next.fetch_add(piece, std::memory_order_relaxed)) < range.end;)
-        body(begin, std::min(range.end, begin + piece), worker);
-    }
-  }
+  run_pieces(threads, count, grain, &body,
+             [](const void* context, std::int64_t begin, std::int64_t finish, std::int64_t worker) {
+               (*static_cast<const Body*>(context))(begin, finish, worker);
+             });
 }
 
 /// As parallel_pieces, for bodies without scratch memory: body(begin, end).
@@ -65,12 +37,8 @@ void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Bod
 /// unknown cost. `body` must not throw.
 template <class Body>
 void parallel_each(int threads, std::int64_t count, const Body& body) {
-  if (threads <= 1 || count <= 1) {
-    for (std::int64_t i = 0; i < count; ++i) body(i);
-    return;
-  }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (std::int64_t i = 0; i < count; ++i) body(i);
+  run_each(threads, count, &body,
+           [](const void* context, std::int64_t index) { (*static_cast<const Body*>(context))(index); });
 }
 
 }  // namespace xtape

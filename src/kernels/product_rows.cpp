@@ -11,7 +11,8 @@
 namespace xtape {
 
 namespace {
-constexpr int rows_together = 8;
+template <class T>
+constexpr int rows_together = std::is_same_v<T, float> ? 8 : 4;
 constexpr std::int64_t most_rows = 32;            // without tiles, times a matrix that exceeds the second-level cache
 constexpr std::int64_t large_matrix = 1 << 20;    // elements of such a matrix
 constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
@@ -135,11 +136,11 @@ void by_columns(const Piece<T, W>& p) {
 template <class T, class W>
 using MultiplyRows = void (*)(const Piece<T, W>&);
 template <class T, class W, int... i>
-constexpr std::array<MultiplyRows<T, W>, rows_together> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
+constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_terms<T, W, i + 1>...};
 }
 template <class T, class W, int... i>
-constexpr std::array<MultiplyRows<T, W>, rows_together> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
+constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_columns<T, W, i + 1>...};
 }
 
@@ -159,15 +160,15 @@ class Chunked {
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(chunks * plan_.m * plan_.n) * sizeof(T); }
 
   void run(const T* x, const W* w, T* c, T* sums) const {
-    constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
+    constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
     static constexpr auto multiply = by_terms_of<T, W>(all_rows);
     const std::int64_t count = (plan_.k + chunk_ - 1) / chunk_, size = plan_.m * plan_.n;
     parallel_for(plan_.threads, count, 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t i = begin; i < finish; ++i)
-        for (std::int64_t row = 0; row < plan_.m; row += rows_together) {
+        for (std::int64_t row = 0; row < plan_.m; row += rows_together<T>) {
           const T* from = x + plan_.offsets[0] + row * plan_.m_strides[0] + i * chunk_ * plan_.k_strides[0];
           const W* chunk = w + plan_.offsets[1] + i * chunk_ * plan_.k_strides[1];
-          multiply[static_cast<std::size_t>(std::min<std::int64_t>(rows_together, plan_.m - row) - 1)](
+          multiply[static_cast<std::size_t>(std::min<std::int64_t>(rows_together<T>, plan_.m - row) - 1)](
               {from, chunk, sums + i * size + row * plan_.n, std::min(chunk_, plan_.k - i * chunk_), plan_.n,
                plan_.m_strides[0], plan_.k_strides[0], plan_.k_strides[1], 1, plan_.n, 1, false});
         }
@@ -200,10 +201,10 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
             },
             chunked.scratch_bytes()};
   }
-  constexpr auto all_rows = std::make_integer_sequence<int, rows_together>{};
+  constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
   const auto multiply = matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
   const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
-  const std::int64_t at_once = plan.m <= rows_together ? most_columns / plan.m : block_elements / plan.k;
+  const std::int64_t at_once = plan.m <= rows_together<T> ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
   return {
@@ -218,8 +219,8 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
             const std::int64_t first = block * block_columns;
             auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
             for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
-            for (std::int64_t row = 0; row < plan.m; row += rows_together) {
-              const std::int64_t rows = std::min<std::int64_t>(rows_together, plan.m - row);
+            for (std::int64_t row = 0; row < plan.m; row += rows_together<T>) {
+              const std::int64_t rows = std::min<std::int64_t>(rows_together<T>, plan.m - row);
               multiply[static_cast<std::size_t>(rows - 1)](
                   {x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
                    std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0],
@@ -236,7 +237,7 @@ bool rows_suit(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
   const bool large = plan.n * plan.k > large_matrix && !tiles_suit(given);
-  const bool few = plan.m <= rows_together || (plan.m <= most_rows && large);
+  const bool few = plan.m <= rows_together<float> || (plan.m <= most_rows && large);
   return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
          plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
 }

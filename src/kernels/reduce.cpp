@@ -1,8 +1,8 @@
 #include "reduce.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 #include "scalar.hpp"
@@ -12,10 +12,10 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t lanes = 64;   // independent partial results, in registers
-constexpr std::int64_t few_lanes = 8;  // as `lanes`, for short rows
+constexpr std::int64_t lanes = 64;          // independent partial results, in registers
+constexpr std::int64_t few_lanes = 8;       // as `lanes`, for short rows
 constexpr std::int64_t in_line_lanes = 16;  // elements of a lane that are combined sequentially, as in NumPy
-constexpr std::int64_t strip = 512;  // columns that are combined together, in the first-level cache
+constexpr std::int64_t strip = 512;         // columns that are combined together, in the first-level cache
 constexpr std::int64_t in_line_rows = 32;   // rows that are combined sequentially; more are combined pairwise
 constexpr std::int64_t chunk_elements = std::int64_t{1} << 15;  // elements per partial result, approximately
 
@@ -53,21 +53,21 @@ struct Least {
 struct Or {
   template <class T>
   static constexpr T start() {
-    return T{false};
+    return T{0};
   }
   template <class T>
   T operator()(T a, T b) const {
-    return a | b;
+    return static_cast<T>(a | b);
   }
 };
 struct And {
   template <class T>
   static constexpr T start() {
-    return T{true};
+    return T{1};
   }
   template <class T>
   T operator()(T a, T b) const {
-    return a & b;
+    return static_cast<T>(a & b);
   }
 };
 
@@ -129,8 +129,10 @@ inline Out reduce_by_lanes(const In* row, std::int64_t size, Combine combine) {
 /// Reduces contiguous elements, at most one chunk.
 template <class In, class Out, class Combine>
 Out reduce_row(const In* row, std::int64_t size, Combine combine) {
-  if (size >= 2 * lanes) return reduce_by_lanes<lanes, In, Out>(row, size, combine);
-  if (size >= few_lanes) return reduce_by_lanes<few_lanes, In, Out>(row, size, combine);
+  if constexpr (std::is_floating_point_v<Out>) {  // the order does not matter for integers
+    if (size >= 2 * lanes) return reduce_by_lanes<lanes, In, Out>(row, size, combine);
+    if (size >= few_lanes) return reduce_by_lanes<few_lanes, In, Out>(row, size, combine);
+  }
   Out result = Combine::template start<Out>();
   for (std::int64_t i = 0; i < size; ++i) result = combine(result, static_cast<Out>(row[i]));
   return result;
@@ -261,7 +263,7 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
     case Reduction::sum:
     case Reduction::mean:
       with_scalar(in_, [&](auto scalar) {
-        using T = decltype(scalar);
+        using T = ReadAs<decltype(scalar)>;
         using Out = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
         run_as<T, Out>(in, out, scratch, Add{});
         if (reduction_ == Reduction::mean)
@@ -279,10 +281,10 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
       });
       break;
     case Reduction::any:
-      run_as<bool, bool>(in, out, scratch, Or{});
+      run_as<ReadAs<bool>, ReadAs<bool>>(in, out, scratch, Or{});
       break;
     case Reduction::all:
-      run_as<bool, bool>(in, out, scratch, And{});
+      run_as<ReadAs<bool>, ReadAs<bool>>(in, out, scratch, And{});
       break;
   }
 }

@@ -42,6 +42,10 @@ auto with_element(Dtype dtype, const F& f) {
   return dtype == Dtype::bfloat16 ? f(bfloat16{}) : dtype == Dtype::int8 ? f(std::int8_t{}) : with_scalar(dtype, f);
 }
 
+/// The type as which a loop reads elements of type T. Compilers do not vectorise loops that read bool.
+template <class T>
+using ReadAs = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
+
 /// The type in which sums, differences and products of T are computed. Integers wrap, as in NumPy; C++ defines that for
 /// unsigned integers only.
 template <class T>

@@ -4,6 +4,7 @@
 /// on how an array is cut into pieces.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -31,25 +32,27 @@ template <class T, std::size_t n, class F>
 void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, const F& f) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
-  const auto call =
-      [&f]<std::size_t... each>(const std::array<const T*, n>& from, std::int64_t at, std::index_sequence<each...>) {
-    return Batch(f(Batch::load_unaligned(from[each] + at)...));
+  const auto over_registers = [&f] [[gnu::noinline]] (const std::array<const T*, n>& from, T* to, std::int64_t size) {
+    [&]<std::size_t... each>(std::index_sequence<each...>) {
+      for (std::int64_t i = 0; i < size; i += width)
+        Batch(f(Batch::load_unaligned(from[each] + i)...)).store_unaligned(to + i);
+    }
+    (std::make_index_sequence<n>{});
   };
-  constexpr auto all = std::make_index_sequence<n>{};
-  std::int64_t i = 0;
-  for (; i + width <= count; i += width) call(in, i, all).store_unaligned(out + i);
-  if (i == count) return;
+  const std::int64_t whole = count / width * width, rest = count - whole;
+  over_registers(in, out, whole);
+  if (rest == 0) return;
   // The tail is also computed in full registers, padded with ones, for which no function traps or is slow.
   std::array<std::array<T, Batch::size>, n> padded;
   std::array<const T*, n> from;
   for (std::size_t k = 0; k < n; ++k) {
     padded[k].fill(T{1});
-    for (std::int64_t j = i; j < count; ++j) padded[k][static_cast<std::size_t>(j - i)] = in[k][j];
+    std::copy_n(in[k] + whole, rest, padded[k].data());
     from[k] = padded[k].data();
   }
   std::array<T, Batch::size> result;
-  call(from, 0, all).store_unaligned(result.data());
-  for (std::int64_t j = i; j < count; ++j) out[j] = result[static_cast<std::size_t>(j - i)];
+  over_registers(from, result.data(), width);
+  std::copy_n(result.data(), rest, out + whole);
 }
 
 /// f(x). For float64, lanes with |x| >= limit or NaN use the scalar f: xsimd's batch version converts them to integers,
