@@ -224,8 +224,7 @@ TEST_CASE("a caret is under its character, in long lines and in lines with unpri
 }
 
 TEST_CASE("files are read whole; directories and pipes are refused without waiting") {
-  const std::string folder = std::filesystem::temp_directory_path() / "xtape_json_test";
-  std::filesystem::remove_all(folder);
+  const std::string folder = std::filesystem::temp_directory_path() / ("xtape_json_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string text = std::string(200000, 'a') + '\0' + "b";
   std::ofstream(folder + "/file", std::ios::binary) << text;

@@ -81,7 +81,7 @@ all_end() { # all_end SECONDS: whether the launcher and all ranks end in this ti
   local left
   { # without what the shell says about killed jobs
     for _ in $(seq "$((10 * $1))"); do
-      left=$(processes)
+      left=$(processes; ! kill -0 "$launched" || echo "$launched") # the launcher has no such variable until it begins
       [ -n "$left" ] || break
       sleep 0.1
     done

@@ -1,9 +1,9 @@
 // Faults in definitions: the op, the module and the line of the file are named right in all.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "folders.hpp"
 #include "play.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
@@ -11,6 +11,7 @@
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
+using namespace xtape::test;
 
 namespace {
 struct DefinitionFault {
@@ -240,17 +241,12 @@ RecordedPlay play_of(const Model& model, const DefinitionFault& fault) {
 }  // namespace
 
 TEST_CASE("faults in definitions: a copy gives the lines of its original while that says the same") {
-  const std::string folder = "definition_faults_copy";
-  std::filesystem::create_directory(folder);
-  const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder + "/" + name) << text;
-    return folder + "/" + name;
-  };
+  const Folder folder;
   for (const DefinitionFault& fault : faults()) {
     CAPTURE(fault.name);
     const std::string text = definition(fault.model);
-    const std::string file = write("own.json", text);
-    const std::string copy = write("copy.json", Model::load(file).definition_text());
+    const std::string file = folder.write("own.json", text);
+    const std::string copy = folder.write("copy.json", Model::load(file).definition_text());
     const auto site_of = [&](const std::string& original) {
       ModelOptions options;
       options.original = original;
@@ -267,12 +263,11 @@ TEST_CASE("faults in definitions: a copy gives the lines of its original while t
     const auto [site_without, keys_without] = site_of("");
     CHECK(site_without.find("copy.json") != std::string::npos);
     CHECK(keys == keys_without);  // random numbers are those of the copy
-    write("own.json", "{}");
+    folder.write("own.json", "{}");
     CHECK(site_of(file) == site_of(""));
     std::filesystem::remove(file);
     CHECK(site_of(file) == site_of(""));
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("faults in definitions: op, module and line are named, and the capsule fails in the same way") {

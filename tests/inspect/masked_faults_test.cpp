@@ -1,14 +1,15 @@
 // Faults in programs half of which have masks of -inf: the call and the line are named right in all, the time steps and
 // the infinity that a failure comes from are named, and no literal is blamed.
 #include <cmath>
-#include <filesystem>
 
 #include "faulty.hpp"
+#include "folders.hpp"
 #include "xtape/model.hpp"
 #include "xtape/scan.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
+using namespace xtape::test;
 using namespace faulty;
 
 namespace {
@@ -474,10 +475,9 @@ TEST_CASE("masked faults: a capsule keeps what the failure says") {
   const Failure& failure = capsule->failure;
   CHECK(failure.op == "log");
   CHECK(failure.time_steps == std::vector<std::int64_t>{1});
-  const std::string folder = "masked_faults_capsule";
-  capsule->save(folder);
-  const Failure again = Capsule::load(folder).failure;
-  std::filesystem::remove_all(folder);
+  const Folder folder;
+  capsule->save(folder / "capsule");
+  const Failure again = Capsule::load(folder / "capsule").failure;
   CHECK(to_string(again) == to_string(failure));
   CHECK(again.time_steps == failure.time_steps);
   REQUIRE(again.causes.size() == failure.causes.size());
