@@ -8,12 +8,15 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <sstream>
 #include <string>
 
+#include "checksum.hpp"
 #include "drawer.hpp"
 #include "oracles.hpp"
 #include "print.hpp"
 #include "shrink.hpp"
+#include "trial.hpp"
 
 using namespace xtape;
 using namespace xtape::fuzz;
@@ -24,6 +27,8 @@ constexpr const char* usage =
     "                                                                  draws and checks the programs of M seeds\n"
     "tapes --seed N [--op NAME]                                        prints one program and runs every check\n"
     "tapes --ops [--first N] [--count M]                               counts how often ops are drawn\n"
+    "tapes --digests [--first N] [--count M]                           prints hashes of plans and results, to compare\n"
+    "                                                                  two builds; for one seed, its plans\n"
     "\n"
     "  --op NAME   draws this op often\n"
     "  --all       runs every check on every program; otherwise each seed runs some of them\n"
@@ -34,7 +39,7 @@ constexpr double unlimited = 1e9;
 struct Wanted {
   std::uint64_t first = 0, count = 0;  ///< count 0: 1000, or as many as `minutes` allows.
   double minutes = unlimited;
-  bool all = false, one = false, keep = false, ops = false;
+  bool all = false, one = false, keep = false, ops = false, digests = false;
   DrawOptions draw;
 };
 
@@ -42,8 +47,11 @@ struct Wanted {
 bool read(int count, char** arguments, Wanted& wanted) {
   for (int i = 1; i < count; ++i) {
     const std::string name = arguments[i];
-    if (name == "--all" || name == "--keep" || name == "--ops") {
-      (name == "--all" ? wanted.all : name == "--keep" ? wanted.keep : wanted.ops) = true;
+    if (name == "--all" || name == "--keep" || name == "--ops" || name == "--digests") {
+      (name == "--all"    ? wanted.all
+       : name == "--keep" ? wanted.keep
+       : name == "--ops"  ? wanted.ops
+                          : wanted.digests) = true;
       continue;
     }
     if (i + 1 == count) return false;
@@ -70,8 +78,7 @@ bool read(int count, char** arguments, Wanted& wanted) {
 bool agrees(std::uint64_t seed, const Wanted& wanted) {
   const Program program = draw(seed, wanted.draw);
   if (wanted.one) std::cout << as_cpp(program, {"seed " + std::to_string(seed), ""});
-  const auto failure =
-      first_failure(recipe_of(program), wanted.one || wanted.all ? all_checks() : checks_for(seed));
+  const auto failure = first_failure(recipe_of(program), wanted.one || wanted.all ? all_checks() : checks_for(seed));
   if (!failure) return true;
   std::cout << "seed " << seed << (wanted.draw.focus.empty() ? "" : " (--op " + wanted.draw.focus + ")") << ": "
             << failure->check << ": " << failure->what << std::endl;
@@ -81,6 +88,26 @@ bool agrees(std::uint64_t seed, const Wanted& wanted) {
             << as_cpp(shrunk.program, {"seed " + std::to_string(seed), shrunk.failure.check}) << "\n"
             << as_definition(shrunk.program) << std::endl;
   return false;
+}
+
+/// Prints a line for each way of playing a program: hashes of the plan and of the results of all plays.
+void print_digests(std::uint64_t seed, const Wanted& wanted) {
+  const Recipe recipe = recipe_of(draw(seed, wanted.draw));
+  Trial trial(recipe);
+  std::vector<Way> ways = other_ways();
+  ways.insert(ways.begin(), {reference(), all_on(2)});
+  for (const Way& way : ways) {
+    const Played& played = trial.played(way);
+    std::ostringstream plan;
+    plan << played.plan;
+    std::vector<std::uint64_t> hashes;
+    for (const auto& values : played.values)
+      for (const Array& value : values) hashes.push_back(checksum_of(value.data(), value.bytes()));
+    std::cout << "seed " << seed << ", " << way.name << ": plan " << std::hex
+              << checksum_of_piece(plan.str().data(), plan.str().size()) << ", values " << checksum_of_pieces(hashes)
+              << std::dec << "\n";
+    if (wanted.one) std::cout << plan.str();
+  }
 }
 }  // namespace
 
@@ -96,6 +123,10 @@ int main(int count, char** arguments) {
     return 2;
   }
   if (wanted.count == 0) wanted.count = wanted.minutes < unlimited ? std::numeric_limits<std::uint64_t>::max() : 1000;
+  if (wanted.digests) {
+    for (std::uint64_t i = 0; i < wanted.count; ++i) print_digests(wanted.first + i, wanted);
+    return 0;
+  }
   if (wanted.ops) {
     std::map<std::string, std::size_t> counts;
     for (std::uint64_t i = 0; i < wanted.count; ++i)

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Compares two builds that must plan and compute the same: a refactoring is proven by it.
+
+usage: replay.py BEFORE AFTER [--tapes N] [--steps N] [--data FOLDER] [--out FOLDER]
+
+BEFORE and AFTER are build directories. Both print, and must print the same:
+  - plans and digests of every value of the training steps of all workloads (tests/plans);
+  - hashes of the plans and results of N random tapes (2000), each played in 20 ways (tests/tapes);
+  - losses and gradient norms of the first N updates (3) of the recipes, and their results on validation data.
+The recipes that need no given data are always trained; those on Shakespeare and Multi30k with --data, a folder that has
+tinyshakespeare/input.txt, multi30k/ and multi30k-bpe/. Prints the first difference of each kind, and exits with 1 if
+there is any. What was printed stays in --out (replayed)."""
+import argparse, itertools, json, os, subprocess, sys
+
+VARYING = ("tokens_per_s", "seconds")
+
+
+def made_data(build, folder):
+    """Writes the data of the recipes that need none, and returns their settings by recipe."""
+    os.makedirs(folder, exist_ok=True)
+    programs = os.path.join(build, "examples", "data")
+    for program, *words in (("number_words", "3000", "200"), ("sums",), ("dates", "3000", "200")):
+        subprocess.run([os.path.join(programs, program), os.path.join(folder, program), *words], check=True)
+    digits = ["".join(str((i * 7919 + k * 104729) // (k + 3) % 10) for k in range(3 + i % 6)) for i in range(3000)]
+
+    def write(name, lines):
+        with open(os.path.join(folder, name), "w") as file:
+            file.writelines(line + "\n" for line in lines)
+        return os.path.join(folder, name)
+
+    reversing = write("reversing.tsv", (f"{d}\t{d[::-1]}" for d in dict.fromkeys(digits)))
+    sorting = write("sorting.txt", ("".join(d) + "=" + "".join(sorted(d)) for d in itertools.product("012", repeat=6)))
+    texts = write("texts.tsv", ("label\ttext", *(f"{'odd' if int(d) % 2 else 'even'}\t{' '.join(d)}" for d in digits)))
+    return {
+        "number_words": {"data.folder": os.path.join(folder, "number_words")},
+        "adder": {"data.folder": os.path.join(folder, "sums")},
+        "dates_gru": {"data.folder": os.path.join(folder, "dates")},
+        "dates_lstm": {"data.folder": os.path.join(folder, "dates")},
+        "reversing": {"data.pairs": reversing, "data.held_out": 100},
+        "sorting": {"data.text": sorting},
+        "classify_texts": {"data.table": texts},
+    }
+
+
+def given_data(folder):
+    text = {"data.text": os.path.join(folder, "tinyshakespeare", "input.txt")}
+    pairs = {"data.folder": os.path.join(folder, "multi30k")}
+    return {
+        "shakespeare_char": text, "shakespeare_lstm": text, "shakespeare_transformer": text, "gpt2_padded": {**text, "data.max_length": 100},
+        "multi30k_de_en": pairs, "multi30k_gru": pairs, "multi30k_lstm": pairs,
+        "multi30k_tiny_en_de": {"data.folder": os.path.join(folder, "multi30k-bpe")},
+    }
+
+
+def losses(build, recipe, settings, steps, run):
+    """The lines of a training of a few updates."""
+    subprocess.run(["rm", "-rf", run], check=True)
+    words = []
+    for key, value in {**settings, "steps": steps, "schedule.warmup": 1}.items():
+        words += ["--set", f"{key}={value}"]
+    done = subprocess.run([os.path.join(build, "src", "cli", "xtape"), "train", recipe, "--out", run, "--threads", "2",
+                           *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        return [f"{recipe}: {done.stderr.strip()}"]
+    lines = []
+    with open(os.path.join(run, "metrics.jsonl")) as file:
+        for line in file:
+            kept = {key: value for key, value in json.loads(line).items() if key not in VARYING}
+            lines.append(f"{recipe}: {json.dumps(kept)}")
+    return lines
+
+
+def printed(build, *words):
+    """What a program of the tests prints, without the folder of the sources, which sites name."""
+    with open(os.path.join(build, "meson-info", "meson-info.json")) as file:
+        source = json.load(file)["directories"]["source"]
+    done = subprocess.run([os.path.join(build, "tests", words[0]), *words[1:]], capture_output=True, text=True)
+    lines = done.stdout.splitlines() + [f"{words[0]}: {line}" for line in done.stderr.splitlines()]
+    return [line.replace(source + "/", "") for line in lines]
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("builds", nargs=2)
+    parser.add_argument("--tapes", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--data")
+    parser.add_argument("--out", default="replayed")
+    wanted = parser.parse_args()
+    recipes = made_data(wanted.builds[0], os.path.join(wanted.out, "data"))
+    if wanted.data:
+        recipes.update(given_data(wanted.data))
+    kinds = {
+        "workloads": lambda build, run: printed(build, "plans"),
+        "tapes": lambda build, run: printed(build, "tapes", "--digests", "--count", str(wanted.tapes)),
+        "recipes": lambda build, run: [line for recipe, settings in recipes.items()
+                                       for line in losses(build, recipe, settings, wanted.steps, run)],
+    }
+    differ = 0
+    for kind, print_by in kinds.items():
+        both = []
+        for side, build in zip(("before", "after"), wanted.builds):
+            both.append(print_by(build, os.path.join(wanted.out, "run")))
+            with open(os.path.join(wanted.out, f"{kind}.{side}"), "w") as file:
+                file.writelines(line + "\n" for line in both[-1])
+        unequal = [(a, b) for a, b in itertools.zip_longest(*both) if a != b]
+        print(f"{kind}: {len(both[0])} lines, {len(unequal)} differ", flush=True)
+        if unequal or not both[0]:
+            differ += 1
+            print(f"  before: {unequal[0][0]}\n  after:  {unequal[0][1]}" if unequal else "  nothing was printed")
+    sys.exit(1 if differ else 0)
+
+
+if __name__ == "__main__":
+    main()
