@@ -46,6 +46,10 @@ inline bool operator==(ValueId a, ValueId b) {
 inline bool operator!=(ValueId a, ValueId b) {
   return !(a == b);
 }
+/// The order of recording.
+inline bool operator<(ValueId a, ValueId b) {
+  return a.node != b.node ? a.node < b.node : a.output < b.output;
+}
 
 template <>
 inline constexpr const char* kind_of_value<std::int64_t> = "size";
@@ -375,3 +379,10 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
 Vars checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, Caller caller = Caller::here());
 
 }  // namespace xtape
+
+template <>
+struct std::hash<xtape::ValueId> {
+  std::size_t operator()(xtape::ValueId id) const noexcept {
+    return (static_cast<std::size_t>(static_cast<std::uint32_t>(id.node)) << 8) ^ static_cast<std::size_t>(id.output);
+  }
+};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -29,13 +30,9 @@ std::string described(const Recording& recording, std::size_t index) {
 }
 
 std::vector<bool> needed_nodes(const Recording& recording) {
-  std::vector<bool> needed(recording.tape.size(), false);
-  needed[static_cast<std::size_t>(recording.result.id().node)] = true;
-  for (const Carry& state : recording.tape.states()) needed[static_cast<std::size_t>(state.output.id().node)] = true;
-  for (std::size_t i = needed.size(); i-- > 0;)
-    if (needed[i])
-      for (const ValueId& input : recording.tape.node(i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
-  return needed;
+  std::vector<ValueId> values{recording.result.id()};
+  for (const Carry& state : recording.tape.states()) values.push_back(state.output.id());
+  return needed_by(recording.tape, values);
 }
 
 /// Per node: whether its values depend on a fixed input, but neither values nor shape on the step.
@@ -126,7 +123,7 @@ NamedVars boundary_vars(Recording& recording, const Split& split) {
 Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory) {
   Recording rest;
   rest.tape = recording.tape.blank();
-  std::vector<std::pair<ValueId, ValueId>> given;  // boundary value -> value of the rest
+  Copier copier(recording.tape, rest.tape);
   for (std::size_t i = 0; i < split.boundary.size(); ++i) {
     const BoundaryValue& boundary = split.boundary[i];
     const Var rows_first = rest.tape.parameter("fixed " + std::to_string(i), memory[i]);
@@ -135,21 +132,12 @@ Recording rest_of(const Recording& recording, const Split& split, const std::vec
     if (value.type() != recording.tape.type(boundary.value))
       throw DefinitionError("the function computes " + to_string(value.type()) + " from its fixed inputs, but needs " +
                             to_string(recording.tape.type(boundary.value)));
-    given.emplace_back(boundary.value, value.id());
+    copier.replace(boundary.value, value.id());
   }
-  std::vector<std::int32_t> map(recording.tape.size(), -1);
-  const auto moved = [&](ValueId id) {
-    const auto boundary = std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.first == id; });
-    return boundary != given.end() ? boundary->second : ValueId{map[static_cast<std::size_t>(id.node)], id.output};
-  };
-  for (std::size_t i = 0; i < recording.tape.size(); ++i) {
-    if (!split.needed[i] || split.fixed[i]) continue;
-    Node node = recording.tape.node(i);
-    for (ValueId& input : node.inputs) input = moved(input);
-    map[i] = rest.tape.append(std::move(node)).node;
-  }
+  for (std::size_t i = 0; i < recording.tape.size(); ++i)
+    if (split.needed[i] && !split.fixed[i]) copier.copy(static_cast<std::int32_t>(i));
   const auto var = [&](const Var& of) {
-    const ValueId id = moved(of.id());
+    const ValueId id = copier.now(of.id());
     return id.node < 0 ? Var() : rest.tape.var(id);
   };
   rest.tokens = var(recording.tokens);

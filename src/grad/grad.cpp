@@ -8,17 +8,13 @@
 
 #include "calls.hpp"
 #include "fusions.hpp"
+#include "graph.hpp"
 #include "xtape/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-std::uint64_t key_of(ValueId id) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(id.node)) << 32) |
-         static_cast<std::uint32_t>(id.output);
-}
-
 /// One sweep from the outputs back to the inputs, over the nodes from `begin` on. A loop, not a recursion, because a
 /// tape may be long.
 class Sweep {
@@ -36,7 +32,7 @@ class Sweep {
   Vars run(const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
     std::size_t finish = begin_;
     for (const Var& output : outputs) finish = std::max(finish, static_cast<std::size_t>(output.id().node) + 1);
-    for (const Var& input : inputs) wanted_.emplace(key_of(input.id()), Var());
+    for (const Var& input : inputs) wanted_.emplace(input.id(), Var());
     mark_dependents(finish);
     if (fuses_) find_fusions(outputs, inputs, finish);
     for (std::size_t i = 0; i < outputs.size(); ++i) contribute(outputs[i].id(), cotangents[i]);
@@ -44,7 +40,7 @@ class Sweep {
     for (auto& wanted : wanted_)  // nodes before `begin_` were not visited
       if (wanted.second.empty()) wanted.second = total(wanted.first);
     Vars gradients;
-    for (const Var& input : inputs) gradients.push_back(wanted_.at(key_of(input.id())));
+    for (const Var& input : inputs) gradients.push_back(wanted_.at(input.id()));
     return gradients;
   }
 
@@ -63,14 +59,10 @@ class Sweep {
   /// Finds the fusions among the nodes that the outputs depend on. Only the outputs and inputs of this sweep must be
   /// kept: later uses of other values are not known yet.
   void find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
-    TapeSegment stretch{tape_, std::vector<bool>(finish, false)};
-    for (const Var& output : outputs) {
-      stretch.nodes[static_cast<std::size_t>(output.id().node)] = true;
-      stretch.asked.push_back(output.id());
-    }
-    for (std::size_t i = finish; i-- > 0;)
-      if (stretch.nodes[i])
-        for (const ValueId& input : tape_.node(i).inputs) stretch.nodes[static_cast<std::size_t>(input.node)] = true;
+    TapeSegment stretch{tape_, {}};
+    for (const Var& output : outputs) stretch.asked.push_back(output.id());
+    stretch.nodes = needed_by(tape_, stretch.asked);
+    stretch.nodes.resize(finish);
     for (const Var& input : inputs) {
       if (static_cast<std::size_t>(input.id().node) >= finish) continue;
       stretch.asked.push_back(input.id());
@@ -81,21 +73,20 @@ class Sweep {
 
   bool depends(ValueId id) const {
     const auto index = static_cast<std::size_t>(id.node);
-    return (index >= begin_ && index - begin_ < depends_.size() && depends_[index - begin_]) ||
-           wanted_.count(key_of(id)) != 0;
+    return (index >= begin_ && index - begin_ < depends_.size() && depends_[index - begin_]) || wanted_.count(id) != 0;
   }
 
-  void contribute(ValueId id, const Var& value) { pending_[key_of(id)].push_back(value); }
+  void contribute(ValueId id, const Var& value) { pending_[id].push_back(value); }
 
   /// The sum of the contributions to a value's cotangent; an empty var if there are none.
-  Var total(std::uint64_t key) {
-    const auto found = pending_.find(key);
+  Var total(ValueId id) {
+    const auto found = pending_.find(id);
     if (found == pending_.end()) return Var();
     Vars parts = std::move(found->second);
     pending_.erase(found);
     Var sum = parts[0];
     if (parts.size() > 1) {
-      const auto in_site = tape_.in_site(tape_.node(key >> 32).site);
+      const auto in_site = tape_.in_site(tape_.node(static_cast<std::size_t>(id.node)).site);
       for (std::size_t i = 1; i < parts.size(); ++i) sum = add(sum, parts[i]);
     }
     return sum;
@@ -106,10 +97,10 @@ class Sweep {
     Vars cotangents;
     bool reached = false;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      const std::uint64_t key = key_of({static_cast<std::int32_t>(index), static_cast<std::int32_t>(i)});
-      cotangents.push_back(total(key));
+      const ValueId id{static_cast<std::int32_t>(index), static_cast<std::int32_t>(i)};
+      cotangents.push_back(total(id));
       reached |= !cotangents.back().empty();
-      const auto wanted = wanted_.find(key);
+      const auto wanted = wanted_.find(id);
       if (wanted != wanted_.end()) wanted->second = cotangents.back();
     }
     if (!reached || !depends_[index - begin_] || declined_) return;
@@ -222,8 +213,8 @@ class Sweep {
   bool declined_ = false;
   std::optional<Fusions> fusions_;
   std::vector<bool> depends_;
-  std::unordered_map<std::uint64_t, Vars> pending_;
-  std::map<std::uint64_t, Var> wanted_;
+  std::unordered_map<ValueId, Vars> pending_;
+  std::map<ValueId, Var> wanted_;
 };
 
 void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotangents, const GradOptions& options) {

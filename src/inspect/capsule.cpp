@@ -12,47 +12,42 @@ namespace {
 class Cut {
  public:
   Cut(const Program& program, const NodeByNode::Values& arrays)
-      : program_(program), arrays_(arrays), tape_(program.tape.blank()) {}
+      : program_(program), arrays_(arrays), copier_(program.tape, program.tape.blank()) {}
 
   void add(std::int32_t index) {
-    Node node = program_.node(index);
-    for (ValueId& input : node.inputs) input = value(input);
-    node.serial = 0;
-    const std::int32_t copy = tape_.append(std::move(node)).node;
-    for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k)
-      values_[{index, static_cast<std::int32_t>(k)}] = {copy, static_cast<std::int32_t>(k)};
+    for (const ValueId& input : program_.node(index).inputs) value(input);
+    copier_.copy(index);
   }
 
   /// The copy of a value: of a node that was added, or a parameter with its array.
   ValueId value(ValueId id) {
-    const auto found = values_.find(key_of(id));
-    if (found != values_.end()) return found->second;
+    if (copier_.known(id)) return copier_.now(id);
     if (program_.node(id.node).op == &constant_op()) {
       add(id.node);
-      return values_.at(key_of(id));
+      return copier_.now(id);
     }
     Node node;
     node.op = &parameter_op();
-    node.storage = arrays_.at(key_of(id));
+    node.storage = arrays_.at(id);
     node.outputs = {{node.storage.dtype(), node.storage.shape()}};
     node.site = program_.node(id.node).site;
     node.name = label_of(program_, id);
     while (operands_.has(node.name)) node.name += "'";
     const std::string name = node.name;
-    const ValueId copy = tape_.append(std::move(node));
-    operands_.add(name, tape_.var(copy));
-    return values_[key_of(id)] = copy;
+    const ValueId copy = copier_.to().append(std::move(node));
+    operands_.add(name, copier_.to().var(copy));
+    copier_.replace(id, copy);
+    return copy;
   }
 
-  const Tape& tape() const { return tape_; }
+  const Tape& tape() { return copier_.to(); }
   const NamedVars& operands() const { return operands_; }
 
  private:
   const Program& program_;
   const NodeByNode::Values& arrays_;
-  Tape tape_;
+  Copier copier_;
   NamedVars operands_;
-  std::map<std::pair<std::int32_t, std::int32_t>, ValueId> values_;
 };
 
 /// The failing node, and the nodes that compute its causes as long as they are out of range; or the whole stretch.
@@ -64,7 +59,7 @@ std::set<std::int32_t> nodes_of_capsule(const Program& program, const FailingNod
     if (!program.node(index).op->is_source()) nodes.insert(index);
   if (!failing.stretch.empty()) return nodes;
   for (std::size_t i = 0; i + 1 < causes.values.size() && nodes.size() < most_nodes; ++i) {
-    const Range range = range_of(causes.arrays.at(key_of(causes.values[i].value)));
+    const Range range = range_of(causes.arrays.at(causes.values[i].value));
     if (i > 0 && range.all_finite() && range.magnitude() <= in_range) break;
     nodes.insert(causes.values[i + 1].user);
   }

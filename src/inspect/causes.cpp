@@ -39,7 +39,7 @@ class Stretch {
 
   /// A usual number with which the failure disappears, if it replaces the elements of `value`.
   std::optional<double> mended_by(ValueId value) const {
-    const Array& array = causes_.arrays.at(key_of(value));
+    const Array& array = causes_.arrays.at(value);
     if (array.count() == 0) return std::nullopt;
     for (const double number : {1.0, 0.0, 0.5, -0.5})
       if (!fails_with(value, filled_like(array, number))) return number;
@@ -49,7 +49,7 @@ class Stretch {
   /// The index of the first element of `value` that is enough for the failure, if `number` replaces the others. Empty
   /// if it takes several.
   std::vector<std::int64_t> culprit(ValueId value, double number) const {
-    const Array& array = causes_.arrays.at(key_of(value));
+    const Array& array = causes_.arrays.at(value);
     std::int64_t begin = 0, finish = array.count();
     while (finish - begin > 1) {
       const std::int64_t middle = begin + (finish - begin) / 2;
@@ -66,7 +66,7 @@ class Stretch {
  private:
   bool fails_with(ValueId value, const Array& replacement) const {
     NodeByNode::Values values = causes_.arrays;
-    values[key_of(value)] = replacement;
+    values[value] = replacement;
     try {
       for (const std::int32_t index : nodes_) {
         if (index <= value.node) continue;
@@ -158,7 +158,7 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
   add_outputs(causes, plays, failing);
   const std::vector<bool> varies = varying_nodes(program);
   Stretch stretch(plays, failing, causes);
-  const auto is_known = [&](ValueId id) { return causes.arrays.count(key_of(id)) > 0; };
+  const auto is_known = [&](ValueId id) { return causes.arrays.count(id) > 0; };
   for (std::int32_t user = failing.node; causes.values.size() < most_causes + failing.stretch.size();) {
     const Node& node = program.node(user);
     stretch.begin_at(user);
@@ -169,7 +169,7 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
     for (const ValueId id : node.inputs) {
       const std::optional<double> number = stretch.mended_by(id);
       const std::tuple rank{number.has_value(), varies[static_cast<std::size_t>(id.node)],
-                            strangeness(range_of(causes.arrays.at(key_of(id))))};
+                            strangeness(range_of(causes.arrays.at(id)))};
       if (chosen && rank <= best) continue;
       chosen = id;
       mending = number;

@@ -66,7 +66,7 @@ std::vector<Cause> described_causes(const Program& program, const Causes& causes
   std::vector<Cause> list;
   for (const CausingValue& each : causes.values) {
     const Node& node = program.node(each.value.node);
-    const Array& array = causes.arrays.at(key_of(each.value));
+    const Array& array = causes.arrays.at(each.value);
     Cause cause{label_of(program, each.value), to_string(program.tape.type(each.value)), to_string(node.site),
                 range_of(array)};
     if (!each.element.empty()) {

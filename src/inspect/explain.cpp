@@ -14,16 +14,6 @@
 namespace xtape {
 
 namespace {
-/// The nodes of a tape that a loss depends on.
-std::vector<bool> before_loss(const Tape& tape, std::int32_t loss) {
-  std::vector<bool> found(static_cast<std::size_t>(loss) + 1, false);
-  found.back() = true;
-  for (std::size_t i = found.size(); i-- > 0;)
-    if (found[i])
-      for (const ValueId id : tape.node(i).inputs) found[static_cast<std::size_t>(id.node)] = true;
-  return found;
-}
-
 /// Whether a gradient can flow through the call: an integer has none.
 bool passes_gradient(const Node& node) {
   return node.op->differentiable && std::any_of(node.outputs.begin(), node.outputs.end(),
@@ -96,8 +86,6 @@ class Flow {
     Var part;  // the norm of what flows back through it; empty: nothing
     double norm = 0;
   };
-  using Key = std::pair<std::int32_t, std::int32_t>;
-  static Key key_of(ValueId id) { return {id.node, id.output}; }
 
   std::string label(ValueId id) const {
     return to_string(Origin{id.node, tape_.node(static_cast<std::size_t>(id.node)).op});
@@ -107,7 +95,7 @@ class Flow {
   /// Marks the nodes that depend on the value, and of those the ones between it and the loss.
   void find_nodes() {
     const std::int32_t last = loss_.id().node;
-    const std::vector<bool> needed = before_loss(tape_, last);
+    const std::vector<bool> needed = needed_by(tape_, {loss_.id()});
     depends_.assign(static_cast<std::size_t>(last) + 1, false);
     for (std::int32_t i = value_.id().node + 1; i <= last; ++i) {
       const auto reads = [&](ValueId id) {
@@ -123,7 +111,7 @@ class Flow {
       if (!needed[static_cast<std::size_t>(i)]) continue;
       users_.push_back(i);
       for (const ValueId id : node(i).inputs)
-        if (reads(id)) uses_[key_of(id)].push_back({i, {}, 0});
+        if (reads(id)) uses_[id].push_back({i, {}, 0});
     }
     for (auto& each : uses_) {
       std::vector<Use>& list = each.second;
@@ -145,11 +133,11 @@ class Flow {
         if (is_floating(output.dtype())) values.push_back(output);
       }
     const Vars gradients = grad(loss_, values, {.materialize_grads = true});
-    std::map<Key, Var> gradient_of;
+    std::map<ValueId, Var> gradient_of;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      gradient_of[key_of(values[i].id())] = gradients[i];
-      norms_[key_of(values[i].id())] = {record_norm(gradients[i]), mean(cast(gradients[i] == 0, Dtype::float32))};
-      measured_.push_back(norms_[key_of(values[i].id())].second);
+      gradient_of[values[i].id()] = gradients[i];
+      norms_[values[i].id()] = {record_norm(gradients[i]), mean(cast(gradients[i] == 0, Dtype::float32))};
+      measured_.push_back(norms_[values[i].id()].second);
     }
     for (auto& [key, list] : uses_)
       for (Use& use : list) {
@@ -158,10 +146,10 @@ class Flow {
         for (std::size_t k = 0; k < node(use.user).outputs.size(); ++k) {
           const auto found = gradient_of.find({use.user, static_cast<std::int32_t>(k)});
           if (found == gradient_of.end()) continue;
-          outputs.push_back(found->first.second);
+          outputs.push_back(found->first.output);
           cotangents.push_back(found->second);
         }
-        if (!outputs.empty()) use.part = record_norm(part_of(use.user, {key.first, key.second}, outputs, cotangents));
+        if (!outputs.empty()) use.part = record_norm(part_of(use.user, key, outputs, cotangents));
       }
   }
 
@@ -185,11 +173,11 @@ class Flow {
         if (!use.part.empty()) use.norm = std::sqrt(results_.at(use.part.id().node));
   }
 
-  double norm_of(ValueId id) const { return std::sqrt(results_.at(norms_.at(key_of(id)).first.id().node)); }
-  double zeros_of(ValueId id) const { return results_.at(norms_.at(key_of(id)).second.id().node); }
+  double norm_of(ValueId id) const { return std::sqrt(results_.at(norms_.at(id).first.id().node)); }
+  double zeros_of(ValueId id) const { return results_.at(norms_.at(id).second.id().node); }
 
   std::vector<Use> uses_of(ValueId id) const {
-    const auto found = uses_.find(key_of(id));
+    const auto found = uses_.find(id);
     std::vector<Use> list = found == uses_.end() ? std::vector<Use>() : found->second;
     std::stable_sort(list.begin(), list.end(), [](const Use& a, const Use& b) { return a.norm > b.norm; });
     return list;
@@ -205,7 +193,7 @@ class Flow {
     double most = -1;
     for (std::size_t k = 0; k < node(user).outputs.size(); ++k) {
       const ValueId id{user, static_cast<std::int32_t>(k)};
-      if (norms_.count(key_of(id)) == 0 || norm_of(id) <= most) continue;
+      if (norms_.count(id) == 0 || norm_of(id) <= most) continue;
       best = id;
       most = norm_of(id);
     }
@@ -227,7 +215,7 @@ class Flow {
     for (const auto& each : uses_)
       for (const Use& use : each.second) {
         const ValueId output = output_of(use.user);
-        const double given = norms_.count(key_of(output)) > 0 ? norm_of(output) : 0;
+        const double given = norms_.count(output) > 0 ? norm_of(output) : 0;
         if (given == 0 || use.norm > least * given) continue;
         found.push_back({label(output), to_string(node(use.user).site),
                          use.norm == 0 ? "its gradient is not 0, but all that it passes on is 0"
@@ -242,8 +230,8 @@ class Flow {
   const Var loss_, value_;
   std::vector<bool> depends_;
   std::vector<std::int32_t> users_;  // between the value and the loss, in order
-  std::map<Key, std::vector<Use>> uses_;
-  std::map<Key, std::pair<Var, Var>> norms_;  // of gradients: the sum of squares, and the fraction of zeros
+  std::map<ValueId, std::vector<Use>> uses_;
+  std::map<ValueId, std::pair<Var, Var>> norms_;  // of gradients: the sum of squares, and the fraction of zeros
   Vars measured_;
   std::map<std::int32_t, double> results_;
   std::vector<FlowCut> cut_;

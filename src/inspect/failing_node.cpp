@@ -66,7 +66,7 @@ Trial Trials::operator()(const Mends& mends) const {
   try {
     const NodeByNode::Values values = plays_.play(visit);
     std::vector<Array> outputs;
-    for (const ValueId id : program().outputs) outputs.push_back(values.at(key_of(id)));
+    for (const ValueId id : program().outputs) outputs.push_back(values.at(id));
     result.outputs = kinds_of(outputs);
   } catch (const OutOfMemory&) {
     throw;

@@ -98,7 +98,7 @@ std::string label_of(const Program& program, ValueId id) {
 
 std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values) {
   std::vector<Array> operands;
-  for (const ValueId id : node.inputs) operands.push_back(values.at(key_of(id)));
+  for (const ValueId id : node.inputs) operands.push_back(values.at(id));
   return operands;
 }
 
@@ -118,7 +118,7 @@ NodeByNode::Values NodeByNode::play(const Visit& visit, const std::set<std::int3
     const bool more = visit(i, operands, outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) values[{i, static_cast<std::int32_t>(k)}] = outputs[k];
     for (const ValueId id : node.inputs)
-      if (kept.count(id.node) == 0 && last_user(id) <= i) values.erase(key_of(id));
+      if (kept.count(id.node) == 0 && last_user(id) <= i) values.erase(id);
     if (!more) break;
   }
   return values;

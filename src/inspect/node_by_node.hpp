@@ -26,7 +26,7 @@ class NodeByNode {
   /// Called after each node with its operands and its outputs, which it may change: later nodes read the changed ones.
   /// Returns whether to go on.
   using Visit = std::function<bool(std::int32_t node, const std::vector<Array>& operands, std::vector<Array>& outputs)>;
-  using Values = std::map<std::pair<std::int32_t, std::int32_t>, Array>;  ///< By node and output.
+  using Values = std::map<ValueId, Array>;
   /// Plays all nodes in order. Arrays are freed after their last use, except those of the nodes in `keep` and the
   /// outputs of the program, which are returned. Throws what a kernel throws, which names op and line.
   Values play(const Visit& visit, const std::set<std::int32_t>& keep = {}) const;
@@ -45,10 +45,6 @@ class NodeByNode {
   PlayerOptions options_;
   std::uint64_t step_;
 };
-
-inline std::pair<std::int32_t, std::int32_t> key_of(ValueId id) {
-  return {id.node, id.output};
-}
 
 /// The program with the calls inside in place of those that have a body, such as scans: step by step.
 Program with_open_bodies(const Program& program);

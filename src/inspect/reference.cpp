@@ -199,7 +199,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
       plays.play([](std::int32_t, const std::vector<Array>&, std::vector<Array>&) { return true; });
   std::set<std::int32_t> known;
   for (const Compared& each : list) {
-    const Array& own = values.at(key_of(plays.program().outputs[each.output]));
+    const Array& own = values.at(plays.program().outputs[each.output]);
     const Array& theirs = *reference.find(each.name);
     Mismatch found;
     found.name = each.name;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,8 +79,6 @@ class ScanStep {
   Recorded record(const std::vector<Stacked>& stacked, const std::vector<ValueId>& next);
 
  private:
-  using Key = std::pair<std::int32_t, std::int32_t>;
-  static Key key_of(ValueId id) { return {id.node, id.output}; }
   std::vector<bool> needed_nodes(const std::vector<ValueId>& results);
   Sequence drawn(const Node& node);
   Sequence projected(const Node& node);
@@ -90,8 +88,8 @@ class ScanStep {
   Tape step_;
   std::int64_t length_;
   bool reverse_;
-  std::map<Key, Sequence> sequences_;
-  std::map<Key, Var> outers_;
+  std::unordered_map<ValueId, Sequence> sequences_;
+  std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
   std::vector<bool> varies_;  // per node, up to the last one that was queried
 };

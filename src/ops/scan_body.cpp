@@ -1,5 +1,6 @@
 // Prepares the body of a scan: separates random draws from other ops, and applies rules.
 #include "fusions.hpp"
+#include "graph.hpp"
 #include "scan.hpp"
 
 namespace xtape {
@@ -21,27 +22,20 @@ using Now = std::function<Var(ValueId)>;
 
 /// Records the body on a new tape. For each node, `instead` may record a replacement and return its outputs; if it
 /// returns none, the node is copied.
-Tape rerecorded(const Tape& body,
-                   const std::function<Vars(Tape& next, std::int32_t index, const Now& now)>& instead) {
-  Tape next = body.blank();
-  std::vector<Vars> vars(body.size());
-  const Now now = [&](ValueId id) {
-    return vars[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
-  };
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    const auto in_site = next.in_site(body.node(i).site);
-    vars[i] = instead(next, static_cast<std::int32_t>(i), now);
-    if (!vars[i].empty()) continue;
-    Node node = body.node(i);
-    for (ValueId& input : node.inputs) input = now(input).id();
-    const std::size_t count = node.outputs.size();
-    const std::int32_t placed = next.append(std::move(node)).node;
-    for (std::size_t k = 0; k < count; ++k) vars[i].push_back(next.var({placed, static_cast<std::int32_t>(k)}));
+Tape rerecorded(const Tape& body, const std::function<Vars(Tape& next, std::int32_t index, const Now& now)>& instead) {
+  Copier copier(body, body.blank());
+  const Now now = [&](ValueId id) { return copier.to().var(copier.now(id)); };
+  for (std::int32_t index = 0; index < static_cast<std::int32_t>(body.size()); ++index) {
+    const auto in_site = copier.to().in_site(body.node(static_cast<std::size_t>(index)).site);
+    const Vars made = instead(copier.to(), index, now);
+    if (made.empty()) copier.copy(index);
+    for (std::size_t k = 0; k < made.size(); ++k)
+      if (!made[k].empty()) copier.replace({index, static_cast<std::int32_t>(k)}, made[k].id());
   }
   std::vector<ValueId> results;
-  for (const ValueId& id : body.results()) results.push_back(now(id).id());
-  next.set_results(results);
-  return next;
+  for (const ValueId& id : body.results()) results.push_back(copier.now(id));
+  copier.to().set_results(results);
+  return copier.to();
 }
 }  // namespace
 

@@ -2,6 +2,7 @@
 // inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps.
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "scan.hpp"
 #include "xtape/ops.hpp"
@@ -54,7 +55,7 @@ class OutgoingGradients {
       case Form::linear:
         return record_call(step_.outer_tape(), *node.op, {take_sum(node.inputs[0], recorded)}, node.attributes)[0];
       default:
-        return recorded.states[first_sum_ + accumulators_.at(key_of(value))];
+        return recorded.states[first_sum_ + accumulators_.at(value)];
     }
   }
 
@@ -69,7 +70,7 @@ class OutgoingGradients {
     }
   }
   Var take_stacked(ValueId value, std::int64_t axis, const ScanStep::Recorded& recorded) {
-    if (!computed_after(value)) return recorded.stacked[emitted_.at({key_of(value), axis})];
+    if (!computed_after(value)) return recorded.stacked[emitted_.at({value, axis})];
     const Node node = node_of(value);
     if (form_of(value) == Form::product) return product(node, recorded, axis);
     return take_stacked(node.inputs[0], axis, recorded) + take_stacked(node.inputs[1], axis, recorded);
@@ -83,8 +84,6 @@ class OutgoingGradients {
   }
 
  private:
-  using Key = std::pair<std::int32_t, std::int32_t>;
-  static Key key_of(ValueId id) { return {id.node, id.output}; }
   /// How a value is computed: a slice of a sequence; an einsum; a sum; an addition of equal types; neg or a view;
   /// other.
   enum class Form { sequence, product, sum, addition, linear, other };
@@ -118,18 +117,17 @@ class OutgoingGradients {
   }
   Sequence steps(ValueId value, const ScanStep::Recorded& recorded) {
     if (const Sequence* sequence = step_.sequence(value)) return *sequence;
-    return {recorded.stacked[emitted_.at({key_of(value), 0})], 0};
+    return {recorded.stacked[emitted_.at({value, 0})], 0};
   }
 
   /// Makes a value a stacked output of the scan.
   void emit(ValueId value, std::int64_t axis) {
-    if (emitted_.emplace(std::make_pair(key_of(value), axis), outputs_.size()).second)
-      outputs_.push_back({value, axis});
+    if (emitted_.emplace(std::make_pair(value, axis), outputs_.size()).second) outputs_.push_back({value, axis});
   }
 
   /// Adds a state that sums a value over the steps.
   void accumulate(ValueId value) {
-    if (!accumulators_.emplace(key_of(value), sums_.size()).second) return;
+    if (!accumulators_.emplace(value, sums_.size()).second) return;
     const ValueType type = step_.tape().type(value);
     Tape tape = step_.tape();
     const Var before = tape.input("sum" + std::to_string(sums_.size()), type.shape, type.dtype);
@@ -171,10 +169,10 @@ class OutgoingGradients {
 
   ScanStep& step_;
   std::vector<ScanStep::Stacked> outputs_;
-  std::map<std::pair<Key, std::int64_t>, std::size_t> emitted_;  // (value, axis) -> index in `outputs_`
-  std::vector<ValueId> sums_;                                    // the accumulators after a step
-  std::map<Key, std::size_t> accumulators_;                      // value -> index in `sums_`
-  std::size_t first_sum_ = 0;                                    // index of the first accumulator among the states
+  std::map<std::pair<ValueId, std::int64_t>, std::size_t> emitted_;  // (value, axis) -> index in `outputs_`
+  std::vector<ValueId> sums_;                                        // the accumulators after a step
+  std::unordered_map<ValueId, std::size_t> accumulators_;            // value -> index in `sums_`
+  std::size_t first_sum_ = 0;                                        // index of the first accumulator among the states
 };
 }  // namespace
 

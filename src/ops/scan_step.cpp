@@ -1,6 +1,7 @@
 // ScanStep: records a scan from a step.
 #include <algorithm>
 
+#include "graph.hpp"
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
@@ -32,18 +33,18 @@ ScanStep::ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse)
     : outer_(std::move(outer)), step_(std::move(step)), length_(length), reverse_(reverse) {}
 
 void ScanStep::set_sequence(ValueId value, const Sequence& sequence) {
-  if (outers_.count(key_of(value)) == 0) sequences_.emplace(key_of(value), sequence);
+  if (outers_.count(value) == 0) sequences_.emplace(value, sequence);
 }
 
 void ScanStep::set_state(ValueId value, const Var& first) {
   states_.emplace_back(value, first);
 }
 void ScanStep::set_outer(ValueId value, const Var& var) {
-  outers_.emplace(key_of(value), var);
+  outers_.emplace(value, var);
 }
 
 const Sequence* ScanStep::sequence(ValueId value) const {
-  const auto found = sequences_.find(key_of(value));
+  const auto found = sequences_.find(value);
   return found == sequences_.end() ? nullptr : &found->second;
 }
 
@@ -52,7 +53,7 @@ bool ScanStep::is_state(ValueId value) const {
 }
 
 bool ScanStep::varies(ValueId value) {
-  if (outers_.count(key_of(value)) != 0) return false;
+  if (outers_.count(value) != 0) return false;
   if (sequence(value) != nullptr || is_state(value)) return true;
   for (std::size_t i = varies_.size(); i <= static_cast<std::size_t>(value.node); ++i) {
     const Node& node = step_.node(i);
@@ -64,17 +65,14 @@ bool ScanStep::varies(ValueId value) {
 }
 
 Var ScanStep::outer(ValueId value) {
-  const auto found = outers_.find(key_of(value));
+  const auto found = outers_.find(value);
   if (found != outers_.end()) return found->second;
   Node node = step_.node(static_cast<std::size_t>(value.node));
   for (ValueId& input : node.inputs) input = outer(input).id();
-  const std::size_t count = node.outputs.size();
+  const auto count = static_cast<std::int32_t>(node.outputs.size());
   const std::int32_t placed = outer_.append(std::move(node)).node;
-  for (std::size_t k = 0; k < count; ++k) {
-    const auto output = static_cast<std::int32_t>(k);
-    outers_.emplace(Key{value.node, output}, outer_.var({placed, output}));
-  }
-  return outers_.at(key_of(value));
+  for (std::int32_t k = 0; k < count; ++k) outers_.emplace(ValueId{value.node, k}, outer_.var({placed, k}));
+  return outers_.at(value);
 }
 
 /// Records a random array for all steps at once on the outer tape.
@@ -148,51 +146,43 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   form.reverse = reverse_;
   form.states = static_cast<std::int64_t>(states_.size());
   auto body = std::make_shared<Tape>(step_.blank());
-  Vars inputs;                    // of the scan
-  std::map<Key, ValueId> inside;  // value of the step -> value of the body
+  Vars inputs;  // of the scan
+  Copier into_body(step_, *body);
   const auto enter = [&](ValueId id, const Var& from) {
     const ValueType type = step_.type(id);
-    inside.emplace(key_of(id), body->input("in" + std::to_string(inputs.size()), type.shape, type.dtype).id());
+    const Var input = body->input("in" + std::to_string(inputs.size()), type.shape, type.dtype);
+    if (!into_body.known(id)) into_body.replace(id, input.id());
     inputs.push_back(from);
   };
   for (const ValueId& id : used) {
     const Sequence* slice_of = sequence(id);
-    if (slice_of == nullptr || inside.count(key_of(id)) != 0) continue;
+    if (slice_of == nullptr || into_body.known(id)) continue;
     enter(id, slice_of->var);
     form.input_axes.push_back(slice_of->axis);
   }
   for (const auto& [id, first] : states_) enter(id, first);
-  std::map<Key, ValueId> captured;  // outer var -> value of the body
+  std::unordered_map<ValueId, ValueId> captured;  // outer var -> value of the body
   for (const ValueId& id : used) {
-    if (inside.count(key_of(id)) != 0 || varies(id)) continue;
+    if (into_body.known(id) || varies(id)) continue;
     const Var var = outer(id);
     if (var.node().op == &constant_op() && var.shape().empty()) {
-      inside.emplace(key_of(id), body->constant(var.node().storage).id());
+      into_body.replace(id, body->constant(var.node().storage).id());
       continue;
     }
-    const auto known = captured.find(key_of(var.id()));
+    const auto known = captured.find(var.id());
     if (known != captured.end()) {
-      inside.emplace(key_of(id), known->second);
+      into_body.replace(id, known->second);
       continue;
     }
     enter(id, var);
-    captured.emplace(key_of(var.id()), inside.at(key_of(id)));
+    captured.emplace(var.id(), into_body.now(id));
   }
-  for (std::size_t i = 0; i < needed.size(); ++i) {
-    if (!needed[i]) continue;
-    Node node = step_.node(i);
-    for (ValueId& input : node.inputs) input = inside.at(key_of(input));
-    const std::size_t count = node.outputs.size();
-    const std::int32_t placed = body->append(std::move(node)).node;
-    for (std::size_t k = 0; k < count; ++k) {
-      const auto output = static_cast<std::int32_t>(k);
-      inside.emplace(Key{static_cast<std::int32_t>(i), output}, ValueId{placed, output});
-    }
-  }
+  for (std::size_t i = 0; i < needed.size(); ++i)
+    if (needed[i]) into_body.copy(static_cast<std::int32_t>(i));
 
   std::vector<ValueId> given;
   for (const Stacked& output : stacked) {
-    given.push_back(inside.at(key_of(output.value)));
+    given.push_back(into_body.now(output.value));
     form.output_axes.push_back(output.axis);
   }
   const auto offer = [&](ValueId id) {
@@ -200,11 +190,11 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
     given.push_back(id);
     form.output_axes.push_back(0);
   };
-  for (const auto& state : states_) offer(inside.at(key_of(state.first)));
+  for (const auto& state : states_) offer(into_body.now(state.first));
   for (std::size_t i = 0; i < body->size(); ++i)
     for (std::size_t k = 0; is_kept(body->node(i)) && k < body->node(i).outputs.size(); ++k)
       offer({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
-  for (const ValueId& id : next) given.push_back(inside.at(key_of(id)));
+  for (const ValueId& id : next) given.push_back(into_body.now(id));
   body->set_results(given);
 
   const Vars outputs = record_call(outer_, scan_op(), inputs, form.attributes(), body);

@@ -1,6 +1,6 @@
 // Constant folding: computes values that depend on constants only while planning.
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 
 #include "passes.hpp"
 
@@ -29,10 +29,10 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
 /// The folded values that other nodes read or that are outputs.
 std::vector<ValueId> taken_values(const Program& program, const std::vector<bool>& constant) {
   std::vector<ValueId> values;
-  std::set<std::pair<std::int32_t, std::int32_t>> seen;
+  std::unordered_set<ValueId> seen;
   const auto take = [&](ValueId id) {
     if (!constant[static_cast<std::size_t>(id.node)] || program.node(id.node).op == &constant_op()) return;
-    if (seen.emplace(id.node, id.output).second) values.push_back(id);
+    if (seen.insert(id).second) values.push_back(id);
   };
   for (std::size_t i = 0; i < program.tape.size(); ++i)
     if (!constant[i])
@@ -44,23 +44,17 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
 /// Computes `values` in one play, so that thousands of constants need one player.
 std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
                             const std::vector<ValueId>& values) {
-  Tape tape = program.tape.blank();
-  std::vector<std::int32_t> placed(program.tape.size(), -1);
-  const auto here = [&](ValueId id) { return ValueId{placed[static_cast<std::size_t>(id.node)], id.output}; };
-  for (std::size_t i = 0; i < program.tape.size(); ++i) {
-    if (!constant[i]) continue;
-    Node node = program.tape.node(i);
-    for (ValueId& input : node.inputs) input = here(input);
-    placed[i] = tape.append(std::move(node)).node;
-  }
+  Copier copier(program.tape, program.tape.blank());
+  for (std::size_t i = 0; i < program.tape.size(); ++i)
+    if (constant[i]) copier.copy(static_cast<std::int32_t>(i));
   Vars outputs;
-  for (const ValueId& id : values) outputs.push_back(tape.var(here(id)));
+  for (const ValueId& id : values) outputs.push_back(copier.to().var(copier.now(id)));
   PlayerOptions options;
   options.passes = Passes::reference();
   options.passes.expand = false;
   options.passes.reuse = true;
   options.threads = 1;
-  Player player(tape, outputs, options);
+  Player player(copier.to(), outputs, options);
   player.play();
   std::vector<Array> results;
   for (const Var& output : outputs) results.emplace_back(player.view(output));

@@ -24,15 +24,12 @@ std::size_t bytes_of(const ValueType& type) {
 }
 
 Placements::Placements(const Program& program, const Passes& passes, const ExternalBuffers& external)
-    : program_(program), passes_(passes) {
-  for (std::size_t i = 0; i < program.tape.size(); ++i) {
-    const std::size_t outputs = program.tape.node(i).outputs.size();
-    places_.emplace_back(outputs);
-    last_.emplace_back(outputs, static_cast<std::int32_t>(i));
-    requested_.emplace_back(outputs, false);
-  }
-  for (const ValueId& id : program.outputs)
-    requested_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = true;
+    : program_(program),
+      passes_(passes),
+      places_(program.tape, {}),
+      last_(program.tape, -1),
+      requested_(program.tape, false) {
+  for (const ValueId& id : program.outputs) requested_[id] = true;
   find_last_uses();
   place_external(external);
   if (passes.views) place_backwards();
@@ -54,21 +51,20 @@ void Placements::place_external(const ExternalBuffers& external) {
 }
 
 bool Placements::requested(ValueId id) const {
-  return requested_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+  return requested_[id];
 }
 
 void Placements::find_last_uses() {
   for (std::size_t i = program_.tape.size(); i-- > 0;) {
     const Node& node = program_.tape.node(i);
-    for (std::size_t k = 0; k < node.outputs.size(); ++k)
-      if (requested_[i][k]) last_[i][k] = static_cast<std::int32_t>(program_.tape.size());
-    const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // its readers read this input through it
-    const std::int32_t use =
-        passes_on ? std::max(static_cast<std::int32_t>(i), last_[i][0]) : static_cast<std::int32_t>(i);
-    for (const ValueId& id : node.inputs) {
-      std::int32_t& last = last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
-      last = std::max(last, use);
+    const auto index = static_cast<std::int32_t>(i);
+    for (std::int32_t k = 0; k < static_cast<std::int32_t>(node.outputs.size()); ++k) {
+      const ValueId id{index, k};
+      last_[id] = requested_[id] ? static_cast<std::int32_t>(program_.tape.size()) : std::max(last_[id], index);
     }
+    const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // its readers read this input through it
+    const std::int32_t use = passes_on ? std::max(index, last_[{index, 0}]) : index;
+    for (const ValueId& id : node.inputs) last_[id] = std::max(last_[id], use);
   }
 }
 
@@ -95,7 +91,7 @@ int Placements::resolved(int buffer) const {
 }
 
 void Placements::set(ValueId id, const Placement& placement) {
-  places_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = placement;
+  places_[id] = placement;
   std::int32_t& last = buffer_last_[static_cast<std::size_t>(resolved(placement.buffer))];
   last = std::max(last, last_use(id));
 }

@@ -25,15 +25,11 @@ class Placements {
  public:
   Placements(const Program& program, const Passes& passes, const ExternalBuffers& external);
 
-  const Placement& of(ValueId id) const {
-    return places_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
-  }
+  const Placement& of(ValueId id) const { return places_[id]; }
   void set(ValueId id, const Placement& placement);
   bool requested(ValueId id) const;  ///< Whether the value is an output of the program.
   /// The last node that reads a value, also through views; the number of nodes if the value is an output.
-  std::int32_t last_use(ValueId id) const {
-    return last_[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
-  }
+  std::int32_t last_use(ValueId id) const { return last_[id]; }
   /// Places a value in a new dense buffer.
   Placement make(ValueId id);
   /// A new dense buffer for a copy of a value, which is read up to node `until`.
@@ -64,9 +60,9 @@ class Placements {
 
   const Program& program_;
   const Passes& passes_;
-  std::vector<std::vector<Placement>> places_;
-  std::vector<std::vector<std::int32_t>> last_;
-  std::vector<std::vector<bool>> requested_;
+  ValueTable<Placement> places_;
+  ValueTable<std::int32_t> last_;
+  ValueTable<bool> requested_;
   std::vector<bool> copied_view_;          // per node: a view that strides over a dense array cannot express
   std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads a value in it
   std::vector<int> merged_into_;

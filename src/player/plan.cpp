@@ -1,7 +1,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 #include "budget.hpp"
 #include "kernels.hpp"
@@ -112,13 +112,12 @@ class Planner {
   Placement contiguous(ValueId id, const Site& site) {
     const Placement& place = places_.of(id);
     if (place.layout.contiguous()) return place;
-    const auto key = std::make_pair(id.node, id.output);
-    const auto made = dense_copies_.find(key);
+    const auto made = dense_copies_.find(id);
     if (made != dense_copies_.end()) return made->second;
     const ValueType& type = program_.tape.type(id);
     const Placement copy = places_.make_copy_of(type, "copy of " + program_.label(id), places_.last_use(id));
     add_copy(type, place, copy, site);
-    dense_copies_.emplace(key, copy);
+    dense_copies_.emplace(id, copy);
     return copy;
   }
 
@@ -357,7 +356,7 @@ class Planner {
   const ExternalBuffers& external_;
   Placements places_;
   const Node* now_ = nullptr;  // the node being planned, for errors
-  std::map<std::pair<std::int32_t, std::int32_t>, Placement> dense_copies_;
+  std::unordered_map<ValueId, Placement> dense_copies_;
   PlannedProgram result_;
 };
 }  // namespace

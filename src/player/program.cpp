@@ -5,36 +5,22 @@
 namespace xtape {
 
 namespace {
-/// For each node, whether the outputs need it.
-std::vector<bool> needed(const Tape& tape, const std::vector<ValueId>& outputs) {
-  std::vector<bool> need(tape.size(), false);
-  for (const ValueId& id : outputs) need[static_cast<std::size_t>(id.node)] = true;
-  for (std::size_t i = tape.size(); i-- > 0;)
-    if (need[i])
-      for (const ValueId& input : tape.node(i).inputs) need[static_cast<std::size_t>(input.node)] = true;
-  return need;
-}
-
 /// The program without the nodes that are not in `need`.
 Program pruned(const Program& from, const std::vector<bool>& need) {
   Program to(from.tape);
   to.region_count = from.region_count;
-  std::vector<std::int32_t> map(from.tape.size(), -1);
-  const auto moved = [&](ValueId id) {
-    return ValueId{id.node < 0 ? -1 : map[static_cast<std::size_t>(id.node)], id.output};
-  };
+  Copier copier(from.tape, to.tape);
   for (std::size_t i = 0; i < from.tape.size(); ++i) {
     if (!need[i]) continue;
-    Node node = from.tape.node(i);
-    for (ValueId& input : node.inputs) input = moved(input);
-    map[i] = to.tape.append(std::move(node)).node;
+    const auto index = static_cast<std::int32_t>(i);
+    const std::int32_t fresh = copier.copy(index);
     to.regions.push_back(from.regions[i]);
-    to.origins.add_node(from.tape.node(i).outputs.size(), {});
-    const auto origins = from.origins.of(static_cast<std::int32_t>(i));
-    std::copy(origins.begin(), origins.end(), to.origins.of(map[i]).begin());
+    const auto origins = from.origins.of(index);
+    to.origins.add_node(origins.size(), {});
+    std::copy(origins.begin(), origins.end(), to.origins.of(fresh).begin());
   }
-  for (const ValueId& id : from.outputs) to.outputs.push_back(moved(id));
-  for (const auto& carry : from.carries) to.carries.emplace_back(moved(carry.first), moved(carry.second));
+  for (const ValueId& id : from.outputs) to.outputs.push_back(copier.now(id));
+  for (const auto& carry : from.carries) to.carries.emplace_back(copier.now(carry.first), copier.now(carry.second));
   return to;
 }
 }  // namespace
@@ -65,7 +51,7 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
     whole.carries.emplace_back(own(carry.input), own(carry.output));
     whole.outputs.push_back(own(carry.output));
   }
-  return pruned(whole, needed(tape, whole.outputs));
+  return pruned(whole, needed_by(tape, whole.outputs));
 }
 
 std::string to_string(const Origin& origin) {
@@ -86,16 +72,8 @@ Users::Users(const Tape& tape) : counts_(tape, 0), ends_(tape, 0) {
     for (const ValueId& input : tape.node(i).inputs) users_[ends_[input]++] = static_cast<std::int32_t>(i);
 }
 
-Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), map_(from.tape, {}) {
+Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), copier_(from.tape, to_.tape) {
   to_.region_count = from.region_count;
-}
-
-ValueId Rewriter::now_id(ValueId old) const {
-  return map_[old];
-}
-
-bool Rewriter::known(ValueId old) const {
-  return old.node >= 0 && now_id(old).node >= 0;
 }
 
 Vars Rewriter::now(const std::vector<ValueId>& old) const {
@@ -105,10 +83,7 @@ Vars Rewriter::now(const std::vector<ValueId>& old) const {
 }
 
 void Rewriter::keep_as(std::int32_t index, Node node) {
-  for (ValueId& input : node.inputs) input = now_id(input);
-  const std::int32_t fresh = to_.tape.append(std::move(node)).node;
-  std::int32_t output = 0;
-  for (ValueId& id : map_.of(index)) id = {fresh, output++};
+  const std::int32_t fresh = copier_.copy_as(index, std::move(node));
   begin_origins();
   const auto origins = from_.origins.of(index);
   std::copy(origins.begin(), origins.end(), to_.origins.of(fresh).begin());
@@ -117,7 +92,7 @@ void Rewriter::keep_as(std::int32_t index, Node node) {
 
 void Rewriter::replace(ValueId old, const Var& fresh) {
   const ValueId id = fresh.id();
-  map_[old] = id;
+  copier_.replace(old, id);
   begin_origins();
   Origin& origin = to_.origins[id];
   if (origin.node < 0) origin = from_.origins[old];
@@ -139,10 +114,9 @@ void Rewriter::close(std::int32_t index, std::int32_t region) {
 }
 
 Program Rewriter::finish() {
-  for (const ValueId& id : from_.outputs) to_.outputs.push_back(now_id(id));
-  for (const auto& carry : from_.carries)
-    to_.carries.emplace_back(known(carry.first) ? now_id(carry.first) : ValueId{}, now_id(carry.second));
-  const std::vector<bool> need = needed(to_.tape, to_.outputs);
+  for (const ValueId& id : from_.outputs) to_.outputs.push_back(copier_.now(id));
+  for (const auto& carry : from_.carries) to_.carries.emplace_back(copier_.now(carry.first), copier_.now(carry.second));
+  const std::vector<bool> need = needed_by(to_.tape, to_.outputs);
   if (std::find(need.begin(), need.end(), false) == need.end()) return std::move(to_);
   return pruned(to_, need);
 }

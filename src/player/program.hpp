@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph.hpp"
 #include "xtape/op.hpp"
 #include "xtape/player.hpp"
 
@@ -18,35 +19,6 @@ struct Origin {
   const Op* op = nullptr;
 };
 std::string to_string(const Origin& origin);  ///< As in the printed tape of the caller: "#12 add".
-
-/// One T for each value of a tape.
-template <class T>
-class ValueTable {
- public:
-  ValueTable() = default;
-  ValueTable(const Tape& tape, const T& initial) {
-    first_.reserve(tape.size() + 1);
-    for (std::size_t i = 0; i < tape.size(); ++i) add_node(tape.node(i).outputs.size(), initial);
-  }
-  /// Adds a node with `outputs` outputs.
-  void add_node(std::size_t outputs, const T& initial) {
-    values_.resize(values_.size() + outputs, initial);
-    first_.push_back(values_.size());
-  }
-  std::size_t nodes() const { return first_.size() - 1; }
-  T& operator[](ValueId id) { return values_[place(id)]; }
-  const T& operator[](ValueId id) const { return values_[place(id)]; }
-  std::span<T> of(std::int32_t node) { return {values_.data() + begin(node), begin(node + 1) - begin(node)}; }
-  std::span<const T> of(std::int32_t node) const {
-    return {values_.data() + begin(node), begin(node + 1) - begin(node)};
-  }
-
- private:
-  std::size_t begin(std::int32_t node) const { return first_[static_cast<std::size_t>(node)]; }
-  std::size_t place(ValueId id) const { return begin(id.node) + static_cast<std::size_t>(id.output); }
-  std::vector<std::size_t> first_{0};  // per node the index of its first output in `values_`; then the end
-  std::vector<T> values_;
-};
 
 struct Program {
   /// An empty program, for nodes of `like` or their replacements.
@@ -72,9 +44,7 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
 class Users {
  public:
   explicit Users(const Tape& tape);
-  std::span<const std::int32_t> of(ValueId id) const {
-    return {users_.data() + ends_[id] - counts_[id], counts_[id]};
-  }
+  std::span<const std::int32_t> of(ValueId id) const { return {users_.data() + ends_[id] - counts_[id], counts_[id]}; }
   /// The users of all outputs of a node.
   std::span<const std::int32_t> of(std::int32_t node) const {
     const auto counts = counts_.of(node);
@@ -95,7 +65,7 @@ class Rewriter {
 
   const Program& from() const { return from_; }
   /// The next program's tape, to record on.
-  Tape& tape() { return to_.tape; }
+  Tape& tape() { return copier_.to(); }
   /// Copies node `index` of the last program.
   void keep(std::int32_t index) { keep_as(index, from_.node(index)); }
   /// The same, changed to `node`, whose inputs are values of the last program.
@@ -103,9 +73,9 @@ class Rewriter {
   /// Replaces value `old` of the last program by `fresh`.
   void replace(ValueId old, const Var& fresh);
   /// The var that replaces a value of the last program.
-  Var now(ValueId old) const { return to_.tape.var(now_id(old)); }
+  Var now(ValueId old) const { return to_.tape.var(copier_.now(old)); }
   Vars now(const std::vector<ValueId>& old) const;
-  bool known(ValueId old) const;  ///< Whether the value has a replacement yet.
+  bool known(ValueId old) const { return copier_.known(old); }  ///< Whether the value has a replacement yet.
   /// Assigns the nodes recorded since the last call to node `index` of the last program, in the region of that node.
   void close(std::int32_t index) { close(index, from_.regions[static_cast<std::size_t>(index)]); }
   /// The same in a new region, for nodes that come from a body.
@@ -114,13 +84,12 @@ class Rewriter {
   Program finish();
 
  private:
-  ValueId now_id(ValueId old) const;
   void close(std::int32_t index, std::int32_t region);
   void begin_origins();
 
   const Program& from_;
   Program to_;
-  ValueTable<ValueId> map_;
+  Copier copier_;
 };
 
 }  // namespace xtape

@@ -29,27 +29,19 @@ bool joins(Term::Kind kind) {
 
 CanonicalForm::CanonicalForm(const TapeSegment& stretch) : stretch_(stretch) {
   const std::size_t size = stretch.nodes.size();
-  std::size_t places = 0;
-  first_.reserve(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    first_.push_back(places);
-    places += stretch.tape.node(i).outputs.size();
-  }
-  terms_.assign(places, -1);
-  uses_.assign(places, 0);
-  opaque_.assign(places, false);
+  for (std::size_t i = 0; i < size; ++i) seen_.add_node(stretch.tape.node(i).outputs.size(), {});
   for (std::size_t i = 0; i < size; ++i)
     if (stretch.nodes[i])
-      for (const ValueId& input : stretch.tape.node(i).inputs) ++uses_[place(input)];
-  for (const ValueId& id : stretch.asked) ++uses_[place(id)];
-  for (const ValueId& id : stretch.opaque) opaque_[place(id)] = true;
+      for (const ValueId& input : stretch.tape.node(i).inputs) ++seen_[input].uses;
+  for (const ValueId& id : stretch.asked) ++seen_[id].uses;
+  for (const ValueId& id : stretch.opaque) seen_[id].opaque = true;
   for (std::size_t i = 0; i < size; ++i) {
     if (!stretch.nodes[i]) continue;
     const auto index = static_cast<std::int32_t>(i);
     for (std::size_t k = 0; k < stretch.tape.node(i).outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
-      const TermId term = opaque_[place(id)] ? terms.value(id, stretch.tape.type(id)) : canonical(index, id.output);
-      terms_[place(id)] = term;
+      const TermId term = seen_[id].opaque ? terms.value(id, stretch.tape.type(id)) : canonical(index, id.output);
+      seen_[id].term = term;
       values_.emplace(key_of(term, stretch.region(index)), id);
     }
   }
@@ -85,8 +77,8 @@ std::optional<ValueId> CanonicalForm::value_of(TermId term, std::int32_t region)
 TermId CanonicalForm::inside(TermId term, std::int32_t region) const {
   const Term& known = terms[term];
   if (known.kind != Term::Kind::value || stretch_.region(known.value.node) != region) return term;
-  const std::size_t at = place(known.value);
-  return opaque_[at] ? term : terms_[at];
+  const Seen& seen = seen_[known.value];
+  return seen.opaque ? term : seen.term;
 }
 
 bool CanonicalForm::close(double a, double b, Dtype dtype) const {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph.hpp"
 #include "xtape/terms.hpp"
 
 namespace xtape {
@@ -28,12 +29,12 @@ class CanonicalForm {
   explicit CanonicalForm(const TapeSegment& stretch);
 
   Terms terms;
-  TermId of(ValueId id) const { return terms_[place(id)]; }
+  TermId of(ValueId id) const { return seen_[id].term; }
   /// The term of a value as an operand of a node in `region`. A value of another region is a `value` term unless it is
   /// a literal. A sum or product with several uses is also one, so that it is a single operand of sums and products.
   TermId as_input(ValueId id, std::int32_t region);
   /// How often the nodes of the segment read a value, plus one if it is in `asked`.
-  std::int32_t uses(ValueId id) const { return uses_[place(id)]; }
+  std::int32_t uses(ValueId id) const { return seen_[id].uses; }
   /// The first value of that term in the region; nullopt if there is none.
   std::optional<ValueId> value_of(TermId term, std::int32_t region) const;
   /// The definition of a `value` term of the region, as a term; the term itself if it is not such a term or is opaque.
@@ -42,16 +43,15 @@ class CanonicalForm {
   bool close(double a, double b, Dtype dtype) const;
 
  private:
-  std::size_t place(ValueId id) const {
-    return first_[static_cast<std::size_t>(id.node)] + static_cast<std::size_t>(id.output);
-  }
+  struct Seen {
+    TermId term = -1;
+    std::int32_t uses = 0;
+    bool opaque = false;
+  };
   TermId canonical(std::int32_t index, std::int32_t output);
 
   const TapeSegment& stretch_;
-  std::vector<std::size_t> first_;  // per node: the index of its first output in the vectors below
-  std::vector<TermId> terms_;
-  std::vector<std::int32_t> uses_;
-  std::vector<bool> opaque_;
+  ValueTable<Seen> seen_;
   std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term)
 };
 

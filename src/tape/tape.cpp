@@ -4,6 +4,7 @@
 
 #include "calls.hpp"
 #include "check_call.hpp"
+#include "graph.hpp"
 #include "tape_data.hpp"
 #include "xtape/op.hpp"
 
@@ -426,25 +427,17 @@ void check_inlining(const Tape& tape, const Tape& body, const Vars& inputs) {
 
 Vars inline_body(Tape tape, const Tape& body, const Vars& inputs) {
   check_inlining(tape, body, inputs);
-  std::vector<std::int32_t> placed(body.size(), -1);
-  std::vector<ValueId> given;
+  Copier copier(body, tape);
   std::size_t next_input = 0;
-  const auto outside = [&](ValueId id) -> ValueId {
-    const std::int32_t at = placed[static_cast<std::size_t>(id.node)];
-    return at >= 0 ? ValueId{at, id.output} : given[static_cast<std::size_t>(-2 - at)];
-  };
   for (std::size_t i = 0; i < body.size(); ++i) {
-    Node node = body.node(i);
-    if (node.op == &input_op()) {
-      given.push_back(inputs[next_input++].id());
-      placed[i] = -1 - static_cast<std::int32_t>(given.size());  // -2 - position in `given`
-      continue;
-    }
-    for (ValueId& input : node.inputs) input = outside(input);
-    placed[i] = tape.append(std::move(node)).node;
+    const auto index = static_cast<std::int32_t>(i);
+    if (body.node(i).op == &input_op())
+      copier.replace({index, 0}, inputs[next_input++].id());
+    else
+      copier.copy(index);
   }
   Vars results;
-  for (const ValueId& id : body.results()) results.push_back(tape.var(outside(id)));
+  for (const ValueId& id : body.results()) results.push_back(tape.var(copier.now(id)));
   return results;
 }
 

@@ -109,7 +109,8 @@ inline std::set<std::string> functions_of(const std::string& header) {
     if (of.empty() || line == " public:") open = true;
     if (line == " private:" || line == " protected:") open = false;
     const bool inside = line.starts_with("  ");
-    if (open && inside == !of.empty() && std::regex_search(line, at, declaration)) found.insert(of + at[1].str());
+    if (open && inside == !of.empty() && std::regex_search(line, at, declaration) && at[1].str() != "operator")
+      found.insert(of + at[1].str());
   }
   return found;
 }

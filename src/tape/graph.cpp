@@ -1,0 +1,30 @@
+#include "graph.hpp"
+
+#include <utility>
+
+namespace xtape {
+
+std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {
+  std::vector<bool> needed(tape.size(), false);
+  for (const ValueId& id : values) needed[static_cast<std::size_t>(id.node)] = true;
+  for (std::size_t i = tape.size(); i-- > 0;)
+    if (needed[i])
+      for (const ValueId& input : tape.node(i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
+  return needed;
+}
+
+void Copier::replace(ValueId old, ValueId fresh) {
+  now_.extend(from_, {});
+  now_[old] = fresh;
+}
+
+std::int32_t Copier::copy_as(std::int32_t index, Node node) {
+  for (ValueId& input : node.inputs) input = now(input);
+  now_.extend(from_, {});
+  const std::int32_t fresh = to_.append(std::move(node)).node;
+  std::int32_t output = 0;
+  for (ValueId& id : now_.of(index)) id = {fresh, output++};
+  return fresh;
+}
+
+}  // namespace xtape

@@ -1,0 +1,74 @@
+/// Tools for code that walks over the nodes of a tape or copies them to another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "xtape/tape.hpp"
+
+namespace xtape {
+
+/// One T for each value of a tape.
+template <class T>
+class ValueTable {
+ public:
+  ValueTable() = default;
+  ValueTable(const Tape& tape, const T& initial) {
+    first_.reserve(tape.size() + 1);
+    extend(tape, initial);
+  }
+  /// Adds the nodes that the tape has and the table does not.
+  void extend(const Tape& tape, const T& initial) {
+    for (std::size_t i = nodes(); i < tape.size(); ++i) add_node(tape.node(i).outputs.size(), initial);
+  }
+  /// Adds a node with `outputs` outputs.
+  void add_node(std::size_t outputs, const T& initial) {
+    values_.resize(values_.size() + outputs, initial);
+    first_.push_back(values_.size());
+  }
+  std::size_t nodes() const { return first_.size() - 1; }
+  // vector<bool> has references of its own.
+  typename std::vector<T>::reference operator[](ValueId id) { return values_[place(id)]; }
+  typename std::vector<T>::const_reference operator[](ValueId id) const { return values_[place(id)]; }
+  std::span<T> of(std::int32_t node) { return {values_.data() + begin(node), begin(node + 1) - begin(node)}; }
+  std::span<const T> of(std::int32_t node) const {
+    return {values_.data() + begin(node), begin(node + 1) - begin(node)};
+  }
+
+ private:
+  std::size_t begin(std::int32_t node) const { return first_[static_cast<std::size_t>(node)]; }
+  std::size_t place(ValueId id) const { return begin(id.node) + static_cast<std::size_t>(id.output); }
+  std::vector<std::size_t> first_{0};  // per node the index of its first output in `values_`; then the end
+  std::vector<T> values_;
+};
+
+/// Per node of the tape: whether `values` need it.
+std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values);
+
+/// Copies nodes of one tape to another. Their inputs become the values that stand for them there: copies, or what
+/// `replace` was given.
+class Copier {
+ public:
+  Copier(const Tape& from, const Tape& to) : from_(from), to_(to), now_(from, {}) {}
+
+  Tape& to() { return to_; }
+  /// The value that stands for one of the old tape; its node is -1 if there is none yet.
+  ValueId now(ValueId old) const {
+    const bool is_known = old.node >= 0 && static_cast<std::size_t>(old.node) < now_.nodes();
+    return is_known ? now_[old] : ValueId{};
+  }
+  bool known(ValueId old) const { return now(old).node >= 0; }
+  void replace(ValueId old, ValueId fresh);
+  /// Copies node `index`, the inputs of which must be known. Returns the index of the copy.
+  std::int32_t copy(std::int32_t index) { return copy_as(index, from_.node(static_cast<std::size_t>(index))); }
+  /// The same, changed to `node`, whose inputs are values of the old tape.
+  std::int32_t copy_as(std::int32_t index, Node node);
+
+ private:
+  Tape from_, to_;
+  ValueTable<ValueId> now_;
+};
+
+}  // namespace xtape
