@@ -1,5 +1,5 @@
 """C++ snippets: all of them are one program, compiled by the build's compiler with its flags; each runs by itself."""
-import json, re, shlex, subprocess
+import fcntl, json, re, shlex, subprocess
 
 from workplace import Failed
 
@@ -44,21 +44,24 @@ def program(snippets, workplace):
             "int main(int, char** words) {\n  const int number = std::atoi(words[1]);\n" + calls + "}\n")
 
 
-def objects(workplace):
-    """Always the same folder: so a compiler cache knows the program again."""
+def compile_program(command, text, workplace):
+    """Compiles to snippets.o in the workplace. The source always has the same place, so that a compiler cache knows the
+    program again; several runs of this suite take turns there."""
     folder = workplace.build / "tests" / "docs.p"
     folder.mkdir(exist_ok=True)
-    return folder
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / "snippets.cpp").write_text(text)
+        return subprocess.run([*command, *ALLOWED, "-O0", "-c", str(folder / "snippets.cpp"), "-o",
+                               str(workplace.folder / "snippets.o")], cwd=workplace.build, capture_output=True, text=True)
 
 
 def compiled(snippets, workplace):
     """The program of the snippets that compile, these, and the errors of the others."""
-    errors, folder = {}, objects(workplace)
+    errors = {}
     command = compile_command(workplace.build)
     while snippets:
-        (folder / "snippets.cpp").write_text(program(snippets, workplace))
-        done = subprocess.run([*command, *ALLOWED, "-O0", "-c", str(folder / "snippets.cpp"), "-o",
-                               str(folder / "snippets.o")], cwd=workplace.build, capture_output=True, text=True)
+        done = compile_program(command, program(snippets, workplace), workplace)
         if done.returncode == 0:
             break
         found = PLACE.findall(done.stderr)
@@ -75,7 +78,7 @@ def link(command, workplace):
     libraries = subprocess.run(["pkg-config", "--static", "--libs", str(workplace.build / "packaging" / "xtape.pc")],
                                capture_output=True, text=True, check=True).stdout.split()
     target = workplace.folder / "snippets"
-    done = subprocess.run([*command, str(objects(workplace) / "snippets.o"), "-o", str(target),
+    done = subprocess.run([*command, str(workplace.folder / "snippets.o"), "-o", str(target),
                            f"-L{workplace.build}/src", *libraries], cwd=workplace.build, capture_output=True, text=True)
     if done.returncode != 0:
         raise Failed(done.stderr)
