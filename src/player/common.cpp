@@ -5,15 +5,13 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "compare.hpp"
+#include "mix.hpp"
 #include "passes.hpp"
 
 namespace xtape {
 
 namespace {
-void mix(std::uint64_t& hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
-}
-
 constexpr std::size_t most_compared = 1024;  // bytes of constants that do not share memory
 
 std::uint64_t hash_of_constant(const Array& array) {
@@ -46,7 +44,7 @@ bool equal_constants(const Array& a, const Array& b) {
 
 /// Whether two calls give the same results if their inputs are the same.
 bool equal_calls(const Node& a, const Node& b) {
-  if (a.op != b.op || a.outputs != b.outputs || !(a.attributes == b.attributes)) return false;
+  if (a.op != b.op || a.outputs != b.outputs || !same_attributes(a.attributes, b.attributes)) return false;
   if (a.op->random && a.site.key != b.site.key) return false;
   return a.op != &constant_op() || equal_constants(a.storage, b.storage);
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "budget.hpp"
+#include "kernel_table.hpp"
 #include "kernels.hpp"
 #include "memory.hpp"
 #include "passes.hpp"
@@ -98,7 +99,8 @@ class Planner {
     in.offset = out.offset = 0;
     step.cost = cost_of_copy(type, in);
     const auto copy = kernels().make_copy(type.dtype, in, out, threads_);
-    step.kernel.run = [copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); };
+    step.kernel = std::make_shared<const Kernel>(
+        Kernel{[copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); }});
     result_.steps.push_back(std::move(step));
   }
 
@@ -201,13 +203,18 @@ class Planner {
       step.layouts.push_back(place.layout);
     }
     if (options_.passes.in_place) step.takes = takes_of(node, call);
-    step.cost = cost_of(call);
-    step.kernel = tiled   ? make_elementwise(call)
-                  : steps ? make_stepped(call, options_, step.cost)
-                          : node.op->lowering.kernel(call);
-    if (!step.kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
-    if (step.kernel.scratch_bytes > 0) {
-      step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel.scratch_bytes);
+    const SharedKernel made = made_.of(call, [&] {
+      Cost cost = cost_of(call);
+      Kernel kernel = tiled   ? make_elementwise(call)
+                      : steps ? make_stepped(call, options_, cost)
+                              : node.op->lowering.kernel(call);
+      if (!kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
+      return SharedKernel{std::make_shared<const Kernel>(std::move(kernel)), cost};
+    });
+    step.kernel = made.kernel;
+    step.cost = made.cost;
+    if (step.kernel->scratch_bytes > 0) {
+      step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel->scratch_bytes);
       places_.buffers.back().scratch = true;
     }
     result_.steps.push_back(std::move(step));
@@ -355,6 +362,7 @@ class Planner {
   int threads_;
   const ExternalBuffers& external_;
   Placements places_;
+  KernelTable made_;
   const Node* now_ = nullptr;  // the node being planned, for errors
   std::unordered_map<ValueId, Placement> dense_copies_;
   PlannedProgram result_;

@@ -1,6 +1,7 @@
 /// Plans a program: turns it into steps over buffers.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +51,8 @@ struct PlannedStep {
   std::vector<ValueType> types;  ///< Of the outputs.
   // Of the outputs of kernels; empty for copies.
   std::vector<Origin> origins;
-  std::vector<Layout> layouts;  ///< Their offsets are 0.
-  Kernel kernel;
+  std::vector<Layout> layouts;           ///< Their offsets are 0.
+  std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
   std::vector<BufferRef> in;
   std::vector<BufferRef> out;
   BufferRef scratch;

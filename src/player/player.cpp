@@ -81,7 +81,7 @@ struct Player::Data {
     for (const BufferRef& ref : step.in) ready.in.push_back(address(ref));
     for (const BufferRef& ref : step.out) ready.out.push_back(address(ref));
     if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
-    if (ready.kernel.prepare) ready.packed = packed_by(ready.kernel, step);
+    if (ready.kernel->prepare) ready.packed = packed_by(*ready.kernel, step);
     return ready;
   }
 

@@ -14,7 +14,7 @@ namespace xtape {
 void name_call(Error& error, const Site& site);
 
 struct ReadyStep {
-  Kernel kernel;
+  std::shared_ptr<const Kernel> kernel;
   std::vector<const void*> in;
   std::vector<void*> out;
   void* scratch = nullptr;
@@ -24,9 +24,9 @@ struct ReadyStep {
     KernelArguments arguments{in.data(), out.data(), scratch, step};
     if (packed)
       arguments.prepared = packed->memory([&](void* memory) {
-        kernel.prepare({in.data(), out.data(), scratch, step, memory});
+        kernel->prepare({in.data(), out.data(), scratch, step, memory});
       });
-    kernel.run(arguments);
+    kernel->run(arguments);
   }
 };
 

@@ -110,7 +110,7 @@ std::byte* address(const Operand& operand, const KernelArguments& arguments) {
 
 /// A step of the body. The pointers of all steps are in one list.
 struct BodyStep {
-  Kernel kernel;
+  std::shared_ptr<const Kernel> kernel;
   std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of its first pointers
   Site site;
 };
@@ -143,7 +143,7 @@ class ScanRun {
     for (const StateCopies& state : states_)
       if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
     for (const BodyStep& part : steps_)
-      if (part.kernel.prepare) part.kernel.prepare(arguments_of(part, arguments.step));
+      if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments.step));
     for (std::int64_t step = 0; step < form_.length; ++step) {
       for (const BodyStep& part : steps_) run(part, arguments);
       for (const std::size_t i : moving_) pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride;
@@ -154,7 +154,7 @@ class ScanRun {
  private:
   void run(const BodyStep& part, const KernelArguments& arguments) const {
     try {
-      part.kernel.run(arguments_of(part, arguments.step));
+      part.kernel->run(arguments_of(part, arguments.step));
     } catch (Error& error) {
       name_call(error, part.site);
       throw;
@@ -266,7 +266,7 @@ class ScanRun {
     made.scratch = operands_.size();
     operands_.push_back(step.scratch.buffer >= 0 ? at(step.scratch) : Operand{});
     made.prepared = operands_.size();
-    operands_.push_back(own(step.kernel.prepared_bytes));
+    operands_.push_back(own(step.kernel->prepared_bytes));
     made.kernel = std::move(step.kernel);
     made.site = step.site;
     cost_ += step.cost;

@@ -32,7 +32,7 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
     const PlannedStep& planned_step = planned.steps[s];
     const int now = static_cast<int>(s);
     StepUse use;
-    use.scratch = whole_lines(planned_step.kernel.scratch_bytes);
+    use.scratch = whole_lines(planned_step.kernel->scratch_bytes);
     use.seconds = predicted_seconds(planned_step.cost);
     for (const BufferRef& ref : planned_step.in) {
       const int there = present[static_cast<std::size_t>(ref.buffer)];

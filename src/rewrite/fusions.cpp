@@ -28,10 +28,9 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 
 Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
-  for (const Rule& rule : table.rules()) rules_.push_back(&rule);
-  std::stable_sort(rules_.begin(), rules_.end(), [](const Rule* a, const Rule* b) {
-    return pattern_of(*a).tape.size() > pattern_of(*b).tape.size();
-  });
+  for (const Rule& rule : table.rules()) rules_.emplace_back(&rule, &pattern_of(rule));
+  std::stable_sort(rules_.begin(), rules_.end(),
+                   [](const auto& a, const auto& b) { return a.second->tape.size() > b.second->tape.size(); });
   for (std::size_t i = stretch_.nodes.size(); i-- > 0;)
     if (stretch_.nodes[i] && at_[i] == -1) look_at(static_cast<std::int32_t>(i));
   if (near_) drop_repeated_misses();
@@ -64,19 +63,16 @@ const Fusion* Fusions::at(std::int32_t node) const {
 /// Applies the first rule that matches at `root`.
 void Fusions::look_at(std::int32_t root) {
   const TermId term = form_.inside(form_.of({root, 0}), stretch_.region(root));
-  std::vector<const Rule*> candidates;
-  for (const Rule* rule : rules_)
-    if (could_match(pattern_of(*rule), form_.terms, term)) candidates.push_back(rule);
   const auto applies = [&](bool near) {
-    return std::any_of(candidates.begin(), candidates.end(),
-                       [&](const Rule* rule) { return apply(*rule, root, near); });
+    return std::any_of(rules_.begin(), rules_.end(), [&](const auto& each) {
+      return could_match(*each.second, form_.terms, term) && apply(*each.first, *each.second, root, near);
+    });
   };
   if (!applies(false) && near_) applies(true);
 }
 
 /// Whether the rule matches at `root`. Records a fusion, or a near miss or blocked fusion if it cannot be applied.
-bool Fusions::apply(const Rule& rule, std::int32_t root, bool near) {
-  const RulePattern& pattern = pattern_of(rule);
+bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t root, bool near) {
   Fusion fusion;
   fusion.rule = &rule;
   fusion.root = root;

@@ -11,6 +11,8 @@
 
 namespace xtape {
 
+struct RulePattern;
+
 /// An input of a fused call: a value of the tape, or a call that is not recorded there yet.
 struct FusedInput {
   ValueId value;  ///< The value, if `op` is null.
@@ -60,7 +62,7 @@ class Fusions {
   TermId seen_as(ValueId id, std::int32_t region);
   void look_at(std::int32_t root);
   void drop_repeated_misses();
-  bool apply(const Rule& rule, std::int32_t root, bool near);
+  bool apply(const Rule& rule, const RulePattern& pattern, std::int32_t root, bool near);
   bool bind(const Rule& rule, const struct Binding& binding, Fusion& fusion);
   bool locate(Fusion& fusion);
   bool find_read(std::int32_t root, const std::vector<TermId>& sought, std::unordered_map<TermId, ValueId>& read);
@@ -71,7 +73,7 @@ class Fusions {
 
   TapeSegment stretch_;
   CanonicalForm form_;
-  std::vector<const Rule*> rules_;
+  std::vector<std::pair<const Rule*, const RulePattern*>> rules_;
   std::vector<std::int32_t>
       at_;  // per node: the index of the fusion whose root it is; -1: of none; -2: it is inside one
   std::vector<Fusion> found_, kept_open_;

@@ -1,7 +1,6 @@
 // Matches a term of a pattern with a term of a tape, with operands of sums, products and contractions in any order.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 #include "pattern.hpp"
@@ -9,101 +8,134 @@
 namespace xtape {
 
 namespace {
-using Next = std::function<bool(const Binding&)>;
 using Parts = std::vector<Term::Part>;
 
+/// What remains to be matched: a function that outlives the call that it is passed to.
+class Next {
+ public:
+  template <class Rest>
+  Next(const Rest& rest)  // NOLINT: converts by intent
+      : rest_(&rest), call_([](const void* self) { return (*static_cast<const Rest*>(self))(); }) {}
+  bool operator()() const { return call_(rest_); }
+
+ private:
+  const void* rest_;
+  bool (*call_)(const void*);
+};
+
+/// Searches with one binding: what a branch of the search has bound is undone when the branch fails.
 class Matcher {
  public:
   Matcher(const RulePattern& pattern, CanonicalForm& form, std::int32_t region, bool near)
-      : pattern_(pattern), form_(form), region_(region), near_(near) {}
+      : pattern_(pattern), form_(form), region_(region), near_(near) {
+    binding_.inputs.assign(pattern.inputs.size(), -1);
+    binding_.attributes.resize(pattern.rule.attributes.items().size());
+  }
 
-  /// Whether term `wanted` of the pattern matches term `found` with a binding that `next` accepts.
-  bool term(TermId wanted, TermId found, const Binding& binding, const Next& next) {
-    if (const auto input = pattern_.input_of(wanted)) return bind(*input, found, binding, next);
+  const Binding& binding() const { return binding_; }
+
+  /// Whether term `wanted` of the pattern matches term `found`, and `next` the rest.
+  bool term(TermId wanted, TermId found, const Next& next) {
+    if (const auto input = pattern_.input_of(wanted)) return bind(*input, found, next);
     const Term& sought = pattern_.terms[wanted];
     const TermId inner_id = form_.inside(found, region_);
-    const Term inner = form_.terms[inner_id];
+    const Term& inner = form_.terms[inner_id];
+    const std::size_t before = bound_.size();
     switch (sought.kind) {
-      case Term::Kind::number: {
-        Binding now = binding;
-        return inner.kind == Term::Kind::number && literal(sought.number, inner.number, inner.type.dtype, now) &&
-               next(now);
-      }
+      case Term::Kind::number:
+        return (inner.kind == Term::Kind::number && literal(sought.number, inner.number, inner.type.dtype) && next()) ||
+               undo(before);
       case Term::Kind::sum:
-        return inner.kind == Term::Kind::sum && parts_or_inside(sought, inner, binding, next);
+        return inner.kind == Term::Kind::sum && parts_or_inside(sought, inner, next);
       case Term::Kind::product: {
-        Term product = inner;
-        if (inner.kind != Term::Kind::product) {
-          product.number = 1;
-          product.parts = {{found, 1}};
-        }
-        return parts_or_inside(sought, product, binding, next);
+        if (inner.kind == Term::Kind::product) return parts_or_inside(sought, inner, next);
+        Term product{.kind = Term::Kind::product, .type = inner.type, .parts = {{found, 1}}, .number = 1};
+        return parts_or_inside(sought, product, next);
       }
       case Term::Kind::contraction:
-        return contraction(wanted, inner_id, binding, next);
+        return contraction(wanted, inner_id, next);
       case Term::Kind::transposed:
         return inner.kind == Term::Kind::transposed && inner.text == sought.text &&
-               term(sought.parts[0].term, inner.parts[0].term, binding, next);
+               term(sought.parts[0].term, inner.parts[0].term, next);
       case Term::Kind::call:
-        return call(sought, inner, binding, next);
+        return call(sought, inner, next);
       case Term::Kind::reshaped:  // a pattern has a reshape at its root only; the op's shape rule gives the shape
         return wanted == pattern_.root && inner.kind == Term::Kind::reshaped &&
-               term(sought.parts[0].term, inner.parts[0].term, binding, next);
+               term(sought.parts[0].term, inner.parts[0].term, next);
       default:
         return false;
     }
   }
 
  private:
-  bool bind(std::size_t input, TermId found, const Binding& binding, const Next& next) {
-    const TermId bound = binding.inputs[input];
-    if (bound >= 0) return form_.inside(bound, region_) == form_.inside(found, region_) && next(binding);
-    Binding now = binding;
-    now.inputs[input] = found;
-    return next(now);
+  static constexpr int miss = -1;  // in `bound_`
+
+  bool bind(std::size_t input, TermId found, const Next& next) {
+    TermId& bound = binding_.inputs[input];
+    if (bound >= 0) return form_.inside(bound, region_) == form_.inside(found, region_) && next();
+    const std::size_t before = bound_.size();
+    bound = found;
+    bound_.push_back(static_cast<int>(input));
+    return next() || undo(before);
   }
 
-  bool set_attribute(std::size_t attribute, const Attribute& value, Binding& binding) const {
-    std::optional<Attribute>& bound = binding.attributes[attribute];
+  bool set_attribute(std::size_t attribute, const Attribute& value) {
+    std::optional<Attribute>& bound = binding_.attributes[attribute];
     if (bound) return *bound == value;
     bound = value;
+    bound_.push_back(static_cast<int>(binding_.inputs.size() + attribute));
     return true;
   }
 
-  bool literal(double sought, double found, Dtype dtype, Binding& binding) const {
-    if (const auto attribute = pattern_.attribute_of(sought)) return set_attribute(*attribute, found, binding);
+  bool literal(double sought, double found, Dtype dtype) {
+    if (const auto attribute = pattern_.attribute_of(sought)) return set_attribute(*attribute, found);
     if (form_.close(sought, found, dtype)) return true;
-    return missed(binding, [&] {
-      return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought));
-    });
+    return missed(
+        [&] { return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought)); });
   }
 
   /// Whether this mismatch is tolerated, as the only one of a near miss.
   template <class Why>
-  bool missed(Binding& binding, const Why& why) const {
-    if (!near_ || !binding.miss.empty()) return false;
-    binding.miss = why();
+  bool missed(const Why& why) {
+    if (!near_ || !binding_.miss.empty()) return false;
+    binding_.miss = why();
+    bound_.push_back(miss);
     return true;
   }
 
+  /// Undoes what was bound after the first `before` things. Returns false.
+  bool undo(std::size_t before) {
+    for (; bound_.size() > before; bound_.pop_back()) {
+      const int last = bound_.back();
+      const auto inputs = static_cast<int>(binding_.inputs.size());
+      if (last == miss)
+        binding_.miss.clear();
+      else if (last < inputs)
+        binding_.inputs[static_cast<std::size_t>(last)] = -1;
+      else
+        binding_.attributes[static_cast<std::size_t>(last - inputs)].reset();
+    }
+    return false;
+  }
+
   /// Matches the literal and the parts of a sum or a product.
-  bool parts(const Term& sought, const Term& found, const Binding& binding, const Next& next) {
-    Binding now = binding;
-    return found.parts.size() == sought.parts.size() && literal(sought.number, found.number, found.type.dtype, now) &&
-           in_any_order(ordered(sought.parts), found.parts, sought.kind == Term::Kind::sum, found.type.dtype, now,
-                        next);
+  bool parts(const Term& sought, const Term& found, const Next& next) {
+    const std::size_t before = bound_.size();
+    return (found.parts.size() == sought.parts.size() && literal(sought.number, found.number, found.type.dtype) &&
+            in_any_order(ordered(sought.parts), found.parts, sought.kind == Term::Kind::sum, found.type.dtype, next)) ||
+           undo(before);
   }
 
   /// As `parts`; also tries the parts with one or all of the operands expanded that have several uses.
-  bool parts_or_inside(const Term& sought, const Term& found, const Binding& binding, const Next& next) {
-    if (parts(sought, found, binding, next)) return true;
+  bool parts_or_inside(const Term& sought, const Term& found, const Next& next) {
+    if (parts(sought, found, next)) return true;
     std::vector<TermId> merged;
     for (const Term::Part& part : found.parts)
       if (can_be_written_out(form_.terms[form_.inside(part.term, region_)], part.factor, found))
         merged.push_back(part.term);
-    if (merged.size() > 1 && parts(sought, looked_through(found, merged), binding, next)) return true;
+    if (merged.size() > 1 && parts(sought, looked_through(found, merged), next)) return true;
     return std::any_of(merged.begin(), merged.end(),
-                       [&](TermId one) { return parts(sought, looked_through(found, {one}), binding, next); });
+                       [&](TermId one) { return parts(sought, looked_through(found, {one}), next); });
   }
 
   /// Whether expanding an operand is valid for all values: sqrt(x) ** 2 is not x, and (x + 1) - 1 rounds.
@@ -142,67 +174,71 @@ class Matcher {
   }
 
   /// Tries every assignment of `found` to `sought`.
-  bool in_any_order(const Parts& sought, const Parts& found, bool factors_are_literals, Dtype dtype,
-                    const Binding& binding, const Next& next) {
+  bool in_any_order(const Parts& sought, const Parts& found, bool factors_are_literals, Dtype dtype, const Next& next) {
     std::vector<bool> used(found.size(), false);
-    const std::function<bool(std::size_t, const Binding&)> from = [&](std::size_t i, const Binding& so_far) {
-      if (i == sought.size()) return next(so_far);
-      for (std::size_t k = 0; k < found.size(); ++k) {
-        Binding now = so_far;
-        if (used[k] || !(factors_are_literals ? literal(sought[i].factor, found[k].factor, dtype, now)
-                                              : sought[i].factor == found[k].factor))
-          continue;
-        used[k] = true;
-        if (term(sought[i].term, found[k].term, now, [&](const Binding& bound) { return from(i + 1, bound); }))
-          return true;
-        used[k] = false;
-      }
-      return false;
-    };
-    return from(0, binding);
+    return assign(sought, found, 0, used, factors_are_literals, dtype, next);
   }
 
-  bool call(const Term& sought, const Term& found, const Binding& binding, const Next& next) {
+  bool assign(const Parts& sought, const Parts& found, std::size_t i, std::vector<bool>& used,
+              bool factors_are_literals, Dtype dtype, const Next& next) {
+    if (i == sought.size()) return next();
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      const std::size_t before = bound_.size();
+      if (used[k]) continue;
+      used[k] = true;
+      const auto rest = [&] { return assign(sought, found, i + 1, used, factors_are_literals, dtype, next); };
+      if ((factors_are_literals ? literal(sought[i].factor, found[k].factor, dtype)
+                                : sought[i].factor == found[k].factor) &&
+          term(sought[i].term, found[k].term, rest))
+        return true;
+      used[k] = false;
+      undo(before);
+    }
+    return false;
+  }
+
+  bool call(const Term& sought, const Term& found, const Next& next) {
     if (found.kind != Term::Kind::call || found.op != sought.op || found.output != sought.output ||
         found.parts.size() != sought.parts.size())
       return false;
-    Binding now = binding;
-    for (const auto& [name, value] : sought.attributes.items()) {
-      const Attribute* other = found.attributes.find(name);
-      if (other == nullptr || !attribute(*found.op, name, value, *other, found.type.dtype, now)) return false;
-    }
-    if (sought.draws != 0) {
-      const auto key = pattern_.attribute_of(static_cast<std::int64_t>(sought.draws));
-      if (!key || !set_attribute(*key, static_cast<std::int64_t>(found.draws), now)) return false;
-    }
-    return operands(sought.parts, found.parts, 0, now, next);
+    const std::size_t before = bound_.size();
+    return (attributes(sought, found) && operands(sought.parts, found.parts, 0, next)) || undo(before);
   }
 
-  bool attribute(const Op& op, const std::string& name, const Attribute& sought, const Attribute& found, Dtype dtype,
-                 Binding& binding) const {
+  /// Whether the attributes of two calls match, and what they draw.
+  bool attributes(const Term& sought, const Term& found) {
+    for (const auto& [name, value] : sought.attributes.items()) {
+      const Attribute* other = found.attributes.find(name);
+      if (other == nullptr || !attribute(*found.op, name, value, *other, found.type.dtype)) return false;
+    }
+    if (sought.draws == 0) return true;
+    const auto key = pattern_.attribute_of(static_cast<std::int64_t>(sought.draws));
+    return key && set_attribute(*key, static_cast<std::int64_t>(found.draws));
+  }
+
+  bool attribute(const Op& op, const std::string& name, const Attribute& sought, const Attribute& found, Dtype dtype) {
     if (const auto hole = pattern_.attribute_of(sought))
-      return sought.index() == found.index() && set_attribute(*hole, found, binding);
+      return sought.index() == found.index() && set_attribute(*hole, found);
     if (sought == found) return true;
     const auto* a = std::get_if<double>(&sought);
     const auto* b = std::get_if<double>(&found);
-    return a != nullptr && b != nullptr && (form_.close(*a, *b, dtype) || missed(binding, [&] {
+    return a != nullptr && b != nullptr && (form_.close(*a, *b, dtype) || missed([&] {
                                               return op.name + "'s " + name + " is not " + to_string(sought);
                                             }));
   }
 
-  bool operands(const Parts& sought, const Parts& found, std::size_t i, const Binding& binding, const Next& next) {
-    if (i == sought.size()) return next(binding);
-    return term(sought[i].term, found[i].term, binding,
-                [&](const Binding& now) { return operands(sought, found, i + 1, now, next); });
+  bool operands(const Parts& sought, const Parts& found, std::size_t i, const Next& next) {
+    if (i == sought.size()) return next();
+    return term(sought[i].term, found[i].term, [&] { return operands(sought, found, i + 1, next); });
   }
 
-  bool contraction(TermId wanted, TermId found, const Binding& binding, const Next& next) {
+  bool contraction(TermId wanted, TermId found, const Next& next) {
     const Term::Part part = form_.terms.split(found);
-    const Term inner = form_.terms[part.term];
-    const Term* product = &inner;
-    if (inner.kind == Term::Kind::product && inner.number == 1 && inner.parts.size() == 1 && inner.parts[0].factor == 1)
-      product = &form_.terms[inner.parts[0].term];
-    const Term whole = *product;
+    const Term* product = &form_.terms[part.term];
+    if (product->kind == Term::Kind::product && product->number == 1 && product->parts.size() == 1 &&
+        product->parts[0].factor == 1)
+      product = &form_.terms[product->parts[0].term];
+    const Term& whole = *product;
     const Term& sought = pattern_.terms[wanted];
     if (whole.kind != Term::Kind::contraction || whole.parts.size() != sought.parts.size()) return false;
     const auto known = pattern_.equations.find(wanted);
@@ -215,22 +251,23 @@ class Matcher {
       const std::string equation = reordered(whole.text, order);
       Parts operands_found;
       for (const std::size_t i : order) operands_found.push_back(whole.parts[i]);
-      Binding now = binding;
+      const std::size_t before = bound_.size();
       const bool fits = known == pattern_.equations.end() ? equation == sought.text
-                                                          : set_attribute(known->second.attribute, equation, now);
-      if (fits && with_factor(parts, operands_found, part.factor, now, next)) return true;
+                                                          : set_attribute(known->second.attribute, equation);
+      if (fits && with_factor(parts, operands_found, part.factor, next)) return true;
+      undo(before);
     } while (std::next_permutation(order.begin(), order.end()));
     return false;
   }
 
   /// Matches operands if the contraction has a factor: the factor must belong to one operand, and that multiple of the
   /// operand must be a value of the tape.
-  bool with_factor(const Parts& sought, const Parts& found, double factor, const Binding& binding, const Next& next) {
-    if (factor == 1) return operands(sought, found, 0, binding, next);
+  bool with_factor(const Parts& sought, const Parts& found, double factor, const Next& next) {
+    if (factor == 1) return operands(sought, found, 0, next);
     for (std::size_t i = 0; i < found.size(); ++i) {
       Parts with = found;
       with[i].term = form_.terms.scaled(found[i].term, factor);
-      if (form_.value_of(with[i].term, region_) && operands(sought, with, 0, binding, next)) return true;
+      if (form_.value_of(with[i].term, region_) && operands(sought, with, 0, next)) return true;
     }
     return false;
   }
@@ -253,15 +290,15 @@ class Matcher {
   CanonicalForm& form_;
   std::int32_t region_;
   bool near_;
+  Binding binding_;
+  std::vector<int> bound_;  // in this order: inputs, attributes (behind the inputs), `miss`
 };
 }  // namespace
 
 bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, std::int32_t region, bool near,
            const std::function<bool(const Binding&)>& accept) {
-  Binding binding;
-  binding.inputs.assign(pattern.inputs.size(), -1);
-  binding.attributes.resize(pattern.rule.attributes.items().size());
-  return Matcher(pattern, form, region, near).term(pattern.root, found, binding, accept);
+  Matcher matcher(pattern, form, region, near);
+  return matcher.term(pattern.root, found, [&] { return accept(matcher.binding()); });
 }
 
 }  // namespace xtape

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mix.hpp"
 #include "xtape/op.hpp"
 
 namespace xtape {
@@ -10,10 +11,6 @@ namespace xtape {
 namespace {
 /// More parts than any rule has. A longer sum or product is not flattened, so that n nested ones take O(n) in total.
 constexpr std::size_t most_parts = 8;
-
-void mix(std::size_t& hash, std::size_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
-}
 
 std::size_t hash_of(const Attribute& value) {
   return std::visit(

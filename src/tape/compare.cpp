@@ -1,5 +1,6 @@
 #include "compare.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "node_text.hpp"
@@ -63,6 +64,11 @@ std::string line(const char* which, const Tape& tape, std::size_t index) {
   return std::string("  ") + which + ": " + (index < tape.size() ? line_of(tape, index) : "no more nodes") + "\n";
 }
 }  // namespace
+
+bool same_attributes(const Attributes& a, const Attributes& b) {
+  return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && same_attribute(x.second, y.second); });
+}
 
 std::string first_difference(const Tape& a, const Tape& b) {
   const std::size_t common = std::min(a.size(), b.size());

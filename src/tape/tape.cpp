@@ -317,7 +317,8 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   for (const Var& result : results)
     if (result.tape() != *this) throw HandleError("enclose: a result is of another tape");
   auto body = std::make_shared<Tape>(blank());
-  std::vector<Node> region(data_->nodes.begin() + static_cast<std::ptrdiff_t>(size), data_->nodes.end());
+  std::vector<Node> region;
+  for (std::size_t i = size; i < this->size(); ++i) region.push_back(node(i));
   std::vector<ValueId> result_ids;
   for (const Var& result : results) result_ids.push_back(result.id());
   const std::size_t counted = counted_at(*data_, size);

@@ -1,12 +1,12 @@
 /// The data of a tape. Private to the tape layer.
 #pragma once
 
-#include <deque>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "blocks.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape {
@@ -17,7 +17,7 @@ struct TapeData {
   Mode mode = Mode::train;
   Dtype default_dtype = Dtype::float32;
   const OpTable* ops = nullptr;  // null: the library's table
-  std::deque<Node> nodes;  // a deque: references to nodes survive appending
+  Blocks<Node> nodes;
   std::vector<ValueId> results;
   std::unordered_map<std::string, std::int32_t> inputs;          // by name
   std::unordered_map<const void*, std::int32_t> parameters;      // by the array's address

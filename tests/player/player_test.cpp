@@ -373,3 +373,63 @@ TEST_CASE("merging equal calls compares 150,000 different literals only with equ
   CHECK(merged.outputs[0] == merged.outputs[different]);
   CHECK(merged.outputs[1] != merged.outputs[0]);
 }
+
+TEST_CASE("calls whose attributes are 0 and -0 are not merged") {
+  Tape tape;
+  const Var x = tape.input("x", {2}), mask = tape.constant(xt::xarray<bool>{true, true});
+  const Var above = masked_fill(x, mask, 0.0), below = masked_fill(x, mask, -0.0);
+  Player player(tape, {1.0 / above, 1.0 / below});
+  player.play({{x, xt::xarray<float>{1, 2}}});
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  CHECK(player.view(player.outputs()[0]).as<float>()[0] == infinity);
+  CHECK(player.view(player.outputs()[1]).as<float>()[0] == -infinity);
+}
+
+namespace {
+int kernels_made = 0;
+
+/// Adds a number; counts how many kernels are made.
+Op counted_op(bool random) {
+  Op op;
+  op.name = random ? "counted_random" : "counted";
+  op.doc = "Adds a number.";
+  op.inputs = {{"x", Accept::any}};
+  op.attributes = {{"by", AttributeType::number, "What is added.", std::nullopt}};
+  op.random = random;
+  op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), call.shape(0)}}; };
+  op.lowering.kernel = [](const KernelCall& call) {
+    ++kernels_made;
+    return Kernel{[count = count_of(call.shape(0)), by = call.number("by")](const KernelArguments& arguments) {
+      for (std::int64_t i = 0; i < count; ++i)
+        static_cast<float*>(arguments.out[0])[i] =
+            static_cast<const float*>(arguments.in[0])[i] + static_cast<float>(by);
+    }};
+  };
+  return op;
+}
+}  // namespace
+
+TEST_CASE("equal calls share a kernel; calls of another shape, attribute or layout, and random ones, do not") {
+  static const Op counted = counted_op(false), random = counted_op(true);
+  const auto made_by = [](const std::function<Vars(Tape&)>& record) {
+    Tape tape;
+    kernels_made = 0;
+    Player player(tape, record(tape));
+    return kernels_made;
+  };
+  const auto call = [](const Op& op, const Var& x, double by) { return apply(op, {x}, {{"by", by}})[0]; };
+  CHECK(made_by([&](Tape& tape) {
+          Var x = tape.input("x", {3});
+          for (int i = 0; i < 12; ++i) x = call(counted, x, 1);
+          return Vars{x};
+        }) == 1);
+  CHECK(made_by([&](Tape& tape) {
+          const Var x = tape.input("x", {3}), y = tape.input("y", {4}), z = tape.input("z", {3, 1});
+          return Vars{call(counted, x, 1), call(counted, x, 0.0), call(counted, x, -0.0), call(counted, y, 1),
+                      call(counted, z, 1)};
+        }) == 5);
+  CHECK(made_by([&](Tape& tape) {
+          const Var x = tape.input("x", {3});
+          return Vars{call(random, x, 1), call(random, x, 1)};
+        }) == 2);
+}

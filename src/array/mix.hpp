@@ -1,0 +1,12 @@
+/// Hashes of several numbers.
+#pragma once
+
+#include <cstdint>
+
+namespace xtape {
+
+inline void mix(std::uint64_t& hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
+}
+
+}  // namespace xtape
