@@ -66,8 +66,9 @@ std::string line(const char* which, const Tape& tape, std::size_t index) {
 }  // namespace
 
 bool same_attributes(const Attributes& a, const Attributes& b) {
-  return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && same_attribute(x.second, y.second); });
+  return std::equal(
+      a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
+      [](const auto& x, const auto& y) { return x.first == y.first && same_attribute(x.second, y.second); });
 }
 
 std::string first_difference(const Tape& a, const Tape& b) {
