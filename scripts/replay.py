@@ -9,8 +9,8 @@ BEFORE and AFTER are build directories. Both print, and must print the same:
   - losses and gradient norms of the first N updates (3) of the recipes, and their results on validation data.
 The recipes that need no given data are always trained; those on Shakespeare and Multi30k with --data, a folder that has
 tinyshakespeare/input.txt, multi30k/ and multi30k-bpe/. Prints the first difference of each kind, and exits with 1 if
-there is any. What was printed stays in --out (replayed)."""
-import argparse, itertools, json, os, subprocess, sys
+there is any, or if a program fails. What was printed stays in --out (replayed)."""
+import argparse, itertools, json, os, shutil, subprocess, sys
 
 VARYING = ("tokens_per_s", "seconds")
 
@@ -53,16 +53,21 @@ def given_data(folder):
     }
 
 
+def output_of(words):
+    """What a program prints. One that fails proves nothing, not even if it fails in both builds."""
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr.strip()}")
+    return done.stdout
+
+
 def losses(build, recipe, settings, steps, run):
     """The lines of a training of a few updates."""
-    subprocess.run(["rm", "-rf", run], check=True)
+    shutil.rmtree(run, ignore_errors=True)
     words = []
     for key, value in {**settings, "steps": steps, "schedule.warmup": 1}.items():
         words += ["--set", f"{key}={value}"]
-    done = subprocess.run([os.path.join(build, "src", "cli", "xtape"), "train", recipe, "--out", run, "--threads", "2",
-                           *words], capture_output=True, text=True)
-    if done.returncode != 0:
-        return [f"{recipe}: {done.stderr.strip()}"]
+    output_of([os.path.join(build, "src", "cli", "xtape"), "train", recipe, "--out", run, "--threads", "2", *words])
     lines = []
     with open(os.path.join(run, "metrics.jsonl")) as file:
         for line in file:
@@ -75,9 +80,7 @@ def printed(build, *words):
     """What a program of the tests prints, without the folder of the sources, which sites name."""
     with open(os.path.join(build, "meson-info", "meson-info.json")) as file:
         source = json.load(file)["directories"]["source"]
-    done = subprocess.run([os.path.join(build, "tests", words[0]), *words[1:]], capture_output=True, text=True)
-    lines = done.stdout.splitlines() + [f"{words[0]}: {line}" for line in done.stderr.splitlines()]
-    return [line.replace(source + "/", "") for line in lines]
+    return output_of([os.path.join(build, "tests", words[0]), *words[1:]]).replace(source + "/", "").splitlines()
 
 
 def main():

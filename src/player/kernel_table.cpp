@@ -10,8 +10,8 @@
 namespace xtape {
 
 namespace {
-/// Whether the kernel depends on anything that equal calls do not have in common: random numbers on the site, and scans
-/// on memory of their own.
+/// Whether the kernel depends on more than what equal calls have in common: random numbers depend on the site, and a
+/// scan has memory of its own.
 bool is_single(const Op& op, const Tape* body) {
   if (op.random || op.lowering.steps) return true;
   for (std::size_t i = 0; body != nullptr && i < body->size(); ++i)
@@ -48,7 +48,6 @@ bool equal_layouts(const std::vector<Layout>& a, const std::vector<Layout>& b) {
 bool equal_calls(const KernelCall& a, const KernelCall& b) {
   return &a.op == &b.op && same_attributes(a.attributes, b.attributes) && a.inputs == b.inputs &&
          a.outputs == b.outputs && equal_layouts(a.in, b.in) && equal_layouts(a.out, b.out) && a.fixed == b.fixed &&
-         a.threads == b.threads && a.precision == b.precision && a.seed == b.seed &&
          (a.body == b.body || (a.body != nullptr && b.body != nullptr && first_difference(*a.body, *b.body).empty()));
 }
 }  // namespace

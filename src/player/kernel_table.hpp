@@ -16,7 +16,8 @@ struct SharedKernel {
   Cost cost;
 };
 
-/// Twelve equal layers need each kernel once. The attributes of the calls must outlive the table.
+/// Makes the kernels of twelve equal layers once. The attributes and bodies of the calls must outlive the table, and all
+/// calls have one number of threads, one precision and one seed.
 class KernelTable {
  public:
   /// The kernel of an equal call, or what `make` returns.

@@ -1,13 +1,18 @@
 #include "graph.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace xtape {
 
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {
   std::vector<bool> needed(tape.size(), false);
-  for (const ValueId& id : values) needed[static_cast<std::size_t>(id.node)] = true;
-  for (std::size_t i = tape.size(); i-- > 0;)
+  std::size_t finish = 0;  // gradients of early values are recorded one by one on a long tape
+  for (const ValueId& id : values) {
+    needed[static_cast<std::size_t>(id.node)] = true;
+    finish = std::max(finish, static_cast<std::size_t>(id.node) + 1);
+  }
+  for (std::size_t i = finish; i-- > 0;)
     if (needed[i])
       for (const ValueId& input : tape.node(i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
   return needed;

@@ -44,7 +44,7 @@ class ValueTable {
   std::vector<T> values_;
 };
 
-/// Per node of the tape: whether `values` need it.
+/// Per node of the tape: whether `values` need it. Looks only at the nodes up to the last of them.
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values);
 
 /// Copies nodes of one tape to another. Their inputs become the values that stand for them there: copies, or what
