@@ -331,6 +331,8 @@ class Tape {
   friend class Var;
   friend class TapeWriter;
   friend class TapeReader;
+  friend class Copier;
+  friend Node& editable(const Tape& tape, std::int32_t index);
   explicit Tape(std::shared_ptr<struct TapeData> data) : data_(std::move(data)) {}
   std::shared_ptr<struct TapeData> data_;
 };

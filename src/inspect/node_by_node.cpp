@@ -1,5 +1,7 @@
 #include "node_by_node.hpp"
 
+#include <algorithm>
+
 #include "passes.hpp"
 
 namespace xtape {
@@ -22,7 +24,7 @@ void check_fed(const Node& node, const ArrayView& array) {
 
 NodeByNode::NodeByNode(const RecordedPlay& play)
     : program_(optimised(play.tape, play.outputs, with_separate_nodes(play.options))),
-      users_(program_.tape),
+      users_(program_),
       inputs_(play.inputs),
       options_(for_single_nodes(play.options)),
       step_(play.step) {
@@ -68,24 +70,19 @@ std::int32_t NodeByNode::last_user(ValueId id) const {
 }
 
 Program with_open_bodies(const Program& program) {
-  Program current = program;
-  const auto has_body = [](const Node& node) { return node.body && node.op->expand; };
-  const auto any = [&] {
-    for (std::size_t i = 0; i < current.tape.size(); ++i)
-      if (has_body(current.tape.node(i))) return true;
-    return false;
-  };
-  while (any()) {
-    Rewriter rewriter(current);
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(current.tape.size()); ++i)
-      if (has_body(current.node(i)))
-        expand_node(rewriter, i);
+  Program open = program.copy();
+  const auto has_body = [&](std::int32_t index) { return open.node(index).body && open.node(index).op->expand; };
+  while (std::any_of(open.order.begin(), open.order.end(), has_body)) {
+    Rewriter rewriter(open);
+    for (const std::int32_t index : open.order)
+      if (has_body(index))
+        expand_node(rewriter, index);
       else
-        rewriter.keep(i);
-    Program next = rewriter.finish();
-    current = std::move(next);
+        rewriter.keep(index);
+    rewriter.finish();
   }
-  return current;
+  open.compact();
+  return open;
 }
 
 std::string label_of(const Program& program, ValueId id) {

@@ -31,7 +31,7 @@ class Shadow {
   Shadow(const RecordedPlay& play, const Store& rounded)
       : plays_(play),
         program_(with_open_bodies(plays_.program())),
-        users_(program_.tape),
+        users_(program_),
         rounded_(rounded),
         tape_(program_.tape.blank()),
         values_(program_.tape, Var()),

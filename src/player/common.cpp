@@ -56,11 +56,12 @@ std::vector<std::int32_t> first_equals(const Program& program) {
   const Tape& tape = program.tape;
   std::vector<std::int32_t> first(tape.size());
   std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of the call
-  seen.reserve(tape.size());
+  seen.reserve(program.order.size());
   const auto now = [&](ValueId id) { return ValueId{first[static_cast<std::size_t>(id.node)], id.output}; };
-  for (std::size_t i = 0; i < tape.size(); ++i) {
+  for (const std::int32_t index : program.order) {
+    const auto i = static_cast<std::size_t>(index);
     const Node& node = tape.node(i);
-    first[i] = static_cast<std::int32_t>(i);
+    first[i] = index;
     if (!may_repeat(node)) continue;
     const auto region_of = [&](std::size_t at) { return tape.node(at).op == &constant_op() ? 0 : program.regions[at]; };
     const auto same = [&](std::int32_t other) {
@@ -84,22 +85,19 @@ std::vector<std::int32_t> first_equals(const Program& program) {
 }
 }  // namespace
 
-Program common_pass(Program program) {
-  const std::vector<std::int32_t> first = first_equals(program);
-  bool any = false;
-  for (std::size_t i = 0; i < first.size(); ++i) any = any || first[i] != static_cast<std::int32_t>(i);
-  if (!any) return program;
+void common_pass(Program& program) {
+  const std::vector<std::int32_t> first_equal = first_equals(program);
   Rewriter rewriter(program);
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const auto index = static_cast<std::int32_t>(i);
-    if (first[i] == index) {
+  for (const std::int32_t index : program.order) {
+    const std::int32_t first = first_equal[static_cast<std::size_t>(index)];
+    if (first == index) {
       rewriter.keep(index);
       continue;
     }
     for (std::int32_t k = 0; k < static_cast<std::int32_t>(program.node(index).outputs.size()); ++k)
-      rewriter.replace({index, k}, rewriter.now(ValueId{first[i], k}));
+      rewriter.replace({index, k}, program.var({first, k}));
   }
-  return rewriter.finish();
+  rewriter.finish();
 }
 
 }  // namespace xtape

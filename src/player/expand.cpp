@@ -1,4 +1,6 @@
 // Replaces ops by their bodies or expansions.
+#include <algorithm>
+
 #include "passes.hpp"
 #include "xtape/ops.hpp"
 
@@ -13,16 +15,15 @@ bool expands(const Node& node, Expand which) {
 }
 
 bool any_expands(const Program& program, Expand which) {
-  for (std::size_t i = 0; i < program.tape.size(); ++i)
-    if (expands(program.tape.node(i), which)) return true;
-  return false;
+  return std::any_of(program.order.begin(), program.order.end(),
+                     [&](std::int32_t index) { return expands(program.node(index), which); });
 }
 }  // namespace
 
 void expand_node(Rewriter& rewriter, std::int32_t index) {
-  const Node& node = rewriter.from().node(index);
+  const Node& node = rewriter.program().node(index);
   const auto in_site = rewriter.tape().in_site(node.site);
-  const Vars outputs = node.op->expand({*node.op, node, rewriter.tape(), rewriter.now(node.inputs)});
+  const Vars outputs = node.op->expand({*node.op, node, rewriter.tape(), rewriter.vars(node.inputs)});
   // An expansion may compute in a wider dtype: operands of int8 are promoted to int32.
   for (std::size_t k = 0; k < outputs.size(); ++k)
     rewriter.replace({index, static_cast<std::int32_t>(k)}, cast(outputs[k], node.outputs[k].dtype));
@@ -32,21 +33,17 @@ void expand_node(Rewriter& rewriter, std::int32_t index) {
     rewriter.close(index);
 }
 
-Program expand_pass(Program program, Expand which) {
-  Program current = std::move(program);
-  for (int depth = 0; any_expands(current, which); ++depth) {
+void expand_pass(Program& program, Expand which) {
+  for (int depth = 0; any_expands(program, which); ++depth) {
     if (depth > 100) throw Error("the expansions of ops do not end: the expansion of some op contains that op");
-    Rewriter rewriter(current);
-    for (std::size_t i = 0; i < current.tape.size(); ++i) {
-      const auto index = static_cast<std::int32_t>(i);
-      if (expands(current.tape.node(i), which))
+    Rewriter rewriter(program);
+    for (const std::int32_t index : program.order)
+      if (expands(program.node(index), which))
         expand_node(rewriter, index);
       else
         rewriter.keep(index);
-    }
-    current = rewriter.finish();
+    rewriter.finish();
   }
-  return current;
 }
 
 }  // namespace xtape

@@ -34,9 +34,9 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
     if (!constant[static_cast<std::size_t>(id.node)] || program.node(id.node).op == &constant_op()) return;
     if (seen.insert(id).second) values.push_back(id);
   };
-  for (std::size_t i = 0; i < program.tape.size(); ++i)
-    if (!constant[i])
-      for (const ValueId& id : program.tape.node(i).inputs) take(id);
+  for (const std::int32_t index : program.order)
+    if (!constant[static_cast<std::size_t>(index)])
+      for (const ValueId& id : program.node(index).inputs) take(id);
   for (const ValueId& id : program.outputs) take(id);
   return values;
 }
@@ -45,8 +45,8 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
 std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
                             const std::vector<ValueId>& values) {
   Copier copier(program.tape, program.tape.blank());
-  for (std::size_t i = 0; i < program.tape.size(); ++i)
-    if (constant[i]) copier.copy(static_cast<std::int32_t>(i));
+  for (const std::int32_t index : program.order)
+    if (constant[static_cast<std::size_t>(index)]) copier.copy(index);
   Vars outputs;
   for (const ValueId& id : values) outputs.push_back(copier.to().var(copier.now(id)));
   PlayerOptions options;
@@ -62,30 +62,30 @@ std::vector<Array> computed(const Program& program, const std::vector<bool>& con
 }
 }  // namespace
 
-Program fold_pass(Program program) {
+void fold_pass(Program& program) {
   std::vector<bool> constant(program.tape.size(), false);
-  for (std::size_t i = 0; i < program.tape.size(); ++i) {
-    const Node& node = program.tape.node(i);
-    constant[i] = node.op == &constant_op() || folds(program, node, constant);
+  for (const std::int32_t index : program.order) {
+    const Node& node = program.node(index);
+    constant[static_cast<std::size_t>(index)] = node.op == &constant_op() || folds(program, node, constant);
   }
   const std::vector<ValueId> values = taken_values(program, constant);
-  if (values.empty()) return program;
+  if (values.empty()) return;
   std::vector<std::vector<std::size_t>> folded(program.tape.size());  // node -> indices in `values`
   for (std::size_t i = 0; i < values.size(); ++i) folded[static_cast<std::size_t>(values[i].node)].push_back(i);
   const std::vector<Array> arrays = computed(program, constant, values);
   Rewriter rewriter(program);
-  for (std::size_t i = 0; i < program.tape.size(); ++i) {
-    const auto index = static_cast<std::int32_t>(i);
+  for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
-    if (!constant[i] || node.op == &constant_op()) {
+    if (!constant[static_cast<std::size_t>(index)] || node.op == &constant_op()) {
       rewriter.keep(index);
       continue;
     }
     const auto in_site = rewriter.tape().in_site(node.site);
-    for (const std::size_t k : folded[i]) rewriter.replace(values[k], rewriter.tape().constant(arrays[k]));
+    for (const std::size_t k : folded[static_cast<std::size_t>(index)])
+      rewriter.replace(values[k], rewriter.tape().constant(arrays[k]));
     rewriter.close(index);
   }
-  return rewriter.finish();
+  rewriter.finish();
 }
 
 }  // namespace xtape

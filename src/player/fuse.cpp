@@ -13,20 +13,19 @@ namespace {
 /// gradient.
 class Fuse {
  public:
-  explicit Fuse(const Program& program, bool near = false)
+  explicit Fuse(Program& program, bool near = false)
       : program_(program),
-        users_(program.tape),
+        users_(program),
         fusions_(
             ops_of(program.tape),
             {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions},
             near),
         rewriter_(program) {}
 
-  Program run() {
+  void run() {
     find_twins();
-    if (!changes()) return program_;
-    for (std::size_t i = 0; i < program_.tape.size(); ++i) record(static_cast<std::int32_t>(i));
-    return rewriter_.finish();
+    for (const std::int32_t index : program_.order) record(index);
+    rewriter_.finish();
   }
 
   std::vector<Plan::Fusion> notes() {
@@ -43,14 +42,6 @@ class Fuse {
   }
 
  private:
-  bool changes() const {
-    const auto& found = fusions_.found();
-    if (std::any_of(found.begin(), found.end(), [&](const Fusion& fusion) { return applies(fusion); })) return true;
-    for (std::size_t i = 0; i < twins_.size(); ++i)
-      if (twins_[i].fusion != nullptr || is_undone(program_.tape.node(i))) return true;
-    return false;
-  }
-
   /// For a fused call that `grad` recorded, the fusion of the forward pass that it belongs to. The rule applies there,
   /// or would apply if no value inside were read elsewhere.
   struct Twin {
@@ -99,7 +90,7 @@ class Fuse {
     const Twin& twin = twins_[static_cast<std::size_t>(index)];
     if (fusion != nullptr && applies(*fusion)) {
       const auto in_site = rewriter_.tape().in_site(node.site);
-      const Vars fused = record_fusion(*fusion, rewriter_.tape(), [&](ValueId id) { return rewriter_.now(id); });
+      const Vars fused = record_fusion(*fusion, rewriter_.tape(), [&](ValueId id) { return rewriter_.var(id); });
       for (const auto& [of_root, of_call] : fusion->outputs)
         rewriter_.replace({index, of_root}, fused[static_cast<std::size_t>(of_call)]);
       recorded_.emplace(fusion, fused);
@@ -112,13 +103,13 @@ class Fuse {
       expand_node(rewriter_, index);
       if (twin.fusion != nullptr)
         for (const auto& [of_root, of_call] : twin.fusion->outputs)
-          rewriter_.replace({index, of_call}, rewriter_.now(ValueId{twin.fusion->root, of_root}));
+          rewriter_.replace({index, of_call}, rewriter_.var({twin.fusion->root, of_root}));
     } else {
       rewriter_.keep(index);
     }
   }
 
-  const Program& program_;
+  Program& program_;
   Users users_;
   Fusions fusions_;
   Rewriter rewriter_;
@@ -129,11 +120,13 @@ class Fuse {
 };
 }  // namespace
 
-Program fuse_pass(Program program) {
-  return Fuse(program).run();
+void fuse_pass(Program& program) {
+  program.compact();  // rules are looked for from the last node of the tape to the first
+  Fuse(program).run();
 }
 
-std::vector<Plan::Fusion> notes_on_rules(const Program& program) {
+std::vector<Plan::Fusion> notes_on_rules(Program& program) {
+  program.compact();
   return Fuse(program, true).notes();
 }
 

@@ -11,19 +11,18 @@ constexpr std::size_t max_fused_ops = 64;  // nodes; the interior values of a ti
 /// The groups of nodes that are fused, by number; -1 for nodes that are not elementwise.
 class Groups {
  public:
-  explicit Groups(const Program& program) : program_(program), users_(program.tape), group_(program.tape.size(), -1) {
-    for (std::size_t i = program.tape.size(); i-- > 0;) place(static_cast<std::int32_t>(i));
+  explicit Groups(const Program& program)
+      : program_(program), users_(program), positions_(program.positions()), group_(program.tape.size(), -1) {
+    for (std::size_t i = program.order.size(); i-- > 0;) place(program.order[i]);
   }
-  std::int32_t of(std::size_t node) const { return group_[node]; }
+  std::int32_t of(std::int32_t node) const { return group_[static_cast<std::size_t>(node)]; }
   bool any() const { return any_; }  ///< Whether some group has two or more members.
   const std::vector<std::int32_t>& members(std::int32_t group) const {
     return members_[static_cast<std::size_t>(group)];
   }
   bool used_outside(std::int32_t node, std::size_t output) const {
     const auto users = users_.of(ValueId{node, static_cast<std::int32_t>(output)});
-    const std::int32_t own = group_[static_cast<std::size_t>(node)];
-    return std::any_of(users.begin(), users.end(),
-                       [&](std::int32_t user) { return group_[static_cast<std::size_t>(user)] != own; });
+    return std::any_of(users.begin(), users.end(), [&](std::int32_t user) { return of(user) != of(node); });
   }
 
  private:
@@ -34,7 +33,7 @@ class Groups {
     const Node& node = program_.node(index);
     if (!node.op->lowering.tile) return;
     for (const std::int32_t user : users_.of(index))
-      if (const std::int32_t group = group_[static_cast<std::size_t>(user)]; group >= 0 && may_join(index, group)) {
+      if (const std::int32_t group = of(user); group >= 0 && may_join(index, group)) {
         group_[i] = group;
         members_[static_cast<std::size_t>(group)].push_back(index);
         any_ = true;
@@ -53,15 +52,17 @@ class Groups {
     if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
     const auto users = users_.of(index);
     return std::all_of(users.begin(), users.end(), [&](std::int32_t user) {
-      return group_[static_cast<std::size_t>(user)] == group || user >= root;
+      return of(user) == group || position(user) >= position(root);
     });
   }
+  std::int32_t position(std::int32_t node) const { return positions_[static_cast<std::size_t>(node)]; }
 
   const Program& program_;
   Users users_;
+  std::vector<std::int32_t> positions_;
   bool any_ = false;
-  std::vector<std::int32_t> group_;
-  std::vector<std::vector<std::int32_t>> members_;  // root first, then in descending order
+  std::vector<std::int32_t> group_;                 // per node
+  std::vector<std::vector<std::int32_t>> members_;  // root first, then backwards
 };
 
 /// Records a group as one node in place of its root.
@@ -76,7 +77,7 @@ void record_fused(const Program& program, const Groups& groups, std::int32_t gro
       if (pair.first == id) return pair.second;
     const ValueType& type = program.tape.type(id);
     const ValueId input = body->input("in" + std::to_string(fused.inputs.size()), type.shape, type.dtype).id();
-    fused.inputs.push_back(rewriter.now(id).id());
+    fused.inputs.push_back(rewriter.now(id));
     inside.emplace_back(id, input);
     return input;
   };
@@ -130,19 +131,18 @@ const Op& fused_elementwise_op() {
   return entry;
 }
 
-Program elementwise_pass(Program program) {
+void elementwise_pass(Program& program) {
   const Groups groups(program);
-  if (!groups.any()) return program;
+  if (!groups.any()) return;
   Rewriter rewriter(program);
-  for (std::size_t i = 0; i < program.tape.size(); ++i) {
-    const std::int32_t group = groups.of(i);
-    const auto index = static_cast<std::int32_t>(i);
+  for (const std::int32_t index : program.order) {
+    const std::int32_t group = groups.of(index);
     if (group < 0 || groups.members(group).size() == 1)
       rewriter.keep(index);
     else if (groups.members(group).front() == index)
       record_fused(program, groups, group, rewriter);
   }
-  return rewriter.finish();
+  rewriter.finish();
 }
 
 }  // namespace xtape

@@ -63,31 +63,31 @@ Var scaled_later(const Node& node, const Vars& inputs) {
 
 /// Rewrites each node for which record(node, inputs) returns a var.
 template <class Record>
-Program rewritten(const Program& program, const Record& record) {
+void rewrite(Program& program, const Record& record) {
   Rewriter rewriter(program);
-  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
+  for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
     const auto in_site = rewriter.tape().in_site(node.site);
-    if (const Var fresh = record(node, rewriter.now(node.inputs)); !fresh.empty()) {
+    if (const Var fresh = record(node, rewriter.vars(node.inputs)); !fresh.empty()) {
       rewriter.replace({index, 0}, fresh);
       rewriter.close(index);
     } else {
       rewriter.keep(index);
     }
   }
-  return rewriter.finish();
+  rewriter.finish();
 }
 
 bool has_narrow(const Program& program) {
-  for (std::size_t i = 0; i < program.tape.size(); ++i)
-    for (const ValueType& type : program.tape.node(i).outputs)
+  for (const std::int32_t index : program.order)
+    for (const ValueType& type : program.node(index).outputs)
       if (is_narrow(type.dtype)) return true;
   return false;
 }
 
 /// Moves narrow elements before they are cast.
-Program casts_postponed(const Program& program) {
-  return rewritten(program, [](const Node& node, const Vars& inputs) -> Var {
+void postpone_casts(Program& program) {
+  rewrite(program, [](const Node& node, const Vars& inputs) -> Var {
     if (!moves(*node.op)) return {};
     const Var source = narrow_source(inputs[0]);
     if (source.empty()) return {};
@@ -100,7 +100,7 @@ Program casts_postponed(const Program& program) {
 /// The values that only products read, which round them to bfloat16.
 class Factors {
  public:
-  explicit Factors(const Program& program) : program_(program), users_(program.tape) {}
+  explicit Factors(const Program& program) : program_(program), users_(program) {}
 
   /// Whether the value is computed by an op and worth a smaller buffer.
   bool stores(ValueId id) const {
@@ -141,64 +141,58 @@ ValueId before_widening(const Program& program, ValueId id) {
 }
 }  // namespace
 
-Program postpone_pass(Program program) {
-  if (!has_narrow(program)) return program;
-  return casts_postponed(
-      rewritten(program, [](const Node& node, const Vars& inputs) { return scaled_later(node, inputs); }));
+void postpone_pass(Program& program) {
+  if (!has_narrow(program)) return;
+  rewrite(program, [](const Node& node, const Vars& inputs) { return scaled_later(node, inputs); });
+  postpone_casts(program);
 }
 
-Program widen_pass(Program program) {
-  if (!has_narrow(program)) return program;
+void widen_pass(Program& program) {
+  if (!has_narrow(program)) return;
   Rewriter rewriter(program);
-  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
+  for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
     if (!must_widen(program, node)) {
       rewriter.keep(index);
       continue;
     }
     const auto in_site = rewriter.tape().in_site(node.site);
-    Vars inputs = rewriter.now(node.inputs);
+    Vars inputs = rewriter.vars(node.inputs);
     for (Var& input : inputs) input = cast(input, computed_in(input.dtype()));
     const Vars outputs = record_call(rewriter.tape(), *node.op, inputs, widened(node.attributes), node.body);
     for (std::size_t k = 0; k < outputs.size(); ++k)
       rewriter.replace({index, static_cast<std::int32_t>(k)}, cast(outputs[k], node.outputs[k].dtype));
     rewriter.close(index);
   }
-  return rewriter.finish();
+  rewriter.finish();
 }
 
-Program store_factors_pass(Program program) {
+void store_factors_pass(Program& program) {
   const Factors factors(program);
   Rewriter rewriter(program);
-  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
+  for (const std::int32_t index : program.order) {
     rewriter.keep(index);
     const auto in_site = rewriter.tape().in_site(program.node(index).site);
     for (std::size_t k = 0; k < program.node(index).outputs.size(); ++k)
       if (const ValueId id{index, static_cast<std::int32_t>(k)}; factors.stores(id))
-        rewriter.replace(id, cast(cast(rewriter.now(id), Dtype::bfloat16), Dtype::float32));
+        rewriter.replace(id, cast(cast(program.var(id), Dtype::bfloat16), Dtype::float32));
     rewriter.close(index);
   }
-  return casts_postponed(rewriter.finish());
+  rewriter.finish();
+  postpone_casts(program);
 }
 
-Program read_narrow_pass(Program program) {
-  if (!has_narrow(program)) return program;
-  const auto reads = [&](std::int32_t index, std::size_t input) {
-    const Node& node = program.node(index);
-    const auto& widens = node.op->lowering.widens;
-    const bool may = std::find(widens.begin(), widens.end(), static_cast<int>(input)) != widens.end();
-    return may ? before_widening(program, node.inputs[input]) : node.inputs[input];
-  };
+void read_narrow_pass(Program& program) {
+  if (!has_narrow(program)) return;
   Rewriter rewriter(program);
-  for (std::int32_t index = 0; index < static_cast<std::int32_t>(program.tape.size()); ++index) {
-    Node node = program.node(index);
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) node.inputs[k] = reads(index, k);
-    if (node.inputs == program.node(index).inputs)
-      rewriter.keep(index);
-    else
-      rewriter.keep_as(index, std::move(node));
+  for (const std::int32_t index : program.order) {
+    Node& node = editable(program.tape, index);
+    for (const int input : node.op->lowering.widens)
+      if (const auto k = static_cast<std::size_t>(input); k < node.inputs.size())
+        node.inputs[k] = before_widening(program, node.inputs[k]);
+    rewriter.keep(index);
   }
-  return rewriter.finish();
+  rewriter.finish();
 }
 
 }  // namespace xtape

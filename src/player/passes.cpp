@@ -14,7 +14,9 @@ bool applies_rules(const Passes& passes) {
 Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   const Expand which = passes.expand ? Expand::all : passes.fuse ? Expand::without_kernel : Expand::fused;
-  return expand_pass(extract(tape, outputs, options.carries), which);
+  Program program = extract(tape, outputs, options.carries);
+  expand_pass(program, which);
+  return program;
 }
 }  // namespace
 
@@ -29,18 +31,19 @@ std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table,
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   Program program = expanded(tape, outputs, options);
-  if (applies_rules(passes)) program = fuse_pass(std::move(program));
-  program = scan_pass(std::move(program));
-  if (applies_rules(passes)) program = postpone_pass(std::move(program));
-  program = widen_pass(std::move(program));
-  if (passes.fold) program = fold_pass(std::move(program));
-  if (passes.common) program = common_pass(std::move(program));
-  if (passes.accumulate) program = accumulate_pass(std::move(program));
+  if (applies_rules(passes)) fuse_pass(program);
+  scan_pass(program);
+  if (applies_rules(passes)) postpone_pass(program);
+  widen_pass(program);
+  if (passes.fold) fold_pass(program);
+  if (passes.common) common_pass(program);
+  if (passes.accumulate) accumulate_pass(program);
   // Other processors do not round factors, or read only float32 (the matrix unit).
   const bool rounds = options.precision == Precision::bf16 && instruction_set() == InstructionSet::avx512_bf16;
-  if (applies_rules(passes) && rounds) program = store_factors_pass(std::move(program));
-  if (applies_rules(passes)) program = read_narrow_pass(std::move(program));
-  if (passes.elementwise) program = elementwise_pass(std::move(program));
+  if (applies_rules(passes) && rounds) store_factors_pass(program);
+  if (applies_rules(passes)) read_narrow_pass(program);
+  if (passes.elementwise) elementwise_pass(program);
+  program.compact();
   return program;
 }
 

@@ -1,20 +1,28 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace xtape {
 
+std::vector<std::int32_t> Program::positions() const {
+  std::vector<std::int32_t> positions(tape.size(), -1);
+  std::int32_t next = 0;
+  for (const std::int32_t index : order) positions[static_cast<std::size_t>(index)] = next++;
+  return positions;
+}
+
 namespace {
-/// The program without the nodes that are not in `need`.
-Program pruned(const Program& from, const std::vector<bool>& need) {
+/// The program on a tape of its own, to which place(copier, index) brings each node.
+template <class Place>
+Program in_order(const Program& from, const Place& place) {
   Program to(from.tape);
   to.region_count = from.region_count;
   Copier copier(from.tape, to.tape);
-  for (std::size_t i = 0; i < from.tape.size(); ++i) {
-    if (!need[i]) continue;
-    const auto index = static_cast<std::int32_t>(i);
-    const std::int32_t fresh = copier.copy(index);
-    to.regions.push_back(from.regions[i]);
+  for (const std::int32_t index : from.order) {
+    const std::int32_t fresh = place(copier, index);
+    to.order.push_back(fresh);
+    to.regions.push_back(from.regions[static_cast<std::size_t>(index)]);
     const auto origins = from.origins.of(index);
     to.origins.add_node(origins.size(), {});
     std::copy(origins.begin(), origins.end(), to.origins.of(fresh).begin());
@@ -23,12 +31,35 @@ Program pruned(const Program& from, const std::vector<bool>& need) {
   for (const auto& carry : from.carries) to.carries.emplace_back(copier.now(carry.first), copier.now(carry.second));
   return to;
 }
+
+/// Drops the nodes of the order that the outputs do not need.
+void prune(Program& program) {
+  std::vector<bool> needed(program.tape.size(), false);
+  for (const ValueId& id : program.outputs) needed[static_cast<std::size_t>(id.node)] = true;
+  for (std::size_t i = program.order.size(); i-- > 0;)
+    if (const auto index = program.order[i]; needed[static_cast<std::size_t>(index)])
+      for (const ValueId& input : program.node(index).inputs) needed[static_cast<std::size_t>(input.node)] = true;
+  std::erase_if(program.order, [&](std::int32_t index) { return !needed[static_cast<std::size_t>(index)]; });
+  for (auto& carry : program.carries)
+    if (carry.first.node >= 0 && !needed[static_cast<std::size_t>(carry.first.node)]) carry.first = {};
+}
 }  // namespace
+
+Program Program::copy() const {
+  return in_order(*this, [](Copier& copier, std::int32_t index) { return copier.copy(index); });
+}
+
+void Program::compact() {
+  if (order.size() == tape.size() && std::is_sorted(order.begin(), order.end())) return;
+  *this = in_order(*this, [](Copier& copier, std::int32_t index) { return copier.move(index); });
+}
 
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
   if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
   Program whole(tape);
   whole.tape = tape;  // shares the nodes of the caller's tape, which are only read
+  whole.order.resize(tape.size());
+  std::iota(whole.order.begin(), whole.order.end(), 0);
   whole.regions.assign(tape.size(), 0);
   for (std::size_t i = 0; i < tape.size(); ++i)
     whole.origins.add_node(tape.node(i).outputs.size(), {static_cast<std::int32_t>(i), tape.node(i).op});
@@ -51,74 +82,75 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
     whole.carries.emplace_back(own(carry.input), own(carry.output));
     whole.outputs.push_back(own(carry.output));
   }
-  return pruned(whole, needed_by(tape, whole.outputs));
+  prune(whole);
+  return whole.copy();
 }
 
 std::string to_string(const Origin& origin) {
   return "#" + std::to_string(origin.node) + " " + origin.op->name;
 }
 
-Users::Users(const Tape& tape) : counts_(tape, 0), ends_(tape, 0) {
-  for (std::size_t i = 0; i < tape.size(); ++i)
-    for (const ValueId& input : tape.node(i).inputs) ++counts_[input];
+Users::Users(const Program& program) : counts_(program.tape, 0), ends_(program.tape, 0) {
+  for (const std::int32_t index : program.order)
+    for (const ValueId& input : program.node(index).inputs) ++counts_[input];
   std::size_t end = 0;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(tape.size()); ++i)
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.tape.size()); ++i)
     for (std::size_t k = 0; k < counts_.of(i).size(); ++k) {
       ends_.of(i)[k] = end;  // the beginning for now; the loop below advances it once per user
       end += counts_.of(i)[k];
     }
   users_.resize(end);
-  for (std::size_t i = 0; i < tape.size(); ++i)
-    for (const ValueId& input : tape.node(i).inputs) users_[ends_[input]++] = static_cast<std::int32_t>(i);
+  for (const std::int32_t index : program.order)
+    for (const ValueId& input : program.node(index).inputs) users_[ends_[input]++] = index;
 }
 
-Rewriter::Rewriter(const Program& from) : from_(from), to_(from.tape), copier_(from.tape, to_.tape) {
-  to_.region_count = from.region_count;
-}
-
-Vars Rewriter::now(const std::vector<ValueId>& old) const {
+Vars Rewriter::vars(const std::vector<ValueId>& old) const {
   Vars vars;
-  for (const ValueId& id : old) vars.push_back(now(id));
+  for (const ValueId& id : old) vars.push_back(var(id));
   return vars;
 }
 
-void Rewriter::keep_as(std::int32_t index, Node node) {
-  const std::int32_t fresh = copier_.copy_as(index, std::move(node));
-  begin_origins();
-  const auto origins = from_.origins.of(index);
-  std::copy(origins.begin(), origins.end(), to_.origins.of(fresh).begin());
+void Rewriter::keep(std::int32_t index) {
   close(index);
+  for (ValueId& input : editable(program_.tape, index).inputs) input = now(input);
+  order_.push_back(index);
 }
 
 void Rewriter::replace(ValueId old, const Var& fresh) {
   const ValueId id = fresh.id();
-  copier_.replace(old, id);
+  if (id == old) return;
+  now_[old] = id;
   begin_origins();
-  Origin& origin = to_.origins[id];
-  if (origin.node < 0) origin = from_.origins[old];
+  Origin& origin = program_.origins[id];
+  if (origin.node < 0) origin = program_.origins[old];
 }
 
 /// Gives the outputs of newly recorded nodes an empty origin.
 void Rewriter::begin_origins() {
-  for (std::size_t i = to_.origins.nodes(); i < to_.tape.size(); ++i)
-    to_.origins.add_node(to_.tape.node(i).outputs.size(), {});
+  program_.origins.extend(program_.tape, {});
 }
 
 void Rewriter::close(std::int32_t index, std::int32_t region) {
+  if (seen_ == program_.tape.size()) return;
   begin_origins();
-  const Origin& whole = from_.origins[{index, 0}];
-  for (std::size_t i = to_.regions.size(); i < to_.tape.size(); ++i)
-    for (Origin& origin : to_.origins.of(static_cast<std::int32_t>(i)))
+  const Origin whole = program_.origins[{index, 0}];
+  for (; seen_ < program_.tape.size(); ++seen_) {
+    const auto fresh = static_cast<std::int32_t>(seen_);
+    for (Origin& origin : program_.origins.of(fresh))
       if (origin.node < 0) origin = whole;  // computed on the way to its outputs
-  to_.regions.resize(to_.tape.size(), region);
+    order_.push_back(fresh);
+  }
+  program_.regions.resize(program_.tape.size(), region);
 }
 
-Program Rewriter::finish() {
-  for (const ValueId& id : from_.outputs) to_.outputs.push_back(copier_.now(id));
-  for (const auto& carry : from_.carries) to_.carries.emplace_back(copier_.now(carry.first), copier_.now(carry.second));
-  const std::vector<bool> need = needed_by(to_.tape, to_.outputs);
-  if (std::find(need.begin(), need.end(), false) == need.end()) return std::move(to_);
-  return pruned(to_, need);
+void Rewriter::finish() {
+  program_.order = std::move(order_);
+  for (ValueId& id : program_.outputs) id = now(id);
+  for (auto& carry : program_.carries) {
+    if (carry.first.node >= 0) carry.first = now(carry.first);
+    carry.second = now(carry.second);
+  }
+  prune(program_);
 }
 
 }  // namespace xtape

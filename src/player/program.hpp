@@ -1,4 +1,4 @@
-/// The program of a player: the nodes that it plays. Each pass rewrites a program into a new one.
+/// The program of a player: the nodes that it plays. Passes rewrite it in place.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,41 @@ struct Origin {
 };
 std::string to_string(const Origin& origin);  ///< As in the printed tape of the caller: "#12 add".
 
+/// The nodes keep their indices while passes rewrite the program: a pass records new nodes at the end of the tape and
+/// changes `order`. So the tape may have nodes that are not in the program, and a node may read values of later indices.
 struct Program {
   /// An empty program, for nodes of `like` or their replacements.
   explicit Program(const Tape& like) : tape(like.blank()) {}
+  Program(Program&&) = default;
+  Program& operator=(Program&&) = default;
 
-  Tape tape;
+  Tape tape;                                         ///< Of this program alone.
+  std::vector<std::int32_t> order;                   ///< The nodes, in the order in which they are played.
   std::vector<ValueId> outputs;                      ///< The outputs of the player, then those of the carries.
   std::vector<std::pair<ValueId, ValueId>> carries;  ///< (input, output); the input is {-1, 0} if nothing reads it.
-  std::vector<std::int32_t> regions;                 ///< Per node: 0, or the number of the body it came from.
+  std::vector<std::int32_t> regions;                 ///< Per node: 0, or the number of the body that it came from.
   std::int32_t region_count = 1;
   ValueTable<Origin> origins;
 
   Var var(ValueId id) const { return tape.var(id); }
   const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }
+  /// Per node of the tape: its place in `order`; -1 for nodes that are not in the program.
+  std::vector<std::int32_t> positions() const;
+  /// The same program on a tape without other nodes, in order.
+  Program copy() const;
+  /// Makes that the tape of this program, if nodes are not in order on its own. Nodes get new indices.
+  void compact();
   std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Of the value's origin.
 };
 
-/// The program of the nodes of `tape` that `outputs` and the outputs of the carries need. Throws if a var belongs to
+/// The program of the nodes of `tape`, copied, that `outputs` and the outputs of the carries need. Throws if a var belongs to
 /// another tape or a carry is not valid.
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
 
-/// The nodes that use each value: their indices in ascending order, repeated for each use.
+/// The nodes of a program that use each value, in the order of the program, repeated for each use.
 class Users {
  public:
-  explicit Users(const Tape& tape);
+  explicit Users(const Program& program);
   std::span<const std::int32_t> of(ValueId id) const { return {users_.data() + ends_[id] - counts_[id], counts_[id]}; }
   /// The users of all outputs of a node.
   std::span<const std::int32_t> of(std::int32_t node) const {
@@ -58,38 +69,43 @@ class Users {
   std::vector<std::int32_t> users_;
 };
 
-/// Builds the next program from the last, node by node in order.
+/// Rewrites a program. A pass visits the nodes in order, and for each of them calls `keep`, or records other nodes and
+/// calls `close`, or drops it.
 class Rewriter {
  public:
-  explicit Rewriter(const Program& from);
+  explicit Rewriter(Program& program) : program_(program), now_(program.tape, {}), seen_(program.tape.size()) {
+    order_.reserve(program.order.size());
+  }
 
-  const Program& from() const { return from_; }
-  /// The next program's tape, to record on.
-  Tape& tape() { return copier_.to(); }
-  /// Copies node `index` of the last program.
-  void keep(std::int32_t index) { keep_as(index, from_.node(index)); }
-  /// The same, changed to `node`, whose inputs are values of the last program.
-  void keep_as(std::int32_t index, Node node);
-  /// Replaces value `old` of the last program by `fresh`.
+  const Program& program() const { return program_; }
+  /// The program's tape, to record on.
+  Tape& tape() { return program_.tape; }
+  /// Keeps node `index`; its inputs become the values that replace them.
+  void keep(std::int32_t index);
+  /// Replaces value `old` by `fresh` in the nodes that are kept from now on, and as an output.
   void replace(ValueId old, const Var& fresh);
-  /// The var that replaces a value of the last program.
-  Var now(ValueId old) const { return to_.tape.var(copier_.now(old)); }
-  Vars now(const std::vector<ValueId>& old) const;
-  bool known(ValueId old) const { return copier_.known(old); }  ///< Whether the value has a replacement yet.
-  /// Assigns the nodes recorded since the last call to node `index` of the last program, in the region of that node.
-  void close(std::int32_t index) { close(index, from_.regions[static_cast<std::size_t>(index)]); }
+  /// The value that replaces a value of the program; itself if none does.
+  ValueId now(ValueId old) const {
+    const bool may_be_replaced = static_cast<std::size_t>(old.node) < now_.nodes() && now_[old].node >= 0;
+    return may_be_replaced ? now_[old] : old;
+  }
+  Var var(ValueId old) const { return program_.var(now(old)); }
+  Vars vars(const std::vector<ValueId>& old) const;
+  /// Adds the nodes recorded since the last call, in place of node `index` and in its region.
+  void close(std::int32_t index) { close(index, program_.regions[static_cast<std::size_t>(index)]); }
   /// The same in a new region, for nodes that come from a body.
-  void close_in_new_region(std::int32_t index) { close(index, to_.region_count++); }
-  /// Returns the next program, without the nodes that its outputs do not need.
-  Program finish();
+  void close_in_new_region(std::int32_t index) { close(index, program_.region_count++); }
+  /// Ends the pass: drops the nodes that the outputs do not need.
+  void finish();
 
  private:
   void close(std::int32_t index, std::int32_t region);
   void begin_origins();
 
-  const Program& from_;
-  Program to_;
-  Copier copier_;
+  Program& program_;
+  ValueTable<ValueId> now_;          // per value: what replaces it; its node is -1 if nothing does
+  std::vector<std::int32_t> order_;  // the program's next order
+  std::size_t seen_;                 // nodes of the tape that were there before, or are in `order_`
 };
 
 }  // namespace xtape

@@ -43,20 +43,17 @@ Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
 }
 }  // namespace
 
-Program scan_pass(Program program) {
-  const auto steps = [&](std::size_t i) {
-    const Lowering& lowering = program.tape.node(i).op->lowering;
+void scan_pass(Program& program) {
+  const auto steps = [&](std::int32_t index) {
+    const Lowering& lowering = program.node(index).op->lowering;
     return lowering.steps && lowering.attributes;
   };
-  bool any = false;
-  for (std::size_t i = 0; i < program.tape.size(); ++i) any = any || steps(i);
-  if (!any) return program;
-  const Users users(program.tape);
+  if (std::none_of(program.order.begin(), program.order.end(), steps)) return;
+  const Users users(program);
   Rewriter rewriter(program);
-  for (std::size_t i = 0; i < program.tape.size(); ++i) {
-    const auto index = static_cast<std::int32_t>(i);
+  for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
-    if (!steps(i)) {
+    if (!steps(index)) {
       rewriter.keep(index);
       continue;
     }
@@ -69,15 +66,14 @@ Program scan_pass(Program program) {
       used[k] = requested || !users.of(id).empty();
     }
     Node fresh = narrowed(node, form, used);
-    fresh.inputs.clear();
-    for (const Var& input : rewriter.now(node.inputs)) fresh.inputs.push_back(input.id());
+    for (ValueId& input : fresh.inputs) input = rewriter.now(input);
     const std::int32_t placed = rewriter.tape().append(std::move(fresh)).node;
     std::int32_t next = 0;
     for (std::size_t k = 0; k < used.size(); ++k)
       if (used[k]) rewriter.replace({index, static_cast<std::int32_t>(k)}, rewriter.tape().var({placed, next++}));
     rewriter.close(index);
   }
-  return rewriter.finish();
+  rewriter.finish();
 }
 
 // The kernel ----------------------------------------------------------------------------------------------------------

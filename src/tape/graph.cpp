@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tape_data.hpp"
+
 namespace xtape {
 
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {
@@ -23,10 +25,14 @@ void Copier::replace(ValueId old, ValueId fresh) {
   now_[old] = fresh;
 }
 
-std::int32_t Copier::copy_as(std::int32_t index, Node node) {
+Node& editable(const Tape& tape, std::int32_t index) {
+  return tape.data_->nodes[static_cast<std::size_t>(index)];
+}
+
+std::int32_t Copier::place(std::int32_t index, Node node) {
   for (ValueId& input : node.inputs) input = now(input);
   now_.extend(from_, {});
-  const std::int32_t fresh = to_.append(std::move(node)).node;
+  const std::int32_t fresh = push(*to_.data_, std::move(node)).node;
   std::int32_t output = 0;
   for (ValueId& id : now_.of(index)) id = {fresh, output++};
   return fresh;

@@ -47,6 +47,9 @@ class ValueTable {
 /// Per node of the tape: whether `values` need it. Looks only at the nodes up to the last of them.
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values);
 
+/// A node, for changing its inputs to values of the same types. The tape must not be the caller's.
+Node& editable(const Tape& tape, std::int32_t index);
+
 /// Copies nodes of one tape to another. Their inputs become the values that stand for them there: copies, or what
 /// `replace` was given.
 class Copier {
@@ -62,11 +65,12 @@ class Copier {
   bool known(ValueId old) const { return now(old).node >= 0; }
   void replace(ValueId old, ValueId fresh);
   /// Copies node `index`, the inputs of which must be known. Returns the index of the copy.
-  std::int32_t copy(std::int32_t index) { return copy_as(index, from_.node(static_cast<std::size_t>(index))); }
-  /// The same, changed to `node`, whose inputs are values of the old tape.
-  std::int32_t copy_as(std::int32_t index, Node node);
+  std::int32_t copy(std::int32_t index) { return place(index, from_.node(static_cast<std::size_t>(index))); }
+  /// The same; moves the node, so that the old tape must not be used any more.
+  std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }
 
  private:
+  std::int32_t place(std::int32_t index, Node node);
   Tape from_, to_;
   ValueTable<ValueId> now_;
 };

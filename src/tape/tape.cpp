@@ -257,15 +257,20 @@ ValueId Tape::append(Node node) {
   else
     check_inputs(node);
   check_outputs(*this, node);
-  const std::size_t counted_before = std::min(data_->counted.size(), data_->enclosed_from);
-  if (!node.site.scope) node.site = next_site(*data_, *node.op);
-  node.fused |= data_->fused;
-  node.serial = data_->next_serial++;
-  if (node.op == &input_op()) data_->inputs.emplace(node.name, index);
-  if (node.op == &parameter_op()) data_->parameters.emplace(node.storage.data(), index);
-  data_->nodes.push_back(std::move(node));
-  data_->counted_before.push_back(counted_before);
-  data_->enclosed_from = TapeData::no_enclosed;
+  return push(*data_, std::move(node));
+}
+
+ValueId push(TapeData& data, Node node) {
+  const auto index = static_cast<std::int32_t>(data.nodes.size());
+  const std::size_t counted_before = std::min(data.counted.size(), data.enclosed_from);
+  if (!node.site.scope) node.site = next_site(data, *node.op);
+  node.fused |= data.fused;
+  node.serial = data.next_serial++;
+  if (node.op == &input_op()) data.inputs.emplace(node.name, index);
+  if (node.op == &parameter_op()) data.parameters.emplace(node.storage.data(), index);
+  data.nodes.push_back(std::move(node));
+  data.counted_before.push_back(counted_before);
+  data.enclosed_from = TapeData::no_enclosed;
   return {index, 0};
 }
 

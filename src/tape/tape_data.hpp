@@ -35,4 +35,7 @@ struct TapeData {
   std::uint32_t next_serial = 1;
 };
 
+/// Appends a node that needs no checks, and sets its serial and, unless it has one, its site.
+ValueId push(TapeData& data, Node node);
+
 }  // namespace xtape
