@@ -85,7 +85,7 @@ class Budget {
     if (made.peak > 0) {
       const PlannedStep& step =
           planned_.steps[static_cast<std::size_t>(made.executions[static_cast<std::size_t>(made.peak_at)].step)];
-      most = bytes_text(least - outside_) + " at " + described(step);
+      most = bytes_text(least - outside_) + " at " + described(planned_, step);
     }
     throw LimitError("the plan needs at least " + exact_text(least) + ", but its memory limit is " +
                          exact_text(memory) + ": " + bytes_text(outside_) +
@@ -112,8 +112,8 @@ class Budget {
 /// Replaces the steps of a plan by those of a schedule, and its buffers in the arena by new ones.
 class Rewriting {
  public:
-  Rewriting(PlannedProgram& planned, const Program& program, const StepGraph& graph, const Schedule& schedule)
-      : planned_(planned), program_(program), graph_(graph), schedule_(schedule), arena_(graph, schedule) {}
+  Rewriting(PlannedProgram& planned, const StepGraph& graph, const Schedule& schedule)
+      : planned_(planned), graph_(graph), schedule_(schedule), arena_(graph, schedule) {}
 
   void run() {
     for (Buffer& buffer : planned_.buffers) buffer.first = buffer.last = -1;
@@ -121,23 +121,25 @@ class Rewriting {
     for (std::size_t b = 0; b < arena_.lifetimes.size(); ++b) {
       Buffer buffer;
       buffer.bytes = arena_.lifetimes[b].bytes;
-      buffer.scratch = arena_.contents[b] < 0;
-      if (!buffer.scratch) buffer.name = name_of(arena_.contents[b]);
+      if (arena_.contents[b] >= 0) name(buffer, arena_.contents[b]);
       planned_.buffers.push_back(std::move(buffer));
     }
     std::vector<PlannedStep> steps;
     for (std::size_t e = 0; e < schedule_.executions.size(); ++e) steps.push_back(step_of(e));
     planned_.steps = std::move(steps);
+    planned_.operands = std::move(operands_);
   }
 
  private:
-  std::string name_of(int content) const {
+  /// Names a buffer after its first content.
+  void name(Buffer& buffer, int content) const {
     const Content& held = graph_.contents[static_cast<std::size_t>(content)];
     const PlannedStep& writer = planned_.steps[static_cast<std::size_t>(held.writers.front())];
     const StepUse& use = graph_.steps[static_cast<std::size_t>(held.writers.front())];
+    const Buffer& old = planned_.buffers[static_cast<std::size_t>(held.buffer)];
     const auto output = std::find(use.out.begin(), use.out.end(), content) - use.out.begin();
-    const std::string& old = planned_.buffers[static_cast<std::size_t>(held.buffer)].name;
-    return writer.node < 0 ? old : program_.label({writer.node, static_cast<std::int32_t>(output)});
+    buffer.of = writer.is_copy() ? old.of : ValueId{writer.node, static_cast<std::int32_t>(output)};
+    buffer.role = writer.is_copy() ? old.role : Buffer::Role::value;
   }
 
   PlannedStep step_of(std::size_t e) {
@@ -145,30 +147,35 @@ class Rewriting {
     const StepUse& use = graph_.steps[static_cast<std::size_t>(execution.step)];
     PlannedStep step = planned_.steps[static_cast<std::size_t>(execution.step)];
     step.again = execution.step != execution.stage;
-    for (std::size_t k = 0; k < step.in.size(); ++k) place(step.in[k], execution, use.in[k], false);
-    for (std::size_t k = 0; k < step.out.size(); ++k) place(step.out[k], execution, use.out[k], true);
+    const std::span<const BufferRef> in = planned_.in(step), out = planned_.out(step);
+    step.first = static_cast<std::uint32_t>(operands_.size());
+    for (std::size_t k = 0; k < in.size(); ++k) operands_.push_back(placed(in[k], execution, use.in[k], false));
+    for (std::size_t k = 0; k < out.size(); ++k) operands_.push_back(placed(out[k], execution, use.out[k], true));
     if (const int scratch = arena_.of_scratch[e]; scratch >= 0) {
-      step.scratch.buffer = number_of(scratch);
-      planned_.buffers[static_cast<std::size_t>(step.scratch.buffer)].name = "scratch of " + step.op;
+      step.scratch = number_of(scratch);
+      Buffer& buffer = planned_.buffers[static_cast<std::size_t>(step.scratch)];
+      buffer.of = {step.node, 0};
+      buffer.role = Buffer::Role::scratch;
     }
     return step;
   }
 
-  void place(BufferRef& ref, const Execution& execution, int content, bool writes) const {
+  BufferRef placed(BufferRef ref, const Execution& execution, int content, bool writes) const {
     for (int u = execution.first_use; u < execution.end_use; ++u) {
       const Use& use = schedule_.uses[static_cast<std::size_t>(u)];
       if (use.content == content && use.writes == writes && use.instance >= 0)
         ref.buffer = number_of(arena_.of_instance[static_cast<std::size_t>(use.instance)]);
     }
+    return ref;
   }
   int number_of(int buffer) const { return static_cast<int>(first_buffer_) + buffer; }
 
   PlannedProgram& planned_;
-  const Program& program_;
   const StepGraph& graph_;
   const Schedule& schedule_;
   ArenaBuffers arena_;
   std::size_t first_buffer_ = 0;
+  std::vector<BufferRef> operands_;
 };
 }  // namespace
 
@@ -179,7 +186,7 @@ std::size_t bytes_outside(const PlannedProgram& planned) {
   return sum;
 }
 
-void fit_memory(PlannedProgram& planned, const Program& program, std::size_t memory, KnownWays& known) {
+void fit_memory(PlannedProgram& planned, std::size_t memory, KnownWays& known) {
   Budget budget(planned);
   std::optional<Schedule> fitting;
   for (const std::vector<Way>& ways : known.of(budget.graph()))
@@ -190,7 +197,7 @@ void fit_memory(PlannedProgram& planned, const Program& program, std::size_t mem
     known.add(budget.graph(), ways);
     if (!fitting) budget.too_small(ways, memory);
   }
-  Rewriting(planned, program, budget.graph(), *fitting).run();
+  Rewriting(planned, budget.graph(), *fitting).run();
 }
 
 std::vector<MemoryPoint> memory_curve(const PlannedProgram& planned) {

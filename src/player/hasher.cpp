@@ -26,12 +26,13 @@ Hasher::Hasher(const PlannedProgram& planned, int threads) : threads_(threads) {
   for (std::size_t i = 0; i < planned.steps.size(); ++i) {
     const PlannedStep& step = planned.steps[i];
     first_.push_back(outputs_.size());
-    for (std::size_t k = 0; k < step.layouts.size(); ++k) {
-      outputs_.push_back({i, k, bytes_of(step.types[k])});
+    const auto types = planned.types_of(step);
+    for (std::size_t k = 0; k < types.size() && !step.is_copy(); ++k) {
+      outputs_.push_back({i, k, bytes_of(types[k])});
       most = std::max(most, outputs_.back().bytes);
-      const Layout& layout = step.layouts[k];
+      const Layout& layout = planned.layouts[{step.node, static_cast<std::int32_t>(k)}];
       if (layout.contiguous()) continue;
-      outputs_.back().copy = kernels().make_copy(step.types[k].dtype, layout, Layout::dense(layout.shape), threads);
+      outputs_.back().copy = kernels().make_copy(types[k].dtype, layout, Layout::dense(layout.shape), threads);
       most_copied = std::max(most_copied, outputs_.back().bytes);
     }
   }
@@ -60,13 +61,14 @@ std::vector<Digest> Hasher::digests(const PlannedProgram& planned) const {
   std::vector<Digest> digests;
   for (const Value& value : sources_) {
     const Buffer& buffer = planned.buffers[value.place];
-    digests.push_back({buffer.name, 0, name_of(buffer.kind), "",
+    digests.push_back({planned.name_of(buffer), 0, name_of(buffer.kind), "",
                        to_string(ValueType{buffer.array.dtype(), buffer.array.shape()}), value.hash});
   }
   for (const Value& value : outputs_) {
     const PlannedStep& step = planned.steps[value.place];
-    digests.push_back({to_string(step.origins[value.output]), static_cast<int>(value.output), step.op,
-                       to_string(step.site), to_string(step.types[value.output]), value.hash});
+    const auto output = static_cast<std::int32_t>(value.output);
+    digests.push_back({planned.program->label({step.node, output}), output, planned.name_of(step),
+                       to_string(planned.site_of(step)), to_string(planned.types_of(step)[value.output]), value.hash});
   }
   return digests;
 }

@@ -16,8 +16,8 @@ bool is_written(const Buffer& buffer) {
   return buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry || buffer.kind == BufferKind::input;
 }
 
-std::string described(const Buffer& buffer) {
-  return std::string(name_of(buffer.kind)) + " '" + buffer.name + "'";
+std::string described(const PlannedProgram& planned, const Buffer& buffer) {
+  return std::string(name_of(buffer.kind)) + " '" + planned.name_of(buffer) + "'";
 }
 }  // namespace
 
@@ -27,7 +27,8 @@ std::vector<const Array*> memory_of(const std::vector<Buffer>& buffers) {
   return memory;
 }
 
-void check_overlaps(const std::vector<Buffer>& buffers, const std::vector<const Array*>& memory) {
+void check_overlaps(const PlannedProgram& planned, const std::vector<const Array*>& memory) {
+  const std::vector<Buffer>& buffers = planned.buffers;
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (!*memory[i] || memory[i]->bytes() == 0) continue;
@@ -41,8 +42,8 @@ void check_overlaps(const std::vector<Buffer>& buffers, const std::vector<const 
   for (const Range& range : ranges) {
     const Range* other = is_written(*range.buffer) ? furthest : written;
     if (other != nullptr && before(range.begin, other->end))
-      throw Error("the memory of " + described(*range.buffer) + " is also that of " + described(*other->buffer) +
-                  ": what a player writes needs memory of its own");
+      throw Error("the memory of " + described(planned, *range.buffer) + " is also that of " +
+                  described(planned, *other->buffer) + ": what a player writes needs memory of its own");
     if (furthest == nullptr || before(furthest->end, range.end)) furthest = &range;
     if (is_written(*range.buffer) && (written == nullptr || before(written->end, range.end))) written = &range;
   }

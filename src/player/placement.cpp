@@ -39,7 +39,7 @@ Placements::Placements(const Program& program, const Passes& passes, const Exter
 void Placements::place_external(const ExternalBuffers& external) {
   for (std::size_t k = 0; k < external.outputs.size(); ++k) {
     const int number = static_cast<int>(external.inputs.size() + k);
-    external_outputs_.push_back({make_external("output " + std::to_string(k), number), external.outputs[k]});
+    external_outputs_.push_back({make_external(number), external.outputs[k]});
     const ValueId id = program_.outputs[k];
     const bool carried = std::any_of(program_.carries.begin(), program_.carries.end(),
                                      [&](const auto& carry) { return carry.second == id; });
@@ -68,9 +68,10 @@ void Placements::find_last_uses() {
   }
 }
 
-int Placements::make_buffer(const std::string& name, BufferKind kind, std::size_t bytes) {
+int Placements::make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std::size_t bytes) {
   Buffer buffer;
-  buffer.name = name;
+  buffer.of = of;
+  buffer.role = role;
   buffer.kind = kind;
   buffer.bytes = bytes;
   buffers.push_back(std::move(buffer));
@@ -79,8 +80,8 @@ int Placements::make_buffer(const std::string& name, BufferKind kind, std::size_
   return static_cast<int>(buffers.size()) - 1;
 }
 
-int Placements::make_external(const std::string& name, int number) {
-  const int buffer = make_buffer(name, BufferKind::external, 0);
+int Placements::make_external(int number) {
+  const int buffer = make_buffer({}, Buffer::Role::value, BufferKind::external, 0);
   buffers.back().number = number;
   return buffer;
 }
@@ -99,15 +100,16 @@ void Placements::set(ValueId id, const Placement& placement) {
 Placement Placements::make(ValueId id) {
   const ValueType& type = program_.tape.type(id);
   const BufferKind kind = requested(id) ? BufferKind::output : BufferKind::arena;
-  const int buffer = make_buffer(program_.label(id), kind, bytes_of(type));
+  const int buffer = make_buffer(id, Buffer::Role::value, kind, bytes_of(type));
   const Placement placement{buffer, Layout::dense(type.shape)};
   set(id, placement);
   return placement;
 }
 
-Placement Placements::make_copy_of(const ValueType& type, const std::string& name, std::int32_t until) {
-  const int buffer = make_buffer(name, BufferKind::arena, bytes_of(type));
-  buffer_last_[static_cast<std::size_t>(buffer)] = until;
+Placement Placements::make_copy_of(ValueId id) {
+  const ValueType& type = program_.tape.type(id);
+  const int buffer = make_buffer(id, Buffer::Role::copy, BufferKind::arena, bytes_of(type));
+  buffer_last_[static_cast<std::size_t>(buffer)] = last_use(id);
   return {buffer, Layout::dense(type.shape)};
 }
 
@@ -192,7 +194,7 @@ std::vector<std::size_t> overwritable_in_fused(const Tape& body) {
 }
 }  // namespace
 
-std::vector<std::size_t> Placements::overwritable(const Node& node) const {
+std::vector<std::size_t> overwritable(const Node& node) {
   std::vector<std::size_t> inputs;
   if (node.op->lowering.tiles_body) return overwritable_in_fused(*node.body);
   if (runs_in_tiles(*node.op)) {

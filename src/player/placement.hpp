@@ -32,19 +32,17 @@ class Placements {
   std::int32_t last_use(ValueId id) const { return last_[id]; }
   /// Places a value in a new dense buffer.
   Placement make(ValueId id);
-  /// A new dense buffer for a copy of a value, which is read up to node `until`.
-  Placement make_copy_of(const ValueType& type, const std::string& name, std::int32_t until);
-  int make_buffer(const std::string& name, BufferKind kind, std::size_t bytes);
+  /// A new dense buffer for a copy of a value.
+  Placement make_copy_of(ValueId id);
+  int make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std::size_t bytes);
   /// A new buffer for the caller's memory `number` (ExternalBuffers).
-  int make_external(const std::string& name, int number);
+  int make_external(int number);
   /// The caller's memory of output `k`.
   const Placement& external_output(std::size_t k) const { return external_outputs_[k]; }
   /// The buffer into which a buffer was merged; itself if it was not.
   int resolved(int buffer) const;
   /// Places output 0 of the node over one of its inputs, if that is allowed. Returns the index of the input, or -1.
   int place_over_input(std::int32_t index);
-  /// The inputs over which the op of a node can write its output 0, if their layouts and later uses allow it.
-  std::vector<std::size_t> overwritable(const Node& node) const;
 
   std::vector<Buffer> buffers;
 
@@ -68,6 +66,9 @@ class Placements {
   std::vector<int> merged_into_;
   std::vector<Placement> external_outputs_;
 };
+
+/// The inputs over which the op of a node can write its output 0, if their layouts and later uses allow it.
+std::vector<std::size_t> overwritable(const Node& node);
 
 /// The call of a node, as the functions of its op receive it.
 Call call_of(const Program& program, const Node& node);

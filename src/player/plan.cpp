@@ -26,15 +26,43 @@ std::string step_name(const Node& node) {
   return name;
 }
 
+std::string PlannedProgram::name_of(const Buffer& buffer) const {
+  const Node& node = program->node(buffer.of.node);
+  switch (buffer.role) {
+    case Buffer::Role::copy:
+      return "copy of " + program->label(buffer.of);
+    case Buffer::Role::output:
+      return "output of " + program->label(buffer.of);
+    case Buffer::Role::scratch:
+      return "scratch of " + step_name(node);
+    default:
+      return node.name.empty() ? program->label(buffer.of) : node.name;
+  }
+}
+
+std::string PlannedProgram::name_of(const PlannedStep& step) const {
+  return step.is_copy() ? "copy" : step_name(program->node(step.node));
+}
+
+std::string PlannedProgram::types_text(const PlannedStep& step) const {
+  std::string text;
+  for (const ValueType& type : types_of(step)) text += (text.empty() ? "" : ", ") + to_string(type);
+  return text;
+}
+
 namespace {
 class Planner {
  public:
-  Planner(const Program& program, const PlayerOptions& options, int threads, const ExternalBuffers& external)
-      : program_(program),
+  Planner(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external)
+      : result_(std::move(program)),
+        program_(*result_.program),
         options_(options),
         threads_(threads),
         external_(external),
-        places_(program, options.passes, external) {}
+        places_(program_, options.passes, external) {
+    result_.in_place = options.passes.in_place;
+    if (options.digests) result_.layouts = ValueTable<Layout>(program_.tape, {});
+  }
 
   PlannedProgram run() {
     for (std::size_t i = 0; i < program_.tape.size(); ++i) plan_node(static_cast<std::int32_t>(i));
@@ -46,7 +74,6 @@ class Planner {
  private:
   void plan_node(std::int32_t index) {
     const Node& node = program_.node(index);
-    now_ = &node;
     if (node.op->is_source())
       plan_source(index, node);
     else if (node.op->is_view() && node.op->lowering.view)
@@ -70,11 +97,10 @@ class Planner {
     const auto found = std::find_if(external_.inputs.begin(), external_.inputs.end(), is_outside);
     if (kind == BufferKind::input && found != external_.inputs.end()) {
       const auto number = static_cast<int>(found - external_.inputs.begin());
-      places_.set({index, 0}, {places_.make_external(node.name, number), found->second});
+      places_.set({index, 0}, {places_.make_external(number), found->second});
       return;
     }
-    const std::string name = node.name.empty() ? program_.label({index, 0}) : node.name;
-    const int buffer = places_.make_buffer(name, kind, bytes);
+    const int buffer = places_.make_buffer({index, 0}, Buffer::Role::value, kind, bytes);
     const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
     Array given = held ? node.storage : Array();
     if (kind == BufferKind::carry)
@@ -85,22 +111,29 @@ class Planner {
     places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
   }
 
-  /// Adds a step that copies the elements of `from` to `to`.
-  void add_copy(const ValueType& type, const Placement& from, const Placement& to, const Site& site) {
-    require_memory(*now_, type);
+  /// Adds a step that copies the elements of a value for node `index`.
+  void add_copy(std::int32_t index, ValueId value, const Placement& from, const Placement& to) {
+    const ValueType& type = program_.tape.type(value);
+    require_memory(program_.node(index), type);
     PlannedStep step;
-    step.op = "copy";
-    step.site = site;
-    step.types = {type};
+    step.node = index;
+    step.copied = value;
     Layout in = from.layout;
     Layout out = to.layout;
-    step.in.push_back(ref(type.dtype, from));
-    step.out.push_back(ref(type.dtype, to));
     in.offset = out.offset = 0;
     step.cost = cost_of_copy(type, in);
     const auto copy = kernels().make_copy(type.dtype, in, out, threads_);
     step.kernel = std::make_shared<const Kernel>(
         Kernel{[copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); }});
+    add_step(std::move(step), {ref(type.dtype, from)}, {ref(type.dtype, to)});
+  }
+
+  void add_step(PlannedStep step, const std::vector<BufferRef>& in, const std::vector<BufferRef>& out) {
+    step.first = static_cast<std::uint32_t>(result_.operands.size());
+    step.inputs = static_cast<std::uint32_t>(in.size());
+    step.outputs = static_cast<std::uint32_t>(out.size());
+    result_.operands.insert(result_.operands.end(), in.begin(), in.end());
+    result_.operands.insert(result_.operands.end(), out.begin(), out.end());
     result_.steps.push_back(std::move(step));
   }
 
@@ -111,14 +144,13 @@ class Planner {
   }
 
   /// The value as a dense array: its own placement, or a copy, which is made once.
-  Placement contiguous(ValueId id, const Site& site) {
+  Placement contiguous(ValueId id, std::int32_t index) {
     const Placement& place = places_.of(id);
     if (place.layout.contiguous()) return place;
     const auto made = dense_copies_.find(id);
     if (made != dense_copies_.end()) return made->second;
-    const ValueType& type = program_.tape.type(id);
-    const Placement copy = places_.make_copy_of(type, "copy of " + program_.label(id), places_.last_use(id));
-    add_copy(type, place, copy, site);
+    const Placement copy = places_.make_copy_of(id);
+    add_copy(index, id, place, copy);
     dense_copies_.emplace(id, copy);
     return copy;
   }
@@ -128,9 +160,8 @@ class Planner {
     const ValueId output{index, 0};
     const Placement& input = places_.of(node.inputs[0]);
     if (!options_.passes.views) {
-      const Placement dense = contiguous(node.inputs[0], node.site);
-      add_copy(node.outputs[0], {dense.buffer, *node.op->lowering.view(call, dense.layout)}, places_.make(output),
-               node.site);
+      const Placement dense = contiguous(node.inputs[0], index);
+      add_copy(index, output, {dense.buffer, *node.op->lowering.view(call, dense.layout)}, places_.make(output));
       return;
     }
     const std::optional<Layout> seen = node.op->lowering.view(call, input.layout);
@@ -139,7 +170,7 @@ class Planner {
       if (!places_.of(output)) {
         places_.set(output, alias);
       } else if (!same_elements(places_.of(output), alias)) {
-        add_copy(node.outputs[0], alias, places_.of(output), node.site);
+        add_copy(index, output, alias, places_.of(output));
       }
       return;
     }
@@ -148,11 +179,11 @@ class Planner {
     std::optional<Layout> source;
     if (node.op->lowering.unview) source = node.op->lowering.unview(call, target.layout);
     if (source) {  // copy the input so that the view of the copy is the output
-      add_copy(call.inputs[0], input, {target.buffer, *source}, node.site);
+      add_copy(index, node.inputs[0], input, {target.buffer, *source});
       return;
     }
-    const Placement dense = contiguous(node.inputs[0], node.site);
-    add_copy(node.outputs[0], {dense.buffer, *node.op->lowering.view(call, dense.layout)}, target, node.site);
+    const Placement dense = contiguous(node.inputs[0], index);
+    add_copy(index, output, {dense.buffer, *node.op->lowering.view(call, dense.layout)}, target);
   }
 
   void plan_parts(std::int32_t index, const Node& node) {
@@ -163,7 +194,7 @@ class Planner {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Placement target{whole.buffer, parts[i]};
       if (same_elements(places_.of(node.inputs[i]), target)) continue;
-      add_copy(program_.tape.type(node.inputs[i]), places_.of(node.inputs[i]), target, node.site);
+      add_copy(index, node.inputs[i], places_.of(node.inputs[i]), target);
     }
   }
 
@@ -179,30 +210,27 @@ class Planner {
     call.seed = options_.seed;
     call.precision = options_.precision;
     PlannedStep step;
-    step.op = step_name(node);
-    step.site = node.site;
-    step.types = node.outputs;
     step.node = index;
+    in_.clear();
+    out_.clear();
     const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
-      Placement place = any_layout ? places_.of(id) : contiguous(id, node.site);
-      step.in.push_back(ref(program_.tape.type(id).dtype, place));
+      Placement place = any_layout ? places_.of(id) : contiguous(id, index);
+      in_.push_back(ref(program_.tape.type(id).dtype, place));
       call.fixed.push_back(is_fixed(place));
       place.layout.offset = 0;
-      call.in.push_back(place.layout);
+      call.in.push_back(std::move(place.layout));
     }
     if (options_.passes.in_place) places_.place_over_input(index);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       if (!places_.of(id)) places_.make(id);
       Placement place = places_.of(id);
-      step.out.push_back(ref(node.outputs[k].dtype, place));
+      out_.push_back(ref(node.outputs[k].dtype, place));
       place.layout.offset = 0;
-      call.out.push_back(place.layout);
-      step.origins.push_back(program_.origins[id]);
-      step.layouts.push_back(place.layout);
+      if (options_.digests) result_.layouts[id] = place.layout;
+      call.out.push_back(std::move(place.layout));
     }
-    if (options_.passes.in_place) step.takes = takes_of(node, call);
     const SharedKernel made = made_.of(call, [&] {
       Cost cost = cost_of(call);
       Kernel kernel = tiled   ? make_elementwise(call)
@@ -213,22 +241,9 @@ class Planner {
     });
     step.kernel = made.kernel;
     step.cost = made.cost;
-    if (step.kernel->scratch_bytes > 0) {
-      step.scratch.buffer = places_.make_buffer("scratch of " + step.op, BufferKind::arena, step.kernel->scratch_bytes);
-      places_.buffers.back().scratch = true;
-    }
-    result_.steps.push_back(std::move(step));
-  }
-
-  /// The inputs that output 0 may overwrite as far as their types and layouts matter.
-  std::vector<int> takes_of(const Node& node, const KernelCall& call) const {
-    std::vector<int> takes;
-    const ValueType& output = call.outputs[0];
-    for (const std::size_t k : places_.overwritable(node))
-      if (call.inputs[k].shape == output.shape && size_of(call.inputs[k].dtype) == size_of(output.dtype) &&
-          call.in[k].contiguous() && call.out[0].contiguous())
-        takes.push_back(static_cast<int>(k));
-    return takes;
+    if (const std::size_t bytes = step.kernel->scratch_bytes; bytes > 0)
+      step.scratch = places_.make_buffer({index, 0}, Buffer::Role::scratch, BufferKind::arena, bytes);
+    add_step(std::move(step), in_, out_);
   }
 
   bool is_fixed(const Placement& place) const {
@@ -243,11 +258,10 @@ class Planner {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];
       const ValueType& type = program_.tape.type(id);
-      now_ = &program_.node(id.node);
       Placement place = places_.of(id);
       if (k < external_.outputs.size()) {
         const Placement target = places_.external_output(k);
-        if (!same_elements(place, target)) add_copy(type, place, target, program_.node(id.node).site);
+        if (!same_elements(place, target)) add_copy(id.node, id, place, target);
         result_.outputs.push_back({target.buffer, target.layout, type.dtype});
         continue;
       }
@@ -256,9 +270,9 @@ class Planner {
                                     is_carried_by(id, places_.resolved(place.buffer));
       if (!(kind == BufferKind::output || written_by_carry) || !place.layout.contiguous()) {
         const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
-        const Placement copy{places_.make_buffer("output of " + program_.label(id), BufferKind::output, bytes),
+        const Placement copy{places_.make_buffer(id, Buffer::Role::output, BufferKind::output, bytes),
                              Layout::dense(type.shape)};
-        add_copy(type, place, copy, program_.node(id.node).site);
+        add_copy(id.node, id, place, copy);
         place = copy;
       }
       result_.outputs.push_back({place.buffer, place.layout, type.dtype});
@@ -284,22 +298,14 @@ class Planner {
       const Placement state = places_.of(input);
       result_.carried.push_back(places_.resolved(state.buffer));
       const PlannedOutput& output = result_.outputs[first + i];
-      now_ = &program_.node(input.node);
       if (places_.resolved(output.buffer) != places_.resolved(state.buffer))
-        add_copy(program_.tape.type(input), {output.buffer, output.layout}, state, program_.node(input.node).site);
+        add_copy(input.node, input, {output.buffer, output.layout}, state);
     }
   }
 
   PlannedProgram finish() {
-    const auto resolve = [&](BufferRef& ref) {
-      if (ref.buffer >= 0) ref.buffer = places_.resolved(ref.buffer);
-    };
     result_.buffers = std::move(places_.buffers);
-    for (PlannedStep& step : result_.steps) {
-      for (BufferRef& ref : step.in) resolve(ref);
-      for (BufferRef& ref : step.out) resolve(ref);
-      resolve(step.scratch);
-    }
+    for (BufferRef& ref : result_.operands) ref.buffer = places_.resolved(ref.buffer);
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
     find_lifetimes();
     keep_to_limit();
@@ -312,15 +318,13 @@ class Planner {
   }
 
   void live_at(const PlannedStep& step, int when) {
-    const auto touch = [&](const BufferRef& ref) {
-      if (ref.buffer < 0) return;
-      Buffer& buffer = result_.buffers[static_cast<std::size_t>(ref.buffer)];
+    const auto touch = [&](int number) {
+      Buffer& buffer = result_.buffers[static_cast<std::size_t>(number)];
       if (buffer.first < 0) buffer.first = when;
       buffer.last = when;
     };
-    for (const BufferRef& ref : step.in) touch(ref);
-    for (const BufferRef& ref : step.out) touch(ref);
-    touch(step.scratch);
+    for (const BufferRef& ref : result_.of(step)) touch(ref.buffer);
+    if (step.scratch >= 0) touch(step.scratch);
   }
 
   /// Lays out the memory, within the limit if there is one.
@@ -334,7 +338,7 @@ class Planner {
       if (result_.arena_bytes <= room) return;
     }
     KnownWays of_this_plan;
-    fit_memory(result_, program_, options_.memory, options_.arena ? options_.arena->known_ways() : of_this_plan);
+    fit_memory(result_, options_.memory, options_.arena ? options_.arena->known_ways() : of_this_plan);
     find_lifetimes();
     lay_out_memory(room);
   }
@@ -357,26 +361,24 @@ class Planner {
   /// Others are elsewhere, merged into another, or never touched.
   static bool in_arena(const Buffer& buffer) { return buffer.first >= 0 && buffer.kind == BufferKind::arena; }
 
+  PlannedProgram result_;
   const Program& program_;
   const PlayerOptions& options_;
   int threads_;
   const ExternalBuffers& external_;
   Placements places_;
   KernelTable made_;
-  const Node* now_ = nullptr;  // the node being planned, for errors
   std::unordered_map<ValueId, Placement> dense_copies_;
-  PlannedProgram result_;
+  std::vector<BufferRef> in_, out_;  // of the step being planned
 };
 }  // namespace
 
-PlannedProgram draft(const Program& program, const PlayerOptions& options, int threads,
-                     const ExternalBuffers& external) {
-  return Planner(program, options, threads, external).run();
+PlannedProgram draft(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
+  return Planner(std::move(program), options, threads, external).run();
 }
 
-PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads,
-                    const ExternalBuffers& external) {
-  PlannedProgram planned = draft(program, options, threads, external);
+PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
+  PlannedProgram planned = draft(std::move(program), options, threads, external);
   try {
     for (Buffer& buffer : planned.buffers)
       if (buffer.first >= 0 && buffer.kind == BufferKind::output)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,10 +16,12 @@ enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input
 const char* name_of(BufferKind kind);
 
 struct Buffer {
-  std::string name;
+  enum class Role : std::uint8_t { value, copy, output, scratch };  ///< Of the value, or of the step of its node.
+
+  ValueId of;  ///< What it is named after: a value of the program. None for the caller's memory.
+  Role role = Role::value;
   BufferKind kind = BufferKind::arena;
   std::size_t bytes = 0;
-  bool scratch = false;
   int first = -1;          ///< First step that reads or writes it; -1 if none does.
   int last = -1;           ///< Last step that reads or writes it.
   std::size_t offset = 0;  ///< In the arena.
@@ -45,21 +48,18 @@ struct BufferRef {
 /// The name of a node's step: the name of its op, or for fused elementwise ops the names of all of them, "exp+mul".
 std::string step_name(const Node& node);
 
+/// A kernel or a copy, on slices of PlannedProgram::operands.
 struct PlannedStep {
-  std::string op;
-  Site site;
-  std::vector<ValueType> types;  ///< Of the outputs.
-  // Of the outputs of kernels; empty for copies.
-  std::vector<Origin> origins;
-  std::vector<Layout> layouts;           ///< Their offsets are 0.
+  std::int32_t node = -1;                ///< The node of the program that it computes, or for which it copies.
+  ValueId copied;                        ///< For a copy: the value; else none.
   std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
-  std::vector<BufferRef> in;
-  std::vector<BufferRef> out;
-  BufferRef scratch;
-  std::vector<int> takes;  ///< Inputs that the first output may overwrite if both fill buffers that nothing else uses.
+  std::uint32_t first = 0;               ///< Index of the first operand. Inputs are followed by outputs.
+  std::uint32_t inputs = 0, outputs = 0;
+  int scratch = -1;                      ///< The buffer of its scratch memory; -1 if it needs none.
+  bool again = false;  ///< Has run before, and runs again because its results were not kept (budget.hpp).
   Cost cost;
-  std::int32_t node = -1;  ///< Of the program; -1 for copies.
-  bool again = false;      ///< Has run before, and runs again because its results were not kept (budget.hpp).
+
+  bool is_copy() const { return copied.node >= 0; }
 };
 
 /// Where an output is stored after a play.
@@ -76,20 +76,48 @@ struct PlannedInput {
 };
 
 struct PlannedProgram {
+  PlannedProgram() = default;
+  explicit PlannedProgram(Program planned) : program(std::make_shared<const Program>(std::move(planned))) {}
+
+  std::shared_ptr<const Program> program;
+  bool in_place = true;  ///< Passes::in_place
   std::vector<Buffer> buffers;
   std::vector<PlannedStep> steps;
+  std::vector<BufferRef> operands;     ///< Of all steps.
+  ValueTable<Layout> layouts;          ///< Of the results of kernels, for PlayerOptions::digests. Their offsets are 0.
   std::vector<PlannedOutput> outputs;  ///< In the order of the program's outputs.
   std::vector<PlannedInput> inputs;    ///< The inputs that must be fed.
   std::vector<int> carried;            ///< Per carry: the buffer of its input; -1 if nothing reads it.
   std::size_t arena_bytes = 0;
+
+  std::span<const BufferRef> in(const PlannedStep& step) const { return {operands.data() + step.first, step.inputs}; }
+  std::span<const BufferRef> out(const PlannedStep& step) const {
+    return {operands.data() + step.first + step.inputs, step.outputs};
+  }
+  /// Both.
+  std::span<BufferRef> of(const PlannedStep& step) {
+    return {operands.data() + step.first, std::size_t{step.inputs} + step.outputs};
+  }
+
+  // For people: nothing of it is kept.
+
+  std::string name_of(const Buffer& buffer) const;
+  std::string name_of(const PlannedStep& step) const;  ///< As step_name(); "copy".
+  const Site& site_of(const PlannedStep& step) const { return program->node(step.node).site; }
+  /// The types of its outputs.
+  std::span<const ValueType> types_of(const PlannedStep& step) const {
+    if (step.is_copy()) return {&program->tape.type(step.copied), 1};
+    return program->node(step.node).outputs.get();
+  }
+  std::string types_text(const PlannedStep& step) const;  ///< "float32 (2, 3), int64 ()".
 };
 
 /// The steps and the layout of the memory, without memory for the outputs. Throws Error if the plan needs more memory
 /// than this process can use (shortage.hpp) or than PlayerOptions::memory (budget.hpp), or if an op cannot be played.
-PlannedProgram draft(const Program& program, const PlayerOptions& options, int threads,
+PlannedProgram draft(Program program, const PlayerOptions& options, int threads,
                      const ExternalBuffers& outside = {});
 /// The same with memory for the outputs.
-PlannedProgram plan(const Program& program, const PlayerOptions& options, int threads,
+PlannedProgram plan(Program program, const PlayerOptions& options, int threads,
                     const ExternalBuffers& outside = {});
 
 }  // namespace xtape

@@ -59,6 +59,7 @@ struct Player::Data {
   std::shared_ptr<Arena> arena;
   PlannedProgram planned;
   std::vector<ReadyStep> steps;
+  std::vector<void*> addresses;    // of the operands of all steps
   TracedPlan traced;
   std::vector<char> fed;         // per planned input
   std::vector<double> seconds;   // per step, if options.profile is set
@@ -78,9 +79,9 @@ struct Player::Data {
   ReadyStep ready_step(PlannedStep& step) {
     ReadyStep ready;
     ready.kernel = std::move(step.kernel);
-    for (const BufferRef& ref : step.in) ready.in.push_back(address(ref));
-    for (const BufferRef& ref : step.out) ready.out.push_back(address(ref));
-    if (step.scratch.buffer >= 0) ready.scratch = address(step.scratch);
+    ready.in = addresses.data() + step.first;
+    ready.out = addresses.data() + step.first + step.inputs;
+    if (step.scratch >= 0) ready.scratch = address({step.scratch});
     if (ready.kernel->prepare) ready.packed = packed_by(*ready.kernel, step);
     return ready;
   }
@@ -88,7 +89,7 @@ struct Player::Data {
   /// What the kernel prepares from parameters: shared with other kernels that read the same parameters in this form.
   std::shared_ptr<PackedWeight> packed_by(const Kernel& kernel, const PlannedStep& step) {
     std::string form = kernel.prepared_form;
-    for (const BufferRef& ref : step.in)
+    for (const BufferRef& ref : planned.in(step))
       if (planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::parameter)
         form += " of " + std::to_string(reinterpret_cast<std::uintptr_t>(address(ref)));
     return options.packed->of(form, kernel.prepared_bytes);
@@ -101,6 +102,9 @@ struct Player::Data {
     } catch (const Error& error) {
       out_of_memory(planned, error.what());
     }
+    addresses.reserve(planned.operands.size());
+    for (const BufferRef& ref : planned.operands) addresses.push_back(address(ref));
+    steps.reserve(planned.steps.size());
     for (PlannedStep& step : planned.steps) steps.push_back(ready_step(step));
     fed.assign(planned.inputs.size(), 0);
     if (options.profile) seconds.assign(steps.size(), 0);
@@ -112,7 +116,7 @@ struct Player::Data {
     try {
       steps[index].run(step);
     } catch (Error& error) {
-      name_call(error, planned.steps[index].site);
+      name_call(error, planned.site_of(planned.steps[index]));
       throw;
     }
   }
@@ -154,37 +158,30 @@ struct Player::Data {
            std::count_if(planned.outputs.begin(), planned.outputs.end(), here) == 1;
   }
 
-  /// Updates the pointers of the steps to the outputs.
+  /// Updates the addresses of the outputs.
   void find_outputs() {
-    const auto is_output = [&](const BufferRef& ref) {
-      return planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::output;
-    };
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const PlannedStep& step = planned.steps[i];
-      for (std::size_t k = 0; k < step.in.size(); ++k)
-        if (is_output(step.in[k])) steps[i].in[k] = address(step.in[k]);
-      for (std::size_t k = 0; k < step.out.size(); ++k)
-        if (is_output(step.out[k])) steps[i].out[k] = address(step.out[k]);
-    }
+    for (std::size_t i = 0; i < addresses.size(); ++i)
+      if (const BufferRef& ref = planned.operands[i];
+          planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::output)
+        addresses[i] = address(ref);
   }
 
   /// The description of the plan.
   Plan described() const {
     Plan plan;
     for (const PlannedStep& step : planned.steps) {
-      std::string types;
-      for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
-      plan.steps.push_back({step.op, to_string(step.site), types, step.site.scope ? step.site.scope->path : "",
-                            step.cost.flops, step.cost.bytes, predicted_seconds(step.cost), step.again});
+      const Site& site = planned.site_of(step);
+      plan.steps.push_back({planned.name_of(step), to_string(site), planned.types_text(step),
+                            site.scope ? site.scope->path : "", step.cost.flops, step.cost.bytes, predicted_seconds(step.cost), step.again});
     }
     for (const Buffer& buffer : planned.buffers) {
       if (!buffer.counts()) continue;
       plan.buffers.push_back(
-          {buffer.name, name_of(buffer.kind), buffer.bytes, buffer.offset, buffer.first, buffer.last});
+          {planned.name_of(buffer), name_of(buffer.kind), buffer.bytes, buffer.offset, buffer.first, buffer.last});
       if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) plan.output_bytes += buffer.bytes;
       if (buffer.kind == BufferKind::constant || buffer.kind == BufferKind::input) plan.constant_bytes += buffer.bytes;
       if (buffer.kind == BufferKind::parameter) plan.parameter_bytes += buffer.bytes;
-      if (buffer.scratch) plan.scratch_bytes = std::max(plan.scratch_bytes, buffer.bytes);
+      if (buffer.role == Buffer::Role::scratch) plan.scratch_bytes = std::max(plan.scratch_bytes, buffer.bytes);
     }
     plan.arena_bytes = planned.arena_bytes;
     plan.fusions = notes_on_rules(tape, *rules, Vars(outputs.begin(), outputs.end() - options.carries.size()), options);
@@ -248,9 +245,8 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   data_->options = options;
   data_->threads = thread_count(options.threads);
   const SingleThreadedBlas guard;  // folding constants plays too
-  const Program program = optimised(tape, outputs, options);
-  data_->planned = xtape::plan(program, options, data_->threads);
-  check_overlaps(data_->planned.buffers, memory_of(data_->planned.buffers));
+  data_->planned = xtape::plan(optimised(tape, outputs, options), options, data_->threads);
+  check_overlaps(data_->planned, memory_of(data_->planned.buffers));
   data_->ready_steps();
 }
 
@@ -286,7 +282,7 @@ std::vector<std::int64_t> Player::final_steps(const Vars& outputs) const {
   const PlannedProgram& planned = data_->planned;
   std::vector<std::int64_t> last(planned.buffers.size(), 0);
   for (std::size_t i = 0; i < planned.steps.size(); ++i)
-    for (const BufferRef& ref : planned.steps[i].out)
+    for (const BufferRef& ref : planned.out(planned.steps[i]))
       last[static_cast<std::size_t>(ref.buffer)] = static_cast<std::int64_t>(i);
   std::vector<std::int64_t> steps;
   for (const Var& output : outputs) steps.push_back(last[static_cast<std::size_t>(data_->output(output).buffer)]);
@@ -320,7 +316,7 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
       throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
     place = &memory[i];
   }
-  check_overlaps(buffers, held);
+  check_overlaps(data_->planned, held);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (moved[i]) buffers[static_cast<std::size_t>(planned[i]->buffer)].array = memory[i];
   data_->find_outputs();

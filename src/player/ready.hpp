@@ -15,16 +15,16 @@ void name_call(Error& error, const Site& site);
 
 struct ReadyStep {
   std::shared_ptr<const Kernel> kernel;
-  std::vector<const void*> in;
-  std::vector<void*> out;
+  const void* const* in = nullptr;  ///< The addresses of the inputs.
+  void* const* out = nullptr;       ///< The addresses of the outputs.
   void* scratch = nullptr;
   std::shared_ptr<PackedWeight> packed = {};  ///< What Kernel::prepare makes; null if there is no such function.
 
   void run(std::uint64_t step) const {
-    KernelArguments arguments{in.data(), out.data(), scratch, step};
+    KernelArguments arguments{in, out, scratch, step};
     if (packed)
       arguments.prepared = packed->memory([&](void* memory) {
-        kernel->prepare({in.data(), out.data(), scratch, step, memory});
+        kernel->prepare({in, out, scratch, step, memory});
       });
     kernel->run(arguments);
   }

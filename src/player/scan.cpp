@@ -201,7 +201,7 @@ class ScanRun {
     }
     PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
     place_buffers(planned);
-    for (PlannedStep& step : planned.steps) add_step(step);
+    for (PlannedStep& step : planned.steps) add_step(planned, step);
     for (std::size_t i = 0; i < operands_.size(); ++i)
       if (operands_[i].stride != 0) moving_.push_back(i);
     pointers_.resize(operands_.size());
@@ -253,18 +253,18 @@ class ScanRun {
     return operand;
   }
 
-  void add_step(PlannedStep& step) {
+  void add_step(const PlannedProgram& planned, PlannedStep& step) {
     BodyStep made;
     made.in = operands_.size();
-    for (const BufferRef& ref : step.in) operands_.push_back(at(ref));
+    for (const BufferRef& ref : planned.in(step)) operands_.push_back(at(ref));
     made.out = operands_.size();
-    for (const BufferRef& ref : step.out) operands_.push_back(at(ref));
+    for (const BufferRef& ref : planned.out(step)) operands_.push_back(at(ref));
     made.scratch = operands_.size();
-    operands_.push_back(step.scratch.buffer >= 0 ? at(step.scratch) : Operand{});
+    operands_.push_back(step.scratch >= 0 ? at({step.scratch}) : Operand{});
     made.prepared = operands_.size();
     operands_.push_back(own(step.kernel->prepared_bytes));
     made.kernel = std::move(step.kernel);
-    made.site = step.site;
+    made.site = planned.site_of(step);
     cost_ += step.cost;
     steps_.push_back(std::move(made));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "placement.hpp"
 #include "scratch.hpp"
 
 namespace xtape {
@@ -14,6 +15,18 @@ void add_once(std::vector<int>& list, int item) {
 /// Whether the operand of this type fills its buffer.
 bool fills(const BufferRef& ref, const Buffer& buffer, Dtype dtype) {
   return ref.byte_offset == 0 && static_cast<std::size_t>(ref.dense_elements) * size_of(dtype) == buffer.bytes;
+}
+/// The inputs of a step that its first output may overwrite as far as the op and the types matter.
+std::vector<std::size_t> inputs_to_take(const PlannedProgram& planned, const PlannedStep& step) {
+  std::vector<std::size_t> inputs;
+  if (!planned.in_place || step.is_copy()) return inputs;
+  const Node& node = planned.program->node(step.node);
+  const ValueType& output = node.outputs[0];
+  for (const std::size_t k : overwritable(node)) {
+    const ValueType& input = planned.program->tape.type(node.inputs[k]);
+    if (input.shape == output.shape && size_of(input.dtype) == size_of(output.dtype)) inputs.push_back(k);
+  }
+  return inputs;
 }
 }  // namespace
 
@@ -30,19 +43,21 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
   };
   for (std::size_t s = 0; s < planned.steps.size(); ++s) {
     const PlannedStep& planned_step = planned.steps[s];
+    const auto in = planned.in(planned_step), out = planned.out(planned_step);
+    const auto types = planned.types_of(planned_step);
     const int now = static_cast<int>(s);
     StepUse use;
     use.scratch = whole_lines(planned_step.kernel->scratch_bytes);
     use.seconds = predicted_seconds(planned_step.cost);
-    for (const BufferRef& ref : planned_step.in) {
+    for (const BufferRef& ref : in) {
       const int there = present[static_cast<std::size_t>(ref.buffer)];
       use.in.push_back(there >= 0 ? there : fresh(ref.buffer));
       add_once(use.reads, use.in.back());
     }
-    for (std::size_t k = 0; k < planned_step.out.size(); ++k) {
-      const BufferRef& ref = planned_step.out[k];
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      const BufferRef& ref = out[k];
       int& there = present[static_cast<std::size_t>(ref.buffer)];
-      const bool whole = fills(ref, planned.buffers[static_cast<std::size_t>(ref.buffer)], planned_step.types[k].dtype);
+      const bool whole = fills(ref, planned.buffers[static_cast<std::size_t>(ref.buffer)], types[k].dtype);
       const bool own = there >= 0 && std::find(use.out.begin(), use.out.end(), there) != use.out.end();
       if (there < 0) {
         fresh(ref.buffer);
@@ -56,15 +71,15 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
       use.out.push_back(there);
       add_once(use.writes, there);
     }
-    for (const int k : planned_step.takes) {
-      const int content = use.in[static_cast<std::size_t>(k)];
+    for (const std::size_t k : inputs_to_take(planned, planned_step)) {
+      const int content = use.in[k];
       const Content &from = contents[static_cast<std::size_t>(content)],
                     &to = contents[static_cast<std::size_t>(use.out[0])];
       const auto filled = [&](const BufferRef& ref) {  // the types have the same size
-        return fills(ref, planned.buffers[static_cast<std::size_t>(ref.buffer)], planned_step.types[0].dtype);
+        return fills(ref, planned.buffers[static_cast<std::size_t>(ref.buffer)], types[0].dtype);
       };
-      if (from.in_arena && to.in_arena && filled(planned_step.in[static_cast<std::size_t>(k)]) &&
-          filled(planned_step.out[0]) && std::count(use.in.begin(), use.in.end(), content) == 1)
+      if (from.in_arena && to.in_arena && filled(in[k]) && filled(out[0]) &&
+          std::count(use.in.begin(), use.in.end(), content) == 1)
         use.takes.push_back(content);
     }
     steps.push_back(std::move(use));

@@ -23,9 +23,10 @@ std::string described(const Node& node, const ValueType& type) {
          at_place(node.site);
 }
 
-bool writes(const PlannedStep& step, int buffer) {
-  return step.scratch.buffer == buffer ||
-         std::any_of(step.out.begin(), step.out.end(), [&](const BufferRef& ref) { return ref.buffer == buffer; });
+bool writes(const PlannedProgram& planned, const PlannedStep& step, int buffer) {
+  const auto out = planned.out(step);
+  return step.scratch == buffer ||
+         std::any_of(out.begin(), out.end(), [&](const BufferRef& ref) { return ref.buffer == buffer; });
 }
 
 /// Whether the plan itself allocates the buffer's memory.
@@ -43,15 +44,14 @@ std::string largest_of(const PlannedProgram& planned) {
   const auto number = static_cast<int>(largest - planned.buffers.data());
   std::string text = "; its largest buffer, " + bytes_text(largest->bytes) + ", is that of ";
   for (const PlannedStep& step : planned.steps)
-    if (writes(step, number)) return text + (largest->scratch ? "scratch of " : "") + described(step);
-  return text + largest->name;
+    if (writes(planned, step, number))
+      return text + (largest->role == Buffer::Role::scratch ? "scratch of " : "") + described(planned, step);
+  return text + planned.name_of(*largest);
 }
 }  // namespace
 
-std::string described(const PlannedStep& step) {
-  std::string types;
-  for (const ValueType& type : step.types) types += (types.empty() ? "" : ", ") + to_string(type);
-  return step.op + " -> " + types + at_place(step.site);
+std::string described(const PlannedProgram& planned, const PlannedStep& step) {
+  return planned.name_of(step) + " -> " + planned.types_text(step) + at_place(planned.site_of(step));
 }
 
 void require_memory(const Node& node, const ValueType& type) {

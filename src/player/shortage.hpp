@@ -19,7 +19,7 @@ void require_countable(const Node& node, const ValueType& type);
 void require_memory(const PlannedProgram& planned);
 
 /// A step for messages: "tanh -> float32 (2, 3) at …".
-std::string described(const PlannedStep& step);
+std::string described(const PlannedProgram& planned, const PlannedStep& step);
 
 /// Throws Error for a plan whose memory could not be allocated, naming the op of the largest buffer. `why` is the
 /// reason.

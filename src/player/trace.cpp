@@ -91,10 +91,9 @@ TracedPlan::TracedPlan(std::shared_ptr<Trace> trace, const PlannedProgram& plann
   const std::vector<std::size_t> temporaries = alive(planned);
   for (std::size_t i = 0; i < planned.steps.size(); ++i) {
     const PlannedStep& step = planned.steps[i];
-    std::string outputs;
-    for (const ValueType& type : step.types) outputs += (outputs.empty() ? "" : ", ") + to_string(type);
-    text.steps.push_back({step.op, step.site.scope ? step.site.scope->path : "", to_string(step.site), outputs,
-                          step.cost, temporaries[i]});
+    const Site& site = planned.site_of(step);
+    text.steps.push_back({planned.name_of(step), site.scope ? site.scope->path : "", to_string(site),
+                          planned.types_text(step), step.cost, temporaries[i]});
   }
   for (const Buffer& buffer : planned.buffers)
     if (buffer.first >= 0 && buffer.kind != BufferKind::arena) text.held += buffer.bytes;
