@@ -67,7 +67,7 @@ std::vector<Cause> described_causes(const Program& program, const Causes& causes
   for (const CausingValue& each : causes.values) {
     const Node& node = program.node(each.value.node);
     const Array& array = causes.arrays.at(each.value);
-    Cause cause{label_of(program, each.value), to_string(program.tape.type(each.value)), to_string(node.site),
+    Cause cause{label_of(program, each.value), to_string(program.type(each.value)), to_string(node.site),
                 range_of(array)};
     if (!each.element.empty()) {
       cause.element = each.element;

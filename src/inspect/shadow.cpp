@@ -241,8 +241,8 @@ class Shadow {
     error.op = node.op->name;
     error.module = node.site.scope ? node.site.scope->path : "";
     error.site = to_string(node.site);
-    error.type = to_string(program_.tape.type(id));
-    error.elements = count_of(program_.tape.type(id).shape);
+    error.type = to_string(program_.type(id));
+    error.elements = count_of(program_.type(id).shape);
     error.output = output_of_[id];
     return error;
   }

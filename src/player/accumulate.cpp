@@ -23,9 +23,9 @@ std::vector<std::int32_t> absorbed_terms(const Program& program) {
     const ValueId last = sum.inputs[second_is_last ? 1 : 0], first = sum.inputs[second_is_last ? 0 : 1];
     const auto i = static_cast<std::size_t>(index), term = static_cast<std::size_t>(last.node);
     const auto readers = users.of(first);
-    const bool one_type = program.tape.type(last) == sum.outputs[0] && program.tape.type(first) == sum.outputs[0];
+    const bool one_type = program.type(last) == sum.outputs[0] && program.type(first) == sum.outputs[0];
     if (one_type && first != last && position(readers.back()) <= position(index) &&
-        program.tape.node(term).op->accumulate && program.tape.node(term).outputs.size() == 1 &&
+        program.node(static_cast<std::int32_t>(term)).op->accumulate && program.node(static_cast<std::int32_t>(term)).outputs.size() == 1 &&
         users.of(last).size() == 1 && !requested[term] && program.regions[term] == program.regions[i])
       terms[i] = last.node;
   }

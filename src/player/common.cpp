@@ -48,38 +48,36 @@ bool equal_calls(const Node& a, const Node& b) {
   if (a.op->random && a.site.key != b.site.key) return false;
   return a.op != &constant_op() || equal_constants(a.storage, b.storage);
 }
-}  // namespace
 
-namespace {
 /// For each node, the first node that makes the same call; itself if there is none before it.
 std::vector<std::int32_t> first_equals(const Program& program) {
-  const Tape& tape = program.tape;
-  std::vector<std::int32_t> first(tape.size());
+  std::vector<std::int32_t> first(program.tape.size());
   std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of the call
   seen.reserve(program.order.size());
   const auto now = [&](ValueId id) { return ValueId{first[static_cast<std::size_t>(id.node)], id.output}; };
+  const auto region_of = [&](std::int32_t index) {
+    return program.node(index).op == &constant_op() ? 0 : program.regions[static_cast<std::size_t>(index)];
+  };
   for (const std::int32_t index : program.order) {
-    const auto i = static_cast<std::size_t>(index);
-    const Node& node = tape.node(i);
-    first[i] = index;
+    const Node& node = program.node(index);
+    first[static_cast<std::size_t>(index)] = index;
     if (!may_repeat(node)) continue;
-    const auto region_of = [&](std::size_t at) { return tape.node(at).op == &constant_op() ? 0 : program.regions[at]; };
+    const std::int32_t region = region_of(index);
     const auto same = [&](std::int32_t other) {
-      const auto at = static_cast<std::size_t>(other);
-      const Node& twin = tape.node(at);
-      return equal_calls(node, twin) && region_of(i) == region_of(at) &&
+      const Node& twin = program.node(other);
+      return equal_calls(node, twin) && region == region_of(other) &&
              std::equal(node.inputs.begin(), node.inputs.end(), twin.inputs.begin(), twin.inputs.end(),
                         [&](ValueId a, ValueId b) { return now(a) == now(b); });
     };
-    std::uint64_t hash = hash_of(node, region_of(i));
+    std::uint64_t hash = hash_of(node, region);
     for (const ValueId& id : node.inputs)
       mix(hash, (static_cast<std::uint64_t>(now(id).node) << 8) + static_cast<std::uint64_t>(id.output));
     const auto [begin, end] = seen.equal_range(hash);
     const auto twin = std::find_if(begin, end, [&](const auto& each) { return same(each.second); });
     if (twin == end)
-      seen.emplace(hash, first[i]);
+      seen.emplace(hash, index);
     else
-      first[i] = twin->second;
+      first[static_cast<std::size_t>(index)] = twin->second;
   }
   return first;
 }

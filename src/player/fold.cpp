@@ -19,7 +19,7 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
   std::int64_t count = 0;
   for (const ValueId& id : node.inputs) {
     if (!constant[static_cast<std::size_t>(id.node)]) return false;
-    count += count_of(program.tape.type(id).shape);
+    count += count_of(program.type(id).shape);
   }
   for (const ValueType& type : node.outputs)
     if (count_of(type.shape) > std::max<std::int64_t>(1, std::min(count, largest_folded))) return false;

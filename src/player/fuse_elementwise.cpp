@@ -12,7 +12,12 @@ constexpr std::size_t max_fused_ops = 64;  // nodes; the interior values of a ti
 class Groups {
  public:
   explicit Groups(const Program& program)
-      : program_(program), users_(program), positions_(program.positions()), group_(program.tape.size(), -1) {
+      : program_(program),
+        users_(program),
+        positions_(program.positions()),
+        requested_(program.tape, false),
+        group_(program.tape.size(), -1) {
+    for (const ValueId& id : program.outputs) requested_[id] = true;
     for (std::size_t i = program.order.size(); i-- > 0;) place(program.order[i]);
   }
   std::int32_t of(std::int32_t node) const { return group_[static_cast<std::size_t>(node)]; }
@@ -20,9 +25,11 @@ class Groups {
   const std::vector<std::int32_t>& members(std::int32_t group) const {
     return members_[static_cast<std::size_t>(group)];
   }
-  bool used_outside(std::int32_t node, std::size_t output) const {
-    const auto users = users_.of(ValueId{node, static_cast<std::int32_t>(output)});
-    return std::any_of(users.begin(), users.end(), [&](std::int32_t user) { return of(user) != of(node); });
+  /// Whether the value is an output of the program, or is read outside of its group.
+  bool used_outside(ValueId id) const {
+    const auto users = users_.of(id);
+    return requested_[id] ||
+           std::any_of(users.begin(), users.end(), [&](std::int32_t user) { return of(user) != of(id.node); });
   }
 
  private:
@@ -60,55 +67,56 @@ class Groups {
   const Program& program_;
   Users users_;
   std::vector<std::int32_t> positions_;
+  ValueTable<bool> requested_;
   bool any_ = false;
   std::vector<std::int32_t> group_;                 // per node
   std::vector<std::vector<std::int32_t>> members_;  // root first, then backwards
 };
 
-/// Records a group as one node in place of its root.
-void record_fused(const Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
-  std::vector<std::int32_t> members = groups.members(group);
-  std::reverse(members.begin(), members.end());
+/// Records a group as one node in place of its root. Moves the members to the body of the node.
+void record_fused(Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
+  const std::vector<std::int32_t>& members = groups.members(group);
+  const std::int32_t root = members.front();
   auto body = std::make_shared<Tape>(program.tape.blank());
   Node fused;
+  fused.op = &fused_elementwise_op();
+  fused.site = program.node(root).site;
   std::vector<std::pair<ValueId, ValueId>> inside;  // (value of the program, value of the body)
   const auto find = [&](ValueId id) -> ValueId {
     for (const auto& pair : inside)
       if (pair.first == id) return pair.second;
-    const ValueType& type = program.tape.type(id);
-    const ValueId input = body->input("in" + std::to_string(fused.inputs.size()), type.shape, type.dtype).id();
-    fused.inputs.push_back(rewriter.now(id));
-    inside.emplace_back(id, input);
-    return input;
+    const ValueId now = rewriter.now(id);
+    Node input;
+    input.op = &input_op();
+    input.outputs = {program.type(now)};
+    input.site = fused.site;
+    fused.inputs.push_back(now);
+    return inside.emplace_back(id, body->append(std::move(input))).second;
   };
   std::vector<ValueId> given;    // values of the program that are outputs of the fused node
   std::vector<ValueId> results;  // the same in the body
   std::vector<ValueType> types;
-  for (std::int32_t index : members) {
-    Node node = program.node(index);
+  for (auto member = members.rbegin(); member != members.rend(); ++member) {
+    Node node = std::move(editable(program.tape, *member));
     for (ValueId& input : node.inputs) input = find(input);
-    const std::int32_t placed = body->append(node).node;
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      const ValueId old{index, static_cast<std::int32_t>(k)};
-      const ValueId fresh{placed, static_cast<std::int32_t>(k)};
-      inside.emplace_back(old, fresh);
-      const bool requested = std::find(program.outputs.begin(), program.outputs.end(), old) != program.outputs.end();
-      if (!requested && !groups.used_outside(index, k)) continue;
+    const SharedList<ValueType> outputs = node.outputs;
+    const std::int32_t placed = body->append(std::move(node)).node;
+    for (std::int32_t k = 0; k < static_cast<std::int32_t>(outputs.size()); ++k) {
+      const ValueId old{*member, k};
+      inside.push_back({old, {placed, k}});
+      if (!groups.used_outside(old)) continue;
       given.push_back(old);
-      results.push_back(fresh);
-      types.push_back(node.outputs[k]);
+      results.push_back({placed, k});
+      types.push_back(outputs[static_cast<std::size_t>(k)]);
     }
   }
   body->set_results(results);
-  const Node& root = program.node(members.back());
-  fused.op = &fused_elementwise_op();
   fused.outputs = std::move(types);
-  fused.site = root.site;
   fused.body = body;
   const std::int32_t placed = rewriter.tape().append(std::move(fused)).node;
   for (std::size_t k = 0; k < given.size(); ++k)
-    rewriter.replace(given[k], rewriter.tape().var({placed, static_cast<std::int32_t>(k)}));
-  rewriter.close(members.back());
+    rewriter.replace(given[k], program.var({placed, static_cast<std::int32_t>(k)}));
+  rewriter.close(root);
 }
 }  // namespace
 

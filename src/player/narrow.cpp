@@ -18,7 +18,7 @@ bool must_widen(const Program& program, const Node& node) {
   if (node.op->is_source() || lowering.any_dtype || lowering.casts || lowering.view || lowering.parts || lowering.steps)
     return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(),
-                     [&](ValueId id) { return is_narrow(program.tape.type(id).dtype); }) ||
+                     [&](ValueId id) { return is_narrow(program.type(id).dtype); }) ||
          std::any_of(node.outputs.begin(), node.outputs.end(),
                      [](const ValueType& type) { return is_narrow(type.dtype); });
 }
@@ -106,7 +106,7 @@ class Factors {
   bool stores(ValueId id) const {
     constexpr std::int64_t worth_it = 1 << 14;  // elements
     const Op& op = *program_.node(id.node).op;
-    const ValueType& type = program_.tape.type(id);
+    const ValueType& type = program_.type(id);
     return type.dtype == Dtype::float32 && count_of(type.shape) >= worth_it && !op.is_source() && !op.is_view() &&
            !op.lowering.casts && only_factor(id);
   }
@@ -137,7 +137,7 @@ class Factors {
 ValueId before_widening(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
   if (!node.op->lowering.casts || node.outputs[0].dtype != Dtype::float32) return id;
-  return is_narrow(program.tape.type(node.inputs[0]).dtype) ? node.inputs[0] : id;
+  return is_narrow(program.type(node.inputs[0]).dtype) ? node.inputs[0] : id;
 }
 }  // namespace
 

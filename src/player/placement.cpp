@@ -15,7 +15,7 @@ bool same_elements(const Placement& a, const Placement& b) {
 
 Call call_of(const Program& program, const Node& node) {
   Call call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
-  for (const ValueId& id : node.inputs) call.inputs.push_back(program.tape.type(id));
+  for (const ValueId& id : node.inputs) call.inputs.push_back(program.type(id));
   return call;
 }
 
@@ -55,9 +55,8 @@ bool Placements::requested(ValueId id) const {
 }
 
 void Placements::find_last_uses() {
-  for (std::size_t i = program_.tape.size(); i-- > 0;) {
-    const Node& node = program_.tape.node(i);
-    const auto index = static_cast<std::int32_t>(i);
+  for (auto index = static_cast<std::int32_t>(program_.tape.size()); index-- > 0;) {
+    const Node& node = program_.node(index);
     for (std::int32_t k = 0; k < static_cast<std::int32_t>(node.outputs.size()); ++k) {
       const ValueId id{index, k};
       last_[id] = requested_[id] ? static_cast<std::int32_t>(program_.tape.size()) : std::max(last_[id], index);
@@ -98,7 +97,7 @@ void Placements::set(ValueId id, const Placement& placement) {
 }
 
 Placement Placements::make(ValueId id) {
-  const ValueType& type = program_.tape.type(id);
+  const ValueType& type = program_.type(id);
   const BufferKind kind = requested(id) ? BufferKind::output : BufferKind::arena;
   const int buffer = make_buffer(id, Buffer::Role::value, kind, bytes_of(type));
   const Placement placement{buffer, Layout::dense(type.shape)};
@@ -107,7 +106,7 @@ Placement Placements::make(ValueId id) {
 }
 
 Placement Placements::make_copy_of(ValueId id) {
-  const ValueType& type = program_.tape.type(id);
+  const ValueType& type = program_.type(id);
   const int buffer = make_buffer(id, Buffer::Role::copy, BufferKind::arena, bytes_of(type));
   buffer_last_[static_cast<std::size_t>(buffer)] = last_use(id);
   return {buffer, Layout::dense(type.shape)};
@@ -123,10 +122,10 @@ bool Placements::takes_place(ValueId id, const Layout& layout) const {
 /// From the last node to the first, so that a value is placed before the inputs that are written within it.
 void Placements::place_backwards() {
   find_copied_views();
-  for (std::size_t i = program_.tape.size(); i-- > 0;) {
-    const Node& node = program_.tape.node(i);
-    if (node.op->lowering.parts) place_parts(static_cast<std::int32_t>(i));
-    if (node.op->is_view() && node.op->lowering.unview) place_view_input(static_cast<std::int32_t>(i));
+  for (auto index = static_cast<std::int32_t>(program_.tape.size()); index-- > 0;) {
+    const Node& node = program_.node(index);
+    if (node.op->lowering.parts) place_parts(index);
+    if (node.op->is_view() && node.op->lowering.unview) place_view_input(index);
   }
 }
 
@@ -145,7 +144,7 @@ void Placements::find_copied_views() {
   copied_view_.assign(program_.tape.size(), false);
   std::vector<Layout> layouts(program_.tape.size());  // of the views
   for (std::size_t i = 0; i < program_.tape.size(); ++i) {
-    const Node& node = program_.tape.node(i);
+    const Node& node = program_.node(static_cast<std::int32_t>(i));
     if (!node.op->is_view() || !node.op->lowering.view) continue;
     const ValueId input = node.inputs[0];
     const bool of_view = program_.node(input.node).op->is_view();
@@ -213,7 +212,7 @@ bool Placements::may_overwrite(std::int32_t index, std::size_t input, const Valu
   const Placement& place = of(id);
   const int buffer = resolved(place.buffer);
   const Buffer& held = buffers[static_cast<std::size_t>(buffer)];
-  const ValueType& type = program_.tape.type(id);
+  const ValueType& type = program_.type(id);
   if (type.shape != output.shape || size_of(type.dtype) != size_of(output.dtype)) return false;
   if (held.bytes != bytes_of(type) || held.bytes == 0 || place.layout.offset != 0 || !place.layout.contiguous())
     return false;

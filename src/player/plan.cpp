@@ -113,7 +113,7 @@ class Planner {
 
   /// Adds a step that copies the elements of a value for node `index`.
   void add_copy(std::int32_t index, ValueId value, const Placement& from, const Placement& to) {
-    const ValueType& type = program_.tape.type(value);
+    const ValueType& type = program_.type(value);
     require_memory(program_.node(index), type);
     PlannedStep step;
     step.node = index;
@@ -216,7 +216,7 @@ class Planner {
     const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
       Placement place = any_layout ? places_.of(id) : contiguous(id, index);
-      in_.push_back(ref(program_.tape.type(id).dtype, place));
+      in_.push_back(ref(program_.type(id).dtype, place));
       call.fixed.push_back(is_fixed(place));
       place.layout.offset = 0;
       call.in.push_back(std::move(place.layout));
@@ -257,7 +257,7 @@ class Planner {
   void plan_outputs() {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];
-      const ValueType& type = program_.tape.type(id);
+      const ValueType& type = program_.type(id);
       Placement place = places_.of(id);
       if (k < external_.outputs.size()) {
         const Placement target = places_.external_output(k);

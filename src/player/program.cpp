@@ -20,13 +20,12 @@ Program in_order(const Program& from, const Place& place) {
   to.region_count = from.region_count;
   Copier copier(from.tape, to.tape);
   for (const std::int32_t index : from.order) {
-    const std::int32_t fresh = place(copier, index);
-    to.order.push_back(fresh);
+    to.order.push_back(place(copier, index));
     to.regions.push_back(from.regions[static_cast<std::size_t>(index)]);
-    const auto origins = from.origins.of(index);
-    to.origins.add_node(origins.size(), {});
-    std::copy(origins.begin(), origins.end(), to.origins.of(fresh).begin());
   }
+  to.origins = ValueTable<Origin>(to.tape, {});
+  for (std::size_t i = 0; i < from.order.size(); ++i)
+    std::ranges::copy(from.origins.of(from.order[i]), to.origins.of(to.order[i]).begin());
   for (const ValueId& id : from.outputs) to.outputs.push_back(copier.now(id));
   for (const auto& carry : from.carries) to.carries.emplace_back(copier.now(carry.first), copier.now(carry.second));
   return to;
@@ -61,8 +60,9 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
   whole.order.resize(tape.size());
   std::iota(whole.order.begin(), whole.order.end(), 0);
   whole.regions.assign(tape.size(), 0);
-  for (std::size_t i = 0; i < tape.size(); ++i)
-    whole.origins.add_node(tape.node(i).outputs.size(), {static_cast<std::int32_t>(i), tape.node(i).op});
+  whole.origins = ValueTable<Origin>(tape, {});
+  for (const std::int32_t index : whole.order)
+    for (Origin& origin : whole.origins.of(index)) origin = {index, node_of(tape, index).op};
   const auto own = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("the outputs and carries of a player must belong to its tape");
     return var.id();

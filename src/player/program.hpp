@@ -37,7 +37,8 @@ struct Program {
   ValueTable<Origin> origins;
 
   Var var(ValueId id) const { return tape.var(id); }
-  const Node& node(std::int32_t index) const { return tape.node(static_cast<std::size_t>(index)); }
+  const Node& node(std::int32_t index) const { return node_of(tape, index); }
+  const ValueType& type(ValueId id) const { return type_of(tape, id); }
   /// Per node of the tape: its place in `order`; -1 for nodes that are not in the program.
   std::vector<std::int32_t> positions() const;
   /// The same program on a tape without other nodes, in order.

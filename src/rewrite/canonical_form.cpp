@@ -28,19 +28,19 @@ bool joins(Term::Kind kind) {
 }  // namespace
 
 CanonicalForm::CanonicalForm(const TapeSegment& stretch) : stretch_(stretch) {
-  const std::size_t size = stretch.nodes.size();
-  for (std::size_t i = 0; i < size; ++i) seen_.add_node(stretch.tape.node(i).outputs.size(), {});
-  for (std::size_t i = 0; i < size; ++i)
-    if (stretch.nodes[i])
-      for (const ValueId& input : stretch.tape.node(i).inputs) ++seen_[input].uses;
+  const auto size = static_cast<std::int32_t>(stretch.nodes.size());
+  const auto belongs = [&](std::int32_t index) { return stretch.nodes[static_cast<std::size_t>(index)]; };
+  seen_.extend(stretch.tape, size, {});
+  for (std::int32_t index = 0; index < size; ++index)
+    if (belongs(index))
+      for (const ValueId& input : stretch.node(index).inputs) ++seen_[input].uses;
   for (const ValueId& id : stretch.asked) ++seen_[id].uses;
   for (const ValueId& id : stretch.opaque) seen_[id].opaque = true;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (!stretch.nodes[i]) continue;
-    const auto index = static_cast<std::int32_t>(i);
-    for (std::size_t k = 0; k < stretch.tape.node(i).outputs.size(); ++k) {
+  for (std::int32_t index = 0; index < size; ++index) {
+    if (!belongs(index)) continue;
+    for (std::size_t k = 0; k < stretch.node(index).outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
-      const TermId term = seen_[id].opaque ? terms.value(id, stretch.tape.type(id)) : canonical(index, id.output);
+      const TermId term = seen_[id].opaque ? terms.value(id, stretch.type(id)) : canonical(index, id.output);
       seen_[id].term = term;
       values_.emplace(key_of(term, stretch.region(index)), id);
     }
@@ -51,14 +51,14 @@ TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
   const TermId term = of(id);
   const Term::Kind kind = terms[term].kind;
   if (kind == Term::Kind::number) return term;
-  if (stretch_.region(id.node) != region) return terms.value(id, stretch_.tape.type(id));
+  if (stretch_.region(id.node) != region) return terms.value(id, stretch_.type(id));
   if (joins(kind) && uses(id) > 1 && !stretch_.looks_through_all)
-    return terms.value(*value_of(term, region), stretch_.tape.type(id));
+    return terms.value(*value_of(term, region), stretch_.type(id));
   return term;
 }
 
 TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
-  const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
+  const Node& node = stretch_.node(index);
   const ValueType& type = node.outputs[static_cast<std::size_t>(output)];
   if (const auto literal = literal_of(node)) return terms.number(*literal, type);
   if (node.op->is_source() || node.body) return terms.value({index, output}, type);

@@ -18,6 +18,8 @@ struct TapeSegment {
   bool looks_through_all = false;                 ///< Merges sums and products with several uses too.
   const std::vector<std::int32_t>* regions = {};  ///< Per node. A definition in another region is not used.
 
+  const Node& node(std::int32_t index) const { return node_of(tape, index); }
+  const ValueType& type(ValueId id) const { return type_of(tape, id); }
   std::int32_t region(std::int32_t node) const {
     return regions == nullptr ? 0 : (*regions)[static_cast<std::size_t>(node)];
   }

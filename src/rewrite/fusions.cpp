@@ -12,11 +12,35 @@ namespace {
 constexpr int deepest_call = 2;          // searches for inputs: values that are read, then calls on such values
 constexpr std::size_t most_nodes = 200;  // nodes that a search visits: far more than any pattern has
 
-/// A quick test that a rule's pattern can match the term.
-bool could_match(const RulePattern& pattern, const Terms& terms, TermId found) {
+/// Whether a term of a pattern can match a term of the segment, as far as their kinds tell.
+bool is_alike(const RulePattern& pattern, TermId wanted, const Term& found) {
+  if (pattern.input_of(wanted)) return true;
+  const Term& sought = pattern.terms[wanted];
+  switch (sought.kind) {
+    case Term::Kind::call:
+      return found.kind == Term::Kind::call && found.op == sought.op;
+    case Term::Kind::product:  // one power of any term is a product
+      return found.kind == Term::Kind::product || sought.parts.size() == 1;
+    case Term::Kind::contraction:  // perhaps a multiple of it
+      return found.kind == Term::Kind::contraction || found.kind == Term::Kind::product;
+    default:
+      return found.kind == sought.kind;
+  }
+}
+
+/// A quick test that a rule's pattern can match the term: its kind, and those of its parts.
+bool could_match(const RulePattern& pattern, const CanonicalForm& form, std::int32_t region, TermId found) {
   const Term& sought = pattern.terms[pattern.root];
-  const Term& term = terms[found];
-  return sought.kind == term.kind && sought.op == term.op && sought.parts.size() == term.parts.size();
+  const Term& term = form.terms[found];
+  if (sought.kind != term.kind || sought.op != term.op || sought.parts.size() != term.parts.size()) return false;
+  const auto inside = [&](const Term::Part& part) -> const Term& { return form.terms[form.inside(part.term, region)]; };
+  // A part that is itself such a sum or product, of one part, may be written out.
+  for (const Term::Part& part : term.parts)
+    if (const Term& inner = inside(part); inner.kind == term.kind && inner.parts.size() == 1) return true;
+  return std::all_of(sought.parts.begin(), sought.parts.end(), [&](const Term::Part& wanted) {
+    return std::any_of(term.parts.begin(), term.parts.end(),
+                       [&](const Term::Part& part) { return is_alike(pattern, wanted.term, inside(part)); });
+  });
 }
 
 void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
@@ -62,10 +86,11 @@ const Fusion* Fusions::at(std::int32_t node) const {
 
 /// Applies the first rule that matches at `root`.
 void Fusions::look_at(std::int32_t root) {
-  const TermId term = form_.inside(form_.of({root, 0}), stretch_.region(root));
+  const std::int32_t region = stretch_.region(root);
+  const TermId term = form_.inside(form_.of({root, 0}), region);
   const auto applies = [&](bool near) {
     return std::any_of(rules_.begin(), rules_.end(), [&](const auto& each) {
-      return could_match(*each.second, form_.terms, term) && apply(*each.first, *each.second, root, near);
+      return could_match(*each.second, form_, region, term) && apply(*each.first, *each.second, root, near);
     });
   };
   if (!applies(false) && near_) applies(true);
@@ -78,7 +103,7 @@ bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t r
   fusion.root = root;
   fusion.outputs = pattern.outputs;
   // If the root is another op than the pattern's (s * 1 instead of s), it has only the first output.
-  if (stretch_.tape.node(static_cast<std::size_t>(root)).op != pattern.root_op)
+  if (stretch_.node(root).op != pattern.root_op)
     fusion.outputs.erase(std::remove_if(fusion.outputs.begin(), fusion.outputs.end(),
                                         [](const auto& output) { return output.first != 0; }),
                          fusion.outputs.end());
@@ -121,7 +146,7 @@ bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) {
     call.inputs.push_back(form_.terms[term].type);
   }
   try {
-    if (rule.op->shape(call).at(0) != stretch_.tape.type({fusion.root, 0})) return false;
+    if (rule.op->shape(call).at(0) != stretch_.type({fusion.root, 0})) return false;
   } catch (const Error&) {
     return false;
   }
@@ -161,7 +186,7 @@ bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
   std::vector<std::int32_t> open{root};
   std::unordered_set<std::int32_t> seen{root};
   while (!open.empty() && seen.size() <= most_nodes) {
-    const Node& node = stretch_.tape.node(static_cast<std::size_t>(open.back()));
+    const Node& node = stretch_.node(open.back());
     open.pop_back();
     for (const ValueId& id : node.inputs) {
       const TermId term = seen_as(id, region);
@@ -181,8 +206,8 @@ TermId Fusions::seen_as(ValueId id, std::int32_t region) {
 }
 
 bool Fusions::are_equal_calls(ValueId a, ValueId b) const {
-  const Node& first = stretch_.tape.node(static_cast<std::size_t>(a.node));
-  const Node& second = stretch_.tape.node(static_cast<std::size_t>(b.node));
+  const Node& first = stretch_.node(a.node);
+  const Node& second = stretch_.node(b.node);
   return !first.op->is_source() && !first.op->random && !first.body && first.op == second.op && a.output == b.output &&
          first.inputs == second.inputs && first.attributes == second.attributes;
 }
@@ -215,10 +240,10 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   std::vector<std::int32_t> open{fusion.root};
   std::unordered_set<std::int32_t> inside{fusion.root};
   while (!open.empty()) {
-    const Node& node = stretch_.tape.node(static_cast<std::size_t>(open.back()));
+    const Node& node = stretch_.node(open.back());
     open.pop_back();
     for (const ValueId& id : node.inputs)
-      if (given.count(id.node) == 0 && !stretch_.tape.node(static_cast<std::size_t>(id.node)).op->is_source() &&
+      if (given.count(id.node) == 0 && !stretch_.node(id.node).op->is_source() &&
           stretch_.nodes[static_cast<std::size_t>(id.node)] && inside.insert(id.node).second)
         open.push_back(id.node);
   }
@@ -227,7 +252,7 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   fusion.interior.erase(std::find(fusion.interior.begin(), fusion.interior.end(), fusion.root));
   std::sort(nodes.begin(), nodes.end(), std::greater<>());
   for (const std::int32_t index : nodes) {  // users come before the nodes that they read
-    const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
+    const Node& node = stretch_.node(index);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       std::int32_t uses = form_.uses(id);
@@ -235,7 +260,7 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
       const auto is_given = [&](const auto& output) { return index == fusion.root && output.first == id.output; };
       if (std::any_of(fusion.outputs.begin(), fusion.outputs.end(), is_given)) continue;
       for (const std::int32_t user : inside)
-        for (const ValueId& input : stretch_.tape.node(static_cast<std::size_t>(user)).inputs) uses -= input == id;
+        for (const ValueId& input : stretch_.node(user).inputs) uses -= input == id;
       if (uses == 0) continue;
       if (!node.op->is_view()) return id;
       inside.erase(index);
@@ -250,8 +275,8 @@ std::vector<std::int32_t> Fusions::recorded_calls(const Fusion& fusion) {
   if (!indexed_) {
     indexed_ = true;
     for (std::size_t i = 0; i < stretch_.nodes.size(); ++i) {
-      const Node& node = stretch_.tape.node(i);
       const auto index = static_cast<std::int32_t>(i);
+      const Node& node = stretch_.node(index);
       if (stretch_.nodes[i] && node.fused && !node.inputs.empty())
         recorded_.emplace(seen_as(node.inputs[0], stretch_.region(index)), index);
     }
@@ -264,7 +289,7 @@ std::vector<std::int32_t> Fusions::recorded_calls(const Fusion& fusion) {
 }
 
 bool Fusions::is_call_of(const Fusion& fusion, std::int32_t index) {
-  const Node& node = stretch_.tape.node(static_cast<std::size_t>(index));
+  const Node& node = stretch_.node(index);
   if (node.op != fusion.rule->op || node.inputs.size() != fusion.terms.size() ||
       !(node.attributes == fusion.attributes) || stretch_.region(index) != stretch_.region(fusion.root))
     return false;

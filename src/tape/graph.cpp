@@ -3,30 +3,24 @@
 #include <algorithm>
 #include <utility>
 
-#include "tape_data.hpp"
-
 namespace xtape {
 
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {
   std::vector<bool> needed(tape.size(), false);
-  std::size_t finish = 0;  // gradients of early values are recorded one by one on a long tape
+  std::int32_t finish = 0;  // gradients of early values are recorded one by one on a long tape
   for (const ValueId& id : values) {
     needed[static_cast<std::size_t>(id.node)] = true;
-    finish = std::max(finish, static_cast<std::size_t>(id.node) + 1);
+    finish = std::max(finish, id.node + 1);
   }
-  for (std::size_t i = finish; i-- > 0;)
-    if (needed[i])
-      for (const ValueId& input : tape.node(i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
+  for (std::int32_t i = finish; i-- > 0;)
+    if (needed[static_cast<std::size_t>(i)])
+      for (const ValueId& input : node_of(tape, i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
   return needed;
 }
 
 void Copier::replace(ValueId old, ValueId fresh) {
   now_.extend(from_, {});
   now_[old] = fresh;
-}
-
-Node& editable(const Tape& tape, std::int32_t index) {
-  return tape.data_->nodes[static_cast<std::size_t>(index)];
 }
 
 std::int32_t Copier::place(std::int32_t index, Node node) {

@@ -6,9 +6,21 @@
 #include <span>
 #include <vector>
 
-#include "xtape/tape.hpp"
+#include "tape_data.hpp"
 
 namespace xtape {
+
+/// A node, for changing its inputs to values of the same types. The tape must not be the caller's, and must have it.
+inline Node& editable(const Tape& tape, std::int32_t index) {
+  return tape.data_->nodes[static_cast<std::size_t>(index)];
+}
+/// As Tape::node and Tape::type, for nodes and values that the tape is known to have: loops over nodes take them often.
+inline const Node& node_of(const Tape& tape, std::int32_t index) {
+  return editable(tape, index);
+}
+inline const ValueType& type_of(const Tape& tape, ValueId id) {
+  return node_of(tape, id.node).outputs[static_cast<std::size_t>(id.output)];
+}
 
 /// One T for each value of a tape.
 template <class T>
@@ -21,12 +33,13 @@ class ValueTable {
   }
   /// Adds the nodes that the tape has and the table does not.
   void extend(const Tape& tape, const T& initial) {
-    for (std::size_t i = nodes(); i < tape.size(); ++i) add_node(tape.node(i).outputs.size(), initial);
+    extend(tape, static_cast<std::int32_t>(tape.size()), initial);
   }
-  /// Adds a node with `outputs` outputs.
-  void add_node(std::size_t outputs, const T& initial) {
-    values_.resize(values_.size() + outputs, initial);
-    first_.push_back(values_.size());
+  /// The same for the first `size` nodes.
+  void extend(const Tape& tape, std::int32_t size, const T& initial) {
+    for (auto i = static_cast<std::int32_t>(nodes()); i < size; ++i)
+      first_.push_back(first_.back() + node_of(tape, i).outputs.size());
+    values_.resize(first_.back(), initial);
   }
   std::size_t nodes() const { return first_.size() - 1; }
   // vector<bool> has references of its own.
@@ -46,9 +59,6 @@ class ValueTable {
 
 /// Per node of the tape: whether `values` need it. Looks only at the nodes up to the last of them.
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values);
-
-/// A node, for changing its inputs to values of the same types. The tape must not be the caller's.
-Node& editable(const Tape& tape, std::int32_t index);
 
 /// Copies nodes of one tape to another. Their inputs become the values that stand for them there: copies, or what
 /// `replace` was given.

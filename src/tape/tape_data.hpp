@@ -1,4 +1,4 @@
-/// The data of a tape. Private to the tape layer.
+/// The data of a tape. Private to the tape layer; other layers use graph.hpp.
 #pragma once
 
 #include <string>
