@@ -88,7 +88,8 @@ void record_fused(Program& program, const Groups& groups, std::int32_t group, Re
     const ValueId now = rewriter.now(id);
     Node input;
     input.op = &input_op();
-    input.outputs = {program.type(now)};
+    const SharedList<ValueType>& types = program.node(now.node).outputs;
+    input.outputs = types.size() == 1 ? types : SharedList<ValueType>{program.type(now)};
     input.site = fused.site;
     fused.inputs.push_back(now);
     return inside.emplace_back(id, body->append(std::move(input))).second;

@@ -194,16 +194,15 @@ Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
     return lifetimes[a].bytes > lifetimes[b].bytes;
   });
   Gaps gaps;
-  std::multimap<int, std::size_t> alive;  // by last step
+  std::vector<std::size_t> ending = order;  // in the order in which they end: by last step, then as they were placed
+  std::stable_sort(ending.begin(), ending.end(),
+                   [&](std::size_t a, std::size_t b) { return lifetimes[a].last < lifetimes[b].last; });
+  auto ended = ending.begin();
   for (std::size_t i : order) {
-    while (reuse && !alive.empty() && alive.begin()->first < lifetimes[i].first) {
-      const std::size_t ended = alive.begin()->second;
-      gaps.give_back(offsets.of[ended], rounded_up(lifetimes[ended].bytes, 64));
-      alive.erase(alive.begin());
-    }
-    if (lifetimes[i].bytes == 0) continue;
-    offsets.of[i] = gaps.take(rounded_up(lifetimes[i].bytes, 64));
-    alive.emplace(lifetimes[i].last, i);
+    // A buffer never ends before it is placed, so those that have ended are placed.
+    for (; reuse && lifetimes[*ended].last < lifetimes[i].first; ++ended)
+      if (lifetimes[*ended].bytes > 0) gaps.give_back(offsets.of[*ended], rounded_up(lifetimes[*ended].bytes, 64));
+    if (lifetimes[i].bytes > 0) offsets.of[i] = gaps.take(rounded_up(lifetimes[i].bytes, 64));
   }
   offsets.total = gaps.total();
   return offsets;
@@ -234,14 +233,16 @@ Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vecto
 }  // namespace
 
 std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
-  std::map<int, std::int64_t> changes;
+  int last = 0;
+  for (const Lifetime& lifetime : lifetimes) last = std::max(last, lifetime.last);
+  std::vector<std::int64_t> changes(static_cast<std::size_t>(last) + 2, 0);  // per step
   for (const Lifetime& lifetime : lifetimes) {
     const auto bytes = static_cast<std::int64_t>(rounded_up(lifetime.bytes, 64));
-    changes[lifetime.first] += bytes;
-    changes[lifetime.last + 1] -= bytes;
+    changes[static_cast<std::size_t>(lifetime.first)] += bytes;
+    changes[static_cast<std::size_t>(lifetime.last) + 1] -= bytes;
   }
   std::int64_t alive = 0, most = 0;
-  for (const auto& [when, change] : changes) most = std::max(most, alive += change);
+  for (const std::int64_t change : changes) most = std::max(most, alive += change);
   return static_cast<std::size_t>(most);
 }
 

@@ -42,9 +42,18 @@ CanonicalForm::CanonicalForm(const TapeSegment& stretch) : stretch_(stretch) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       const TermId term = seen_[id].opaque ? terms.value(id, stretch.type(id)) : canonical(index, id.output);
       seen_[id].term = term;
-      values_.emplace(key_of(term, stretch.region(index)), id);
+      note_value(term, id);
     }
   }
+}
+
+void CanonicalForm::note_value(TermId term, ValueId id) {
+  if (terms.size() > first_values_.size()) first_values_.resize(terms.size());
+  ValueId& first = first_values_[static_cast<std::size_t>(term)];
+  if (first.node < 0)
+    first = id;
+  else if (const std::int32_t region = stretch_.region(id.node); region != stretch_.region(first.node))
+    values_.emplace(key_of(term, region), id);
 }
 
 TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
@@ -70,6 +79,10 @@ TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
 std::optional<ValueId> CanonicalForm::value_of(TermId term, std::int32_t region) const {
   const Term& known = terms[term];
   if (known.kind == Term::Kind::value) return known.value;
+  if (static_cast<std::size_t>(term) < first_values_.size()) {
+    const ValueId first = first_values_[static_cast<std::size_t>(term)];
+    if (first.node >= 0 && stretch_.region(first.node) == region) return first;
+  }
   const auto found = values_.find(key_of(term, region));
   return found == values_.end() ? std::nullopt : std::optional(found->second);
 }

@@ -51,10 +51,12 @@ class CanonicalForm {
     bool opaque = false;
   };
   TermId canonical(std::int32_t index, std::int32_t output);
+  void note_value(TermId term, ValueId id);
 
   const TapeSegment& stretch_;
   ValueTable<Seen> seen_;
-  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term)
+  std::vector<ValueId> first_values_;                  // per term: the first value
+  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first values in other regions
 };
 
 }  // namespace xtape

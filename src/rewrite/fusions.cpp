@@ -28,19 +28,21 @@ bool is_alike(const RulePattern& pattern, TermId wanted, const Term& found) {
   }
 }
 
-/// A quick test that a rule's pattern can match the term: its kind, and those of its parts.
-bool could_match(const RulePattern& pattern, const CanonicalForm& form, std::int32_t region, TermId found) {
+/// Whether some part of a term that is itself such a sum or product, of one part, may be written out.
+bool may_be_written_out(const Term& term, const std::vector<const Term*>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const Term* part) { return part->kind == term.kind && part->parts.size() == 1; });
+}
+
+/// A quick test that a rule's pattern can match the term, which has such parts: the kinds of all.
+bool could_match(const RulePattern& pattern, const Term& term, const std::vector<const Term*>& parts) {
   const Term& sought = pattern.terms[pattern.root];
-  const Term& term = form.terms[found];
-  if (sought.kind != term.kind || sought.op != term.op || sought.parts.size() != term.parts.size()) return false;
-  const auto inside = [&](const Term::Part& part) -> const Term& { return form.terms[form.inside(part.term, region)]; };
-  // A part that is itself such a sum or product, of one part, may be written out.
-  for (const Term::Part& part : term.parts)
-    if (const Term& inner = inside(part); inner.kind == term.kind && inner.parts.size() == 1) return true;
-  return std::all_of(sought.parts.begin(), sought.parts.end(), [&](const Term::Part& wanted) {
-    return std::any_of(term.parts.begin(), term.parts.end(),
-                       [&](const Term::Part& part) { return is_alike(pattern, wanted.term, inside(part)); });
-  });
+  if (sought.kind != term.kind || sought.op != term.op || sought.parts.size() != parts.size()) return false;
+  return may_be_written_out(term, parts) ||
+         std::all_of(sought.parts.begin(), sought.parts.end(), [&](const Term::Part& wanted) {
+           return std::any_of(parts.begin(), parts.end(),
+                              [&](const Term* part) { return is_alike(pattern, wanted.term, *part); });
+         });
 }
 
 void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
@@ -52,9 +54,12 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 
 Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
-  for (const Rule& rule : table.rules()) rules_.emplace_back(&rule, &pattern_of(rule));
-  std::stable_sort(rules_.begin(), rules_.end(),
+  std::vector<std::pair<const Rule*, const RulePattern*>> rules;
+  for (const Rule& rule : table.rules()) rules.emplace_back(&rule, &pattern_of(rule));
+  std::stable_sort(rules.begin(), rules.end(),
                    [](const auto& a, const auto& b) { return a.second->tape.size() > b.second->tape.size(); });
+  for (const auto& rule : rules)
+    rules_[static_cast<std::size_t>(rule.second->terms[rule.second->root].kind)].push_back(rule);
   for (std::size_t i = stretch_.nodes.size(); i-- > 0;)
     if (stretch_.nodes[i] && at_[i] == -1) look_at(static_cast<std::int32_t>(i));
   if (near_) drop_repeated_misses();
@@ -87,10 +92,14 @@ const Fusion* Fusions::at(std::int32_t node) const {
 /// Applies the first rule that matches at `root`.
 void Fusions::look_at(std::int32_t root) {
   const std::int32_t region = stretch_.region(root);
-  const TermId term = form_.inside(form_.of({root, 0}), region);
+  const Term& term = form_.terms[form_.inside(form_.of({root, 0}), region)];
+  const auto& rules = rules_[static_cast<std::size_t>(term.kind)];
+  if (rules.empty()) return;
+  parts_.clear();
+  for (const Term::Part& part : term.parts) parts_.push_back(&form_.terms[form_.inside(part.term, region)]);
   const auto applies = [&](bool near) {
-    return std::any_of(rules_.begin(), rules_.end(), [&](const auto& each) {
-      return could_match(*each.second, form_, region, term) && apply(*each.first, *each.second, root, near);
+    return std::any_of(rules.begin(), rules.end(), [&](const auto& each) {
+      return could_match(*each.second, term, parts_) && apply(*each.first, *each.second, root, near);
     });
   };
   if (!applies(false) && near_) applies(true);
@@ -101,12 +110,6 @@ bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t r
   Fusion fusion;
   fusion.rule = &rule;
   fusion.root = root;
-  fusion.outputs = pattern.outputs;
-  // If the root is another op than the pattern's (s * 1 instead of s), it has only the first output.
-  if (stretch_.node(root).op != pattern.root_op)
-    fusion.outputs.erase(std::remove_if(fusion.outputs.begin(), fusion.outputs.end(),
-                                        [](const auto& output) { return output.first != 0; }),
-                         fusion.outputs.end());
   std::string miss;
   const auto accept = [&](const Binding& binding) {
     miss = binding.miss;
@@ -114,6 +117,10 @@ bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t r
   };
   const TermId term = form_.of({root, 0});
   if (!match(pattern, form_, term, stretch_.region(root), near, accept)) return false;
+  fusion.outputs = pattern.outputs;
+  // If the root is another op than the pattern's (s * 1 instead of s), it has only the first output.
+  if (stretch_.node(root).op != pattern.root_op)
+    std::erase_if(fusion.outputs, [](const auto& output) { return output.first != 0; });
   if (miss.empty() && rule.refuses) {
     Call call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
     for (const TermId input : fusion.terms) call.inputs.push_back(form_.terms[input].type);

@@ -1,6 +1,7 @@
 /// Finds where the rules of a table apply in a segment of a tape.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -73,7 +74,10 @@ class Fusions {
 
   TapeSegment stretch_;
   CanonicalForm form_;
-  std::vector<std::pair<const Rule*, const RulePattern*>> rules_;
+  /// By the kind of the pattern's root; those with the most nodes first.
+  std::array<std::vector<std::pair<const Rule*, const RulePattern*>>, static_cast<std::size_t>(Term::Kind::call) + 1>
+      rules_;
+  std::vector<const Term*> parts_;  // of the term being looked at
   std::vector<std::int32_t>
       at_;  // per node: the index of the fusion whose root it is; -1: of none; -2: it is inside one
   std::vector<Fusion> found_, kept_open_;

@@ -198,7 +198,7 @@ TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const Va
   const auto take = [&](TermId id, double factor) {
     const Term::Part multiple = split(id);
     factor *= multiple.factor;
-    const Term inner = (*this)[multiple.term];
+    const Term& inner = (*this)[multiple.term];
     if (inner.kind == Term::Kind::number) {
       result.number += factor * inner.number;
     } else if (inner.kind == Term::Kind::sum && flat) {
@@ -255,7 +255,7 @@ TermId Terms::product(TermId a, TermId b, const ValueType& type) {
 }
 
 TermId Terms::power(TermId a, double exponent) {
-  const Term base = (*this)[a];
+  const Term& base = (*this)[a];
   if (base.kind == Term::Kind::number) return number(std::pow(base.number, exponent), base.type);
   if (base.kind != Term::Kind::product) return product_of(1, {{a, exponent}}, base.type);
   const auto multiplies = [&](const Term::Part& part) {
@@ -276,7 +276,7 @@ TermId Terms::power(TermId a, double exponent) {
 }
 
 TermId Terms::scaled(TermId a, double factor) {
-  const Term term = (*this)[a];
+  const Term& term = (*this)[a];
   if (term.kind == Term::Kind::number) return number(term.number * factor, term.type);
   if (term.kind == Term::Kind::product) return product_of(term.number * factor, term.parts, term.type);
   return product_of(factor, {{a, 1}}, term.type);
@@ -326,7 +326,7 @@ TermId Terms::reshaped(TermId a, const ValueType& type, const Op& reshape) {
 
 TermId Terms::transposed(TermId a, const std::vector<std::size_t>& axes, const ValueType& type) {
   const Term::Part part = split(a);
-  const Term inner = (*this)[part.term];
+  const Term& inner = (*this)[part.term];
   std::string order;
   for (const std::size_t axis : axes) order += static_cast<char>(axis);
   if (inner.kind == Term::Kind::transposed) {
