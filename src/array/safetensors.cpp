@@ -62,7 +62,7 @@ struct ArrayFile::Data {
           const std::int64_t elements = std::min(piece, finish - at);
           const auto size = static_cast<std::size_t>(elements * element);
           file.read(header.elements + array.first + static_cast<std::uint64_t>(at * element), bytes, size);
-          if (array.checksum) checksums[static_cast<std::size_t>(at / piece)] = checksum_of_piece(bytes, size);
+          if (array.checksum) checksums[at / piece] = checksum_of_piece(bytes, size);
           take(at, bytes, elements);
         }
       });

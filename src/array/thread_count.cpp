@@ -26,10 +26,10 @@ int started(int count, int& reason) {
     const std::lock_guard<std::mutex> opened(*static_cast<std::mutex*>(mutex));
     return nullptr;
   };
-  while (made < count && (reason = pthread_create(&threads[static_cast<std::size_t>(made)], nullptr, pass, &gate)) == 0)
+  while (made < count && (reason = pthread_create(&threads[made], nullptr, pass, &gate)) == 0)
     ++made;
   closed.unlock();
-  for (int i = 0; i < made; ++i) pthread_join(threads[static_cast<std::size_t>(i)], nullptr);
+  for (int i = 0; i < made; ++i) pthread_join(threads[i], nullptr);
   return made;
 }
 

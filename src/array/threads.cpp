@@ -28,7 +28,7 @@ void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void*
   };
   std::array<Range, most_ranges> ranges;
   for (std::int64_t i = 0; i < range_count; ++i) {
-    Range& range = ranges[static_cast<std::size_t>(i)];
+    Range& range = ranges[i];
     range.next = std::min(count, i * share * grain);
     range.end = std::min(count, (i + 1) * share * grain);
   }
@@ -39,7 +39,7 @@ void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void*
     const std::int64_t worker = omp_get_thread_num();
     const Help help(worker == 0 ? nullptr : activity);
     for (std::int64_t i = 0; i < range_count; ++i) {
-      Range& range = ranges[static_cast<std::size_t>((worker + i) % range_count)];
+      Range& range = ranges[(worker + i) % range_count];
       for (std::int64_t begin; (begin = range.next.fetch_add(piece, std::memory_order_relaxed)) < range.end;)
         body(context, begin, std::min(range.end, begin + piece), worker);
     }

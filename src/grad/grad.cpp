@@ -86,7 +86,7 @@ class Sweep {
     pending_.erase(found);
     Var sum = parts[0];
     if (parts.size() > 1) {
-      const auto in_site = tape_.in_site(tape_.node(static_cast<std::size_t>(id.node)).site);
+      const auto in_site = tape_.in_site(tape_.node(id.node).site);
       for (std::size_t i = 1; i < parts.size(); ++i) sum = add(sum, parts[i]);
     }
     return sum;
@@ -122,9 +122,9 @@ class Sweep {
     const Vars fused = record_fusion(fusion, tape_, [&](ValueId id) { return tape_.var(id); });
     Vars reached, given, wanted;
     for (const auto& [of_root, of_call] : fusion.outputs) {
-      const Var& cotangent = cotangents[static_cast<std::size_t>(of_root)];
+      const Var& cotangent = cotangents[of_root];
       if (cotangent.empty()) continue;
-      reached.push_back(fused[static_cast<std::size_t>(of_call)]);
+      reached.push_back(fused[of_call]);
       given.push_back(cotangent);
     }
     for (const ValueId& id : values_of(fusion))

@@ -146,9 +146,9 @@ bool is_made_by_rule(const Program& program, std::int32_t index) {
 /// the site of a call before.
 bool is_backward(const RecordedPlay& play, std::int32_t number) {
   const std::int32_t first = play.outputs[0].id().node;
-  const std::uint64_t key = play.tape.node(static_cast<std::size_t>(number)).site.key;
+  const std::uint64_t key = play.tape.node(number).site.key;
   for (std::int32_t i = 0; i <= first && number > first; ++i)
-    if (play.tape.node(static_cast<std::size_t>(i)).site.key == key) return true;
+    if (play.tape.node(i).site.key == key) return true;
   return false;
 }
 }  // namespace

@@ -121,7 +121,7 @@ std::vector<bool> varying_nodes(const Program& program) {
     const Node& node = program.tape.node(i);
     varies[i] = node.op == &input_op() || node.op == &parameter_op() || node.op->random ||
                 std::any_of(node.inputs.begin(), node.inputs.end(),
-                            [&](ValueId id) { return varies[static_cast<std::size_t>(id.node)]; });
+                            [&](ValueId id) { return varies[id.node]; });
   }
   return varies;
 }
@@ -168,7 +168,7 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
     std::tuple<bool, bool, double> best;  // an operand that mends, that is no literal, with the largest numbers
     for (const ValueId id : node.inputs) {
       const std::optional<double> number = stretch.mended_by(id);
-      const std::tuple rank{number.has_value(), varies[static_cast<std::size_t>(id.node)],
+      const std::tuple rank{number.has_value(), varies[id.node],
                             strangeness(range_of(causes.arrays.at(id)))};
       if (chosen && rank <= best) continue;
       chosen = id;

@@ -12,10 +12,10 @@ namespace xtape {
 
 std::int64_t Unrolled::step_of(std::int32_t index) const {
   if (!steps) return -1;
-  const Node& node = tape.node(static_cast<std::size_t>(index));
+  const Node& node = tape.node(index);
   const auto is_same = [&](const Node& other) { return other.op == node.op && other.site.key == node.site.key; };
   std::int64_t before = 0, in_body = 0;
-  for (std::int32_t i = 0; i < index; ++i) before += is_same(tape.node(static_cast<std::size_t>(i)));
+  for (std::int32_t i = 0; i < index; ++i) before += is_same(tape.node(i));
   for (std::size_t i = 0; i < body.size(); ++i) in_body += is_same(body.node(i));
   if (in_body == 0) return -1;
   return steps->reverse ? steps->length - 1 - before / in_body : before / in_body;

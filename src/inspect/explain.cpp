@@ -88,9 +88,9 @@ class Flow {
   };
 
   std::string label(ValueId id) const {
-    return to_string(Origin{id.node, tape_.node(static_cast<std::size_t>(id.node)).op});
+    return to_string(Origin{id.node, tape_.node(id.node).op});
   }
-  const Node& node(std::int32_t index) const { return tape_.node(static_cast<std::size_t>(index)); }
+  const Node& node(std::int32_t index) const { return tape_.node(index); }
 
   /// Marks the nodes that depend on the value, and of those the ones between it and the loss.
   void find_nodes() {
@@ -100,15 +100,15 @@ class Flow {
     for (std::int32_t i = value_.id().node + 1; i <= last; ++i) {
       const auto reads = [&](ValueId id) {
         return is_floating(tape_.type(id).dtype) &&
-               (id == value_.id() || (id.node > value_.id().node && depends_[static_cast<std::size_t>(id.node)]));
+               (id == value_.id() || (id.node > value_.id().node && depends_[id.node]));
       };
       if (!std::any_of(node(i).inputs.begin(), node(i).inputs.end(), reads)) continue;
       if (!passes_gradient(node(i))) {
-        if (needed[static_cast<std::size_t>(i)]) cut_.push_back({label({i, 0}), to_string(node(i).site), why(node(i))});
+        if (needed[i]) cut_.push_back({label({i, 0}), to_string(node(i).site), why(node(i))});
         continue;
       }
-      depends_[static_cast<std::size_t>(i)] = true;
-      if (!needed[static_cast<std::size_t>(i)]) continue;
+      depends_[i] = true;
+      if (!needed[i]) continue;
       users_.push_back(i);
       for (const ValueId id : node(i).inputs)
         if (reads(id)) uses_[id].push_back({i, {}, 0});
@@ -258,7 +258,7 @@ Parameters parameters_of(const RecordedPlay& play) {
   for (std::size_t i = reaches.size(); i-- > 0;)
     if (reaches[i] && passes_gradient(tape.node(i)))
       for (const ValueId id : tape.node(i).inputs)
-        if (is_floating(tape.type(id).dtype)) reaches[static_cast<std::size_t>(id.node)] = true;
+        if (is_floating(tape.type(id).dtype)) reaches[id.node] = true;
   Parameters found;
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);

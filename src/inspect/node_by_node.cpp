@@ -88,7 +88,7 @@ Program with_open_bodies(const Program& program) {
 std::string label_of(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
   const std::string name = node.name.empty() ? "" : " '" + node.name + "'";
-  const bool in_body = program.regions[static_cast<std::size_t>(id.node)] != 0;
+  const bool in_body = program.regions[id.node] != 0;
   const std::string call = in_body && program.origins[id].op != node.op ? ": " + node.op->name : "";
   return program.label(id) + call + name + (id.output > 0 ? ", output " + std::to_string(id.output) : "");
 }

@@ -114,7 +114,7 @@ struct Way {
 
 /// Adds a node to the calls: to the last one if that is on the same line.
 void add_call(const Tape& tape, std::int32_t index, const std::string& before, Way& way, std::string& last) {
-  const Node& node = tape.node(static_cast<std::size_t>(index));
+  const Node& node = tape.node(index);
   const std::string site = to_string(node.site), name = to_string(Origin{index, node.op});
   if (!site.empty() && site == last) {
     std::string& call = way.calls.back();
@@ -132,7 +132,7 @@ Way way_between(const Tape& tape, const std::set<std::int32_t>& known, std::int3
   while (!queue.empty()) {
     const std::int32_t next = queue.back();
     queue.pop_back();
-    const Node& node = tape.node(static_cast<std::size_t>(next));
+    const Node& node = tape.node(next);
     if (node.op->is_source()) continue;
     way.modules.insert(node.site.scope->path);
     if ((next != index && known.count(next) > 0) || !found.insert(next).second) continue;
@@ -141,7 +141,7 @@ Way way_between(const Tape& tape, const std::set<std::int32_t>& known, std::int3
   std::string last;
   for (const std::int32_t each : found) {
     add_call(tape, each, "", way, last);
-    const Tape* body = tape.node(static_cast<std::size_t>(each)).body.get();
+    const Tape* body = tape.node(each).body.get();
     std::string last_inside;
     for (std::size_t i = 0; body != nullptr && i < body->size(); ++i)
       if (!body->node(i).op->is_source())
@@ -221,7 +221,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
       found.relative = HUGE_VAL;
       found.element.clear();
     }
-    const Node& node = play.tape.node(static_cast<std::size_t>(each.value.node));
+    const Node& node = play.tape.node(each.value.node);
     found.node = to_string(Origin{each.value.node, node.op});
     found.site = to_string(node.site);
     found.type = to_string(play.tape.type(each.value));

@@ -77,7 +77,7 @@ class Shadow {
   /// Adds an error to the list. Of the steps of a call inside a scan, the list has only the one that adds most.
   void add(NodeError error, ValueId id, std::vector<NodeError>& errors) const {
     const Node& node = program_.node(id.node);
-    const std::int32_t region = program_.regions[static_cast<std::size_t>(id.node)];
+    const std::int32_t region = program_.regions[id.node];
     if (region == 0 || !is_inside(id)) return errors.push_back(std::move(error));
     error.node += ": " + node.op->name;
     if (error.output >= 0) return errors.push_back(std::move(error));
@@ -229,7 +229,7 @@ class Shadow {
     node.serial = 0;
     const std::int32_t index = tape_.append(std::move(node)).node;
     Vars outputs;
-    for (std::size_t k = 0; k < tape_.node(static_cast<std::size_t>(index)).outputs.size(); ++k)
+    for (std::size_t k = 0; k < tape_.node(index).outputs.size(); ++k)
       outputs.push_back(tape_.var({index, static_cast<std::int32_t>(k)}));
     return outputs;
   }

@@ -50,7 +50,7 @@ Vars unrolled(const ExpandCall& call) {
     inputs.insert(inputs.end(), states.begin(), states.end());
     inputs.insert(inputs.end(), first_non_sequence, call.inputs.end());
     const Vars results = inline_body(call.tape, body, inputs);
-    for (std::size_t k = 0; k < columns.size(); ++k) columns[k][static_cast<std::size_t>(place)] = results[k];
+    for (std::size_t k = 0; k < columns.size(); ++k) columns[k][place] = results[k];
     states.assign(results.begin() + static_cast<std::ptrdiff_t>(columns.size()), results.end());
   }
   Vars outputs;
@@ -167,7 +167,7 @@ std::int64_t length_of(const Vars& inputs, std::int64_t axis) {
     if (axis >= static_cast<std::int64_t>(inputs[k].rank()))
       throw ShapeError("scan: input " + std::to_string(k) + " is " + to_string(inputs[k].type()) +
                        ", which has no axis " + std::to_string(axis) + " to scan along");
-    return inputs[k].shape()[static_cast<std::size_t>(axis)];
+    return inputs[k].shape()[axis];
   };
   for (std::size_t k = 1; k < inputs.size(); ++k)
     if (size(k) != size(0))

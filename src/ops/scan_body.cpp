@@ -26,7 +26,7 @@ Tape rerecorded(const Tape& body, const std::function<Vars(Tape& next, std::int3
   Copier copier(body, body.blank());
   const Now now = [&](ValueId id) { return copier.to().var(copier.now(id)); };
   for (std::int32_t index = 0; index < static_cast<std::int32_t>(body.size()); ++index) {
-    const auto in_site = copier.to().in_site(body.node(static_cast<std::size_t>(index)).site);
+    const auto in_site = copier.to().in_site(body.node(index).site);
     const Vars made = instead(copier.to(), index, now);
     if (made.empty()) copier.copy(index);
     for (std::size_t k = 0; k < made.size(); ++k)
@@ -44,7 +44,7 @@ Tape with_draws_apart(const Tape& body) {
   for (bool again = true; again;) {
     again = false;
     current = rerecorded(current, [&](Tape& next, std::int32_t index, const Now& now) {
-      const Node& node = current.node(static_cast<std::size_t>(index));
+      const Node& node = current.node(index);
       if (!hides_draws(node)) return Vars{};
       if (!node.op->expand)
         throw Error("scan: " + node.op->name +
@@ -66,9 +66,9 @@ Tape with_fused_calls(const Tape& body) {
     if (fusion == nullptr || fusion->rule->gradients_beforehand) return Vars{};
     const auto in_fused_call = next.in_fused_call();
     const Vars fused = record_fusion(*fusion, next, now);
-    Vars outputs(body.node(static_cast<std::size_t>(index)).outputs.size());
+    Vars outputs(body.node(index).outputs.size());
     for (const auto& [of_root, of_call] : fusion->outputs)
-      outputs[static_cast<std::size_t>(of_root)] = fused[static_cast<std::size_t>(of_call)];
+      outputs[of_root] = fused[of_call];
     return outputs;
   });
 }

@@ -88,7 +88,7 @@ class OutgoingGradients {
   /// other.
   enum class Form { sequence, product, sum, addition, linear, other };
 
-  const Node& node_of(ValueId value) const { return step_.tape().node(static_cast<std::size_t>(value.node)); }
+  const Node& node_of(ValueId value) const { return step_.tape().node(value.node); }
 
   Form form_of(ValueId value) const {
     if (step_.sequence(value) != nullptr) return Form::sequence;

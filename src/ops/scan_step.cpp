@@ -61,13 +61,13 @@ bool ScanStep::varies(ValueId value) {
     for (const ValueId& input : node.inputs)
       if (varies(input)) varies_[i] = true;
   }
-  return varies_[static_cast<std::size_t>(value.node)];
+  return varies_[value.node];
 }
 
 Var ScanStep::outer(ValueId value) {
   const auto found = outers_.find(value);
   if (found != outers_.end()) return found->second;
-  Node node = step_.node(static_cast<std::size_t>(value.node));
+  Node node = step_.node(value.node);
   for (ValueId& input : node.inputs) input = outer(input).id();
   const auto count = static_cast<std::int32_t>(node.outputs.size());
   const std::int32_t placed = outer_.append(std::move(node)).node;
@@ -115,7 +115,7 @@ Sequence ScanStep::projected(const Node& node) {
 std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   std::vector<bool> needed(step_.size(), false);
   const auto need = [&](ValueId id) {
-    if (varies(id) && sequence(id) == nullptr && !is_state(id)) needed[static_cast<std::size_t>(id.node)] = true;
+    if (varies(id) && sequence(id) == nullptr && !is_state(id)) needed[id.node] = true;
   };
   for (const ValueId& id : results) need(id);
   for (std::size_t i = step_.size(); i-- > 0;) {

@@ -147,7 +147,7 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rat
                  parts.size() > 2 ? parts[2].then.data() : nullptr, adam);
     for (std::int64_t i = 0; i < piece.count; ++i)
       for (auto part = parts.rbegin(); part != parts.rend(); ++part)  // a weight overflows because a moment did
-        if (const T then = part->then[static_cast<std::size_t>(i)]; !std::isfinite(then)) {
+        if (const T then = part->then[i]; !std::isfinite(then)) {
           of_piece[index] = {part->kind, i, static_cast<double>(part->now[i]), static_cast<double>(then),
                              static_cast<double>(gradient[i]) * scale};
           return;
@@ -155,7 +155,7 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rat
   });
   const auto found = std::find_if(of_piece.begin(), of_piece.end(), [](const Overflow& each) { return each.kind; });
   if (found == of_piece.end()) return "";
-  const Piece& piece = pieces_[static_cast<std::size_t>(found - of_piece.begin())];
+  const Piece& piece = pieces_[found - of_piece.begin()];
   const Store::Entry& weight = weights_[piece.weight];
   return "update " + std::to_string(*updates_.as<std::int64_t>() + 1) + " would make the " + found->kind + " of '" +
          weight.name + "' " + number(found->then) + " at " +

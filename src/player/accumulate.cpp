@@ -12,22 +12,22 @@ namespace {
 std::vector<std::int32_t> absorbed_terms(const Program& program) {
   const Users users(program);
   const std::vector<std::int32_t> positions = program.positions();
-  const auto position = [&](std::int32_t node) { return positions[static_cast<std::size_t>(node)]; };
+  const auto position = [&](std::int32_t node) { return positions[node]; };
   std::vector<bool> requested(program.tape.size(), false);
-  for (const ValueId& id : program.outputs) requested[static_cast<std::size_t>(id.node)] = true;
+  for (const ValueId& id : program.outputs) requested[id.node] = true;
   std::vector<std::int32_t> terms(program.tape.size(), -1);
   for (const std::int32_t index : program.order) {
     const Node& sum = program.node(index);
     if (!sum.op->lowering.adds) continue;
     const bool second_is_last = position(sum.inputs[1].node) >= position(sum.inputs[0].node);
     const ValueId last = sum.inputs[second_is_last ? 1 : 0], first = sum.inputs[second_is_last ? 0 : 1];
-    const auto i = static_cast<std::size_t>(index), term = static_cast<std::size_t>(last.node);
+    const Node& term = program.node(last.node);
     const auto readers = users.of(first);
     const bool one_type = program.type(last) == sum.outputs[0] && program.type(first) == sum.outputs[0];
-    if (one_type && first != last && position(readers.back()) <= position(index) &&
-        program.node(static_cast<std::int32_t>(term)).op->accumulate && program.node(static_cast<std::int32_t>(term)).outputs.size() == 1 &&
-        users.of(last).size() == 1 && !requested[term] && program.regions[term] == program.regions[i])
-      terms[i] = last.node;
+    if (one_type && first != last && position(readers.back()) <= position(index) && term.op->accumulate &&
+        term.outputs.size() == 1 && users.of(last).size() == 1 && !requested[last.node] &&
+        program.regions[last.node] == program.regions[index])
+      terms[index] = last.node;
   }
   return terms;
 }
@@ -39,7 +39,7 @@ void accumulate_pass(Program& program) {
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
-    if (const std::int32_t last = terms[static_cast<std::size_t>(index)]; last >= 0) {
+    if (const std::int32_t last = terms[index]; last >= 0) {
       const Node& term = program.node(last);
       const ValueId other = node.inputs[0].node == last ? node.inputs[1] : node.inputs[0];
       const auto in_site = rewriter.tape().in_site(term.site);

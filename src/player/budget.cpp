@@ -18,15 +18,15 @@ struct ArenaBuffers {
 
   ArenaBuffers(const StepGraph& graph, const Schedule& schedule) : of_scratch(schedule.executions.size(), -1) {
     for (const Instance& instance : schedule.instances) {
-      int buffer = instance.taken < 0 ? -1 : of_instance[static_cast<std::size_t>(instance.taken)];
+      int buffer = instance.taken < 0 ? -1 : of_instance[instance.taken];
       if (buffer < 0)
         buffer =
-            add(instance.content, graph.contents[static_cast<std::size_t>(instance.content)].bytes, instance.first);
-      lifetimes[static_cast<std::size_t>(buffer)].last = instance.last;
+            add(instance.content, graph.contents[instance.content].bytes, instance.first);
+      lifetimes[buffer].last = instance.last;
       of_instance.push_back(buffer);
     }
     for (std::size_t e = 0; e < schedule.executions.size(); ++e)
-      if (const StepUse& use = graph.steps[static_cast<std::size_t>(schedule.executions[e].step)]; use.scratch > 0)
+      if (const StepUse& use = graph.steps[schedule.executions[e].step]; use.scratch > 0)
         of_scratch[e] = add(-1, use.scratch, static_cast<int>(e));
   }
 
@@ -84,7 +84,7 @@ class Budget {
     std::string most;
     if (made.peak > 0) {
       const PlannedStep& step =
-          planned_.steps[static_cast<std::size_t>(made.executions[static_cast<std::size_t>(made.peak_at)].step)];
+          planned_.steps[made.executions[made.peak_at].step];
       most = bytes_text(least - outside_) + " at " + described(planned_, step);
     }
     throw LimitError("the plan needs at least " + exact_text(least) + ", but its memory limit is " +
@@ -133,10 +133,10 @@ class Rewriting {
  private:
   /// Names a buffer after its first content.
   void name(Buffer& buffer, int content) const {
-    const Content& held = graph_.contents[static_cast<std::size_t>(content)];
-    const PlannedStep& writer = planned_.steps[static_cast<std::size_t>(held.writers.front())];
-    const StepUse& use = graph_.steps[static_cast<std::size_t>(held.writers.front())];
-    const Buffer& old = planned_.buffers[static_cast<std::size_t>(held.buffer)];
+    const Content& held = graph_.contents[content];
+    const PlannedStep& writer = planned_.steps[held.writers.front()];
+    const StepUse& use = graph_.steps[held.writers.front()];
+    const Buffer& old = planned_.buffers[held.buffer];
     const auto output = std::find(use.out.begin(), use.out.end(), content) - use.out.begin();
     buffer.of = writer.is_copy() ? old.of : ValueId{writer.node, static_cast<std::int32_t>(output)};
     buffer.role = writer.is_copy() ? old.role : Buffer::Role::value;
@@ -144,8 +144,8 @@ class Rewriting {
 
   PlannedStep step_of(std::size_t e) {
     const Execution& execution = schedule_.executions[e];
-    const StepUse& use = graph_.steps[static_cast<std::size_t>(execution.step)];
-    PlannedStep step = planned_.steps[static_cast<std::size_t>(execution.step)];
+    const StepUse& use = graph_.steps[execution.step];
+    PlannedStep step = planned_.steps[execution.step];
     step.again = execution.step != execution.stage;
     const std::span<const BufferRef> in = planned_.in(step), out = planned_.out(step);
     step.first = static_cast<std::uint32_t>(operands_.size());
@@ -153,7 +153,7 @@ class Rewriting {
     for (std::size_t k = 0; k < out.size(); ++k) operands_.push_back(placed(out[k], execution, use.out[k], true));
     if (const int scratch = arena_.of_scratch[e]; scratch >= 0) {
       step.scratch = number_of(scratch);
-      Buffer& buffer = planned_.buffers[static_cast<std::size_t>(step.scratch)];
+      Buffer& buffer = planned_.buffers[step.scratch];
       buffer.of = {step.node, 0};
       buffer.role = Buffer::Role::scratch;
     }
@@ -162,9 +162,9 @@ class Rewriting {
 
   BufferRef placed(BufferRef ref, const Execution& execution, int content, bool writes) const {
     for (int u = execution.first_use; u < execution.end_use; ++u) {
-      const Use& use = schedule_.uses[static_cast<std::size_t>(u)];
+      const Use& use = schedule_.uses[u];
       if (use.content == content && use.writes == writes && use.instance >= 0)
-        ref.buffer = number_of(arena_.of_instance[static_cast<std::size_t>(use.instance)]);
+        ref.buffer = number_of(arena_.of_instance[use.instance]);
     }
     return ref;
   }

@@ -54,13 +54,13 @@ std::vector<std::int32_t> first_equals(const Program& program) {
   std::vector<std::int32_t> first(program.tape.size());
   std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of the call
   seen.reserve(program.order.size());
-  const auto now = [&](ValueId id) { return ValueId{first[static_cast<std::size_t>(id.node)], id.output}; };
+  const auto now = [&](ValueId id) { return ValueId{first[id.node], id.output}; };
   const auto region_of = [&](std::int32_t index) {
-    return program.node(index).op == &constant_op() ? 0 : program.regions[static_cast<std::size_t>(index)];
+    return program.node(index).op == &constant_op() ? 0 : program.regions[index];
   };
   for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
-    first[static_cast<std::size_t>(index)] = index;
+    first[index] = index;
     if (!may_repeat(node)) continue;
     const std::int32_t region = region_of(index);
     const auto same = [&](std::int32_t other) {
@@ -77,7 +77,7 @@ std::vector<std::int32_t> first_equals(const Program& program) {
     if (twin == end)
       seen.emplace(hash, index);
     else
-      first[static_cast<std::size_t>(index)] = twin->second;
+      first[index] = twin->second;
   }
   return first;
 }
@@ -87,7 +87,7 @@ void common_pass(Program& program) {
   const std::vector<std::int32_t> first_equal = first_equals(program);
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
-    const std::int32_t first = first_equal[static_cast<std::size_t>(index)];
+    const std::int32_t first = first_equal[index];
     if (first == index) {
       rewriter.keep(index);
       continue;

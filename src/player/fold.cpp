@@ -18,7 +18,7 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
   if (node.inputs.empty() && count_of(node.outputs[0].shape) != 1) return false;
   std::int64_t count = 0;
   for (const ValueId& id : node.inputs) {
-    if (!constant[static_cast<std::size_t>(id.node)]) return false;
+    if (!constant[id.node]) return false;
     count += count_of(program.type(id).shape);
   }
   for (const ValueType& type : node.outputs)
@@ -31,11 +31,11 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
   std::vector<ValueId> values;
   std::unordered_set<ValueId> seen;
   const auto take = [&](ValueId id) {
-    if (!constant[static_cast<std::size_t>(id.node)] || program.node(id.node).op == &constant_op()) return;
+    if (!constant[id.node] || program.node(id.node).op == &constant_op()) return;
     if (seen.insert(id).second) values.push_back(id);
   };
   for (const std::int32_t index : program.order)
-    if (!constant[static_cast<std::size_t>(index)])
+    if (!constant[index])
       for (const ValueId& id : program.node(index).inputs) take(id);
   for (const ValueId& id : program.outputs) take(id);
   return values;
@@ -46,7 +46,7 @@ std::vector<Array> computed(const Program& program, const std::vector<bool>& con
                             const std::vector<ValueId>& values) {
   Copier copier(program.tape, program.tape.blank());
   for (const std::int32_t index : program.order)
-    if (constant[static_cast<std::size_t>(index)]) copier.copy(index);
+    if (constant[index]) copier.copy(index);
   Vars outputs;
   for (const ValueId& id : values) outputs.push_back(copier.to().var(copier.now(id)));
   PlayerOptions options;
@@ -66,22 +66,22 @@ void fold_pass(Program& program) {
   std::vector<bool> constant(program.tape.size(), false);
   for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
-    constant[static_cast<std::size_t>(index)] = node.op == &constant_op() || folds(program, node, constant);
+    constant[index] = node.op == &constant_op() || folds(program, node, constant);
   }
   const std::vector<ValueId> values = taken_values(program, constant);
   if (values.empty()) return;
   std::vector<std::vector<std::size_t>> folded(program.tape.size());  // node -> indices in `values`
-  for (std::size_t i = 0; i < values.size(); ++i) folded[static_cast<std::size_t>(values[i].node)].push_back(i);
+  for (std::size_t i = 0; i < values.size(); ++i) folded[values[i].node].push_back(i);
   const std::vector<Array> arrays = computed(program, constant, values);
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
-    if (!constant[static_cast<std::size_t>(index)] || node.op == &constant_op()) {
+    if (!constant[index] || node.op == &constant_op()) {
       rewriter.keep(index);
       continue;
     }
     const auto in_site = rewriter.tape().in_site(node.site);
-    for (const std::size_t k : folded[static_cast<std::size_t>(index)])
+    for (const std::size_t k : folded[index])
       rewriter.replace(values[k], rewriter.tape().constant(arrays[k]));
     rewriter.close(index);
   }

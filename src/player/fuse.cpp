@@ -54,7 +54,7 @@ class Fuse {
     const auto pair = [&](const std::vector<Fusion>& fusions, bool open) {
       for (const Fusion& fusion : fusions)
         for (const std::int32_t index : fusions_.recorded_calls(fusion)) {
-          Twin& twin = twins_[static_cast<std::size_t>(index)];
+          Twin& twin = twins_[index];
           if (twin.fusion != nullptr) continue;
           twin = {&fusion, open};
           if (open) opened_.insert(program_.node(index).site.key);
@@ -87,12 +87,12 @@ class Fuse {
   void record(std::int32_t index) {
     const Node& node = program_.node(index);
     const Fusion* fusion = fusions_.at(index);
-    const Twin& twin = twins_[static_cast<std::size_t>(index)];
+    const Twin& twin = twins_[index];
     if (fusion != nullptr && applies(*fusion)) {
       const auto in_site = rewriter_.tape().in_site(node.site);
       const Vars fused = record_fusion(*fusion, rewriter_.tape(), [&](ValueId id) { return rewriter_.var(id); });
       for (const auto& [of_root, of_call] : fusion->outputs)
-        rewriter_.replace({index, of_root}, fused[static_cast<std::size_t>(of_call)]);
+        rewriter_.replace({index, of_root}, fused[of_call]);
       recorded_.emplace(fusion, fused);
       rewriter_.close(index);
     } else if (twin.fusion != nullptr && !twin.open && applies(*twin.fusion)) {

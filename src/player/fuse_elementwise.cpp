@@ -20,10 +20,10 @@ class Groups {
     for (const ValueId& id : program.outputs) requested_[id] = true;
     for (std::size_t i = program.order.size(); i-- > 0;) place(program.order[i]);
   }
-  std::int32_t of(std::int32_t node) const { return group_[static_cast<std::size_t>(node)]; }
+  std::int32_t of(std::int32_t node) const { return group_[node]; }
   bool any() const { return any_; }  ///< Whether some group has two or more members.
   const std::vector<std::int32_t>& members(std::int32_t group) const {
-    return members_[static_cast<std::size_t>(group)];
+    return members_[group];
   }
   /// Whether the value is an output of the program, or is read outside of its group.
   bool used_outside(ValueId id) const {
@@ -36,25 +36,22 @@ class Groups {
   /// Assigns a node to a group. Called from the last node to the first. A group runs at the position of its last
   /// member, the root, so a node may join the group of a user only if no user outside that group comes before the root.
   void place(std::int32_t index) {
-    const auto i = static_cast<std::size_t>(index);
-    const Node& node = program_.node(index);
-    if (!node.op->lowering.tile) return;
+    if (!program_.node(index).op->lowering.tile) return;
     for (const std::int32_t user : users_.of(index))
       if (const std::int32_t group = of(user); group >= 0 && may_join(index, group)) {
-        group_[i] = group;
-        members_[static_cast<std::size_t>(group)].push_back(index);
+        group_[index] = group;
+        members_[group].push_back(index);
         any_ = true;
         return;
       }
-    group_[i] = static_cast<std::int32_t>(members_.size());
+    group_[index] = static_cast<std::int32_t>(members_.size());
     members_.push_back({index});
   }
 
   bool may_join(std::int32_t index, std::int32_t group) const {
-    const auto i = static_cast<std::size_t>(index);
-    const auto& members = members_[static_cast<std::size_t>(group)];
+    const auto& members = members_[group];
     const std::int32_t root = members.front();
-    if (members.size() >= max_fused_ops || program_.regions[i] != program_.regions[static_cast<std::size_t>(root)])
+    if (members.size() >= max_fused_ops || program_.regions[index] != program_.regions[root])
       return false;
     if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
     const auto users = users_.of(index);
@@ -62,7 +59,7 @@ class Groups {
       return of(user) == group || position(user) >= position(root);
     });
   }
-  std::int32_t position(std::int32_t node) const { return positions_[static_cast<std::size_t>(node)]; }
+  std::int32_t position(std::int32_t node) const { return positions_[node]; }
 
   const Program& program_;
   Users users_;
@@ -108,7 +105,7 @@ void record_fused(Program& program, const Groups& groups, std::int32_t group, Re
       if (!groups.used_outside(old)) continue;
       given.push_back(old);
       results.push_back({placed, k});
-      types.push_back(outputs[static_cast<std::size_t>(k)]);
+      types.push_back(outputs[k]);
     }
   }
   body->set_results(results);

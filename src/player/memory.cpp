@@ -238,7 +238,7 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::int64_t> changes(static_cast<std::size_t>(last) + 2, 0);  // per step
   for (const Lifetime& lifetime : lifetimes) {
     const auto bytes = static_cast<std::int64_t>(rounded_up(lifetime.bytes, 64));
-    changes[static_cast<std::size_t>(lifetime.first)] += bytes;
+    changes[lifetime.first] += bytes;
     changes[static_cast<std::size_t>(lifetime.last) + 1] -= bytes;
   }
   std::int64_t alive = 0, most = 0;

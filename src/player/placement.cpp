@@ -86,13 +86,13 @@ int Placements::make_external(int number) {
 }
 
 int Placements::resolved(int buffer) const {
-  while (merged_into_[static_cast<std::size_t>(buffer)] >= 0) buffer = merged_into_[static_cast<std::size_t>(buffer)];
+  while (merged_into_[buffer] >= 0) buffer = merged_into_[buffer];
   return buffer;
 }
 
 void Placements::set(ValueId id, const Placement& placement) {
   places_[id] = placement;
-  std::int32_t& last = buffer_last_[static_cast<std::size_t>(resolved(placement.buffer))];
+  std::int32_t& last = buffer_last_[resolved(placement.buffer)];
   last = std::max(last, last_use(id));
 }
 
@@ -108,7 +108,7 @@ Placement Placements::make(ValueId id) {
 Placement Placements::make_copy_of(ValueId id) {
   const ValueType& type = program_.type(id);
   const int buffer = make_buffer(id, Buffer::Role::copy, BufferKind::arena, bytes_of(type));
-  buffer_last_[static_cast<std::size_t>(buffer)] = last_use(id);
+  buffer_last_[buffer] = last_use(id);
   return {buffer, Layout::dense(type.shape)};
 }
 
@@ -150,7 +150,7 @@ void Placements::find_copied_views() {
     const bool of_view = program_.node(input.node).op->is_view();
     const Call call = call_of(program_, node);
     const std::optional<Layout> layout = node.op->lowering.view(
-        call, of_view ? layouts[static_cast<std::size_t>(input.node)] : Layout::dense(call.shape(0)));
+        call, of_view ? layouts[input.node] : Layout::dense(call.shape(0)));
     copied_view_[i] = !layout;
     layouts[i] = layout ? *layout : Layout::dense(node.outputs[0].shape);
   }
@@ -163,7 +163,7 @@ void Placements::place_view_input(std::int32_t index) {
   const ValueId output{index, 0};
   const Call call = call_of(program_, node);
   if (!of(output)) {
-    if (!requested(output) && !copied_view_[static_cast<std::size_t>(index)]) return;
+    if (!requested(output) && !copied_view_[index]) return;
     const std::optional<Layout> dense = node.op->lowering.unview(call, Layout::dense(node.outputs[0].shape));
     if (!dense || !takes_place(input, *dense)) return;
     make(output);
@@ -180,7 +180,7 @@ namespace {
 std::vector<std::size_t> overwritable_in_fused(const Tape& body) {
   const std::int32_t writer = body.results()[0].node;
   std::vector<std::size_t> inputs;
-  if (body.node(static_cast<std::size_t>(writer)).outputs.size() > 1)
+  if (body.node(writer).outputs.size() > 1)
     return inputs;  // it may read inputs after it has written the result
   const std::vector<ValueId> given = body.inputs();
   for (std::size_t k = 0; k < given.size(); ++k) {
@@ -211,14 +211,14 @@ bool Placements::may_overwrite(std::int32_t index, std::size_t input, const Valu
   const ValueId id = node.inputs[input];
   const Placement& place = of(id);
   const int buffer = resolved(place.buffer);
-  const Buffer& held = buffers[static_cast<std::size_t>(buffer)];
+  const Buffer& held = buffers[buffer];
   const ValueType& type = program_.type(id);
   if (type.shape != output.shape || size_of(type.dtype) != size_of(output.dtype)) return false;
   if (held.bytes != bytes_of(type) || held.bytes == 0 || place.layout.offset != 0 || !place.layout.contiguous())
     return false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     if (i != input && resolved(of(node.inputs[i]).buffer) == buffer) return false;
-  if (buffer_last_[static_cast<std::size_t>(buffer)] > index) return false;
+  if (buffer_last_[buffer] > index) return false;
   if (held.kind == BufferKind::carry)
     return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
       if (carry.second != ValueId{index, 0} || carry.first.node < 0) return false;
@@ -233,12 +233,12 @@ int Placements::place_over_input(std::int32_t index) {
   const ValueId output{index, 0};
   const Placement& own = of(output);
   if (own && (!own.layout.contiguous() || own.layout.offset != 0 ||
-              buffers[static_cast<std::size_t>(resolved(own.buffer))].bytes != bytes_of(node.outputs[0])))
+              buffers[resolved(own.buffer)].bytes != bytes_of(node.outputs[0])))
     return -1;
   for (std::size_t input : overwritable(node)) {
     if (!may_overwrite(index, input, node.outputs[0])) continue;
     const int taken = resolved(of(node.inputs[input]).buffer);
-    const bool carry = buffers[static_cast<std::size_t>(taken)].kind == BufferKind::carry;
+    const bool carry = buffers[taken].kind == BufferKind::carry;
     if (own && resolved(own.buffer) == taken) return static_cast<int>(input);
     if (own && carry) continue;
     if (!own && (carry || !requested(output))) {
@@ -246,8 +246,8 @@ int Placements::place_over_input(std::int32_t index) {
     } else {  // the placement of the output is fixed: move the input there
       const Placement placement = own ? own : make(output);
       const int target = resolved(placement.buffer);
-      if (buffer_last_[static_cast<std::size_t>(target)] > last_use(output)) continue;
-      merged_into_[static_cast<std::size_t>(taken)] = target;
+      if (buffer_last_[target] > last_use(output)) continue;
+      merged_into_[taken] = target;
     }
     return static_cast<int>(input);
   }

@@ -104,7 +104,7 @@ class Planner {
     const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
     Array given = held ? node.storage : Array();
     if (kind == BufferKind::carry)
-      given = options_.carries[static_cast<std::size_t>(carry - program_.carries.begin())].memory;
+      given = options_.carries[carry - program_.carries.begin()].memory;
     if (!given) require_memory(node, type);
     places_.buffers.back().array = given ? given : Array(type.dtype, type.shape);
     if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
@@ -247,7 +247,7 @@ class Planner {
   }
 
   bool is_fixed(const Placement& place) const {
-    const Buffer& buffer = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))];
+    const Buffer& buffer = places_.buffers[places_.resolved(place.buffer)];
     const auto number = static_cast<std::size_t>(buffer.number);
     if (options_.packed && buffer.kind == BufferKind::parameter) return true;
     return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
@@ -265,7 +265,7 @@ class Planner {
         result_.outputs.push_back({target.buffer, target.layout, type.dtype});
         continue;
       }
-      const BufferKind kind = places_.buffers[static_cast<std::size_t>(places_.resolved(place.buffer))].kind;
+      const BufferKind kind = places_.buffers[places_.resolved(place.buffer)].kind;
       const bool written_by_carry = kind == BufferKind::carry && !program_.node(id.node).op->is_source() &&
                                     is_carried_by(id, places_.resolved(place.buffer));
       if (!(kind == BufferKind::output || written_by_carry) || !place.layout.contiguous()) {
@@ -319,7 +319,7 @@ class Planner {
 
   void live_at(const PlannedStep& step, int when) {
     const auto touch = [&](int number) {
-      Buffer& buffer = result_.buffers[static_cast<std::size_t>(number)];
+      Buffer& buffer = result_.buffers[number];
       if (buffer.first < 0) buffer.first = when;
       buffer.last = when;
     };

@@ -70,7 +70,7 @@ struct Player::Data {
   std::uint64_t next_step = 0;   // the random step of a play that is given none
 
   void* address(const BufferRef& ref) {
-    Buffer& buffer = planned.buffers[static_cast<std::size_t>(ref.buffer)];
+    Buffer& buffer = planned.buffers[ref.buffer];
     std::byte* base =
         buffer.kind == BufferKind::arena ? arena->base() + buffer.offset : static_cast<std::byte*>(buffer.array.data());
     return base + ref.byte_offset;
@@ -90,7 +90,7 @@ struct Player::Data {
   std::shared_ptr<PackedWeight> packed_by(const Kernel& kernel, const PlannedStep& step) {
     std::string form = kernel.prepared_form;
     for (const BufferRef& ref : planned.in(step))
-      if (planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::parameter)
+      if (planned.buffers[ref.buffer].kind == BufferKind::parameter)
         form += " of " + std::to_string(reinterpret_cast<std::uintptr_t>(address(ref)));
     return options.packed->of(form, kernel.prepared_bytes);
   }
@@ -151,7 +151,7 @@ struct Player::Data {
 
   /// Whether the output is a dense array that fills a buffer of its own.
   bool is_alone(const PlannedOutput& output) const {
-    const Buffer& buffer = planned.buffers[static_cast<std::size_t>(output.buffer)];
+    const Buffer& buffer = planned.buffers[output.buffer];
     const auto here = [&](const PlannedOutput& other) { return other.buffer == output.buffer; };
     return buffer.kind == BufferKind::output && output.layout.offset == 0 &&
            buffer.bytes == static_cast<std::size_t>(count_of(output.layout.shape)) * size_of(output.dtype) &&
@@ -162,7 +162,7 @@ struct Player::Data {
   void find_outputs() {
     for (std::size_t i = 0; i < addresses.size(); ++i)
       if (const BufferRef& ref = planned.operands[i];
-          planned.buffers[static_cast<std::size_t>(ref.buffer)].kind == BufferKind::output)
+          planned.buffers[ref.buffer].kind == BufferKind::output)
         addresses[i] = address(ref);
   }
 
@@ -213,7 +213,7 @@ struct Player::Data {
     }
     const auto index = static_cast<std::size_t>(found - planned.inputs.begin());
     if (fed[index]) throw Error(twice());
-    feed.values.copy_to(planned.buffers[static_cast<std::size_t>(found->buffer)].array.data());
+    feed.values.copy_to(planned.buffers[found->buffer].array.data());
     fed[index] = 1;
   }
 
@@ -283,9 +283,9 @@ std::vector<std::int64_t> Player::final_steps(const Vars& outputs) const {
   std::vector<std::int64_t> last(planned.buffers.size(), 0);
   for (std::size_t i = 0; i < planned.steps.size(); ++i)
     for (const BufferRef& ref : planned.out(planned.steps[i]))
-      last[static_cast<std::size_t>(ref.buffer)] = static_cast<std::int64_t>(i);
+      last[ref.buffer] = static_cast<std::int64_t>(i);
   std::vector<std::int64_t> steps;
-  for (const Var& output : outputs) steps.push_back(last[static_cast<std::size_t>(data_->output(output).buffer)]);
+  for (const Var& output : outputs) steps.push_back(last[data_->output(output).buffer]);
   return steps;
 }
 
@@ -311,14 +311,14 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
     if (!memory[i]) throw Error("move_outputs: array " + std::to_string(i) + " is empty");
     moved.push_back(data_->is_alone(*planned[i]));
     if (!moved[i]) continue;
-    const Array*& place = held[static_cast<std::size_t>(planned[i]->buffer)];
-    if (place != &buffers[static_cast<std::size_t>(planned[i]->buffer)].array)
+    const Array*& place = held[planned[i]->buffer];
+    if (place != &buffers[planned[i]->buffer].array)
       throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
     place = &memory[i];
   }
   check_overlaps(data_->planned, held);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (moved[i]) buffers[static_cast<std::size_t>(planned[i]->buffer)].array = memory[i];
+    if (moved[i]) buffers[planned[i]->buffer].array = memory[i];
   data_->find_outputs();
   return moved;
 }
@@ -326,7 +326,7 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
 ArrayView Player::view(const Var& output) const {
   const PlannedOutput& planned = data_->output(output);
   if (!data_->played) throw Error("the player has not played yet");
-  return ArrayView(data_->planned.buffers[static_cast<std::size_t>(planned.buffer)].array.data(), planned.dtype,
+  return ArrayView(data_->planned.buffers[planned.buffer].array.data(), planned.dtype,
                    planned.layout);
 }
 
@@ -342,7 +342,7 @@ Array Player::carried(const Var& input) {
   if (input.tape() != data_->tape) throw HandleError("carried: the var belongs to another tape than the player");
   for (std::size_t i = 0; i < data_->options.carries.size(); ++i)
     if (data_->options.carries[i].input.id() == id && data_->planned.carried[i] >= 0)
-      return data_->planned.buffers[static_cast<std::size_t>(data_->planned.carried[i])].array;
+      return data_->planned.buffers[data_->planned.carried[i]].array;
   throw Error("carried: '" + input.node().name + "' is not the input of a carry that anything reads");
 }
 

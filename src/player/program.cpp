@@ -8,7 +8,7 @@ namespace xtape {
 std::vector<std::int32_t> Program::positions() const {
   std::vector<std::int32_t> positions(tape.size(), -1);
   std::int32_t next = 0;
-  for (const std::int32_t index : order) positions[static_cast<std::size_t>(index)] = next++;
+  for (const std::int32_t index : order) positions[index] = next++;
   return positions;
 }
 
@@ -21,7 +21,7 @@ Program in_order(const Program& from, const Place& place) {
   Copier copier(from.tape, to.tape);
   for (const std::int32_t index : from.order) {
     to.order.push_back(place(copier, index));
-    to.regions.push_back(from.regions[static_cast<std::size_t>(index)]);
+    to.regions.push_back(from.regions[index]);
   }
   to.origins = ValueTable<Origin>(to.tape, {});
   for (std::size_t i = 0; i < from.order.size(); ++i)
@@ -34,13 +34,13 @@ Program in_order(const Program& from, const Place& place) {
 /// Drops the nodes of the order that the outputs do not need.
 void prune(Program& program) {
   std::vector<bool> needed(program.tape.size(), false);
-  for (const ValueId& id : program.outputs) needed[static_cast<std::size_t>(id.node)] = true;
+  for (const ValueId& id : program.outputs) needed[id.node] = true;
   for (std::size_t i = program.order.size(); i-- > 0;)
-    if (const auto index = program.order[i]; needed[static_cast<std::size_t>(index)])
-      for (const ValueId& input : program.node(index).inputs) needed[static_cast<std::size_t>(input.node)] = true;
-  std::erase_if(program.order, [&](std::int32_t index) { return !needed[static_cast<std::size_t>(index)]; });
+    if (const auto index = program.order[i]; needed[index])
+      for (const ValueId& input : program.node(index).inputs) needed[input.node] = true;
+  std::erase_if(program.order, [&](std::int32_t index) { return !needed[index]; });
   for (auto& carry : program.carries)
-    if (carry.first.node >= 0 && !needed[static_cast<std::size_t>(carry.first.node)]) carry.first = {};
+    if (carry.first.node >= 0 && !needed[carry.first.node]) carry.first = {};
 }
 }  // namespace
 

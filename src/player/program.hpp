@@ -93,7 +93,7 @@ class Rewriter {
   Var var(ValueId old) const { return program_.var(now(old)); }
   Vars vars(const std::vector<ValueId>& old) const;
   /// Adds the nodes recorded since the last call, in place of node `index` and in its region.
-  void close(std::int32_t index) { close(index, program_.regions[static_cast<std::size_t>(index)]); }
+  void close(std::int32_t index) { close(index, program_.regions[index]); }
   /// The same in a new region, for nodes that come from a body.
   void close_in_new_region(std::int32_t index) { close(index, program_.region_count++); }
   /// Ends the pass: drops the nodes that the outputs do not need.

@@ -63,7 +63,7 @@ class Search {
   }
 
   std::size_t bytes_of(int c) const {
-    const Content& content = graph_.contents[static_cast<std::size_t>(c)];
+    const Content& content = graph_.contents[c];
     return content.in_arena ? content.bytes : 0;
   }
 
@@ -89,16 +89,16 @@ class Search {
 
   std::vector<Candidate> candidates(std::size_t target) {
     const int peak = now_.peak_at;
-    const int stage = now_.executions[static_cast<std::size_t>(peak)].stage;
+    const int stage = now_.executions[peak].stage;
     std::vector<int> before(now_.instances.size(), -1), after(now_.instances.size(), -1);  // the uses next to the peak
     for (std::size_t e = 0; e < now_.executions.size(); ++e)
       for (int u = now_.executions[e].first_use; u < now_.executions[e].end_use; ++u) {
-        const int instance = now_.uses[static_cast<std::size_t>(u)].instance;
+        const int instance = now_.uses[u].instance;
         if (instance < 0) continue;
         if (static_cast<int>(e) <= peak)
-          before[static_cast<std::size_t>(instance)] = static_cast<int>(e);
-        else if (after[static_cast<std::size_t>(instance)] < 0)
-          after[static_cast<std::size_t>(instance)] = static_cast<int>(e);
+          before[instance] = static_cast<int>(e);
+        else if (after[instance] < 0)
+          after[instance] = static_cast<int>(e);
       }
     std::vector<std::size_t> above(now_.peaks.size() + 1, 0);  // steps above the target, before each
     for (std::size_t s = 0; s < now_.peaks.size(); ++s) above[s + 1] = above[s] + (now_.peaks[s] > target ? 1 : 0);
@@ -106,12 +106,12 @@ class Search {
     for (std::size_t i = 0; i < now_.instances.size(); ++i) {
       if (before[i] < 0 || before[i] == peak || after[i] < 0) continue;
       const int c = now_.instances[i].content;
-      const int use = now_.executions[static_cast<std::size_t>(after[i])].stage;
+      const int use = now_.executions[after[i]].stage;
       if (use == stage || !can_repeat(c, use) || is_banned({use, c})) continue;
-      const int from = now_.executions[static_cast<std::size_t>(before[i])].stage;
+      const int from = now_.executions[before[i]].stage;
       const double gain =
           static_cast<double>(bytes_of(c)) *
-          static_cast<double>(above[static_cast<std::size_t>(use) + 1] - above[static_cast<std::size_t>(from)]);
+          static_cast<double>(above[static_cast<std::size_t>(use) + 1] - above[from]);
       const auto known = ratios_.find({use, c});
       list.push_back(
           {{use, c}, std::min(gain / (seconds_of(c) + tiny), known == ratios_.end() ? 1e300 : known->second)});
@@ -121,13 +121,13 @@ class Search {
   }
 
   bool can_repeat(int c, int step) const {
-    const Content& content = graph_.contents[static_cast<std::size_t>(c)];
+    const Content& content = graph_.contents[c];
     return content.in_arena && content.repeatable && content.writers.back() < step;
   }
   double seconds_of(int c) const {
     double sum = 0;
-    for (const int writer : graph_.contents[static_cast<std::size_t>(c)].writers)
-      sum += graph_.steps[static_cast<std::size_t>(writer)].seconds;
+    for (const int writer : graph_.contents[c].writers)
+      sum += graph_.steps[writer].seconds;
     return sum;
   }
 
@@ -191,25 +191,25 @@ class Search {
     flips.push_back(choice);
     if (keep)
       if (const Choice next = choices_.next(choice.content, choice.step); next.content >= 0) flips.push_back(next);
-    const std::vector<int>& writers = graph_.contents[static_cast<std::size_t>(choice.content)].writers;
+    const std::vector<int>& writers = graph_.contents[choice.content].writers;
     if (together)
-      for (const int twin : graph_.steps[static_cast<std::size_t>(writers[0])].writes)
-        if (can_repeat(twin, choice.step) && is_available_[static_cast<std::size_t>(twin)])
+      for (const int twin : graph_.steps[writers[0]].writes)
+        if (can_repeat(twin, choice.step) && is_available_[twin])
           variant({choice.step, twin}, 0, keep, false, flips);
     if (depth == 0) return;
     for (const int writer : writers)
-      for (const int input : graph_.steps[static_cast<std::size_t>(writer)].reads)
+      for (const int input : graph_.steps[writer].reads)
         if (input != choice.content && can_repeat(input, choice.step) &&
-            !is_available_[static_cast<std::size_t>(input)])
+            !is_available_[input])
           variant({choice.step, input}, depth - 1, keep, together, flips);
   }
 
   void find_available(int step) {
     is_available_.assign(graph_.contents.size(), 0);
     for (const Instance& instance : now_.instances)
-      if (now_.executions[static_cast<std::size_t>(instance.first)].stage < step &&
-          now_.executions[static_cast<std::size_t>(instance.last)].stage >= step)
-        is_available_[static_cast<std::size_t>(instance.content)] = 1;
+      if (now_.executions[instance.first].stage < step &&
+          now_.executions[instance.last].stage >= step)
+        is_available_[instance.content] = 1;
   }
 
   void flip(const std::vector<Choice>& flips) {
@@ -234,7 +234,7 @@ class Search {
     flip(flips);
     make_trial();
     flip(flips);
-    const auto stage = static_cast<std::size_t>(now_.executions[static_cast<std::size_t>(now_.peak_at)].stage);
+    const auto stage = static_cast<std::size_t>(now_.executions[now_.peak_at].stage);
     if (!trial_.possible || trial_.peaks[stage] >= now_.peaks[stage]) return 0;
     return (before - excess(trial_, target)) / std::max(trial_.seconds - now_.seconds, tiny);
   }

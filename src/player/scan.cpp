@@ -20,7 +20,7 @@ Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
   Vars inputs;
   for (const ValueId& id : body.inputs()) {
     const ValueType& type = body.type(id);
-    inputs.push_back(kept->input(body.node(static_cast<std::size_t>(id.node)).name, type.shape, type.dtype));
+    inputs.push_back(kept->input(body.node(id.node).name, type.shape, type.dtype));
   }
   const Vars results = inline_body(*kept, body, inputs);
   Node fresh = node;
@@ -187,16 +187,16 @@ class ScanRun {
       }
       const bool moves = k < first_state;
       external.fixed.push_back(!moves);
-      external.inputs.emplace_back(body.node(static_cast<std::size_t>(inputs[k].node)).name,
+      external.inputs.emplace_back(body.node(inputs[k].node).name,
                                    moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
-      add_external(Operand::From::in, k, moves ? call.in[k].strides[static_cast<std::size_t>(form_.input_axes[k])] : 0,
+      add_external(Operand::From::in, k, moves ? call.in[k].strides[form_.input_axes[k]] : 0,
                   call.dtype(k));
     }
     Vars outputs;
     for (std::size_t k = 0; k < form_.stacked(); ++k) {
       outputs.push_back(body.var(body.results()[k]));
       external.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
-      add_external(Operand::From::out, k, call.out[k].strides[static_cast<std::size_t>(form_.output_axes[k])],
+      add_external(Operand::From::out, k, call.out[k].strides[form_.output_axes[k]],
                   call.outputs[k].dtype);
     }
     PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
@@ -235,7 +235,7 @@ class ScanRun {
       if (buffer.kind == BufferKind::arena) {
         operand.offset = static_cast<std::int64_t>(buffer.offset);
       } else if (buffer.kind == BufferKind::external) {
-        operand = external_[static_cast<std::size_t>(buffer.number)];
+        operand = external_[buffer.number];
       } else if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) {
         operand = own(buffer.bytes);
       } else {
@@ -248,7 +248,7 @@ class ScanRun {
   }
 
   Operand at(const BufferRef& ref) const {
-    Operand operand = buffers_[static_cast<std::size_t>(ref.buffer)];
+    Operand operand = buffers_[ref.buffer];
     operand.offset += ref.byte_offset;
     return operand;
   }

@@ -33,13 +33,13 @@ std::vector<std::size_t> inputs_to_take(const PlannedProgram& planned, const Pla
 StepGraph::StepGraph(const PlannedProgram& planned) {
   std::vector<int> present(planned.buffers.size(), -1);  // the content of each buffer
   const auto fresh = [&](int buffer) {
-    const Buffer& held = planned.buffers[static_cast<std::size_t>(buffer)];
+    const Buffer& held = planned.buffers[buffer];
     Content content;
     content.buffer = buffer;
     content.bytes = whole_lines(held.bytes);
     content.in_arena = held.kind == BufferKind::arena;
     contents.push_back(content);
-    return present[static_cast<std::size_t>(buffer)] = static_cast<int>(contents.size()) - 1;
+    return present[buffer] = static_cast<int>(contents.size()) - 1;
   };
   for (std::size_t s = 0; s < planned.steps.size(); ++s) {
     const PlannedStep& planned_step = planned.steps[s];
@@ -50,33 +50,33 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
     use.scratch = whole_lines(planned_step.kernel->scratch_bytes);
     use.seconds = predicted_seconds(planned_step.cost);
     for (const BufferRef& ref : in) {
-      const int there = present[static_cast<std::size_t>(ref.buffer)];
+      const int there = present[ref.buffer];
       use.in.push_back(there >= 0 ? there : fresh(ref.buffer));
       add_once(use.reads, use.in.back());
     }
     for (std::size_t k = 0; k < out.size(); ++k) {
       const BufferRef& ref = out[k];
-      int& there = present[static_cast<std::size_t>(ref.buffer)];
-      const bool whole = fills(ref, planned.buffers[static_cast<std::size_t>(ref.buffer)], types[k].dtype);
+      int& there = present[ref.buffer];
+      const bool whole = fills(ref, planned.buffers[ref.buffer], types[k].dtype);
       const bool own = there >= 0 && std::find(use.out.begin(), use.out.end(), there) != use.out.end();
       if (there < 0) {
         fresh(ref.buffer);
       } else if (whole) {
-        contents[static_cast<std::size_t>(there)].until = now;
+        contents[there].until = now;
         fresh(ref.buffer);
       } else if (!own) {
         add_once(use.reads, there);
       }
-      add_once(contents[static_cast<std::size_t>(there)].writers, now);
+      add_once(contents[there].writers, now);
       use.out.push_back(there);
       add_once(use.writes, there);
     }
     for (const std::size_t k : inputs_to_take(planned, planned_step)) {
       const int content = use.in[k];
-      const Content &from = contents[static_cast<std::size_t>(content)],
-                    &to = contents[static_cast<std::size_t>(use.out[0])];
+      const Content &from = contents[content],
+                    &to = contents[use.out[0]];
       const auto filled = [&](const BufferRef& ref) {  // the types have the same size
-        return fills(ref, planned.buffers[static_cast<std::size_t>(ref.buffer)], types[0].dtype);
+        return fills(ref, planned.buffers[ref.buffer], types[0].dtype);
       };
       if (from.in_arena && to.in_arena && filled(in[k]) && filled(out[0]) &&
           std::count(use.in.begin(), use.in.end(), content) == 1)
@@ -86,7 +86,7 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
   }
   for (std::size_t s = 0; s < steps.size(); ++s)
     for (const int c : steps[s].reads) {
-      Content& content = contents[static_cast<std::size_t>(c)];
+      Content& content = contents[c];
       const bool writes =
           std::find(content.writers.begin(), content.writers.end(), static_cast<int>(s)) != content.writers.end();
       if (content.writers.empty() || (!writes && content.writers.back() > static_cast<int>(s)))
@@ -102,15 +102,15 @@ bool Choices::has(Choice choice) const {
 }
 
 void Choices::flip(Choice choice) {
-  std::vector<int>& list = at_[static_cast<std::size_t>(choice.step)];
+  std::vector<int>& list = at_[choice.step];
   const auto found = std::find(list.begin(), list.end(), choice.content);
   if (found != list.end()) {
     list.erase(found);
     return;
   }
   const auto later = [&](int a, int b) {
-    const int last_a = graph_->contents[static_cast<std::size_t>(a)].writers.back();
-    const int last_b = graph_->contents[static_cast<std::size_t>(b)].writers.back();
+    const int last_a = graph_->contents[a].writers.back();
+    const int last_b = graph_->contents[b].writers.back();
     return last_a != last_b ? last_a > last_b : a > b;
   };
   list.insert(std::upper_bound(list.begin(), list.end(), choice.content, later), choice.content);
@@ -146,7 +146,7 @@ void Scheduler::make(const Choices& choices, Schedule& schedule) {
     const auto at = static_cast<std::size_t>(stage);
     const bool last = at + 1 == graph_.steps.size();
     for (int i = last ? 0 : wishes_end_[at + 1]; i < wishes_end_[at]; ++i)
-      wanted_[static_cast<std::size_t>(wishes_[static_cast<std::size_t>(i)])] = stage;
+      wanted_[wishes_[i]] = stage;
     const auto begin = repeats_.begin() + (last ? 0 : repeats_end_[at + 1]), end = repeats_.begin() + repeats_end_[at];
     std::sort(begin, end);
     for (auto step = begin; step != end; ++step) run(*step, stage, schedule);
@@ -157,8 +157,8 @@ void Scheduler::make(const Choices& choices, Schedule& schedule) {
 
 /// Whether the content can be kept until the step.
 bool Scheduler::need(int content, int step) {
-  const Content& needed = graph_.contents[static_cast<std::size_t>(content)];
-  if (needed.in_arena) kept_[static_cast<std::size_t>(content)] = 1;
+  const Content& needed = graph_.contents[content];
+  if (needed.in_arena) kept_[content] = 1;
   return needed.in_arena || step <= needed.until;
 }
 
@@ -171,50 +171,50 @@ bool Scheduler::find_repeats(const Choices& choices, Schedule& schedule) {
   wishes_.clear();
   schedule.seconds = 0;
   for (int step = static_cast<int>(graph_.steps.size()) - 1; step >= 0; --step) {
-    const StepUse& use = graph_.steps[static_cast<std::size_t>(step)];
+    const StepUse& use = graph_.steps[step];
     for (const int c : use.writes)
-      if (graph_.contents[static_cast<std::size_t>(c)].writers.front() == step) kept_[static_cast<std::size_t>(c)] = 0;
+      if (graph_.contents[c].writers.front() == step) kept_[c] = 0;
     for (const int c : use.reads)
       if (!need(c, step)) return false;
     for (const int c : choices.before(step)) {
-      if (!kept_[static_cast<std::size_t>(c)]) continue;
-      kept_[static_cast<std::size_t>(c)] = 0;
+      if (!kept_[c]) continue;
+      kept_[c] = 0;
       wishes_.push_back(c);
-      for (const int writer : graph_.contents[static_cast<std::size_t>(c)].writers) {
-        if (repeated_for_[static_cast<std::size_t>(writer)] == step) continue;
-        repeated_for_[static_cast<std::size_t>(writer)] = step;
+      for (const int writer : graph_.contents[c].writers) {
+        if (repeated_for_[writer] == step) continue;
+        repeated_for_[writer] = step;
         repeats_.push_back(writer);
-        schedule.seconds += graph_.steps[static_cast<std::size_t>(writer)].seconds;
-        for (const int input : graph_.steps[static_cast<std::size_t>(writer)].reads)
+        schedule.seconds += graph_.steps[writer].seconds;
+        for (const int input : graph_.steps[writer].reads)
           if (input != c && !need(input, step)) return false;
       }
     }
-    repeats_end_[static_cast<std::size_t>(step)] = static_cast<int>(repeats_.size());
-    wishes_end_[static_cast<std::size_t>(step)] = static_cast<int>(wishes_.size());
+    repeats_end_[step] = static_cast<int>(repeats_.size());
+    wishes_end_[step] = static_cast<int>(wishes_.size());
   }
   return true;
 }
 
 void Scheduler::run(int step, int stage, Schedule& schedule) {
   const int now = static_cast<int>(schedule.executions.size());
-  const StepUse& use = graph_.steps[static_cast<std::size_t>(step)];
+  const StepUse& use = graph_.steps[step];
   Execution execution{step, stage, static_cast<int>(schedule.uses.size()), 0};
   for (const int c : use.reads) {
-    const int instance = present_[static_cast<std::size_t>(c)];
-    if (instance >= 0) schedule.instances[static_cast<std::size_t>(instance)].last = now;
+    const int instance = present_[c];
+    if (instance >= 0) schedule.instances[instance].last = now;
     schedule.uses.push_back({instance, c, false});
   }
   for (const int c : use.writes) {
-    const Content& content = graph_.contents[static_cast<std::size_t>(c)];
-    const bool wanted = step == stage || wanted_[static_cast<std::size_t>(c)] == stage;
+    const Content& content = graph_.contents[c];
+    const bool wanted = step == stage || wanted_[c] == stage;
     int instance = -1;
     if (!wanted || (content.in_arena && content.writers.front() == step)) {
       instance = static_cast<int>(schedule.instances.size());
       schedule.instances.push_back({c, now, now, -1});
-      if (wanted) present_[static_cast<std::size_t>(c)] = instance;
+      if (wanted) present_[c] = instance;
     } else if (content.in_arena) {  // a further part
-      instance = present_[static_cast<std::size_t>(c)];
-      schedule.instances[static_cast<std::size_t>(instance)].last = now;
+      instance = present_[c];
+      schedule.instances[instance].last = now;
     }
     schedule.uses.push_back({instance, c, true});
   }
@@ -227,10 +227,10 @@ void Scheduler::measure(Schedule& schedule) {
   const std::size_t count = schedule.executions.size();
   change_.assign(count + 1, 0);
   const auto bytes_of = [&](const Instance& instance) {
-    return static_cast<std::int64_t>(graph_.contents[static_cast<std::size_t>(instance.content)].bytes);
+    return static_cast<std::int64_t>(graph_.contents[instance.content].bytes);
   };
   for (const Instance& instance : schedule.instances) {
-    change_[static_cast<std::size_t>(instance.first)] += bytes_of(instance);
+    change_[instance.first] += bytes_of(instance);
     change_[static_cast<std::size_t>(instance.last) + 1] -= bytes_of(instance);
   }
   schedule.peaks.assign(graph_.steps.size(), 0);
@@ -239,12 +239,12 @@ void Scheduler::measure(Schedule& schedule) {
   for (std::size_t e = 0; e < count; ++e) {
     in_use += change_[e];
     const Execution& execution = schedule.executions[e];
-    const StepUse& use = graph_.steps[static_cast<std::size_t>(execution.step)];
+    const StepUse& use = graph_.steps[execution.step];
     std::int64_t taken = 0;
     if (!use.takes.empty()) {
       const auto of = [&](int content, bool writes) {
         for (int u = execution.first_use; u < execution.end_use; ++u)
-          if (const Use& each = schedule.uses[static_cast<std::size_t>(u)];
+          if (const Use& each = schedule.uses[u];
               each.content == content && each.writes == writes)
             return each.instance;
         return -1;
@@ -252,15 +252,15 @@ void Scheduler::measure(Schedule& schedule) {
       const int to = of(use.out[0], true);
       for (const int content : use.takes) {
         const int from = of(content, false);
-        if (from < 0 || to < 0 || schedule.instances[static_cast<std::size_t>(from)].last != static_cast<int>(e))
+        if (from < 0 || to < 0 || schedule.instances[from].last != static_cast<int>(e))
           continue;
-        schedule.instances[static_cast<std::size_t>(to)].taken = from;
-        taken = bytes_of(schedule.instances[static_cast<std::size_t>(to)]);
+        schedule.instances[to].taken = from;
+        taken = bytes_of(schedule.instances[to]);
         break;
       }
     }
     const auto used = static_cast<std::size_t>(in_use - taken) + use.scratch;
-    std::size_t& most = schedule.peaks[static_cast<std::size_t>(execution.stage)];
+    std::size_t& most = schedule.peaks[execution.stage];
     most = std::max(most, used);
     if (used > schedule.peak) {
       schedule.peak = used;

@@ -49,7 +49,7 @@ class Choices {
   bool has(Choice choice) const;
   void flip(Choice choice);  ///< Adds or removes it.
   /// The contents chosen before a step, the last written first: none of them is computed from a later one.
-  const std::vector<int>& before(int step) const { return at_[static_cast<std::size_t>(step)]; }
+  const std::vector<int>& before(int step) const { return at_[step]; }
   std::vector<Choice> list() const;
   /// The first choice of this content after `step`; its content is -1 if there is none.
   Choice next(int content, int step) const;

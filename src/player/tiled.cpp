@@ -153,7 +153,7 @@ std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
   for (std::size_t i = 0; i < body.size(); ++i) {
     last[i].assign(body.node(i).outputs.size(), i);
     for (const ValueId& id : body.node(i).inputs)
-      last[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] = i;
+      last[id.node][id.output] = i;
   }
   return last;
 }
@@ -180,14 +180,14 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
       member.out.push_back(places[i][k]);
     }
     for (const ValueId& id : node.inputs)
-      member.in.push_back(places[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)]);
+      member.in.push_back(places[id.node][id.output]);
     program.most_operands = std::max({program.most_operands, member.in.size(), member.out.size()});
     program.members.push_back(std::move(member));
     std::vector<std::int32_t> dead;  // each slot once, although an op may read a value twice
     const auto note = [&](ValueId id) {
-      const Place& place = places[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)];
+      const Place& place = places[id.node][id.output];
       if (place.kind == Place::slot &&
-          last[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.output)] == i &&
+          last[id.node][id.output] == i &&
           std::find(dead.begin(), dead.end(), place.index) == dead.end())
         dead.push_back(place.index);
     };

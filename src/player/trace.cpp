@@ -37,7 +37,7 @@ std::vector<std::size_t> alive(const PlannedProgram& planned) {
   std::vector<std::size_t> begins(planned.steps.size() + 1, 0), ends(begins.size(), 0);
   for (const Buffer& buffer : planned.buffers) {
     if (buffer.first < 0 || buffer.kind != BufferKind::arena) continue;
-    begins[static_cast<std::size_t>(buffer.first)] += buffer.bytes;
+    begins[buffer.first] += buffer.bytes;
     ends[static_cast<std::size_t>(buffer.last) + 1] += buffer.bytes;
   }
   std::vector<std::size_t> bytes;
@@ -138,8 +138,8 @@ void Trace::write(std::ostream& out) const {
       put(json);
       continue;
     }
-    const PlanText& plan = data_->plans[static_cast<std::size_t>(event.plan)];
-    const StepText& step = plan.steps[static_cast<std::size_t>(event.step)];
+    const PlanText& plan = data_->plans[event.plan];
+    const StepText& step = plan.steps[event.step];
     json["name"] = step.op;
     json["args"] = {{"module", step.module},    {"site", step.site},        {"outputs", step.outputs},
                     {"flops", step.cost.flops}, {"bytes", step.cost.bytes}, {"step", event.step}};

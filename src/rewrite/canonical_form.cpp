@@ -29,7 +29,7 @@ bool joins(Term::Kind kind) {
 
 CanonicalForm::CanonicalForm(const TapeSegment& stretch) : stretch_(stretch) {
   const auto size = static_cast<std::int32_t>(stretch.nodes.size());
-  const auto belongs = [&](std::int32_t index) { return stretch.nodes[static_cast<std::size_t>(index)]; };
+  const auto belongs = [&](std::int32_t index) { return stretch.nodes[index]; };
   seen_.extend(stretch.tape, size, {});
   for (std::int32_t index = 0; index < size; ++index)
     if (belongs(index))
@@ -49,7 +49,7 @@ CanonicalForm::CanonicalForm(const TapeSegment& stretch) : stretch_(stretch) {
 
 void CanonicalForm::note_value(TermId term, ValueId id) {
   if (terms.size() > first_values_.size()) first_values_.resize(terms.size());
-  ValueId& first = first_values_[static_cast<std::size_t>(term)];
+  ValueId& first = first_values_[term];
   if (first.node < 0)
     first = id;
   else if (const std::int32_t region = stretch_.region(id.node); region != stretch_.region(first.node))
@@ -68,7 +68,7 @@ TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
 
 TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
   const Node& node = stretch_.node(index);
-  const ValueType& type = node.outputs[static_cast<std::size_t>(output)];
+  const ValueType& type = node.outputs[output];
   if (const auto literal = literal_of(node)) return terms.number(*literal, type);
   if (node.op->is_source() || node.body) return terms.value({index, output}, type);
   CanonicalCall call{terms, node, output, {}};
@@ -80,7 +80,7 @@ std::optional<ValueId> CanonicalForm::value_of(TermId term, std::int32_t region)
   const Term& known = terms[term];
   if (known.kind == Term::Kind::value) return known.value;
   if (static_cast<std::size_t>(term) < first_values_.size()) {
-    const ValueId first = first_values_[static_cast<std::size_t>(term)];
+    const ValueId first = first_values_[term];
     if (first.node >= 0 && stretch_.region(first.node) == region) return first;
   }
   const auto found = values_.find(key_of(term, region));

@@ -85,8 +85,8 @@ void Fusions::drop_repeated_misses() {
 }
 
 const Fusion* Fusions::at(std::int32_t node) const {
-  const std::int32_t number = at_[static_cast<std::size_t>(node)];
-  return number < 0 ? nullptr : &found_[static_cast<std::size_t>(number)];
+  const std::int32_t number = at_[node];
+  return number < 0 ? nullptr : &found_[number];
 }
 
 /// Applies the first rule that matches at `root`.
@@ -134,8 +134,8 @@ bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t r
     if (open) kept_open_.push_back(std::move(fusion));
     return true;
   }
-  for (const std::int32_t node : fusion.interior) at_[static_cast<std::size_t>(node)] = -2;
-  at_[static_cast<std::size_t>(root)] = static_cast<std::int32_t>(found_.size());
+  for (const std::int32_t node : fusion.interior) at_[node] = -2;
+  at_[root] = static_cast<std::int32_t>(found_.size());
   found_.push_back(std::move(fusion));
   return true;
 }
@@ -251,7 +251,7 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
     open.pop_back();
     for (const ValueId& id : node.inputs)
       if (given.count(id.node) == 0 && !stretch_.node(id.node).op->is_source() &&
-          stretch_.nodes[static_cast<std::size_t>(id.node)] && inside.insert(id.node).second)
+          stretch_.nodes[id.node] && inside.insert(id.node).second)
         open.push_back(id.node);
   }
   std::vector<std::int32_t> nodes(inside.begin(), inside.end());

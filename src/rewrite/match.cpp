@@ -111,9 +111,9 @@ class Matcher {
       if (last == miss)
         binding_.miss.clear();
       else if (last < inputs)
-        binding_.inputs[static_cast<std::size_t>(last)] = -1;
+        binding_.inputs[last] = -1;
       else
-        binding_.attributes[static_cast<std::size_t>(last - inputs)].reset();
+        binding_.attributes[last - inputs].reset();
     }
     return false;
   }

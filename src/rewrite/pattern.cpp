@@ -47,7 +47,7 @@ RulePattern::RulePattern(const Rule& from) : rule(from) {
   CanonicalForm form(stretch);
   for (const Var& var : vars) inputs.push_back(form.of(var.id()));
   root = form.of(recorded[0].id());
-  root_op = tape.node(static_cast<std::size_t>(root_node)).op;
+  root_op = tape.node(root_node).op;
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const TermId term = form.of({static_cast<std::int32_t>(i), 0});
     if (form.terms[term].kind != Term::Kind::contraction) continue;

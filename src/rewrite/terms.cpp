@@ -294,7 +294,7 @@ TermId Terms::contraction(const std::vector<TermId>& operands, const std::string
     number *= part.factor;
     for (const Term* inner = &(*this)[part.term]; inner->kind == Term::Kind::transposed; inner = &(*this)[part.term]) {
       std::string of_inner = letters;
-      for (std::size_t i = 0; i < letters.size(); ++i) of_inner[static_cast<std::size_t>(inner->text[i])] = letters[i];
+      for (std::size_t i = 0; i < letters.size(); ++i) of_inner[inner->text[i]] = letters[i];
       letters = of_inner;
       part.term = inner->parts[0].term;
     }
@@ -330,7 +330,7 @@ TermId Terms::transposed(TermId a, const std::vector<std::size_t>& axes, const V
   std::string order;
   for (const std::size_t axis : axes) order += static_cast<char>(axis);
   if (inner.kind == Term::Kind::transposed) {
-    for (char& axis : order) axis = inner.text[static_cast<std::size_t>(axis)];
+    for (char& axis : order) axis = inner.text[axis];
     std::vector<std::size_t> joined(order.begin(), order.end());
     if (std::is_sorted(joined.begin(), joined.end())) return scaled(inner.parts[0].term, part.factor);
     return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = inner.parts, .text = order}),

@@ -9,12 +9,12 @@ std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values
   std::vector<bool> needed(tape.size(), false);
   std::int32_t finish = 0;  // gradients of early values are recorded one by one on a long tape
   for (const ValueId& id : values) {
-    needed[static_cast<std::size_t>(id.node)] = true;
+    needed[id.node] = true;
     finish = std::max(finish, id.node + 1);
   }
   for (std::int32_t i = finish; i-- > 0;)
-    if (needed[static_cast<std::size_t>(i)])
-      for (const ValueId& input : node_of(tape, i).inputs) needed[static_cast<std::size_t>(input.node)] = true;
+    if (needed[i])
+      for (const ValueId& input : node_of(tape, i).inputs) needed[input.node] = true;
   return needed;
 }
 

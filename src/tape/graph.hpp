@@ -12,14 +12,14 @@ namespace xtape {
 
 /// A node, for changing its inputs to values of the same types. The tape must not be the caller's, and must have it.
 inline Node& editable(const Tape& tape, std::int32_t index) {
-  return tape.data_->nodes[static_cast<std::size_t>(index)];
+  return tape.data_->nodes[index];
 }
 /// As Tape::node and Tape::type, for nodes and values that the tape is known to have: loops over nodes take them often.
 inline const Node& node_of(const Tape& tape, std::int32_t index) {
   return editable(tape, index);
 }
 inline const ValueType& type_of(const Tape& tape, ValueId id) {
-  return node_of(tape, id.node).outputs[static_cast<std::size_t>(id.output)];
+  return node_of(tape, id.node).outputs[id.output];
 }
 
 /// One T for each value of a tape.
@@ -51,7 +51,7 @@ class ValueTable {
   }
 
  private:
-  std::size_t begin(std::int32_t node) const { return first_[static_cast<std::size_t>(node)]; }
+  std::size_t begin(std::int32_t node) const { return first_[node]; }
   std::size_t place(ValueId id) const { return begin(id.node) + static_cast<std::size_t>(id.output); }
   std::vector<std::size_t> first_{0};  // per node the index of its first output in `values_`; then the end
   std::vector<T> values_;
@@ -75,7 +75,7 @@ class Copier {
   bool known(ValueId old) const { return now(old).node >= 0; }
   void replace(ValueId old, ValueId fresh);
   /// Copies node `index`, the inputs of which must be known. Returns the index of the copy.
-  std::int32_t copy(std::int32_t index) { return place(index, from_.node(static_cast<std::size_t>(index))); }
+  std::int32_t copy(std::int32_t index) { return place(index, from_.node(index)); }
   /// The same; moves the node, so that the old tape must not be used any more.
   std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }
 

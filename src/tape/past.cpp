@@ -27,9 +27,9 @@ Var Tape::past_of(const Var& x) const {
     const std::int32_t index = open.back();
     open.pop_back();
     if (index == data_->tokens || index == data_->past) return var({data_->past, 0});
-    if (seen[static_cast<std::size_t>(index)]) continue;
-    seen[static_cast<std::size_t>(index)] = true;
-    for (const ValueId& input : node(static_cast<std::size_t>(index)).inputs) open.push_back(input.node);
+    if (seen[index]) continue;
+    seen[index] = true;
+    for (const ValueId& input : node(index).inputs) open.push_back(input.node);
   }
   return {};
 }

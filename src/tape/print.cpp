@@ -7,7 +7,7 @@
 namespace xtape {
 
 std::string reference(const Tape& tape, ValueId id) {
-  const Node& node = tape.node(static_cast<std::size_t>(id.node));
+  const Node& node = tape.node(id.node);
   return "#" + std::to_string(id.node) + (node.outputs.size() > 1 ? "." + std::to_string(id.output) : "");
 }
 

@@ -112,7 +112,7 @@ class TapeReader {
     const ValueId id{small(parts[0]), small(parts[1])};
     if (static_cast<std::size_t>(id.node) >= tape.size())
       node.fail("there is no node " + std::to_string(id.node) + " before this one: a node uses only earlier nodes");
-    const std::size_t outputs = tape.node(static_cast<std::size_t>(id.node)).outputs.size();
+    const std::size_t outputs = tape.node(id.node).outputs.size();
     if (static_cast<std::size_t>(id.output) >= outputs)
       node.fail("node " + std::to_string(id.node) + " has " + std::to_string(outputs) + " outputs, so no output " +
                 std::to_string(id.output));
@@ -147,7 +147,7 @@ class TapeReader {
     json.only({"tokens", "past", "capacity"});
     const auto first_of = [&](const char* key) {
       const std::int32_t node = small(json.at(key));
-      if (static_cast<std::size_t>(node) >= tape.size() || tape.node(static_cast<std::size_t>(node)).outputs.empty())
+      if (static_cast<std::size_t>(node) >= tape.size() || tape.node(node).outputs.empty())
         json.at(key).fail("there is no node " + std::to_string(node));
       return tape.var({node, 0});
     };

@@ -71,8 +71,8 @@ TapeData* Var::locked() const {
   return data.get();
 }
 
-const ValueType& Var::type() const { return node().outputs[static_cast<std::size_t>(id_.output)]; }
-const Node& Var::node() const { return locked()->nodes[static_cast<std::size_t>(id_.node)]; }
+const ValueType& Var::type() const { return node().outputs[id_.output]; }
+const Node& Var::node() const { return locked()->nodes[id_.node]; }
 
 ValueId Var::id() const {
   locked();
@@ -177,11 +177,11 @@ const Node& Tape::node(std::size_t index) const {
 
 const ValueType& Tape::type(ValueId id) const {
   if (id.node < 0) throw HandleError("the tape has no node " + std::to_string(id.node));
-  const Node& node = this->node(static_cast<std::size_t>(id.node));
+  const Node& node = this->node(id.node);
   if (id.output < 0 || static_cast<std::size_t>(id.output) >= node.outputs.size())
     throw HandleError("node " + std::to_string(id.node) + ", " + node.op->name + ", has no output " +
                       std::to_string(id.output) + ": it has " + std::to_string(node.outputs.size()));
-  return node.outputs[static_cast<std::size_t>(id.output)];
+  return node.outputs[id.output];
 }
 
 Var Tape::var(ValueId id) const {
@@ -189,7 +189,7 @@ Var Tape::var(ValueId id) const {
   Var var;
   var.tape_ = data_;
   var.id_ = id;
-  var.serial_ = node(static_cast<std::size_t>(id.node)).serial;
+  var.serial_ = node(id.node).serial;
   return var;
 }
 
@@ -337,12 +337,12 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   std::vector<std::int32_t> hoisted(region.size(), -1);    // region source -> node of this tape
   const auto first = static_cast<std::int32_t>(size);
   const auto into_body = [&](ValueId id) -> ValueId {
-    if (id.node >= first && inner[static_cast<std::size_t>(id.node - first)] >= 0)
-      return {inner[static_cast<std::size_t>(id.node - first)], id.output};
-    const ValueId source = id.node >= first ? ValueId{hoisted[static_cast<std::size_t>(id.node - first)], 0} : id;
+    if (id.node >= first && inner[id.node - first] >= 0)
+      return {inner[id.node - first], id.output};
+    const ValueId source = id.node >= first ? ValueId{hoisted[id.node - first], 0} : id;
     for (const auto& pair : taken)
       if (pair.first == source) return pair.second;
-    if (const Node& known = node(static_cast<std::size_t>(source.node)); is_literal(known)) {
+    if (const Node& known = node(source.node); is_literal(known)) {
       taken.emplace_back(source, body->append(known));
       return taken.back().second;
     }
