@@ -210,21 +210,28 @@ Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
 
 /// Places buffers in this order, each at the lowest offset that is free throughout its life.
 Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
+  struct Placed {
+    std::size_t begin, end;  // in the arena
+    int first, last;         // steps
+  };
   Offsets offsets;
   offsets.of.assign(lifetimes.size(), 0);
-  std::vector<std::size_t> placed;  // by offset
+  std::vector<Placed> placed;  // by offset; side by side in memory, because this loop looks at all pairs
+  placed.reserve(order.size());
   for (const std::size_t i : order) {
-    const std::size_t bytes = rounded_up(lifetimes[i].bytes, 64);
+    const Lifetime& own = lifetimes[i];
+    const std::size_t bytes = rounded_up(own.bytes, 64);
     if (bytes == 0) continue;
     std::size_t offset = 0;
-    for (const std::size_t other : placed) {
-      if (lifetimes[other].last < lifetimes[i].first || lifetimes[i].last < lifetimes[other].first) continue;
-      if (offsets.of[other] >= offset + bytes) break;
-      offset = std::max(offset, offsets.of[other] + rounded_up(lifetimes[other].bytes, 64));
+    for (const Placed& other : placed) {
+      if (other.last < own.first || own.last < other.first) continue;
+      if (other.begin >= offset + bytes) break;
+      offset = std::max(offset, other.end);
     }
     offsets.of[i] = offset;
-    const auto before = [&](std::size_t a, std::size_t b) { return offsets.of[a] < offsets.of[b]; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i, before), i);
+    const auto before = [](std::size_t begin, const Placed& other) { return begin < other.begin; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, before),
+                  {offset, offset + bytes, own.first, own.last});
     offsets.total = std::max(offsets.total, offset + bytes);
   }
   return offsets;

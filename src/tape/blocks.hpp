@@ -16,7 +16,7 @@ class Blocks {
   const T& operator[](std::size_t i) const { return blocks_[i / together][i % together]; }
   T& back() { return (*this)[size_ - 1]; }
 
-  void push_back(T element) {
+  void push_back(T&& element) {
     if (size_ / together == blocks_.size()) blocks_.emplace_back().reserve(together);
     blocks_[size_ / together].push_back(std::move(element));
     ++size_;

@@ -23,7 +23,7 @@ void Copier::replace(ValueId old, ValueId fresh) {
   now_[old] = fresh;
 }
 
-std::int32_t Copier::place(std::int32_t index, Node node) {
+std::int32_t Copier::place(std::int32_t index, Node&& node) {
   for (ValueId& input : node.inputs) input = now(input);
   now_.extend(from_, {});
   const std::int32_t fresh = push(*to_.data_, std::move(node)).node;

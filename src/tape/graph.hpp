@@ -75,12 +75,12 @@ class Copier {
   bool known(ValueId old) const { return now(old).node >= 0; }
   void replace(ValueId old, ValueId fresh);
   /// Copies node `index`, the inputs of which must be known. Returns the index of the copy.
-  std::int32_t copy(std::int32_t index) { return place(index, from_.node(index)); }
+  std::int32_t copy(std::int32_t index) { return place(index, Node(node_of(from_, index))); }
   /// The same; moves the node, so that the old tape must not be used any more.
   std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }
 
  private:
-  std::int32_t place(std::int32_t index, Node node);
+  std::int32_t place(std::int32_t index, Node&& node);
   Tape from_, to_;
   ValueTable<ValueId> now_;
 };

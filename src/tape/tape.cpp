@@ -260,7 +260,7 @@ ValueId Tape::append(Node node) {
   return push(*data_, std::move(node));
 }
 
-ValueId push(TapeData& data, Node node) {
+ValueId push(TapeData& data, Node&& node) {
   const auto index = static_cast<std::int32_t>(data.nodes.size());
   const std::size_t counted_before = std::min(data.counted.size(), data.enclosed_from);
   if (!node.site.scope) node.site = next_site(data, *node.op);

@@ -36,6 +36,6 @@ struct TapeData {
 };
 
 /// Appends a node that needs no checks, and sets its serial and, unless it has one, its site.
-ValueId push(TapeData& data, Node node);
+ValueId push(TapeData& data, Node&& node);
 
 }  // namespace xtape
