@@ -3,52 +3,29 @@
 //
 // usage: plans
 #include <iostream>
-#include <random>
 
-#include "workload.hpp"
+#include "training_step.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/xtape.hpp"
 
 using namespace xtape;
 
 namespace {
-struct Step {
-  Tape tape;
-  NamedVars inputs;
-  Vars outputs;  // the gradients, then the loss
-};
-
-Step recorded(Model& model, const bench::Workload& w) {
-  Step step{Tape(Mode::train), {}, {}};
-  step.inputs = model.inputs(step.tape, "loss", w.sizes);
-  const NamedVars results = model.record(step.tape, "loss", step.inputs);
-  const Var loss = results[0].value / cast(results[1].value, Dtype::float32);
-  Vars weights;
-  for (const auto& weight : model.weights(step.tape)) weights.push_back(weight.value);
-  step.outputs = grad(loss, weights, {.materialize_grads = true});
-  step.outputs.push_back(loss);
-  return step;
-}
-
 /// Prints the plan of a training step and the digests of its first play.
-void print_step(const Step& step, const bench::Workload& w, const std::string& name, PlayerOptions options) {
+void print_step(const bench::TrainingStep& step, const bench::Workload& w, const std::string& name,
+                PlayerOptions options) {
   options.threads = 2;
   options.digests = true;
   Player player(step.tape, step.outputs, options);
   std::cout << w.name << ", " << name << "\n" << player.plan();
-  std::mt19937_64 generator(0);
-  std::vector<Array> fed;
-  for (const auto& input : step.inputs)
-    fed.push_back(bench::random_tokens(input.value.shape(), w.vocabulary, generator));
-  std::vector<Feed> feeds;
-  for (std::size_t i = 0; i < fed.size(); ++i) feeds.emplace_back(step.inputs[i].value, fed[i]);
-  player.play(feeds, 1);
+  player.play(step.feeds(), 1);
   for (const Digest& each : player.digests())
     std::cout << each.node << " " << each.output << " " << each.op << " " << each.type << " " << std::hex << each.hash
               << std::dec << " " << each.site << "\n";
 }
 
-void print_tokens(Model& model, const bench::Workload& w) {
+void print_tokens(const bench::Workload& w) {
+  Model model = bench::make_model(w);
   PredictorOptions options;
   options.limit = w.sizes.at("t");
   options.player.emplace();
@@ -68,12 +45,11 @@ void print_tokens(Model& model, const bench::Workload& w) {
 
 int main() {
   for (const bench::Workload& w : bench::all_workloads()) {
-    Model model = bench::make_model(w);
     if (w.decodes) {
-      print_tokens(model, w);
+      print_tokens(w);
       continue;
     }
-    const Step step = recorded(model, w);
+    const bench::TrainingStep step(w);
     PlayerOptions each_call, halves, least;
     each_call.passes = Passes::unfused();
     halves.precision = Precision::bf16x3;
