@@ -39,7 +39,7 @@ void PairModel::open_folder_of_pairs(const std::string& path, std::int64_t threa
 
 std::vector<Translation> PairModel::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
   if (run_) return run_->translate(lines, options);
-  return train::translate(*model_, *searcher_, tokenizers_, lines, options, 0, group_);
+  return train::translate(*searcher_, tokenizers_, lines, options, 0, group_);
 }
 
 }  // namespace xtape::cli

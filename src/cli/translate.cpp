@@ -26,7 +26,6 @@ struct TranslateArguments {
   std::int64_t batch = 64;
   std::int64_t threads = 0;
   std::int64_t max_line = 0;
-  bool uncached = false;
   InferenceArguments inference;
   RankArguments ranks;
 };
@@ -41,7 +40,6 @@ SearchOptions options_of(const TranslateArguments& arguments, SearchOptions opti
   if (arguments.max_length) options.max_length = *arguments.max_length;
   options.n_best = arguments.n_best;
   options.batch_size = arguments.batch;
-  options.cached = !arguments.uncached;
   if (options.n_best > options.beam_size)
     throw WrongInput("--n-best " + std::to_string(options.n_best) + " needs a --beam of at least that, not " +
                      std::to_string(options.beam_size));
@@ -116,7 +114,7 @@ void add_translate(CLI::App& program) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   add_threads(*command, arguments->threads);
-  command->add_flag("--uncached", arguments->uncached, "Do not cache keys, values and states: slow, for measurements");
+  command->add_flag("--uncached")->description("Without effect: translating always caches");
   add_max_line(*command, arguments->max_line);
   add_inference(*command, arguments->inference);
   add_ranks(*command, arguments->ranks);

@@ -126,7 +126,7 @@ struct Run::Data {
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
     if (!recipe.data.has_pairs()) throw Error("this run's data is not sentence pairs: the run cannot translate");
     if (!searcher) searcher.emplace(*model);
-    return train::translate(*model, *searcher, tokenizers, lines, options, positions(), group);
+    return train::translate(*searcher, tokenizers, lines, options, positions(), group);
   }
 
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target) {
