@@ -3,7 +3,6 @@
 
 #include "caret.hpp"
 #include "interpreter.hpp"
-#include "nearest.hpp"
 
 namespace xtape::model {
 
@@ -53,7 +52,7 @@ Value Interpreter::call(const Expression& expression, const At& at) {
     return guarded(at, expression.column, [&] { return number_function(name, numbers); });
   }
   if (const Op* op = context_.ops->find(name)) return call_op(*op, expression, arguments, at);
-  fail(at, callee.column, "there is no module, function or op '" + name + "'" + did_you_mean(name, names.callees()));
+  fail(at, callee.column, names.unknown_callee(name));
 }
 
 /// require(condition, 'message'): throws DefinitionError if the condition, known while recording, is false.
