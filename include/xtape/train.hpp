@@ -146,9 +146,6 @@ class Trainer {
   /// which names the op and its line as update() does, if a loss or carried state is not finite or a call throws; with
   /// several ranks, all throw it.
   Evaluation evaluate();
-  /// The mean loss over `count` batches of random validation rows, as papers often report it. Throws Error unless
-  /// count is at least 1.
-  double sampled_loss(std::int64_t count);
 
   /// With several ranks, true from `stop`, `save` or `interrupt` on one of them counts for all.
   struct Callbacks {
@@ -383,7 +380,6 @@ class Run {
   /// The same on other pairs, one source and target per line. Throws Error if the run's data is not pairs, the numbers
   /// of lines differ, or no pair has text on both sides.
   Evaluation evaluate(const std::vector<std::string>& source, const std::vector<std::string>& target);
-  double sampled_loss(std::int64_t count);  ///< As Trainer::sampled_loss.
   /// Translates lines by `options`, with the run's special tokens and at most the model's positions. Throws Error if
   /// the run's data is not pairs.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
@@ -428,7 +424,8 @@ struct TextEvaluation {
 TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options,
                              const std::shared_ptr<Communicator>& communicator = nullptr);
 
-/// The mean loss of `model` over `count` batches of random validation rows. Throws Error if count < 1.
+/// The mean loss of `model` over `count` batches of random validation rows, as papers often report it. Throws Error if
+/// count < 1.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
 
 }  // namespace xtape

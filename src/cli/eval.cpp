@@ -76,7 +76,8 @@ void evaluate(const EvalArguments& arguments) {
   if (evaluation.exact_match)
     std::cout << "exact_match " << *evaluation.exact_match << "\nquestions " << evaluation.questions << '\n';
   if (run.recipe().data.kind == "text" && !arguments.test)
-    std::cout << "loss_of_" << sampled_batches << "_random_batches " << run.sampled_loss(sampled_batches) << '\n';
+    std::cout << "loss_of_" << sampled_batches << "_random_batches "
+              << sampled_loss(run.model(), run.batches(), sampled_batches) << '\n';
 }
 
 }  // namespace
