@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "lines.hpp"
-#include "pair_model.hpp"
+#include "opened_model.hpp"
 #include "ranks.hpp"
 #include "run_options.hpp"
 #include "shared_work.hpp"
@@ -71,7 +71,8 @@ std::vector<std::string> lines_of_first_rank(const std::vector<std::string>& lin
 void translate(const TranslateArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   train::RankGroup group(communicator);
-  PairModel model(arguments.run, arguments.checkpoint, arguments.threads, arguments.inference, communicator);
+  OpenedModel model(Use::pairs, arguments.run, arguments.checkpoint, arguments.inference, arguments.threads,
+                    communicator);
   const SearchOptions options = options_of(arguments, model.search_options());
   catch_interrupt();
   InputLines input(arguments.max_line);
