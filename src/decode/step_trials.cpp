@@ -4,6 +4,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "joined.hpp"
 #include "visit.hpp"
 
 namespace xtape::decode {
@@ -232,8 +233,7 @@ double StepTrials::compare(const ArrayView& result, const std::vector<std::int64
 
 void StepTrials::refuse(std::size_t row, std::int64_t place, std::int64_t k, double got, double wanted,
                         const std::vector<std::int64_t>& pieces) {
-  std::string list;
-  for (const std::int64_t piece : pieces) list += (list.empty() ? "" : ", ") + std::to_string(piece);
+  const std::string list = joined(pieces, [](std::int64_t piece) { return std::to_string(piece); });
   throw DefinitionError(
       whose() + " gives other values in pieces, as in generation, than for the whole: " + text_of(got) +
       " instead of " + text_of(wanted) + " at row " + std::to_string(row) + ", position " + std::to_string(place) +

@@ -3,6 +3,7 @@
 
 #include "caret.hpp"
 #include "interpreter.hpp"
+#include "joined.hpp"
 
 namespace xtape::model {
 
@@ -79,12 +80,11 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
   } catch (const DefinitionError&) {
     throw;
   } catch (const Error& error) {
-    std::string list;
-    for (const auto& each : arguments.positional) list += (list.empty() ? "" : ", ") + describe(each.value);
-    for (const auto& each : arguments.named)
-      list += (list.empty() ? "" : ", ") + each.name + "=" + describe(each.value);
+    std::vector<std::string> list;
+    for (const auto& each : arguments.positional) list.push_back(describe(each.value));
+    for (const auto& each : arguments.named) list.push_back(each.name + "=" + describe(each.value));
     model::fail(location_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
-                                     "\n    called with (" + list + ")");
+                                     "\n    called with (" + joined(list) + ")");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "checkpoint.hpp"
+#include "joined.hpp"
 #include "visit.hpp"
 
 namespace xtape {
@@ -42,12 +43,6 @@ void load_average(Model& model, const std::vector<std::string>& files) {
   }
 }
 
-std::string steps_of(const std::vector<std::string>& found) {
-  std::string steps;
-  for (const std::string& each : found) steps += (steps.empty() ? "" : ", ") + std::to_string(step_of_checkpoint(each));
-  return steps;
-}
-
 std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
                        const CheckpointChoice& choice) {
   if (found.empty()) throw FileError(directory + " has no checkpoint yet");
@@ -64,7 +59,8 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
     const std::string path = directory + "/" + checkpoint_name(choice.count);
     if (std::find(found.begin(), found.end(), path) == found.end())
       throw FileError(directory + " has no checkpoint of step " + std::to_string(choice.count) +
-                      "; it has those of steps " + steps_of(found));
+                      "; it has those of steps " +
+                      joined(found, [](const std::string& each) { return std::to_string(step_of_checkpoint(each)); }));
     model.load_weights(weights_of(path));
     return choice.count;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "joined.hpp"
 #include "nearest.hpp"
 #include "xtape/error.hpp"
 
@@ -130,9 +131,7 @@ void Section::done() const {
   for (const auto& [key, value] : json_->items()) {
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
     const std::string known = did_you_mean(key, asked_);
-    std::string list;
-    for (const std::string& each : asked_) list += (list.empty() ? "" : ", ") + each;
-    fail(key, known.empty() ? "is not a known key; known: " + list : "is not a known key" + known, true);
+    fail(key, known.empty() ? "is not a known key; known: " + joined(asked_) : "is not a known key" + known, true);
   }
 }
 
