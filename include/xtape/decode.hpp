@@ -67,9 +67,6 @@ class TextStream {
   /// `before` is the last token of the prompt. The tokenizer must outlive the stream. Throws Error if a stop text is
   /// empty.
   TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops = {});
-  TextStream(TextStream&&) noexcept;
-  TextStream& operator=(TextStream&&) noexcept;
-  ~TextStream();
 
   std::string add(std::int32_t token);  ///< The text that this token completes; "" after a stop.
   std::string finish();                 ///< To be called after the last token: the text held back.
@@ -138,9 +135,6 @@ std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vec
 class Searcher {
  public:
   explicit Searcher(const Model& model);  ///< With the threads of the model's players.
-  Searcher(Searcher&&) noexcept;
-  Searcher& operator=(Searcher&&) noexcept;
-  ~Searcher();
 
   /// As the function `search`. `options.between` is called on the calling thread only.
   std::vector<std::vector<Hypothesis>> search(const std::vector<Tokens>& sources, const SearchOptions& options);

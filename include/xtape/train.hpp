@@ -121,9 +121,6 @@ class Trainer {
   /// depends on no trained weight, a state changes its type, or a pattern matches no weight, and Error for options out
   /// of range.
   Trainer(Model& model, const Batches& batches, const TrainerOptions& options);
-  Trainer(Trainer&&) noexcept;
-  Trainer& operator=(Trainer&&) noexcept;
-  ~Trainer();
 
   std::int64_t step() const;     ///< The number of updates so far.
   const Store& trained() const;  ///< The weights that are not frozen.
@@ -349,9 +346,6 @@ class Run {
   static Run resume(const std::string& directory, const std::vector<Setting>& settings = {},
                     const CheckpointChoice& checkpoint = {},
                     const std::shared_ptr<Communicator>& communicator = nullptr);
-  Run(Run&&) noexcept;
-  Run& operator=(Run&&) noexcept;
-  ~Run();
 
   const std::string& directory() const;
   const Recipe& recipe() const;

@@ -231,9 +231,6 @@ struct Searcher::Data {
 };
 
 Searcher::Searcher(const Model& model) : data_(std::make_unique<Data>(model)) {}
-Searcher::Searcher(Searcher&&) noexcept = default;
-Searcher& Searcher::operator=(Searcher&&) noexcept = default;
-Searcher::~Searcher() = default;
 
 std::vector<std::vector<Hypothesis>> Searcher::search(const std::vector<Tokens>& sources,
                                                       const SearchOptions& options) {

@@ -44,10 +44,6 @@ Optimizer::Optimizer(const Store& weights, const OptimizerOptions& options, int 
   data_->gradients.resize(data_->pieces.pieces().size());
 }
 
-Optimizer::Optimizer(Optimizer&&) noexcept = default;
-Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
-Optimizer::~Optimizer() = default;
-
 double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, double scale, double clip) {
   Data& d = *data_;
   d.check(gradients);

@@ -149,9 +149,6 @@ struct DistributedOptimizer::Data {
 DistributedOptimizer::DistributedOptimizer(Model& model, const std::vector<std::string>& trained,
                                            const DistributedOptions& options)
     : data_(std::make_unique<Data>(model, trained, options)) {}
-DistributedOptimizer::DistributedOptimizer(DistributedOptimizer&&) noexcept = default;
-DistributedOptimizer& DistributedOptimizer::operator=(DistributedOptimizer&&) noexcept = default;
-DistributedOptimizer::~DistributedOptimizer() = default;
 
 const Store& DistributedOptimizer::trained() const {
   return data_->weights.weights();

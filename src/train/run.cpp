@@ -21,16 +21,6 @@
 namespace xtape {
 
 namespace {
-/// Whether this is the name of a file or folder that a crash left incomplete: NAME.writing or NAME.writing-PROCESS.
-bool is_unfinished(const std::string& name) {
-  const std::string mark = ".writing";
-  const std::size_t at = name.rfind(mark);
-  if (at == std::string::npos) return false;
-  const std::string rest = name.substr(at + mark.size());
-  return rest.empty() ||
-         (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of("0123456789", 1) == std::string::npos);
-}
-
 std::string without_slashes(std::string directory) {
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   return directory;
@@ -195,9 +185,6 @@ struct Run::Data {
 };
 
 Run::Run(std::unique_ptr<Data> data) : data_(std::move(data)) {}
-Run::Run(Run&&) noexcept = default;
-Run& Run::operator=(Run&&) noexcept = default;
-Run::~Run() = default;
 
 const std::string& Run::directory() const {
   return data_->directory;

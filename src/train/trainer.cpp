@@ -228,9 +228,6 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_->set_schedule();
   if (options.memory > 0) data_->keep_to_memory();
 }
-Trainer::Trainer(Trainer&&) noexcept = default;
-Trainer& Trainer::operator=(Trainer&&) noexcept = default;
-Trainer::~Trainer() = default;
 
 std::int64_t Trainer::step() const {
   return data_->state.step;
